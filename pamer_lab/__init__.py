@@ -1,0 +1,24 @@
+"""PaMER Lab: what did the model still see at turn t, why was the rest dropped, and was that right?
+
+The names below are the whole public surface; everything is imported on first use, so that
+`import pamer_lab` costs nothing and reading a trace needs neither torch nor transformers.
+"""
+
+from importlib import import_module
+from typing import Any
+
+__version__ = "0.1.0"
+
+_PUBLIC = {
+    "read_traces": "pamer_lab.trajectory",
+    "Trace": "pamer_lab.trajectory",
+    "Workspace": "pamer_lab.workspace",
+}
+
+__all__ = ["Trace", "Workspace", "__version__", "read_traces"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _PUBLIC:
+        return getattr(import_module(_PUBLIC[name]), name)
+    raise AttributeError(f"module 'pamer_lab' has no attribute {name!r}")

@@ -1,0 +1,1 @@
+"""Benchmarks, one module each; each compares within one process and one run."""

@@ -1,0 +1,23 @@
+"""A trace -> prefix, blocks, identities, tool-protocol check and token counts."""
+
+from pamer_lab.blocks.cut import Block, Cut, Split, cut, split
+from pamer_lab.blocks.identity import canonical, content_hash, identities
+from pamer_lab.blocks.protocol import Violation, check, violations
+from pamer_lab.blocks.tokens import EstimatedCounter, MessageTokens, TokenCounter
+
+__all__ = [
+    "Block",
+    "Cut",
+    "EstimatedCounter",
+    "MessageTokens",
+    "Split",
+    "TokenCounter",
+    "Violation",
+    "canonical",
+    "check",
+    "content_hash",
+    "cut",
+    "identities",
+    "split",
+    "violations",
+]

@@ -1,0 +1,82 @@
+"""Messages -> prefix and blocks, and the split P, O, R of one decision point.
+
+Knows only message order and which calls were answered. What always holds: prefix and blocks joined give back
+the messages; a block starts with its assistant message and ends before the next one.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pamer_lab.trajectory.values import Message
+
+
+@dataclass(frozen=True)
+class Block:
+    """One assistant message and everything after it up to the next."""
+
+    index: int
+    """Block number, which is also the number of its assistant message."""
+    start: int
+    """Index of the assistant message."""
+    end: int
+    """Index after the block's last message."""
+    complete: bool
+    """Each of its tool calls has its result."""
+
+    def of(self, messages: Sequence[Message]) -> Sequence[Message]:
+        return messages[self.start : self.end]
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A conversation cut into its prefix and blocks."""
+
+    prefix_end: int
+    blocks: tuple[Block, ...]
+
+    def before(self, t: int) -> tuple[Block, ...]:
+        """The blocks that exist at decision point `t`."""
+        return self.blocks[:t]
+
+
+@dataclass(frozen=True)
+class Split:
+    """Block numbers at one decision point: what may be compressed, what stays."""
+
+    old: tuple[int, ...]
+    """`O_t`: complete blocks older than the recent window."""
+    recent: tuple[int, ...]
+    """`R_t`: the newest complete blocks, with any incomplete block that stands among or after them."""
+    pinned: tuple[int, ...] = ()
+    """Incomplete blocks older than the window: never compressed, always active, in their place."""
+
+
+def cut(messages: Sequence[Message]) -> Cut:
+    """Cut a conversation at its assistant messages."""
+    starts = [index for index, message in enumerate(messages) if message.role == "assistant"]
+    ends = [*starts[1:], len(messages)]
+    blocks = tuple(
+        Block(number, start, end, _complete(messages[start:end])) for number, (start, end) in enumerate(zip(starts, ends, strict=False))
+    )
+    return Cut(starts[0] if starts else len(messages), blocks)
+
+
+def split(blocks: Sequence[Block], retained: int = 2) -> Split:
+    """Split the blocks before a decision point into `O_t` and `R_t`."""
+    complete = [block.index for block in blocks if block.complete]
+    if not retained:
+        window_start = blocks[-1].index + 1 if blocks else 0
+    elif len(complete) <= retained:
+        window_start = blocks[0].index if blocks else 0
+    else:
+        window_start = complete[-retained]
+    return Split(
+        old=tuple(block.index for block in blocks if block.complete and block.index < window_start),
+        recent=tuple(block.index for block in blocks if block.index >= window_start),
+        pinned=tuple(block.index for block in blocks if not block.complete and block.index < window_start),
+    )
+
+
+def _complete(messages: Sequence[Message]) -> bool:
+    calls = {call.id for call in messages[0].tool_calls}
+    return calls <= {message.tool_call_id for message in messages[1:] if message.role == "tool"}

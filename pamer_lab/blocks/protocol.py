@@ -1,0 +1,69 @@
+"""The safe tool protocol of spec 1: says what is wrong and where, or nothing.
+
+Knows roles and ids only. What always holds: a conversation without violations, cut at a block edge, has none either.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pamer_lab.errors import ProtocolError
+from pamer_lab.trajectory.values import Message
+
+
+@dataclass(frozen=True)
+class Violation:
+    """One place where the protocol is broken."""
+
+    index: int
+    """Index of the message."""
+    reason: str
+
+    @property
+    def where(self) -> str:
+        return f"messages[{self.index}]"
+
+
+def violations(messages: Sequence[Message]) -> list[Violation]:
+    """Every breach of the protocol, in message order."""
+    found: list[Violation] = []
+    calls: set[str] = set()
+    answered: set[str] = set()
+    started = False
+    for index, message in enumerate(messages):
+        if message.role == "assistant":
+            started, calls, answered = True, set(), set()
+            for call in message.tool_calls:
+                if not call.id:
+                    found.append(Violation(index, f"its call of {call.name!r} has no id"))
+                elif call.id in calls:
+                    found.append(Violation(index, f"call id {call.id!r} is used twice in one block"))
+                if not call.name:
+                    found.append(Violation(index, f"call {call.id!r} names no tool"))
+                calls.add(call.id)
+            if message.tool_call_id:
+                found.append(Violation(index, "an assistant message cannot answer a call"))
+            continue
+        if message.tool_calls:
+            found.append(Violation(index, f"a {message.role} message cannot call tools"))
+        if message.role != "tool":
+            if message.tool_call_id:
+                found.append(Violation(index, f"a {message.role} message cannot answer a call"))
+            continue
+        if not message.tool_call_id:
+            found.append(Violation(index, "a tool result names no call"))
+        elif not started:
+            found.append(Violation(index, f"tool result {message.tool_call_id!r} stands before any assistant message"))
+        elif message.tool_call_id not in calls:
+            found.append(Violation(index, f"tool result {message.tool_call_id!r} answers no call of its block"))
+        elif message.tool_call_id in answered:
+            found.append(Violation(index, f"call {message.tool_call_id!r} is answered twice"))
+        answered.add(message.tool_call_id)
+    return found
+
+
+def check(messages: Sequence[Message]) -> None:
+    """Raise a `ProtocolError` that names the first violation and how many there are."""
+    found = violations(messages)
+    if found:
+        more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+        raise ProtocolError(found[0].reason + more, where=found[0].where)

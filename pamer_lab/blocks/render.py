@@ -1,0 +1,43 @@
+"""A message -> the ChatML text a model reads, tool calls and tool descriptions included.
+
+This is the one rendering that tokens are counted on and, where a model's own template would drop calls, that hidden
+states are computed on. What always holds: every text, call name and argument of a message stands in its rendering,
+and a conversation's rendering is the concatenation of its messages' renderings.
+"""
+
+from collections.abc import Sequence
+
+import orjson
+
+from pamer_lab.trajectory.values import Message, Tool
+
+VERSION = 1
+"""Raised whenever the rendering changes, so that no stored vector or count of another rendering is reused."""
+
+GENERATION_PROMPT = "<|im_start|>assistant\n"
+
+
+def render_message(message: Message) -> str:
+    """One message in ChatML; a call is a JSON object in `<tool_call>` tags, as Qwen and Hermes models write it."""
+    body = message.content
+    for call in message.tool_calls:
+        name = orjson.dumps(call.name).decode()
+        call_text = f'<tool_call>\n{{"name": {name}, "arguments": {call.arguments or "{}"}}}\n</tool_call>'
+        body = f"{body}\n{call_text}" if body else call_text
+    if message.role == "tool":
+        head = f" name={orjson.dumps(message.name).decode()}" if message.name else ""
+        body = f"<tool_response{head}>\n{body}\n</tool_response>"
+    return f"<|im_start|>{message.role}\n{body}<|im_end|>\n"
+
+
+def render_tools(tools: Sequence[Tool]) -> str:
+    """Tool descriptions as one system message in front of the conversation; empty without tools."""
+    if not tools:
+        return ""
+    lines = [orjson.dumps({"name": tool.name, "description": tool.description, "parameters": tool.parameters}).decode() for tool in tools]
+    return "<|im_start|>system\n# Tools\n<tools>\n" + "\n".join(lines) + "\n</tools><|im_end|>\n"
+
+
+def render(messages: Sequence[Message], tools: Sequence[Tool] = ()) -> str:
+    """A whole request, without the generation prompt."""
+    return render_tools(tools) + "".join(render_message(message) for message in messages)

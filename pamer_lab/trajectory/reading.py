@@ -1,0 +1,138 @@
+"""Files and folders -> traces and rejections; one bad file never stops the others.
+
+What always holds: the same bytes give the same trace ids, whatever the file is called and however often it is read.
+"""
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pamer_lab.config import ReadLimits
+from pamer_lab.errors import FormatError, InputError
+from pamer_lab.trajectory.document import EVENT_FILE, Document, load_document, parse_document
+from pamer_lab.trajectory.formats import find_format
+from pamer_lab.trajectory.values import Source, Trace, Warning
+
+READ_SUFFIXES = {".json", ".jsonl", ".traj", ".gz", ".eval", ".af", ".ndjson"}
+"""Files a folder import looks at; a file named directly is read whatever its suffix."""
+
+
+@dataclass(frozen=True)
+class Rejection:
+    """A file, or one trace in it, that could not be read."""
+
+    path: str
+    where: str
+    reason: str
+
+    @property
+    def sentence(self) -> str:
+        return InputError(self.reason, path=self.path, where=self.where).sentence
+
+
+@dataclass
+class Reading:
+    """What an import came to."""
+
+    traces: list[Trace] = field(default_factory=list)
+    rejected: list[Rejection] = field(default_factory=list)
+
+    def add(self, item: Trace | Rejection) -> None:
+        if isinstance(item, Trace):
+            self.traces.append(item)
+        else:
+            self.rejected.append(item)
+
+
+def read_traces(path: str | Path, limits: ReadLimits | None = None) -> list[Trace]:
+    """All traces of a file or folder; the first fault is raised as an `InputError`."""
+    found: list[Trace] = []
+    for item in iter_traces([path], limits):
+        if isinstance(item, Rejection):
+            raise InputError(item.reason, path=item.path, where=item.where)
+        found.append(item)
+    return found
+
+
+def read_all(paths: Iterable[str | Path], limits: ReadLimits | None = None) -> Reading:
+    """All traces of several files and folders, with what was refused and why."""
+    reading = Reading()
+    for item in iter_traces(paths, limits):
+        reading.add(item)
+    return reading
+
+
+def iter_traces(paths: Iterable[str | Path], limits: ReadLimits | None = None) -> Iterator[Trace | Rejection]:
+    """Traces and rejections one by one, so that many files need not be in memory together."""
+    limits = limits or ReadLimits.from_environment()
+    for given in paths:
+        path = Path(given)
+        if not path.exists():
+            yield Rejection(str(given), "", "does not exist")
+            continue
+        sources = list(_sources(path))
+        if not sources:
+            suffixes = " ".join(sorted(READ_SUFFIXES))
+            yield Rejection(str(given), "", f"is a folder without traces (it looks for {suffixes})")
+        for source in sources:
+            try:
+                document = load_document(source, limits)
+            except InputError as error:
+                yield Rejection(error.path or str(source), error.where, error.reason)
+                continue
+            yield from traces_of(document)
+
+
+def read_bytes(data: bytes, name: str, limits: ReadLimits | None = None) -> Reading:
+    """Traces of an upload; `name` is only shown, never used as a path."""
+    reading = Reading()
+    try:
+        document = parse_document(data, limits or ReadLimits.from_environment(), name=name)
+    except InputError as error:
+        reading.add(Rejection(name, error.where, error.reason))
+        return reading
+    for item in traces_of(document):
+        reading.add(item)
+    return reading
+
+
+def traces_of(document: Document) -> Iterator[Trace | Rejection]:
+    """The traces of one parsed document."""
+    index = 0
+    try:
+        for draft in find_format(document).read(document):
+            trace_id = "t-" + hashlib.sha256(f"{document.sha256}/{index}".encode()).hexdigest()[:16]
+            source = Source(document.path, index, document.sha256)
+            index += 1
+            try:
+                for where, text in document.notes if index == 1 else ():
+                    draft.warnings.insert(0, Warning(where, text))
+                yield draft.finish(source, trace_id)
+            except FormatError as error:
+                yield Rejection(document.path, error.where, error.reason)
+    except InputError as error:
+        yield Rejection(document.path, error.where, error.reason)
+        return
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError, RecursionError) as error:
+        # A shape no reader expected: the file is at fault, and the user gets a sentence, not a traceback.
+        yield Rejection(document.path, f"trace {index}", f"has an unexpected shape ({type(error).__name__}: {str(error)[:200]})")
+        return
+    if index == 0:
+        yield Rejection(document.path, "", "holds no messages")
+
+
+def _sources(path: Path) -> Iterator[Path]:
+    """Files to read below `path`; a folder of numbered event files is one source."""
+    if not path.is_dir():
+        yield path
+        return
+    children = sorted(path.iterdir())
+    if any(EVENT_FILE.match(child.name) for child in children):
+        yield path
+        return
+    for child in children:
+        if child.is_dir() and not child.is_symlink():
+            yield from _sources(child)
+        elif child.is_file() and child.suffix in READ_SUFFIXES:
+            yield child

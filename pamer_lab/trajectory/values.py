@@ -1,0 +1,144 @@
+"""What a trace is made of: pure, frozen values, shaped like OpenAI chat messages.
+
+Knows nothing of files, formats or storage. What always holds: a `Trace` has at least one
+message; `messages` are in the order they were sent; text is what the source wrote, never trimmed.
+"""
+
+from typing import Any, Literal
+
+from msgspec import Struct, field
+
+Role = Literal["system", "user", "assistant", "tool"]
+"""`system` and `user` speak to the model, `assistant` is the model, `tool` answers its calls."""
+
+Target = Literal["compression", "recall"]
+"""`compression`: older history should be condensed. `recall`: earlier evidence is needed again."""
+
+EventKind = Literal["compaction", "memory_write", "memory_read", "context_edit", "subagent", "note"]
+"""`compaction`: the source replaced history by a summary. `memory_write` and `memory_read`: the agent
+stored or asked its own memory. `context_edit`: history was trimmed without a summary. `subagent`: a side
+agent ran here. `note`: anything else the source recorded that is not a message."""
+
+
+class ToolCall(Struct, frozen=True, omit_defaults=True):
+    """One call of an assistant message."""
+
+    id: str
+    name: str
+    arguments: str = "{}"
+    """JSON text as the model wrote it; text that is not JSON is kept as it is."""
+
+
+class Image(Struct, frozen=True, omit_defaults=True):
+    """An image the source held; only its size is kept, and a placeholder stands in the text."""
+
+    media_type: str
+    bytes: int
+    """Size of the decoded image; 0 where the source names an image without its data."""
+
+
+class Usage(Struct, frozen=True, omit_defaults=True):
+    """Tokens as the source recorded them (never our own count)."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+    """Part of `input_tokens` that the provider served from its prefix cache."""
+    cost_usd: float | None = None
+
+
+class Message(Struct, frozen=True, omit_defaults=True):
+    """One message of the conversation."""
+
+    role: Role
+    content: str = ""
+    tool_calls: tuple[ToolCall, ...] = ()
+    tool_call_id: str = ""
+    """For `tool` messages: the call that this one answers."""
+    name: str = ""
+    """For `tool` messages the tool's name; else a speaker's name where the source has one."""
+    thinking: str = ""
+    """Reasoning text kept apart: it is not part of the context and is not counted."""
+    images: tuple[Image, ...] = ()
+    usage: Usage | None = None
+    """For assistant messages: the recorded usage of the call that produced it."""
+    error: bool = False
+    """For `tool` messages: the source marked this result as an error."""
+
+
+class Tool(Struct, frozen=True, omit_defaults=True):
+    """A tool description as it was sent to the model."""
+
+    name: str
+    description: str = ""
+    parameters: dict[str, Any] = field(default_factory=dict)
+
+
+class Label(Struct, frozen=True, omit_defaults=True):
+    """A memory need at one decision point."""
+
+    t: int
+    """The decision point: the state just before assistant message number `t` (0-based)."""
+    target: Target
+    value: bool = True
+    origin: str = "native"
+    """Where the label comes from: `native`, `side-file`, `memory-operation`, `generator` or a model's name."""
+    steps: tuple[int, ...] = ()
+    """For recall: the block numbers whose evidence is needed, where they are known."""
+
+
+class Event(Struct, frozen=True, omit_defaults=True):
+    """Something the source recorded about its own context, beside the messages."""
+
+    kind: EventKind
+    before_message: int
+    """Index into `messages`: the event happened just before this message was added."""
+    text: str = ""
+    tokens_before: int | None = None
+    tokens_after: int | None = None
+    data: dict[str, Any] = field(default_factory=dict)
+
+
+class Warning(Struct, frozen=True, omit_defaults=True):
+    """Something in the source that could not be represented exactly."""
+
+    where: str
+    """A place in the source file, such as `line 12` or `messages[3].content[0]`."""
+    text: str
+
+
+class Source(Struct, frozen=True, omit_defaults=True):
+    """Where a trace came from."""
+
+    path: str
+    index: int = 0
+    """Number of the trace within its file, 0-based."""
+    sha256: str = ""
+    """Of the decompressed bytes of the file."""
+
+
+class Trace(Struct, frozen=True, omit_defaults=True):
+    """One recorded agent trajectory."""
+
+    trace_id: str
+    question_id: str
+    """The grouping unit of studies: replicas of one question share it."""
+    format: str
+    messages: tuple[Message, ...]
+    tools: tuple[Tool, ...] = ()
+    labels: tuple[Label, ...] = ()
+    events: tuple[Event, ...] = ()
+    task_id: str = ""
+    model: str = ""
+    reward: float | None = None
+    usage: Usage | None = None
+    """Recorded usage of the whole run, where the source has it."""
+    warnings: tuple[Warning, ...] = ()
+    source: Source | None = None
+    meta: dict[str, Any] = field(default_factory=dict)
+    """Small facts the source knows and no field above holds (agent, cwd, answer, exit status...)."""
+
+    @property
+    def turns(self) -> int:
+        """Number of assistant messages, which is also the number of decision points."""
+        return sum(message.role == "assistant" for message in self.messages)

@@ -1,0 +1,135 @@
+"""The workspace folder: one place for traces, features, memories, runs, studies and reviews.
+
+Knows where things are and how traces are kept; each other room keeps its own tables through `Workspace.database`.
+On disk: `lance/` (a LanceDB database) and nothing else that matters; deleting the folder forgets everything.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+
+from pamer_lab.blocks import MessageTokens, cut
+from pamer_lab.config import default_workspace
+from pamer_lab.errors import InputError
+from pamer_lab.storage import Database, TableSpec, equals
+from pamer_lab.trajectory.values import Trace
+
+TRACES = TableSpec(
+    name="traces",
+    key=("trace_id",),
+    schema=pa.schema(
+        [
+            ("trace_id", pa.string()),
+            ("question_id", pa.string()),
+            ("task_id", pa.string()),
+            ("name", pa.string()),
+            ("path", pa.string()),
+            ("index", pa.int64()),
+            ("format", pa.string()),
+            ("model", pa.string()),
+            ("messages", pa.int64()),
+            ("turns", pa.int64()),
+            ("blocks", pa.int64()),
+            ("tool_calls", pa.int64()),
+            ("tool_results", pa.int64()),
+            ("prefix_messages", pa.int64()),
+            ("tokens", pa.int64()),
+            ("tokenizer", pa.string()),
+            ("tokens_kind", pa.string()),
+            ("message_tokens", pa.list_(pa.int32())),
+            ("labels", pa.int64()),
+            ("events", pa.int64()),
+            ("warnings", pa.int64()),
+            ("reward", pa.float64()),
+            ("demo", pa.bool_()),
+            ("body", pa.large_binary()),
+        ]
+    ),
+)
+
+SUMMARY_COLUMNS = [name for name in TRACES.schema.names if name not in ("body", "message_tokens")]
+
+
+@dataclass(frozen=True)
+class StoredTrace:
+    """A trace as the workspace keeps it, with its measured counts."""
+
+    trace: Trace
+    row: dict[str, Any]
+    message_tokens: tuple[int, ...]
+
+
+class Workspace:
+    """Opens the folder; nothing is created before the first write."""
+
+    def __init__(self, path: str | Path | None = None) -> None:
+        self.path = Path(path) if path is not None else default_workspace()
+
+    @cached_property
+    def database(self) -> Database:
+        return Database(self.path / "lance")
+
+    def add_traces(self, traces: Iterable[Trace], tokens: MessageTokens, *, demo: bool = False) -> list[dict[str, Any]]:
+        """Store traces in one commit and return their summary rows; a known trace adds nothing."""
+        rows = [trace_row(trace, tokens, demo=demo) for trace in traces]
+        if rows:
+            self.database.upsert(TRACES, rows)
+        return [{key: row[key] for key in SUMMARY_COLUMNS} for row in rows]
+
+    def trace_rows(self, where: str = "") -> list[dict[str, Any]]:
+        """Summary rows of all traces, newest question first by name."""
+        if not self.path.exists():
+            return []
+        rows = self.database.rows(TRACES, where=where, columns=SUMMARY_COLUMNS)
+        return sorted(rows, key=lambda row: (row["name"], row["index"]))
+
+    def trace(self, trace_id: str) -> StoredTrace:
+        """One trace with its token counts; an unknown id is answered with what to do."""
+        found = self.database.rows(TRACES, where=equals("trace_id", trace_id)) if self.path.exists() else []
+        if not found:
+            raise InputError(f"trace {trace_id!r} is not in the workspace {self.path}; import its file first")
+        row = found[0]
+        trace = msgspec.msgpack.decode(row.pop("body"), type=Trace)
+        return StoredTrace(trace, row, tuple(row.pop("message_tokens")))
+
+    def remove_trace(self, trace_id: str) -> None:
+        self.database.delete(TRACES, equals("trace_id", trace_id))
+
+
+def trace_row(trace: Trace, tokens: MessageTokens, *, demo: bool = False) -> dict[str, Any]:
+    """The stored form of a trace: its counts, and the trace itself as MessagePack."""
+    counts: Sequence[int] = tokens.counts(trace.messages)
+    pieces = cut(trace.messages)
+    source = trace.source
+    path = source.path if source else ""
+    return {
+        "trace_id": trace.trace_id,
+        "question_id": trace.question_id,
+        "task_id": trace.task_id,
+        "name": Path(path).name,
+        "path": path,
+        "index": source.index if source else 0,
+        "format": trace.format,
+        "model": trace.model,
+        "messages": len(trace.messages),
+        "turns": trace.turns,
+        "blocks": len(pieces.blocks),
+        "tool_calls": sum(len(message.tool_calls) for message in trace.messages),
+        "tool_results": sum(message.role == "tool" for message in trace.messages),
+        "prefix_messages": pieces.prefix_end,
+        "tokens": sum(counts) + tokens.tools(trace.tools),
+        "tokenizer": tokens.counter.name,
+        "tokens_kind": tokens.counter.kind,
+        "message_tokens": counts,
+        "labels": len(trace.labels),
+        "events": len(trace.events),
+        "warnings": len(trace.warnings),
+        "reward": trace.reward,
+        "demo": demo,
+        "body": msgspec.msgpack.encode(trace),
+    }

@@ -1,0 +1,26 @@
+"""What all tests share: a fresh workspace, and the real traces where they lie beside the project."""
+
+from pathlib import Path
+
+import pytest
+
+from pamer_lab.workspace import Workspace
+
+PROJECT = Path(__file__).resolve().parents[1]
+REAL_TRACES = PROJECT.parent / "shared" / "traces" / "open"
+
+
+@pytest.fixture
+def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
+    """An empty workspace, which commands and pages use too."""
+    folder = tmp_path / "workspace"
+    monkeypatch.setenv("PAMER_LAB_HOME", str(folder))
+    return Workspace(folder)
+
+
+@pytest.fixture(scope="session")
+def real_traces() -> Path:
+    """The folder of real trajectories; tests that need it are skipped where it is not there."""
+    if not REAL_TRACES.is_dir():
+        pytest.skip("the real traces do not lie beside this checkout")
+    return REAL_TRACES
