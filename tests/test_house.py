@@ -1,0 +1,64 @@
+"""The house plan, kept true: who may import whom, and where the heavy packages are allowed."""
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).resolve().parents[1] / "pamer_lab"
+ROOMS = [
+    *("errors", "config", "storage", "trajectory", "blocks", "workspace", "importing", "corpus", "models", "features", "probes"),
+    *("contexts", "memory", "controller", "audit", "policies", "replay", "analysis", "report", "ui", "bench", "commands", "cli"),
+]
+FREE = {"commands", "bench", "cli"}
+"""The outermost rooms; `commands` and `cli` know each other."""
+MODULES = sorted(PACKAGE.rglob("*.py"))
+
+
+def _room(module: Path) -> str:
+    parts = module.relative_to(PACKAGE).parts
+    return parts[0].removesuffix(".py")
+
+
+def _imports(tree: ast.AST) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield node.module
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda module: str(module.relative_to(PACKAGE)))
+def test_a_room_imports_only_the_rooms_before_it(module: Path) -> None:
+    room = _room(module)
+    if room == "__init__":
+        return
+    assert room in ROOMS, f"{room} is not in the house plan"
+    for name in _imports(ast.parse(module.read_text())):
+        if name.startswith("pamer_lab.") and room not in FREE:
+            other = name.split(".")[1]
+            assert ROOMS.index(other) <= ROOMS.index(room), f"{room} must not import {other}"
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda module: str(module.relative_to(PACKAGE)))
+def test_special_packages_stay_in_their_rooms(module: Path) -> None:
+    room = _room(module)
+    names = {name.split(".")[0] for name in _imports(ast.parse(module.read_text()))}
+    assert "streamlit" not in names or room == "ui"
+    assert "lancedb" not in names or room in ("storage", "bench")
+    assert "pickle" not in names
+
+
+def test_reading_a_trace_imports_neither_torch_nor_streamlit(tmp_path: Path) -> None:
+    program = (
+        "import sys; import pamer_lab; pamer_lab.read_traces(sys.argv[1]); import pamer_lab.workspace;"
+        "heavy = {'torch', 'transformers', 'streamlit', 'sentence_transformers', 'sklearn'} & set(sys.modules);"
+        "sys.exit(' '.join(heavy) or 0)"
+    )
+    file = tmp_path / "chat.json"
+    file.write_text('[{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]')
+    done = subprocess.run([sys.executable, "-c", program, str(file)], capture_output=True, text=True, cwd=PACKAGE.parent)
+    assert done.returncode == 0, done.stderr
