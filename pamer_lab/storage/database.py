@@ -1,9 +1,11 @@
 """LanceDB tables with keys, safe filters and numbered schemas.
 
 Every write is one LanceDB commit: it is there as a whole or not at all. A table's schema carries a number; opening a
-table with an older number runs the spec's migrations one by one, each a commit of its own, and a newer number is
-refused, so that an old program never damages a new workspace. Values enter filters only through `equals` and `is_in`,
-which escape them. Readers always see the newest commit (`read_consistency_interval` is zero).
+table with an older number runs the spec's migrations one by one, and a newer number is refused, so that an old program
+never damages a new workspace. The number stands in the metadata of the key's first column and is raised after its
+migration; a migration that was cut off between the two runs again, so each one first looks whether its change is there.
+Values enter filters only through `equals` and `is_in`, which escape them. Readers always see the newest commit
+(`read_consistency_interval` is zero).
 """
 
 import json
@@ -20,12 +22,12 @@ import pyarrow as pa
 
 from pamer_lab.errors import StorageError
 
-SCHEMA_NUMBER = b"pamer_lab.schema"
+SCHEMA_NUMBER = "pamer_lab.schema"
 ATTEMPTS = 20
 """How often a write that lost a race against another process is tried again."""
 
 Migration = Callable[[Any], None]
-"""Changes a LanceDB table in place from one schema number to the next."""
+"""Changes a LanceDB table in place from one schema number to the next; does nothing where the change is already there."""
 
 
 @dataclass(frozen=True)
@@ -154,10 +156,9 @@ class Database:
             raise StorageError(f"the database at {self.uri} cannot be listed ({_short(error)})") from error
 
     def _open(self, spec: TableSpec) -> Any:
-        schema = spec.schema.with_metadata({SCHEMA_NUMBER: str(spec.number).encode()})
         try:
             if spec.name not in self._names():
-                return self._connection.create_table(spec.name, schema=schema, exist_ok=True)
+                return self._connection.create_table(spec.name, schema=_numbered(spec), exist_ok=True)
             table = self._connection.open_table(spec.name)
             self._migrate(spec, table)
             return table
@@ -167,15 +168,15 @@ class Database:
             raise StorageError(f"table {spec.name!r} at {self.uri} cannot be opened ({_short(error)})") from error
 
     def _migrate(self, spec: TableSpec, table: Any) -> None:
-        metadata = table.schema.metadata or {}
-        number = int(metadata.get(SCHEMA_NUMBER, b"0"))
+        metadata = table.schema.field(spec.key[0]).metadata or {}
+        number = int(metadata.get(SCHEMA_NUMBER.encode(), b"0"))
         if number > spec.number:
             raise StorageError(
                 f"table {spec.name!r} has schema {number}, and this program knows {spec.number}; use the newer program for this workspace"
             )
         for step in range(number, spec.number):
             spec.migrations[step](table)
-            table.to_lance().update_schema_metadata({SCHEMA_NUMBER.decode(): str(step + 1)}, replace=False)
+            table.update_field_metadata({"path": spec.key[0], "metadata": {SCHEMA_NUMBER: str(step + 1)}})
 
     def _write(self, spec: TableSpec, write: Callable[[Any], None]) -> int:
         for attempt in range(ATTEMPTS):
@@ -189,6 +190,12 @@ class Database:
                     raise StorageError(f"table {spec.name!r} at {self.uri} cannot be written ({_short(error)})") from error
                 time.sleep(0.01 * (attempt + 1))
         raise AssertionError("unreachable")
+
+
+def _numbered(spec: TableSpec) -> pa.Schema:
+    """The schema with its number on the key's first column."""
+    first = spec.schema.get_field_index(spec.key[0])
+    return spec.schema.set(first, spec.schema.field(first).with_metadata({SCHEMA_NUMBER: str(spec.number)}))
 
 
 def _arrow(spec: TableSpec, rows: Sequence[dict[str, Any]] | pa.Table) -> pa.Table:

@@ -1,0 +1,134 @@
+"""Bad input gets one sentence that names the file and the place; good neighbours are still read."""
+
+import gzip
+import io
+import json
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from pamer_lab.config import ReadLimits
+from pamer_lab.trajectory import read_all, read_bytes
+
+CHAT = [{"role": "user", "content": "hello"}, {"role": "assistant", "content": "hi"}]
+GOOD = json.dumps(CHAT).encode()
+
+BAD = {
+    "empty": (b"", "is empty"),
+    "only white space": (b" \n\n ", "is empty"),
+    "cut in a string": (GOOD[:40], "is it cut off"),
+    "cut in a list": (GOOD[:-1], "is it cut off"),
+    "utf-16": (GOOD.decode().encode("utf-16"), "is UTF-16; save it as UTF-8"),
+    "latin-1": ('[{"role": "user", "content": "caf\xe9"}]'.encode("latin-1"), "is not UTF-8"),
+    "nested 10,000 deep": (b"[" * 10_000 + b"]" * 10_000, "nested"),
+    "nested 10,000 deep in an object": (b'{"messages": ' + b'{"a":' * 10_000 + b"1" + b"}" * 10_001, "nested"),
+    "NaN as text": (b'{"messages": [{"role": "user", "content": NaN}]}', "not text"),
+    "duplicate keys": (b'{"messages": [], "messages": []}', "has the key 'messages' twice"),
+    "no messages": (b'{"messages": []}', "holds no messages"),
+    "no assistant": (b'[{"role": "user", "content": "x"}]', "holds no assistant message"),
+    "not a trace": (b'{"hello": "world"}', "holds no messages in a format we know"),
+    "a number": (b"42", "holds no messages"),
+    "a null": (b"null", "holds no messages"),
+    "binary": (bytes(range(256)) * 4, "binary"),
+    "cut gzip": (gzip.compress(GOOD * 100)[:-12], "gzip"),
+    "damaged gzip": (gzip.compress(GOOD)[:12] + b"\xff" * 30, "gzip"),
+    "empty zip": (b"PK\x03\x04" + b"\0" * 40, "zip"),
+    "result without a call": (json.dumps([*CHAT, {"role": "tool", "tool_call_id": "x", "content": "r"}]).encode(), "answers no open call"),
+    "unknown role": (json.dumps([*CHAT, {"role": "wizard", "content": "r"}]).encode(), "wizard"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_bad_file_is_refused_in_one_sentence(name: str) -> None:
+    data, reason = BAD[name]
+    reading = read_bytes(data, "file.json")
+    assert not reading.traces
+    (rejection,) = reading.rejected
+    assert reason in rejection.reason
+    assert rejection.sentence.startswith("file.json") and "\n" not in rejection.sentence
+
+
+def test_a_fault_in_a_line_is_placed_in_that_line() -> None:
+    data = json.dumps({"messages": CHAT}).encode() + b'\n{"messages": [{"role": '
+    (rejection,) = read_bytes(data, "f.jsonl").rejected
+    assert rejection.where.startswith("line 2")
+
+
+def test_a_duplicate_key_is_placed_in_its_line() -> None:
+    data = b'[\n {"role": "user", "content": "a"},\n {"role": "assistant",\n  "role": "user", "content": "b"}]'
+    (rejection,) = read_bytes(data, "f.json").rejected
+    assert "'role' twice" in rejection.reason and rejection.where == "line 4"
+
+
+def test_text_that_only_looks_like_a_duplicate_key_is_read() -> None:
+    chat = [{"role": "user", "content": '": "x": {"a":1,"a":2} \\'}, {"role": "assistant", "content": ": "}]
+    reading = read_bytes(json.dumps(chat).encode(), "f.json")
+    assert [message.content for message in reading.traces[0].messages] == [item["content"] for item in chat]
+
+
+def test_nan_outside_messages_is_a_missing_value_with_a_warning() -> None:
+    (trace,) = read_bytes(b'{"messages": ' + GOOD + b', "reward": NaN}', "f.json").traces
+    assert trace.reward is None
+    assert any("NaN" in warning.text for warning in trace.warnings)
+
+
+def test_a_file_over_the_limit_is_refused_before_it_is_read(tmp_path: Path) -> None:
+    big = tmp_path / "big.json"
+    with big.open("wb") as stream:
+        stream.truncate(300_000_000)
+    (rejection,) = read_all([big]).rejected
+    assert "300 MB is over the limit of 200 MB" in rejection.reason
+
+
+def test_a_gzip_bomb_is_refused() -> None:
+    bomb = gzip.compress(b" " * 50_000_000)
+    (rejection,) = read_bytes(bomb, "bomb.gz", ReadLimits(max_bytes=1_000_000)).rejected
+    assert "unpacks to more than the limit" in rejection.reason
+
+
+def test_a_zip_bomb_is_refused() -> None:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("samples/1.json", b" " * 5_000_000)
+    (rejection,) = read_bytes(buffer.getvalue(), "bomb.eval", ReadLimits(max_bytes=1_000_000)).rejected
+    assert "unpacks to more than the limit" in rejection.reason
+
+
+def test_gzip_byte_order_mark_and_line_endings_do_not_matter() -> None:
+    plain = read_bytes(GOOD, "a.json").traces[0]
+    packed = read_bytes(gzip.compress(GOOD), "b.json.gz").traces[0]
+    assert packed.trace_id == plain.trace_id and packed.messages == plain.messages
+    assert read_bytes(b"\xef\xbb\xbf" + GOOD, "c.json").traces[0].messages == plain.messages
+    lines = b"\r\n".join(json.dumps({"messages": CHAT}).encode() for _ in range(3)) + b"\r\n\r\n"
+    assert len(read_bytes(lines, "d.jsonl").traces) == 3
+
+
+def test_two_objects_on_one_line_are_both_read_and_noted() -> None:
+    one = json.dumps({"messages": CHAT}).encode()
+    reading = read_bytes(one + b"\n" + one + one + b"\n", "f.jsonl")
+    assert len(reading.traces) == 3
+    assert any("2 JSON values on one line" in warning.text for warning in reading.traces[0].warnings)
+
+
+def test_bad_files_do_not_stop_the_good_ones(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_bytes(GOOD)
+    (tmp_path / "b.json").write_bytes(GOOD[:-3])
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "c.json").write_bytes(GOOD)
+    reading = read_all([tmp_path, tmp_path / "missing.json"])
+    assert len(reading.traces) == 2
+    assert [Path(rejection.path).name for rejection in reading.rejected] == ["b.json", "missing.json"]
+
+
+def test_a_folder_without_traces_says_so(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("hello")
+    (rejection,) = read_all([tmp_path]).rejected
+    assert "folder without traces" in rejection.reason
+
+
+def test_an_unreadable_file_is_a_sentence(tmp_path: Path) -> None:
+    loop = tmp_path / "loop.json"
+    loop.symlink_to(loop)
+    reading = read_all([loop])
+    assert len(reading.rejected) == 1 and not reading.traces
