@@ -1,0 +1,1 @@
+"""Vectors -> heads: splits, losses, grid training, thresholds, metrics, controls, distillation, artefacts, studies."""

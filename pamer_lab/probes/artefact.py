@@ -1,0 +1,202 @@
+"""Heads on disk: `heads.safetensors` (weights, standardisation) and `heads.json` (everything else), never pickle.
+
+Knows which model, layer, pooling and context the heads read, so that a caller computes exactly that vector; does not
+know how to compute it. What always holds: a loaded set has the SHA-256 its JSON names, one threshold per head, and
+finite weights. Both files are written beside their place and renamed, the JSON last: a folder with a JSON is whole.
+"""
+
+import hashlib
+import json
+import os
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pamer_lab.errors import InputError, ModelError, ProbeError
+from pamer_lab.probes.readout import Floats, HeadStack, logit, sigmoid
+from pamer_lab.trajectory.values import Target
+
+FORMAT = 1
+WEIGHTS = "heads.safetensors"
+FACTS = "heads.json"
+SHIPPED = Path(__file__).parent / "heads"
+"""Heads that come with the package, one folder per model."""
+TRAIN = "pamer-lab train TRACES... --heads FOLDER"
+"""How to get new heads, for messages."""
+
+
+@dataclass(frozen=True)
+class HeadSet:
+    """The heads that vote on one target, with everything needed to feed them."""
+
+    stack: HeadStack
+    thresholds: tuple[float, ...]
+    """One probability per head: the head says yes at or above it. Chosen by validation F1."""
+    model_name: str
+    layer: str
+    """`block:K` for the output of block K (counted from 1), `final` for the state after the final norm."""
+    pooling: str = "last"
+    context: str = "recent2"
+    hint: str = "none"
+    probe_system_prompt: str = ""
+    """Goes before the trace's own system text; empty: nothing is added."""
+    target: Target = "compression"
+    seeds: tuple[int, ...] = ()
+    """The split and initialisation seed of each head."""
+    facts: dict[str, Any] = field(default_factory=dict)
+    """How they were made: corpus hash, command, metrics, teacher."""
+
+    def __post_init__(self) -> None:
+        if len(self.thresholds) != self.stack.count:
+            raise ModelError(f"{self.stack.count} heads need {self.stack.count} thresholds, not {len(self.thresholds)}")
+        if not all(0.0 < threshold < 1.0 for threshold in self.thresholds):
+            raise ModelError(f"thresholds are probabilities between 0 and 1, not {list(self.thresholds)}")
+
+    @property
+    def width(self) -> int:
+        return self.stack.width
+
+    @property
+    def threshold_logits(self) -> npt.NDArray[np.float64]:
+        """The thresholds on the logit scale, on which votes and margins are taken."""
+        return logit(np.asarray(self.thresholds))
+
+    def logits(self, vector: npt.NDArray[Any]) -> Floats:
+        """Logits of all heads for one vector [d] -> [heads]; a vector that is not finite is refused."""
+        if vector.shape != (self.width,):
+            raise ProbeError(f"the heads read vectors of width {self.width}, not of shape {tuple(vector.shape)}")
+        if not np.isfinite(vector).all():
+            raise ProbeError("the hidden state holds NaN or infinity; no decision can be read from it")
+        return self.stack.logits(vector)
+
+    def probabilities(self, vector: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+        """Probabilities of all heads for one vector [d] -> [heads]."""
+        return sigmoid(self.logits(vector))
+
+    def votes(self, logits: npt.NDArray[Any]) -> tuple[bool, ...]:
+        """One vote per head."""
+        return tuple(bool(vote) for vote in np.asarray(logits, dtype=np.float64) >= self.threshold_logits)
+
+    def require(self, model_name: str, width: int) -> "HeadSet":
+        """These heads, if they belong to the model; otherwise a `ModelError` that says how to train new ones."""
+        if model_name != self.model_name or width != self.width:
+            raise ModelError(
+                f"these heads read {self.model_name} (width {self.width}), and the model is {model_name} (width {width}); "
+                f"train heads for it: {TRAIN}"
+            )
+        return self
+
+    def save(self, folder: str | Path) -> Path:
+        """Write both files; an older set in the folder is replaced."""
+        from safetensors.numpy import save
+
+        folder = Path(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        weights = save(self.stack.tensors())
+        _replace(folder / WEIGHTS, weights)
+        facts = {
+            "format": FORMAT,
+            "model": self.model_name,
+            "width": self.width,
+            "layer": self.layer,
+            "pooling": self.pooling,
+            "context": self.context,
+            "hint": self.hint,
+            "probe_system_prompt": self.probe_system_prompt,
+            "target": self.target,
+            "capacity": self.stack.capacity,
+            "seeds": list(self.seeds),
+            "thresholds": list(self.thresholds),
+            "sha256": hashlib.sha256(weights).hexdigest(),
+            "facts": self.facts,
+        }
+        _replace(folder / FACTS, (json.dumps(facts, indent=2, ensure_ascii=False) + "\n").encode())
+        return folder
+
+    @classmethod
+    def load(cls, folder: str | Path) -> "HeadSet":
+        """Read a folder that `save` wrote; anything else is answered with what to do."""
+        folder = Path(folder)
+        facts = _read_facts(folder)
+        stack = _read_stack(folder, str(facts.get("sha256", "")))
+        try:
+            return cls(
+                stack=stack,
+                thresholds=tuple(float(value) for value in facts["thresholds"]),
+                model_name=facts["model"],
+                layer=facts["layer"],
+                pooling=facts["pooling"],
+                context=facts["context"],
+                hint=facts["hint"],
+                probe_system_prompt=facts["probe_system_prompt"],
+                target=facts["target"],
+                seeds=tuple(facts["seeds"]),
+                facts=facts["facts"],
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise InputError(f"does not describe a set of heads ({error}); train new ones: {TRAIN}", path=str(folder / FACTS)) from error
+
+
+def shipped_folder(model_name: str) -> Path:
+    """Where the heads of a model would lie inside the package."""
+    return SHIPPED / model_name.rsplit("/", 1)[-1].lower()
+
+
+def load_shipped(model_name: str) -> HeadSet:
+    """The heads that come with the package for this model."""
+    folder = shipped_folder(model_name)
+    if not (folder / FACTS).exists():
+        known = sorted(path.name for path in SHIPPED.glob("*") if (path / FACTS).exists())
+        raise ModelError(f"no heads for {model_name} come with the package (there are: {', '.join(known) or 'none'}); train some: {TRAIN}")
+    heads = HeadSet.load(folder)
+    return heads.require(model_name, heads.width)
+
+
+def _read_facts(folder: Path) -> dict[str, Any]:
+    path = folder / FACTS
+    try:
+        facts = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise InputError(f"there are no heads here; train some: {TRAIN}", path=str(folder)) from None
+    except (OSError, ValueError) as error:
+        raise InputError(f"cannot be read ({error}); train new heads: {TRAIN}", path=str(path)) from error
+    if not isinstance(facts, dict) or facts.get("format") != FORMAT:
+        found = facts.get("format") if isinstance(facts, dict) else None
+        raise InputError(f"is of format {found}, and this program reads {FORMAT}; train new heads: {TRAIN}", path=str(path))
+    return facts
+
+
+def _read_stack(folder: Path, sha256: str) -> HeadStack:
+    from safetensors.numpy import load
+
+    path = folder / WEIGHTS
+    try:
+        data = path.read_bytes()
+        if hashlib.sha256(data).hexdigest() != sha256:
+            raise InputError(f"does not have the SHA-256 that {FACTS} names; train new heads: {TRAIN}", path=str(path))
+        tensors = load(data)
+    except InputError:
+        raise
+    except Exception as error:  # safetensors raises its own type, which is not part of its public surface
+        raise InputError(f"cannot be read ({error}); train new heads: {TRAIN}", path=str(path)) from error
+    if not all(np.isfinite(value).all() for value in tensors.values()):
+        raise InputError(f"holds weights that are not finite; train new heads: {TRAIN}", path=str(path))
+    try:
+        return HeadStack(**tensors)
+    except TypeError as error:
+        raise InputError(f"does not hold heads ({error}); train new ones: {TRAIN}", path=str(path)) from error
+
+
+def _replace(path: Path, data: bytes) -> None:
+    descriptor, name = tempfile.mkstemp(prefix=path.name, dir=path.parent)
+    try:
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(data)
+        Path(name).chmod(0o644)
+        Path(name).replace(path)
+    finally:
+        Path(name).unlink(missing_ok=True)

@@ -1,0 +1,101 @@
+"""Heads survive the disk, refuse what does not belong together, and say what to do."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pamer_lab.errors import InputError, ModelError, ProbeError
+from pamer_lab.probes.artefact import FACTS, WEIGHTS, HeadSet, load_shipped
+from pamer_lab.probes.readout import HeadStack, logit, sigmoid
+
+
+def heads(capacity: str = "mlp", width: int = 12) -> HeadSet:
+    rng = np.random.default_rng(0)
+    inner = 256 if capacity == "mlp" else width
+
+    def draw(*shape: int) -> np.ndarray:
+        return rng.normal(size=shape).astype(np.float32)
+
+    hidden = {"hidden_weight": draw(5, inner, width), "hidden_bias": draw(5, inner)} if capacity == "mlp" else {}
+    stack = HeadStack(draw(5, width), np.abs(draw(5, width)) + 0.5, draw(5, inner), draw(5), **hidden)
+    return HeadSet(stack, (0.3, 0.4, 0.5, 0.6, 0.7), "Some-Model", "block:3", seeds=(0, 1, 2, 3, 4), facts={"corpus": "abc"})
+
+
+@pytest.mark.parametrize("capacity", ["linear", "mlp"])
+def test_saved_heads_come_back_the_same(tmp_path: Path, capacity: str) -> None:
+    before = heads(capacity)
+    after = HeadSet.load(before.save(tmp_path / "heads"))
+    vector = np.random.default_rng(1).normal(size=12).astype(np.float32)
+    assert np.array_equal(before.logits(vector), after.logits(vector))
+    assert (after.thresholds, after.layer, after.seeds, after.facts) == (before.thresholds, before.layer, before.seeds, before.facts)
+    assert after.stack.capacity == capacity
+
+
+def test_the_numpy_readout_is_the_torch_readout() -> None:
+    import torch
+
+    ours = heads()
+    vector = np.random.default_rng(2).normal(size=12).astype(np.float32)
+    stack = {name: torch.from_numpy(value) for name, value in ours.stack.tensors().items()}
+    for number in range(5):
+        standard = (torch.from_numpy(vector) - stack["mean"][number]) / stack["scale"][number]
+        hidden = torch.nn.functional.gelu(stack["hidden_weight"][number] @ standard + stack["hidden_bias"][number])
+        expected = float(stack["weight"][number] @ hidden + stack["bias"][number])
+        assert ours.logits(vector)[number] == pytest.approx(expected, rel=1e-4, abs=1e-3)
+
+
+def test_a_head_votes_yes_exactly_at_its_threshold() -> None:
+    ours = heads()
+    at = ours.threshold_logits
+    assert ours.votes(at) == (True,) * 5
+    assert ours.votes(at - 1e-9) == (False,) * 5
+    assert np.allclose(sigmoid(at), ours.thresholds)
+    assert np.isneginf(logit(0.0))
+
+
+def test_a_vector_that_is_not_finite_or_has_another_width_is_refused() -> None:
+    ours = heads()
+    with pytest.raises(ProbeError, match="NaN"):
+        ours.logits(np.full(12, np.nan, dtype=np.float32))
+    with pytest.raises(ProbeError, match="width 12"):
+        ours.logits(np.zeros(13, dtype=np.float32))
+
+
+def test_heads_of_another_model_are_refused_and_the_message_says_how_to_train() -> None:
+    ours = heads()
+    assert ours.require("Some-Model", 12) is ours
+    with pytest.raises(ModelError, match=r"Some-Model.*Other.*pamer-lab train"):
+        ours.require("Other", 12)
+    with pytest.raises(ModelError, match="pamer-lab train"):
+        ours.require("Some-Model", 13)
+    with pytest.raises(ModelError, match="pamer-lab train"):
+        load_shipped("No-Such-Model")
+
+
+def test_damaged_files_are_refused_with_their_name(tmp_path: Path) -> None:
+    folder = heads().save(tmp_path)
+    whole = (folder / WEIGHTS).read_bytes()
+    (folder / WEIGHTS).write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+    with pytest.raises(InputError, match=r"heads\.safetensors.*SHA-256"):
+        HeadSet.load(folder)
+    (folder / WEIGHTS).write_bytes(whole)
+    facts = json.loads((folder / FACTS).read_text())
+    for key in ("thresholds", "layer"):
+        (folder / FACTS).write_text(json.dumps({name: value for name, value in facts.items() if name != key}))
+        with pytest.raises(InputError, match=r"heads\.json.*pamer-lab train"):
+            HeadSet.load(folder)
+    (folder / FACTS).write_text(json.dumps(facts | {"format": 99}))
+    with pytest.raises(InputError, match="format 99"):
+        HeadSet.load(folder)
+    with pytest.raises(InputError, match="there are no heads here"):
+        HeadSet.load(tmp_path / "nowhere")
+
+
+def test_thresholds_must_fit_the_heads() -> None:
+    stack = heads().stack
+    with pytest.raises(ModelError, match="5 thresholds"):
+        HeadSet(stack, (0.5,), "m", "final")
+    with pytest.raises(ModelError, match="between 0 and 1"):
+        HeadSet(stack, (0.5, 0.5, 0.5, 0.5, 1.0), "m", "final")
