@@ -1,0 +1,69 @@
+"""Calls to a server that may fail: bounded attempts with back-off, and one sentence when all have failed.
+
+Knows the `openai` package's errors and nothing of what is asked. What always holds: a fault that a later attempt cannot
+mend (a wrong model name, a refused key, a request the server calls invalid) is raised at once.
+"""
+
+import random
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+from pamer_lab.errors import ModelError
+
+T = TypeVar("T")
+
+FIRST_DELAY_SECONDS = 0.5
+LONGEST_DELAY_SECONDS = 20.0
+RETRIED_STATUS = frozenset({408, 409, 425, 429})
+"""Besides these, every 5xx is tried again."""
+
+
+class BadAnswer(ModelError):
+    """Raised when a server answered, but not in the agreed shape; another attempt may do better."""
+
+
+def with_attempts(
+    call: Callable[[], T],
+    *,
+    what: str,
+    attempts: int,
+    sleep: Callable[[float], None] = time.sleep,
+    cancelled: Callable[[], bool] = lambda: False,
+) -> T:
+    """The call's result; after `attempts` failures a `ModelError` that says what failed and how often."""
+    import openai
+
+    reason: Exception | None = None
+    for number in range(attempts):
+        if number:
+            sleep(_delay(number, reason))
+        if cancelled():
+            break
+        try:
+            return call()
+        except openai.APIStatusError as error:
+            if error.status_code not in RETRIED_STATUS and error.status_code < 500:
+                raise ModelError(f"{what}: the server refused the request ({_short(error)})") from error
+            reason = error
+        except (openai.APIConnectionError, openai.APIResponseValidationError, BadAnswer) as error:
+            reason = error
+        except ValueError as error:  # the body was not JSON
+            reason = BadAnswer(f"the answer is not JSON ({error})")
+    tried = f"{attempts} attempts" if attempts > 1 else "one attempt"
+    raise ModelError(f"{what}: no usable answer after {tried} ({_short(reason)})") from reason
+
+
+def _delay(number: int, reason: Exception | None) -> float:
+    """Seconds before attempt `number`: what the server asked for, else doubling with a little chance."""
+    response = getattr(reason, "response", None)
+    asked = str(response.headers.get("retry-after", "")) if response is not None else ""
+    if asked.isdigit():
+        return min(float(asked), LONGEST_DELAY_SECONDS)
+    doubled = min(FIRST_DELAY_SECONDS * 2 ** (number - 1), LONGEST_DELAY_SECONDS)
+    return float(doubled * random.uniform(0.75, 1.25))  # noqa: S311
+
+
+def _short(error: Exception | None) -> str:
+    text = " ".join(str(error).split()) if error else "stopped"
+    return f"{type(error).__name__}: {text[:300]}" if error else text
