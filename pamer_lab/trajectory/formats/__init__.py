@@ -26,6 +26,10 @@ class Format(Protocol):
 
 ORDER = (
     "native",
+    "claude_code",
+    "claude_stream",
+    "codex_rollout",
+    "nemo_gym",
     "openai_chat",
 )
 

@@ -1,0 +1,99 @@
+"""Anthropic messages that a log spread over several lines -> steps.
+
+Not a format itself: Claude Code transcripts and Agent SDK streams share it. Both write one line per content block, all with the
+message's id and all repeating its usage. What always holds: lines with one id become one turn, which stands at the first of
+them and carries the last usage.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from pamer_lab.errors import FormatError
+from pamer_lab.trajectory.draft import Draft
+from pamer_lab.trajectory.formats.steps import Mark, Result, Said, Step, Turn
+from pamer_lab.trajectory.parts import Content, read_content, read_usage
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One log line that matters to the conversation."""
+
+    where: str
+    role: Literal["assistant", "user"]
+    body: dict[str, Any]
+    """The Anthropic message: `content`, and for the assistant `id`, `model`, `usage`."""
+    key: str = ""
+    """What lines of one message share; a line without a key is a message of its own."""
+
+
+def to_steps(draft: Draft, lines: Sequence[Line | Mark]) -> list[Step]:
+    """The lines as steps, in the order given; odd content is noted in the draft."""
+    groups: dict[str, list[Line]] = {}
+    for line in lines:
+        if type(line) is Line and line.role == "assistant":
+            groups.setdefault(line.key or line.where, []).append(line)
+    steps: list[Step] = []
+    for line in lines:
+        if isinstance(line, Mark):
+            steps.append(line)
+        elif line.role == "user":
+            content = _content(draft, line.body.get("content"), line.where)
+            steps += _results(draft, content, line.where)
+            if content.texts or not content.results:
+                steps.append(Said("user", content.text, content.images))
+        elif group := groups.pop(line.key or line.where, None):
+            steps += _turn(draft, group)
+    return steps
+
+
+def _turn(draft: Draft, group: list[Line]) -> list[Step]:
+    turn = Turn(group[0].where)
+    blocks: list[Any] = []
+    for line in group:
+        given = line.body.get("content")
+        new = given if isinstance(given, list) else [] if given is None else [given]
+        # Some loggers repeat what they wrote of the message so far; the longer version replaces it.
+        blocks = new if blocks and new[: len(blocks)] == blocks else blocks + [block for block in new if not _seen_call(block, blocks)]
+        turn.usage = read_usage(line.body.get("usage")) or turn.usage
+    content = _content(draft, blocks, turn.where)
+    turn.texts, turn.calls, turn.thinking, turn.images = content.texts, content.calls, content.thinking, content.images
+    # Results of tools that ran on the server are part of the assistant's own message.
+    return [turn, *_results(draft, content, turn.where)]
+
+
+def _seen_call(block: Any, blocks: list[Any]) -> bool:
+    return isinstance(block, dict) and block.get("type") == "tool_use" and bool(block.get("id")) and block in blocks
+
+
+def _results(draft: Draft, content: Content, where: str) -> list[Step]:
+    steps: list[Step] = []
+    for call_id, result, failed in content.results:
+        _warn_unknown(draft, result, where)
+        steps.append(Result(call_id, result.text, where, result.images, failed))
+    return steps
+
+
+def _content(draft: Draft, value: Any, where: str) -> Content:
+    try:
+        content = read_content(value)
+    except FormatError as error:
+        raise FormatError(error.reason, where=f"{draft.where} {where}".strip()) from error
+    _warn_unknown(draft, content, where)
+    return content
+
+
+def _warn_unknown(draft: Draft, content: Content, where: str) -> None:
+    for kind in content.unknown:
+        draft.warn(where, f"part of type {kind!r} was kept as JSON text")
+
+
+def transcript(lines: Sequence[Line]) -> str:
+    """All that a side agent's lines say, as plain text."""
+    said: list[str] = []
+    for line in lines:
+        content = read_content(line.body.get("content"))
+        pieces = [*content.thinking, *content.texts, *(f"{call.name} {call.arguments}" for call in content.calls)]
+        pieces += [result.text for _, result, _ in content.results]
+        said.append(f"{line.role}: " + "\n".join(pieces))
+    return "\n\n".join(said)

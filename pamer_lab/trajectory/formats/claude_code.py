@@ -1,0 +1,210 @@
+"""Claude Code session transcripts: one JSON object per line, chained by `parentUuid`.
+
+The transcript is the whole session, so a compaction does not remove what came before it: it is an event with the recorded
+token count, and the summary that followed is the user message it was. Order is the chain's, not the file's.
+
+Side agents are not the main agent's turns: in a session's file each becomes one `subagent` event that holds its whole text;
+a file that holds only a side agent (`agent-*.jsonl`) is a trace of its own. A conversation that was rewound keeps
+the abandoned messages, and a `context_edit` event stands where it went back. Lines about hooks, progress, queues and
+snapshots are counted in `meta["other_lines"]`; `toolUseResult`, a second copy of results for the interface, is not read.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from pamer_lab.trajectory.document import Document
+from pamer_lab.trajectory.draft import Draft, json_text
+from pamer_lab.trajectory.formats.anthropic_lines import Line, to_steps, transcript
+from pamer_lab.trajectory.formats.chain import in_causal_order, parent_of, sessions
+from pamer_lab.trajectory.formats.rows import Row, head, number_of, rows, strays, text_of
+from pamer_lab.trajectory.formats.steps import Mark, add_steps
+
+NAME = "claude-code-jsonl"
+MADE_BY_PROGRAM = "<synthetic>"
+"""The model name of assistant lines that Claude Code wrote itself, such as an API error."""
+
+
+def detect(document: Document) -> bool:
+    return document.kind in ("json", "jsonl") and any("parentUuid" in row and "sessionId" in row for row in head(document))
+
+
+def read(document: Document) -> Iterator[Draft]:
+    found = rows(document)
+    groups = sessions(found)
+    loose = [row for row in found if not row[1].get("sessionId")]
+    for number, group in enumerate(groups):
+        draft = Draft(NAME, where=f"session {number + 1}" if len(groups) > 1 else "", orphans="as_user")
+        if number == 0:
+            _add_loose(draft, loose)
+            for where in strays(document):
+                draft.warn(where, "is not an object; left out")
+        yield _read_session(draft, group)
+
+
+@dataclass
+class _Side:
+    """A side agent's lines, gathered under the place where it started."""
+
+    lines: list[Line] = field(default_factory=list)
+    facts: dict[str, Any] = field(default_factory=dict)
+
+
+def _read_session(draft: Draft, group: list[Row]) -> Draft:
+    only_side = all(row.get("isSidechain") for _, row in group if row.get("type") in ("user", "assistant"))
+    ordered, broken = in_causal_order(group)
+    if broken:
+        draft.warn(broken[0], f"{len(broken)} lines name each other as parents; they stand in file order at the end")
+    builder = _Builder(draft, ordered)
+    for where, row in ordered:
+        builder.add(where, row, side=bool(row.get("isSidechain")) and not only_side)
+    _close(draft, builder, ordered, only_side)
+    add_steps(draft, to_steps(draft, builder.lines))
+    return draft
+
+
+class _Builder:
+    """Sorts a session's lines into messages, events, side agents and lines that are neither."""
+
+    def __init__(self, draft: Draft, ordered: list[Row]) -> None:
+        self.draft = draft
+        self.lines: list[Line | Mark] = []
+        self.other: Counter[str] = Counter()
+        self.sides: dict[str, tuple[int, _Side]] = {}
+        self._rows = {row["uuid"]: row for _, row in ordered if isinstance(row.get("uuid"), str)}
+        self._last = ""
+        """Key of the newest assistant message."""
+        self._boundary = False
+
+    def add(self, where: str, row: dict[str, Any], *, side: bool) -> None:
+        body = row.get("message")
+        kind = row.get("type")
+        if kind in ("user", "assistant") and isinstance(body, dict):
+            line = Line(where, "assistant" if kind == "assistant" else "user", body, text_of(body.get("id")))
+            if side:
+                self._side(text_of(row.get("agentId")) or self._root(row), line)
+            else:
+                self._message(line, row)
+        elif kind == "system":
+            self._system(row)
+        elif kind == "attachment" and isinstance(row.get("attachment"), dict):
+            self._attachment(where, row["attachment"])
+        elif kind == "queue-operation" and isinstance(row.get("content"), str):
+            self.lines.append(Mark("note", row["content"], {"queue": row.get("operation")}))
+        elif kind == "progress" and isinstance(row.get("data"), dict):
+            self._progress(where, row)
+        else:
+            self.other[str(kind)] += 1
+
+    def _message(self, line: Line, row: dict[str, Any]) -> None:
+        if line.role == "assistant":
+            self._last = line.key
+            if line.body.get("model") == MADE_BY_PROGRAM:
+                self.draft.warn(line.where, "this assistant message was written by Claude Code, not by the model")
+        elif row.get("isCompactSummary") and not self._boundary:
+            self.lines.append(Mark("compaction", "", {}))
+        elif self._last and _is_prompt(line.body) and self._went_back(row):
+            self.lines.append(Mark("context_edit", "the conversation was rewound to an earlier message", {"to": row.get("parentUuid")}))
+            self.draft.warn(line.where, "the conversation was rewound here; the abandoned messages before it are kept")
+        self._boundary = False
+        self.lines.append(line)
+
+    def _went_back(self, row: dict[str, Any]) -> bool:
+        """Whether the newest assistant message is not the one this prompt follows."""
+        seen = 0
+        parent = parent_of(row)
+        while parent and (above := self._rows.get(parent)) is not None and seen < len(self._rows):
+            body = above.get("message")
+            if above.get("type") == "assistant" and isinstance(body, dict):
+                return text_of(body.get("id")) != self._last
+            if above.get("subtype") == "compact_boundary":
+                return False
+            parent, seen = parent_of(above), seen + 1
+        return False
+
+    def _root(self, row: dict[str, Any]) -> str:
+        for _ in range(len(self._rows)):
+            above = self._rows.get(parent_of(row))
+            if above is None or not above.get("isSidechain"):
+                break
+            row = above
+        return text_of(row.get("uuid"))
+
+    def _side(self, key: str, line: Line, **facts: Any) -> None:
+        position, side = self.sides.setdefault(key, (len(self.lines), _Side(facts={"agent": key, **facts})))
+        if position == len(self.lines):
+            self.lines.append(Mark("subagent", "", {}))
+        side.lines.append(line)
+
+    def _system(self, row: dict[str, Any]) -> None:
+        given = row.get("compactMetadata") or row.get("microcompactMetadata")
+        facts: dict[str, Any] = dict(given) if isinstance(given, dict) else {}
+        before = number_of(facts.pop("preTokens", None))
+        match row.get("subtype"):
+            case "compact_boundary":
+                self._boundary = True
+                after = number_of(facts.pop("postTokens", None))
+                facts = {"trigger": facts.pop("trigger", None), "details": facts or None, "tokens_before": before, "tokens_after": after}
+                self.lines.append(Mark("compaction", text_of(row.get("content")), facts))
+            case "microcompact_boundary":
+                saved = number_of(facts.get("tokensSaved"))
+                after = before - saved if before is not None and saved is not None else None
+                facts = {"details": facts or None, "tokens_before": before, "tokens_after": after}
+                self.lines.append(Mark("context_edit", text_of(row.get("content")), facts))
+            case subtype if isinstance(row.get("content"), str) and row["content"]:
+                self.lines.append(Mark("note", row["content"], {"system": subtype}))
+            case subtype:
+                self.other[f"system/{subtype}"] += 1
+
+    def _attachment(self, where: str, attachment: dict[str, Any]) -> None:
+        if attachment.get("type") == "queued_command" and attachment.get("prompt"):
+            self.lines.append(Line(where, "user", {"content": attachment["prompt"]}))
+        else:
+            self.lines.append(Mark("note", json_text(attachment), {"attachment": attachment.get("type")}))
+
+    def _progress(self, where: str, row: dict[str, Any]) -> None:
+        """Newer versions report a side agent's messages inside progress lines."""
+        data = row["data"]
+        inner = data.get("message")
+        body = inner.get("message") if isinstance(inner, dict) else None
+        if data.get("type") == "agent_progress" and isinstance(inner, dict) and isinstance(body, dict):
+            line = Line(where, "assistant" if inner.get("type") == "assistant" else "user", body, text_of(body.get("id")))
+            self._side(text_of(data.get("agentId")), line, call=row.get("parentToolUseID"))
+        else:
+            self.other[f"progress/{data.get('type')}"] += 1
+
+
+def _is_prompt(body: dict[str, Any]) -> bool:
+    content = body.get("content")
+    return not (isinstance(content, list) and any(isinstance(part, dict) and part.get("type") == "tool_result" for part in content))
+
+
+def _close(draft: Draft, builder: _Builder, ordered: list[Row], only_side: bool) -> None:
+    for position, side in builder.sides.values():
+        turns = {line.key or line.where for line in side.lines if line.role == "assistant"}
+        facts = {**side.facts, "lines": len(side.lines), "turns": len(turns)}
+        builder.lines[position] = Mark("subagent", transcript(side.lines), facts)
+    models = (row["message"].get("model") for _, row in ordered if isinstance(row.get("message"), dict))
+    draft.model = next((model for model in models if isinstance(model, str) and model != MADE_BY_PROGRAM), "")
+    facts = {}
+    for _, row in ordered:
+        for key, name in (("sessionId", "session"), ("cwd", "cwd"), ("gitBranch", "branch"), ("version", "version"), ("agentId", "agent")):
+            if name not in facts and isinstance(row.get(key), str) and (name != "agent" or only_side):
+                facts[name] = row[key]
+    draft.meta.update(facts)
+    others = builder.other + Counter(draft.meta.pop("loose", {}))
+    draft.meta["other_lines"] = dict(sorted(others.items()))
+
+
+def _add_loose(draft: Draft, loose: list[Row]) -> None:
+    """Lines that belong to no session: titles are kept, the rest is counted."""
+    counts: Counter[str] = Counter()
+    titles: list[str] = []
+    for _, row in loose:
+        title = row.get("summary") if row.get("type") == "summary" else None
+        if isinstance(title, str):
+            titles.append(title)
+        else:
+            counts[str(row.get("type"))] += 1
+    draft.meta.update(titles=titles, loose=counts)

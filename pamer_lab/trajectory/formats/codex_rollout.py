@@ -1,0 +1,177 @@
+"""Codex CLI rollouts, in both envelopes: bare Responses items (2025-08) and `{timestamp, type, payload}` lines (since).
+
+Items are read as for every Responses log. `event_msg` lines repeat the items for the interface and are not read again, except for token
+counts (usage of the turn before them), rollbacks, and texts that no item holds. A `compacted` line is a compaction event, and its summary
+the user message it became; what came before stays. Tool output that Codex sent as JSON text stays that text.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from pamer_lab.trajectory.document import Document
+from pamer_lab.trajectory.draft import Draft
+from pamer_lab.trajectory.formats.responses_items import Items
+from pamer_lab.trajectory.formats.rows import Row, head, number_of, rows, strays, text_of
+from pamer_lab.trajectory.formats.steps import Mark, Result, Said, Turn, add_steps
+from pamer_lab.trajectory.parts import read_content, read_tools
+from pamer_lab.trajectory.values import Usage
+
+NAME = "codex-rollout"
+ENVELOPE = {"session_meta", "response_item", "event_msg", "turn_context", "compacted"}
+ITEMS = {"message", "reasoning", "function_call", "function_call_output", "custom_tool_call", "local_shell_call", "web_search_call"}
+NOT_SENT = {"ghost_snapshot", "other", "compaction", "compaction_summary", "compaction_trigger"}
+"""Items that Codex keeps for itself and that hold no readable text."""
+
+
+def detect(document: Document) -> bool:
+    if document.kind not in ("json", "jsonl"):
+        return False
+    first = head(document, 20)
+    if any(row.get("type") in ENVELOPE and isinstance(row.get("payload"), dict) for row in first):
+        return True
+    header = bool(first) and "type" not in first[0] and {"id", "timestamp"} <= first[0].keys()
+    states = any(row.get("record_type") == "state" for row in first)
+    return (header or states) and any(row.get("type") in ITEMS for row in first)
+
+
+def read(document: Document) -> Iterator[Draft]:
+    draft = Draft(NAME, orphans="as_user")
+    for where in strays(document):
+        draft.warn(where, "is not an object; left out")
+    found = rows(document)
+    reader = _Reader(draft, found)
+    for where, row in found:
+        reader.add(where, row)
+    reader.finish()
+    yield draft
+
+
+class _Reader:
+    def __init__(self, draft: Draft, found: list[Row]) -> None:
+        self.draft = draft
+        self.items = Items(draft)
+        self.other: Counter[str] = Counter()
+        self.tokens: int | None = None
+        """Size of the context at the newest token count."""
+        self.instructions: list[str] = []
+        self.total: Any = None
+        self.events: list[tuple[int, str, str]] = []
+        """(number of steps before it, kind, text) of texts that events repeat."""
+        self.only_events = not any(row.get("type") == "response_item" or row.get("type") in ITEMS for _, row in found)
+
+    def add(self, where: str, row: dict[str, Any]) -> None:
+        payload = row.get("payload")
+        body: dict[str, Any] = payload if isinstance(payload, dict) else {}
+        match row.get("type"):
+            case "session_meta":
+                self._header({**body, **meta} if isinstance(meta := body.get("meta"), dict) else body)
+            case "turn_context":
+                self.draft.model = self.draft.model or text_of(body.get("model"))
+                self.draft.meta.setdefault("effort", body.get("effort"))
+            case "response_item":
+                self._item(body, where)
+            case "event_msg":
+                self._event(body, where)
+            case "compacted":
+                self._compacted(body)
+            case None if row.get("record_type"):
+                self.other[text_of(row["record_type"])] += 1
+            case None if "role" not in row:
+                self._header(row)
+            case _ if "payload" in row:
+                self.other[str(row.get("type"))] += 1
+            case _:
+                self._item(row, where)
+
+    def _item(self, item: dict[str, Any], where: str) -> None:
+        if item.get("type") in NOT_SENT:
+            self.other[str(item["type"])] += 1
+        else:
+            self.items.add(item, where)
+
+    def _header(self, body: dict[str, Any]) -> None:
+        base = body.get("base_instructions")
+        for text in (base.get("text") if isinstance(base, dict) else base, body.get("instructions")):
+            if isinstance(text, str) and text not in self.instructions:
+                self.instructions.append(text)
+        self.draft.tools = self.draft.tools or read_tools(body.get("dynamic_tools"))
+        self.draft.model = self.draft.model or text_of(body.get("model"))
+        names = {"id": "session", "cwd": "cwd", "cli_version": "version", "originator": "originator", "source": "source", "git": "git"}
+        for key, name in names.items():
+            if body.get(key) is not None:
+                self.draft.meta.setdefault(name, body[key])
+
+    def _event(self, body: dict[str, Any], where: str) -> None:
+        kind = text_of(body.get("type"))
+        match kind:
+            case "token_count":
+                self._count(body.get("info"))
+            case "user_message" | "agent_message" | "agent_reasoning" | "agent_reasoning_raw_content":
+                text = text_of(body.get("message")) or text_of(body.get("text"))
+                if self.only_events:
+                    self._from_event(kind, text, where)
+                elif text:
+                    self.events.append((len(self.items.steps), kind, text))
+            case "thread_rolled_back":
+                self.items.say(Mark("context_edit", "the conversation was rolled back", {"turns": body.get("num_turns")}))
+            case "turn_aborted" | "error" | "stream_error" | "warning":
+                text = text_of(body.get("message")) or text_of(body.get("reason"))
+                self.items.say(Mark("note", text, {"event": kind}))
+            case _:
+                self.other[f"event_msg/{kind}"] += 1
+
+    def _from_event(self, kind: str, text: str, where: str) -> None:
+        """A rollout that kept events only: they are then the conversation."""
+        if kind == "user_message":
+            self.items.say(Said("user", text))
+        elif kind == "agent_message":
+            self.items.add({"type": "message", "role": "assistant", "content": text}, where)
+        else:
+            self.items.add({"type": "reasoning", "content": text}, where)
+
+    def _count(self, info: Any) -> None:
+        """The usage of the newest turn; a count that repeats the totals before it says nothing new."""
+        last = info.get("last_token_usage") if isinstance(info, dict) else None
+        if not isinstance(last, dict) or info.get("total_token_usage") == self.total:
+            return
+        self.total = info.get("total_token_usage")
+        self.tokens = number_of(last.get("total_tokens")) or self.tokens
+        sent, given, cached = (number_of(last.get(key)) or 0 for key in ("input_tokens", "output_tokens", "cached_input_tokens"))
+        if self.items.last is not None and self.items.last.usage is None and (sent or given):
+            self.items.last.usage = Usage(sent, given, cached)
+
+    def _compacted(self, body: dict[str, Any]) -> None:
+        text = text_of(body.get("message")) or text_of(body.get("summary"))
+        kept = body.get("replacement_history")
+        history = kept if isinstance(kept, list) else []
+        known = {step.text for step in self.items.steps if isinstance(step, Said)}
+        texts = [read_content(item.get("content")).text for item in history if isinstance(item, dict) and item.get("role")]
+        new = [said for said in texts if said and said not in known and said != text]
+        self.items.say(Mark("compaction", text, {"tokens_before": self.tokens, "kept": len(history) or None, "replacement": new or None}))
+        if text:
+            self.items.steps.append(Said("user", text))
+
+    def finish(self) -> None:
+        steps = self.items.steps
+        known: set[str] = set()
+        for step in steps:
+            match step:
+                case Turn():
+                    known.update(step.texts, step.thinking)
+                case Said() | Result():
+                    known.update((step.text, *step.text.split("\n")))
+        joined = ""
+        for before, kind, text in reversed(self.events):
+            if text in known:
+                continue
+            joined = joined or "\n".join(known)
+            if text not in joined:
+                steps.insert(before, Mark("note", text, {"event": kind}))
+        said = [step.text for step in steps if isinstance(step, Said)]
+        heads = [Said("system", text) for text in self.instructions if not any(text in other for other in said)]
+        total = self.total if isinstance(self.total, dict) else {}
+        sent, given, cached = (number_of(total.get(key)) or 0 for key in ("input_tokens", "output_tokens", "cached_input_tokens"))
+        self.draft.usage = Usage(sent, given, cached) if sent or given else None
+        self.draft.meta["other_lines"] = dict(sorted(self.other.items()))
+        add_steps(self.draft, [*heads, *steps])

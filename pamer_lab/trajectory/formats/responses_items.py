@@ -1,0 +1,146 @@
+"""Items of OpenAI's Responses API -> steps.
+
+Not a format itself: Codex rollouts and NeMo Gym rollouts share it. What always holds: what the model gave between two
+results (reasoning, text, calls) is one turn; every item with a text is found in the steps.
+
+A tool that ran on the provider's side (`web_search_call` and its like) has call and outcome in one item: it becomes a call
+and its result, the result being whatever the item recorded of the outcome.
+"""
+
+from typing import Any
+
+from pamer_lab.errors import FormatError
+from pamer_lab.trajectory.draft import Draft, json_text
+from pamer_lab.trajectory.formats.rows import text_of
+from pamer_lab.trajectory.formats.steps import Result, Said, Step, Turn
+from pamer_lab.trajectory.parts import Content, read_content
+from pamer_lab.trajectory.values import Image, ToolCall
+
+CALL_FACTS = {"type", "id", "call_id", "status", "name", "namespace"}
+OUTCOMES = ("output", "outputs", "results", "result", "error", "status")
+
+
+class Items:
+    """Collects items; `steps` holds what they came to."""
+
+    def __init__(self, draft: Draft) -> None:
+        self.draft = draft
+        self.steps: list[Step] = []
+        self.turn: Turn | None = None
+        """The turn that the next item of the model joins."""
+        self.last: Turn | None = None
+
+    def add(self, item: dict[str, Any], where: str) -> None:
+        """One item of the API; its kind decides whether it joins the open turn or closes it."""
+        kind = item.get("type") or ("message" if "role" in item else "")
+        if not isinstance(kind, str):
+            raise FormatError(f"has the type {kind!r}, not text", where=f"{self.draft.where} {where}".strip())
+        if kind == "message":
+            self._message(item, where)
+        elif kind == "reasoning":
+            self._reasoning(item, where)
+        elif kind.endswith("_output"):
+            self.close()
+            self._result(item, where)
+        elif kind.endswith("_call"):
+            self._call(kind, item, where)
+        else:
+            self.draft.warn(where, f"item of type {kind!r} was kept as JSON text")
+            self.say(Said("user", json_text(item)))
+
+    def say(self, step: Step) -> None:
+        """A step that is not the model's: it closes the open turn."""
+        self.close()
+        self.steps.append(step)
+
+    def close(self) -> None:
+        self.turn = None
+
+    def _open(self, where: str) -> Turn:
+        if self.turn is None:
+            self.turn = self.last = Turn(where)
+            self.steps.append(self.turn)
+        return self.turn
+
+    def _content(self, value: Any, where: str) -> Content:
+        try:
+            content = read_content(value)
+        except FormatError as error:
+            raise FormatError(error.reason, where=f"{self.draft.where} {where}".strip()) from error
+        for kind in content.unknown:
+            self.draft.warn(where, f"part of type {kind!r} was kept as JSON text")
+        return content
+
+    def _message(self, item: dict[str, Any], where: str) -> None:
+        content = self._content(item.get("content"), where)
+        match item.get("role"):
+            case "assistant":
+                turn = self._open(where)
+                turn.texts += content.texts
+                turn.images += content.images
+                turn.thinking += content.thinking
+            case "system" | "developer":
+                self.say(Said("system", content.text))
+            case "tool":
+                self.say(Result(text_of(item.get("tool_call_id") or item.get("call_id")), content.text, where, content.images))
+            case _:
+                self.say(Said("user", content.text, content.images))
+
+    def _reasoning(self, item: dict[str, Any], where: str) -> None:
+        turn = self._open(where)
+        for key in ("summary", "content"):
+            # `read_content` takes some reasoning parts for text; here all of it is thought.
+            content = self._content(item.get(key), where)
+            turn.thinking += content.thinking + content.texts
+
+    def _call(self, kind: str, item: dict[str, Any], where: str) -> None:
+        turn = self._open(where)
+        call_id = text_of(item.get("call_id"))
+        name = text_of(item.get("name")) or kind.removesuffix("_call")
+        if "arguments" in item or "input" in item:
+            arguments = json_text(item["arguments"] if "arguments" in item else item["input"])
+        elif "action" in item:
+            arguments = json_text(item["action"])
+        else:
+            arguments = json_text({key: value for key, value in item.items() if key not in CALL_FACTS and key not in OUTCOMES})
+        if call_id and not any(item.get(key) for key in OUTCOMES[:-1]):
+            turn.calls.append(ToolCall(call_id, name, arguments))
+            return
+        own = call_id or text_of(item.get("id")) or f"{kind}_{len(self.steps)}_{len(turn.calls)}"
+        turn.calls.append(ToolCall(own, name, arguments))
+        if kind not in ("function_call", "custom_tool_call"):
+            self.steps.append(self._outcome(own, kind, item, where))
+
+    def _outcome(self, call_id: str, kind: str, item: dict[str, Any], where: str) -> Result:
+        """What a provider-side call recorded of its own outcome."""
+        if kind == "image_generation_call" and isinstance(item.get("result"), str):
+            image = Image("image/png", len(item["result"]) * 3 // 4)
+            return Result(call_id, f"[image: {image.media_type}, {image.bytes:,} bytes]", where, (image,))
+        found = {key: item[key] for key in OUTCOMES if item.get(key) is not None}
+        text = found["output"] if isinstance(found.get("output"), str) else json_text(found)
+        return Result(call_id, text, where, error=bool(item.get("error")) or item.get("status") == "failed")
+
+    def _result(self, item: dict[str, Any], where: str) -> None:
+        output = item.get("output", item.get("tools"))
+        failed = False
+        if isinstance(output, dict) and ("content" in output or "body" in output):
+            failed = output.get("success") is False
+            output = output.get("content", output.get("body"))
+        if isinstance(output, dict | int | float) and not _is_part(output):
+            output = json_text(output)
+        content = self._content(output, where)
+        failed = failed or item.get("status") == "failed" or _exit_code(content.text) not in (None, 0)
+        call_id = text_of(item.get("call_id") or item.get("id"))
+        self.steps.append(Result(call_id, content.text, where, content.images, failed))
+
+
+def _is_part(value: Any) -> bool:
+    return isinstance(value, dict) and isinstance(value.get("type"), str)
+
+
+def _exit_code(text: str) -> int | None:
+    """Codex's shell wraps output as JSON text with the exit code at its end; the text itself is kept as it was sent."""
+    if not text.startswith('{"output":') or '"exit_code":' not in text[-120:]:
+        return None
+    digits = text[-120:].rpartition('"exit_code":')[2].partition(",")[0].partition("}")[0].strip()
+    return int(digits) if digits.lstrip("-").isdigit() else None

@@ -1,0 +1,96 @@
+"""What logs are made of, before it becomes messages: turns, results, prompts and events in log order.
+
+Not a format itself. A log may hold a result later than the assistant message that came after its call, because tools run
+while the log is written; the API however received it right after the call. `add_steps` puts it there. Ids that a log
+uses again are left alone: which call such a result answers is then only known from its place.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from pamer_lab.trajectory.draft import Draft
+from pamer_lab.trajectory.values import EventKind, Image, ToolCall, Usage
+
+
+@dataclass(slots=True)
+class Turn:
+    """One assistant message."""
+
+    where: str = ""
+    texts: list[str] = field(default_factory=list)
+    calls: list[ToolCall] = field(default_factory=list)
+    thinking: list[str] = field(default_factory=list)
+    images: list[Image] = field(default_factory=list)
+    usage: Usage | None = None
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The answer to one call."""
+
+    call_id: str
+    text: str
+    where: str = ""
+    images: Sequence[Image] = ()
+    error: bool = False
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A message to the model that is not a result."""
+
+    role: Literal["system", "user"]
+    text: str
+    images: Sequence[Image] = ()
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """Something that becomes an event."""
+
+    kind: EventKind
+    text: str = ""
+    facts: dict[str, Any] = field(default_factory=dict)
+
+
+Step = Turn | Result | Said | Mark
+
+
+def add_steps(draft: Draft, steps: Sequence[Step]) -> None:
+    """Append the steps to the draft, each result after its call and before the next turn."""
+    asked = Counter(call.id for step in steps if type(step) is Turn for call in step.calls)
+    answers = {step.call_id: number for number, step in enumerate(steps) if type(step) is Result and asked[step.call_id] == 1}
+    early: set[int] = set()
+    for number, step in enumerate(steps):
+        match step:
+            case Turn():
+                _answer_open(draft, steps, answers, early, number)
+                text = "\n".join(step.texts)
+                thinking = "\n".join(step.thinking)
+                draft.assistant(text, step.calls, thinking=thinking, images=step.images, usage=step.usage, name=step.name, where=step.where)
+            case Result() if number not in early:
+                _add_result(draft, step)
+            case Said("system"):
+                draft.system(step.text)
+            case Said():
+                draft.user(step.text, images=step.images, name=step.name)
+            case Mark():
+                draft.event(step.kind, step.text, **step.facts)
+
+
+def _answer_open(draft: Draft, steps: Sequence[Step], answers: dict[str, int], early: set[int], now: int) -> None:
+    for call_id, _ in draft.open_calls():
+        place = answers.get(call_id, -1)
+        step = steps[place]
+        if place > now and isinstance(step, Result):
+            early.add(place)
+            _add_result(draft, step)
+
+
+def _add_result(draft: Draft, step: Result) -> None:
+    draft.tool(step.call_id, step.text, name=step.name, images=step.images, error=step.error, where=step.where)
