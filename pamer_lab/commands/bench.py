@@ -10,15 +10,21 @@ from typing import Any
 from pamer_lab.errors import UnknownNameError
 
 HELP = "run one benchmark; every figure is a ratio within the run"
-BENCHES: dict[str, str] = {}
+BENCHES: dict[str, str] = {
+    "import": "import_",
+    "blocks": "blocks",
+    "fuzz": "fuzz",
+}
 """Bench name -> module under `pamer_lab/bench/`."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", metavar="NAME", help=", ".join(BENCHES))
+    parser.add_argument("name", metavar="NAME", help=f"{', '.join(BENCHES)}; or `list` for their names")
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
+    if args.name == "list":
+        return {"name": "list", "ratios": {}, "details": {"names": list(BENCHES)}}
     if args.name not in BENCHES:
         raise UnknownNameError("bench", args.name, sorted(BENCHES))
     ratios, details = importlib.import_module(f"pamer_lab.bench.{BENCHES[args.name]}").run()
@@ -26,5 +32,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def show(result: dict[str, Any]) -> None:
+    if result["name"] == "list":
+        print("\n".join(result["details"]["names"]))
     for key, value in result["ratios"].items():
         print(f"{key:<32} {value:.3f}" if isinstance(value, float) else f"{key:<32} {value}")

@@ -73,6 +73,13 @@ def test_nan_outside_messages_is_a_missing_value_with_a_warning() -> None:
     assert any("NaN" in warning.text for warning in trace.warnings)
 
 
+def test_half_a_surrogate_pair_becomes_a_replacement_character_with_a_warning() -> None:
+    data = rb'[{"role": "user", "content": "a\ud83d b \ud83d\ude00 \\ud83d"}, {"role": "assistant", "content": "x"}]'
+    (trace,) = read_bytes(data, "f.json").traces
+    assert trace.messages[0].content == "a\ufffd b \U0001f600 \\ud83d"
+    assert any("surrogate" in warning.text for warning in trace.warnings)
+
+
 def test_a_file_over_the_limit_is_refused_before_it_is_read(tmp_path: Path) -> None:
     big = tmp_path / "big.json"
     with big.open("wb") as stream:
