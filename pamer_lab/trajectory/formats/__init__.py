@@ -30,6 +30,10 @@ ORDER = (
     "claude_stream",
     "codex_rollout",
     "nemo_gym",
+    "gemini_contents",
+    "atif",
+    "inspect_log",
+    "langgraph",
     "openai_chat",
 )
 
