@@ -1,0 +1,102 @@
+"""Traces -> the rows of a study: decision points, their questions, and what the labels say about them.
+
+Knows labels and turns, nothing of features. What always holds: decision point 0 is left out (it has no history); recall
+counts only where external memory can exist, that is from decision point 3 on, where a block older than Recent2 is there.
+A trace that writes down negatives for a target counts only where it has a label; otherwise a point without a label is
+negative, as in the paper.
+"""
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from pamer_lab.errors import InputError
+from pamer_lab.probes.split import SEEDS, LeakCheck, Split, check_leak, require_both_classes, split_by_question
+from pamer_lab.trajectory.values import Target, Trace
+
+TARGETS: tuple[Target, ...] = ("compression", "recall")
+FIRST = {"compression": 1, "recall": 3}
+"""The first decision point at which each target is asked."""
+
+Bools = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Decisions:
+    """Decision points of labelled traces, row by row."""
+
+    keys: tuple[tuple[str, int], ...]
+    """(trace id, t) of each row."""
+    questions: tuple[str, ...]
+    labels: Bools
+    """[T, n], in the order of `TARGETS`."""
+    counts: Bools
+    """[T, n]: whether the target is asked at this row."""
+    corpus: str
+    """SHA-256 over traces and labels, so that results name what they were computed on."""
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    @property
+    def question_numbers(self) -> npt.NDArray[np.int64]:
+        """[n]: the place of each row's question among all questions."""
+        place = {question: number for number, question in enumerate(sorted(set(self.questions)))}
+        return np.array([place[question] for question in self.questions], dtype=np.int64)
+
+    def facts(self) -> dict[str, object]:
+        """What a study says about its corpus."""
+        positives = {target: int((self.labels[row] & self.counts[row]).sum()) for row, target in enumerate(TARGETS)}
+        asked = {target: int(self.counts[row].sum()) for row, target in enumerate(TARGETS)}
+        return {
+            "corpus": self.corpus,
+            "traces": len({trace for trace, _ in self.keys}),
+            "questions": len(set(self.questions)),
+            "decision_points": len(self),
+            "asked": asked,
+            "positives": positives,
+        }
+
+
+def decisions_of(traces: Iterable[Trace]) -> Decisions:
+    """All decision points of the labelled traces; a trace without labels is left out."""
+    keys: list[tuple[str, int]] = []
+    questions: list[str] = []
+    rows: list[list[tuple[bool, bool]]] = []
+    digest = hashlib.sha256()
+    for trace in sorted(traces, key=lambda trace: (trace.question_id, trace.trace_id)):
+        if not trace.labels:
+            continue
+        of_target = [_of_target(trace, target) for target in TARGETS]
+        for t in range(1, trace.turns):
+            if any(t in values for values in of_target):
+                keys.append((trace.trace_id, t))
+                questions.append(trace.question_id)
+                rows.append([(values.get(t, False), t in values) for values in of_target])
+        digest.update(f"{trace.trace_id}/{trace.question_id}/{[(label.t, label.target, label.value) for label in trace.labels]}".encode())
+    if not rows:
+        raise InputError("these traces hold no labels; give labelled traces, or label them: pamer-lab annotate TRACE...")
+    packed = np.array(rows, dtype=bool)  # [n, T, 2]
+    return Decisions(tuple(keys), tuple(questions), packed[..., 0].T.copy(), packed[..., 1].T.copy(), digest.hexdigest())
+
+
+def make_splits(decisions: Decisions, seeds: Sequence[int] = SEEDS) -> tuple[tuple[Split, ...], tuple[LeakCheck, ...]]:
+    """The splits of all seeds, checked: both classes in every part, no question in two parts."""
+    splits = tuple(split_by_question(decisions.questions, seed) for seed in seeds)
+    for split in splits:
+        for row, target in enumerate(TARGETS):
+            require_both_classes(split, decisions.labels[row], decisions.counts[row], target)
+    return splits, tuple(check_leak(split, decisions.questions) for split in splits)
+
+
+def _of_target(trace: Trace, target: Target) -> dict[int, bool]:
+    """Decision points at which the target is asked, with the answer."""
+    given = {label.t: label.value for label in trace.labels if label.target == target}
+    if not all(given.values()):
+        asked = given
+    else:
+        asked = {t: given.get(t, False) for t in range(trace.turns)}
+    return {t: value for t, value in asked.items() if t >= FIRST[target]}

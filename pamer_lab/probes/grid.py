@@ -1,0 +1,136 @@
+"""Grid training: every probe of a study (feature sets x targets x seeds) as one batched problem.
+
+A study's probes read the same rows; they differ in feature set (layer, pooling, hint), target and seed. One step takes a
+window of rows and shows it to all of them at once: the heads of a feature set are rows of one matrix, so a step is one
+batched matrix product forward and one backward, whatever the number of probes. A seed's split enters as a mask,
+its standardisation by folding mean and scale into the weights, its class weight and teacher as coefficients of the
+one formula of `losses.soft_target`.
+
+What always holds: a probe trained in a grid is the probe trained alone (same windows, same start, no shared state),
+and nothing of a seed's validation or test rows enters its gradient.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from pamer_lab.config import Settings
+from pamer_lab.probes.losses import KD_WEIGHT
+from pamer_lab.probes.readout import MLP_WIDTH, Capacity, Floats, HeadStack
+from pamer_lab.probes.split import SHARES, Split
+
+Bools = npt.NDArray[np.bool_]
+
+CPU_TILE = 16_000_000
+"""Bytes of window and weights that are worked on together: about half of a last-level cache."""
+GPU_TILE = 2_000_000_000
+
+
+class Training(Settings):
+    """How probes are trained; the defaults are the paper's."""
+
+    epochs: int = 50
+    learning_rate: float = 1e-3
+    batch: int = 256
+    """Training rows of a probe per step, on average: windows are cut so that 70% of their rows make this number."""
+    weight_decay: float = 0.01
+    """AdamW's own default; the paper names none."""
+    width: int = MLP_WIDTH
+    """Hidden units of the MLP."""
+    kd_weight: float = KD_WEIGHT
+    """Weight of the teacher's term; used only where a teacher is given."""
+    order_seed: int = 0
+    """Drives the order of rows, which all probes share; splits and initialisation come from each probe's own seed."""
+
+
+@dataclass(frozen=True)
+class GridData:
+    """What a study's probes learn from."""
+
+    features: Floats
+    """[F, n, d]: one slice per feature set."""
+    labels: Bools
+    """[T, S, n]: the same for all seeds, unless labels are shuffled per seed."""
+    counts: Bools
+    """[T, n]: rows at which a target is asked at all."""
+    splits: tuple[Split, ...]
+    """One per seed."""
+    teacher: Floats | None = None
+    """[T, S, n] probabilities of the teacher, for distillation."""
+
+
+@dataclass(frozen=True)
+class GridResult:
+    """Fitted probes and what they say about every row."""
+
+    logits: Floats
+    """[F, T, S, n], also for rows that do not count."""
+    epochs: npt.NDArray[np.int64]
+    """[F, T, S]: the epoch (from 1) whose weights were kept."""
+    losses: Floats
+    """[F, T, S]: validation label loss at that epoch."""
+    parameters: tuple[tuple[HeadStack, ...], ...]
+    """[F][T]: one stack of S heads each."""
+
+
+def train_grid(data: GridData, capacity: Capacity, training: Training | None = None, device: str = "cpu") -> GridResult:
+    """Train all probes; targets that are asked at the same rows train together."""
+    from pamer_lab.probes.tile import Plan, train_tile
+
+    training = training or Training()
+    sets, rows, _ = data.features.shape
+    targets, seeds = data.counts.shape[0], len(data.splits)
+    logits = np.zeros((sets, targets, seeds, rows), dtype=np.float32)
+    epochs = np.zeros((sets, targets, seeds), dtype=np.int64)
+    losses = np.zeros((sets, targets, seeds), dtype=np.float32)
+    stacks: dict[tuple[int, int], HeadStack] = {}
+    for together in _same_rows(data.counts):
+        plan = Plan.of(data, together, training)
+        for tile in _tiles(data.features, len(plan.split_of), len(plan.kept), capacity, training, device):
+            fitted = train_tile(data.features[tile], plan, capacity, training, device)
+            for local, number in enumerate(range(tile.start, tile.stop)):
+                for column, target in enumerate(together):
+                    these = slice(column * seeds, (column + 1) * seeds)
+                    logits[number, target] = fitted.logits[local, these]
+                    epochs[number, target] = fitted.epochs[local, these]
+                    losses[number, target] = fitted.losses[local, these]
+                    stacks[number, target] = fitted.stack(local, these)
+    ordered = tuple(tuple(stacks[number, target] for target in range(targets)) for number in range(sets))
+    return GridResult(logits, epochs, losses, ordered)
+
+
+def windows(rows: int, training: Training) -> Iterator[list[int]]:
+    """Per epoch the first row of each window, on a circle of `rows`; all windows have `window_size` rows.
+
+    The rows were shuffled once. Each epoch cuts the circle at a new place and visits the windows in a new order: a window
+    is a slice, so that a step copies nothing.
+    """
+    size = window_size(rows, training)
+    order = np.random.default_rng([training.order_seed, rows])
+    for _ in range(training.epochs):
+        start = int(order.integers(rows))
+        yield [int((start + size * number) % rows) for number in order.permutation(-(-rows // size))]
+
+
+def window_size(rows: int, training: Training) -> int:
+    """Rows of a window: `rows` cut into equal windows of about 256 / 0.7."""
+    return -(-rows // max(1, round(rows * SHARES[0] / training.batch)))
+
+
+def _same_rows(counts: Bools) -> list[list[int]]:
+    """Targets grouped by the rows at which they are asked."""
+    groups: dict[bytes, list[int]] = {}
+    for target, mask in enumerate(counts):
+        groups.setdefault(mask.tobytes(), []).append(target)
+    return list(groups.values())
+
+
+def _tiles(features: Floats, columns: int, rows: int, capacity: Capacity, training: Training, device: str) -> Iterator[slice]:
+    sets, _, width = features.shape
+    weights = columns * width * (training.width if capacity == "mlp" else 1)
+    cost = 4 * (window_size(rows, training) * width + 4 * weights)
+    step = max(1, (CPU_TILE if device == "cpu" else GPU_TILE) // cost)
+    for start in range(0, sets, step):
+        yield slice(start, min(sets, start + step))

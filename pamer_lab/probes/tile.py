@@ -1,0 +1,208 @@
+"""The training loop of the grid, for as many feature sets as fit the cache together (torch).
+
+Knows columns (targets x seeds), rows that count, and coefficients; does not know what the feature sets are.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pamer_lab.probes.grid import Bools, GridData, Training, window_size, windows
+from pamer_lab.probes.heads import Heads, make_heads
+from pamer_lab.probes.losses import class_weight, soft_target
+from pamer_lab.probes.readout import Capacity, Floats, HeadStack
+from pamer_lab.probes.split import TRAIN, VALIDATION
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Coefficients of one group of targets: columns are targets x seeds, rows those that count."""
+
+    kept: npt.NDArray[np.int64]
+    """[m]: rows that count, in the shared order."""
+    seeds: tuple[int, ...]
+    split_of: npt.NDArray[np.int64]
+    """[C]: the place in `seeds` of each column."""
+    train: Bools
+    """[S, m]"""
+    validation: Bools
+    """[S, m]"""
+    push: Floats
+    """[C, m]: `a` of the loss, zero outside the training part."""
+    pull: Floats
+    """[C, m]: `c` of the loss, zero outside the training part."""
+    label_push: Floats
+    """[C, m]: `a` of the label loss alone, zero outside the validation part."""
+    label_pull: Floats
+    """[C, m]: `c` of the label loss alone, zero outside the validation part."""
+
+    @classmethod
+    def of(cls, data: GridData, targets: Sequence[int], training: Training) -> "Plan":
+        rows = np.flatnonzero(data.counts[targets[0]])
+        kept = rows[np.random.default_rng(training.order_seed).permutation(len(rows))]
+        parts = np.stack([split.part[kept] for split in data.splits])  # [S, m]
+        train, validation = parts == TRAIN, parts == VALIDATION
+        columns: list[list[npt.NDArray[Any]]] = []
+        for target in targets:
+            for seed in range(len(data.splits)):
+                y = data.labels[target, seed, kept].astype(np.float64)
+                q = None if data.teacher is None else data.teacher[target, seed, kept].astype(np.float64)
+                rho = class_weight(y[train[seed]])
+                loss, label = soft_target(y, q, rho, training.kd_weight), soft_target(y, None, rho)
+                columns.append([*(part * train[seed] for part in loss), *(part * validation[seed] for part in label)])
+        coefficients = [np.stack(part).astype(np.float32) for part in zip(*columns, strict=True)]
+        split_of = np.tile(np.arange(len(data.splits)), len(targets))
+        return cls(kept, tuple(split.seed for split in data.splits), split_of, train, validation, *coefficients)
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """One tile's results."""
+
+    logits: Floats
+    """[F, C, n]"""
+    epochs: npt.NDArray[np.int64]
+    """[F, C]"""
+    losses: Floats
+    """[F, C]"""
+    mean: Floats
+    """[F, C, d], in the units of the features."""
+    scale: Floats
+    weights: tuple[Floats, ...]
+    """As `Heads.best` keeps them."""
+
+    def stack(self, feature_set: int, columns: slice) -> HeadStack:
+        own = [weight[feature_set, columns] for weight in self.weights]
+        return HeadStack(self.mean[feature_set, columns], self.scale[feature_set, columns], *own)
+
+
+def train_tile(features: Floats, plan: Plan, capacity: Capacity, training: Training, device: str) -> Fitted:
+    """AdamW over the windows; each epoch keeps the weights of the probes whose validation loss fell."""
+    import torch
+
+    count = len(plan.kept)
+    size = window_size(count, training)
+    units = _Units.of(features, plan.kept)
+    circle = units.circle(features, plan.kept, size).to(device)  # [F, m + size, d]
+    member, push, pull = (_wrap(part, size, device) for part in (plan.train.astype(np.float32), plan.push, plan.pull))
+    mean, scale = _statistics(circle[:, :count], member[:, :count])  # [F, S, d]
+    columns = torch.from_numpy(plan.split_of).to(device)
+    heads = make_heads(capacity, mean[:, columns], scale[:, columns], [plan.seeds[place] for place in plan.split_of], training.width)
+    optimiser = torch.optim.AdamW(heads.parameters, lr=training.learning_rate, weight_decay=training.weight_decay, fused=True)
+    check = _Checkpoint(circle, plan, device)
+    member = member[columns]  # [C, m + size]
+    for epoch, starts in enumerate(windows(count, training), start=1):
+        for start in starts:
+            own = slice(start, start + size)
+            z = heads.logits(circle[:, own])  # [F, C, B]
+            with torch.no_grad():
+                share = member[:, own].sum(-1, keepdim=True).clamp(min=1.0)  # [C, 1]
+                slope = (push[:, own] * torch.sigmoid(z) - pull[:, own]) / share
+            optimiser.zero_grad(set_to_none=True)
+            z.backward(slope)  # type: ignore[no-untyped-call]
+            optimiser.step()
+        heads.keep(check.improved(heads, epoch))
+    return Fitted(
+        logits=_all_logits(features, circle[:, :count], plan.kept, units, heads),
+        epochs=check.epoch.cpu().numpy(),
+        losses=check.loss.cpu().numpy(),
+        mean=heads.mean.cpu().numpy() * units.spread[:, None] + units.centre[:, None],
+        scale=heads.scale.cpu().numpy() * units.spread[:, None],
+        weights=tuple(weight.cpu().numpy() for weight in heads.best),
+    )
+
+
+@dataclass(frozen=True)
+class _Units:
+    """Common units of all seeds, so that folding each seed's own mean and scale is exact in float32.
+
+    They come from all rows, but only as units: the standardisation a probe sees is that of its own training rows.
+    """
+
+    centre: Floats
+    """[F, d]"""
+    spread: Floats
+    """[F, d]"""
+
+    @classmethod
+    def of(cls, features: Floats, kept: npt.NDArray[np.int64]) -> "_Units":
+        centre = np.stack([part[kept].mean(0, dtype=np.float64) for part in features]).astype(np.float32)
+        spread = np.stack([(part[kept] - middle).std(0) for part, middle in zip(features, centre, strict=True)])
+        return cls(centre, np.where(spread > 1e-12, spread, 1.0).astype(np.float32))
+
+    def rows(self, features: Floats, feature_set: int, rows: npt.NDArray[np.int64]) -> Floats:
+        return np.asarray((features[feature_set][rows] - self.centre[feature_set]) / self.spread[feature_set])
+
+    def circle(self, features: Floats, kept: npt.NDArray[np.int64], size: int) -> "Tensor":
+        """The rows in their shared order, followed by the first `size` of them again."""
+        import torch
+
+        circle = torch.empty(len(features), len(kept) + size, features.shape[-1])
+        for number in range(len(features)):
+            circle[number, : len(kept)] = torch.from_numpy(self.rows(features, number, kept))
+        circle[:, len(kept) :] = circle[:, :size]
+        return circle
+
+
+class _Checkpoint:
+    """Remembers each probe's least validation label loss and the epoch it was at."""
+
+    def __init__(self, circle: "Tensor", plan: Plan, device: str) -> None:
+        import torch
+
+        asked = np.flatnonzero(plan.validation.any(0))
+        self._rows = circle[:, torch.from_numpy(asked).to(device)]  # [F, v, d]
+        self._push, self._pull = (torch.from_numpy(part[:, asked]).to(device) for part in (plan.label_push, plan.label_pull))
+        self._count = torch.from_numpy(plan.validation.sum(1)[plan.split_of].astype(np.float32)).to(device)  # [C]
+        shape = (len(circle), len(plan.split_of))
+        self.loss = torch.full(shape, float("inf"), device=device)
+        self.epoch = torch.zeros(shape, dtype=torch.int64, device=device)
+
+    def improved(self, heads: Heads, epoch: int) -> "Tensor":
+        import torch
+
+        with torch.no_grad():
+            z = heads.logits(self._rows)  # [F, C, v]
+            loss = (self._push * torch.nn.functional.softplus(z) - self._pull * z).sum(-1) / self._count
+            better: Tensor = loss < self.loss
+            self.loss = torch.where(better, loss, self.loss)
+            self.epoch = torch.where(better, epoch, self.epoch)
+            return better
+
+
+def _all_logits(features: Floats, rows: "Tensor", kept: npt.NDArray[np.int64], units: _Units, heads: Heads) -> Floats:
+    """Logits of the kept weights for every row, those that do not count included."""
+    import torch
+
+    others = np.setdiff1d(np.arange(features.shape[1]), kept)
+    logits = np.empty((len(features), heads.mean.shape[1], features.shape[1]), dtype=np.float32)
+    with torch.no_grad():
+        logits[..., kept] = heads.logits(rows, best=True).cpu().numpy()
+        if len(others):
+            rest = np.stack([units.rows(features, number, others) for number in range(len(features))])
+            logits[..., others] = heads.logits(torch.from_numpy(rest).to(rows.device), best=True).cpu().numpy()
+    return logits
+
+
+def _statistics(rows: "Tensor", train: "Tensor") -> tuple["Tensor", "Tensor"]:
+    """Mean and standard deviation of each seed's training rows, [F, S, d]; a constant feature has scale one."""
+    import torch
+
+    count = train.sum(-1)[:, None]
+    mean = torch.stack([(train @ part) / count for part in rows])
+    square = torch.stack([(train @ part.square()) / count for part in rows])
+    scale = (square - mean.square()).clamp(min=0.0).sqrt()
+    return mean, scale.where(scale > 1e-5, scale.new_ones(()))
+
+
+def _wrap(part: Floats, size: int, device: str) -> "Tensor":
+    """[..., m] -> [..., m + size], closing the circle of rows."""
+    import torch
+
+    return torch.from_numpy(np.concatenate([part, part[..., :size]], -1)).to(device)

@@ -1,0 +1,131 @@
+"""The grid trains each probe exactly as one would train it alone."""
+
+import numpy as np
+import pytest
+import torch
+
+from pamer_lab.probes.grid import GridData, Training, train_grid, window_size, windows
+from pamer_lab.probes.losses import kd_loss, weighted_bce
+from pamer_lab.probes.metrics import auroc
+from pamer_lab.probes.split import TEST, TRAIN, VALIDATION, split_by_question
+
+ROWS, WIDTH = 700, 10
+
+
+def study(*, teacher: bool = False, sets: int = 3) -> GridData:
+    rng = np.random.default_rng(0)
+    features = (rng.normal(size=(sets, ROWS, WIDTH)) * rng.uniform(0.1, 30, size=WIDTH) + rng.normal(size=WIDTH) * 100).astype(np.float32)
+    score = ((features - features.mean(1, keepdims=True)) / features.std(1, keepdims=True))[0, :, :2].T
+    labels = rng.random((2, ROWS)) < 1 / (1 + np.exp(1 - 1.5 * score))
+    counts = np.stack([np.ones(ROWS, dtype=bool), np.arange(ROWS) % 5 != 0])
+    splits = tuple(split_by_question([f"q{row // 10}" for row in range(ROWS)], seed) for seed in (0, 3))
+    given = rng.random((2, 2, ROWS)).astype(np.float32) if teacher else None
+    return GridData(features, np.repeat(labels[:, None], 2, 1), counts, splits, given)
+
+
+def reference(data: GridData, chosen: int, target: int, seed: int, capacity: str, training: Training) -> tuple[np.ndarray, int]:
+    """One probe by plain torch: standardise, AdamW on the same windows, keep the best validation epoch."""
+    rows = np.flatnonzero(data.counts[target])
+    rows = rows[np.random.default_rng(training.order_seed).permutation(len(rows))]
+    part, y = data.splits[seed].part[rows], data.labels[target, seed, rows].astype(np.float64)
+    train = part == TRAIN
+    own = data.features[chosen, rows[train]].astype(np.float64)
+    x, every = (torch.tensor((data.features[chosen, pick].astype(np.float64) - own.mean(0)) / own.std(0)) for pick in (rows, slice(None)))
+    rho = (1 - y[train]).sum() / y[train].sum()
+    draw = torch.Generator().manual_seed(data.splits[seed].seed)
+
+    def layer(inputs: int, outputs: int) -> torch.nn.Linear:
+        made = torch.nn.Linear(inputs, outputs).double()
+        made.weight.data = ((torch.rand(outputs, inputs, generator=draw) * 2 - 1) / inputs**0.5).double()
+        made.bias.data = ((torch.rand(outputs, generator=draw) * 2 - 1) / inputs**0.5).double()
+        return made
+
+    deep = [layer(WIDTH, training.width), torch.nn.GELU()] if capacity == "mlp" else []
+    net = torch.nn.Sequential(*deep, layer(training.width if deep else WIDTH, 1))
+    optimiser = torch.optim.AdamW(net.parameters(), lr=training.learning_rate, weight_decay=training.weight_decay)
+    size, best, kept, at = window_size(len(rows), training), np.inf, np.zeros(0), 0
+    label = torch.tensor(y)
+    for epoch, starts in enumerate(windows(len(rows), training), start=1):
+        for start in starts:
+            picked = np.array([place % len(rows) for place in range(start, start + size)])
+            picked = picked[train[picked]]
+            z = net(x[picked])[:, 0]
+            loss = torch.nn.functional.binary_cross_entropy_with_logits(z, label[picked], pos_weight=torch.tensor(rho))
+            if data.teacher is not None:
+                q = torch.tensor(data.teacher[target, seed, rows[picked]].astype(np.float64))
+                loss = loss + 0.5 * torch.nn.functional.binary_cross_entropy_with_logits(z, q)
+            optimiser.zero_grad()
+            loss.backward()
+            optimiser.step()
+        with torch.no_grad():
+            z = net(x)[:, 0].numpy()
+            valid = part == VALIDATION
+            value = weighted_bce(z[valid], y[valid], rho).mean()
+            if value < best:
+                best, kept, at = value, net(every)[:, 0].numpy().copy(), epoch
+    return kept, at
+
+
+@pytest.mark.parametrize("capacity", ["linear", "mlp"])
+@pytest.mark.parametrize("teacher", [False, True])
+def test_a_probe_of_the_grid_is_the_probe_trained_alone(capacity: str, teacher: bool) -> None:
+    data, training = study(teacher=teacher), Training(epochs=12, learning_rate=5e-3, width=16)
+    grid = train_grid(data, capacity, training)
+    for chosen, target, seed in ((0, 0, 0), (1, 1, 1), (2, 0, 1)):
+        logits, epoch = reference(data, chosen, target, seed, capacity, training)
+        assert np.abs(grid.logits[chosen, target, seed] - logits).max() < 2e-3
+        assert grid.epochs[chosen, target, seed] == epoch
+
+
+def test_the_kept_heads_give_the_grids_logits() -> None:
+    data = study()
+    grid = train_grid(data, "mlp", Training(epochs=3))
+    for chosen in range(3):
+        for target in range(2):
+            own = grid.parameters[chosen][target].logits(data.features[chosen])  # [n, S]
+            assert np.abs(own.T - grid.logits[chosen, target]).max() < 2e-3
+
+
+def test_test_rows_and_uncounted_rows_leave_no_trace_in_the_weights() -> None:
+    data, training = study(), Training(epochs=4)
+    before = train_grid(data, "linear", training).parameters[0][1]
+    split = data.splits[0]
+    hidden = (split.part == TEST) | ~data.counts[1]
+    flipped = data.labels.copy()
+    flipped[1, 0, hidden] = ~flipped[1, 0, hidden]
+    after = train_grid(GridData(data.features, flipped, data.counts, data.splits), "linear", training).parameters[0][1]
+    assert np.array_equal(before.weight[0], after.weight[0])
+
+
+def test_the_kept_epoch_has_the_least_validation_label_loss() -> None:
+    """With the teacher pulling elsewhere, the checkpoint still follows the labels."""
+    data = study(teacher=True)
+    grid = train_grid(data, "linear", Training(epochs=20, learning_rate=2e-2))
+    split, counts = data.splits[1], data.counts[0]
+    valid, train = split.rows(VALIDATION) & counts, split.rows(TRAIN) & counts
+    y = data.labels[0, 1].astype(float)
+    rho = (1 - y[train]).sum() / y[train].sum()
+    loss = weighted_bce(grid.logits[0, 0, 1][valid].astype(float), y[valid], rho).mean()
+    assert loss == pytest.approx(grid.losses[0, 0, 1], rel=1e-4)
+    assert data.teacher is not None
+    assert kd_loss(np.zeros(1), np.ones(1), np.ones(1), rho)[0] > weighted_bce(np.zeros(1), np.ones(1), rho)[0]
+
+
+def test_the_windows_of_an_epoch_cover_every_row() -> None:
+    for rows in (5, 300, 366, 1400, 8000):
+        training = Training(epochs=3)
+        size = window_size(rows, training)
+        for starts in windows(rows, training):
+            seen = {place % rows for start in starts for place in range(start, start + size)}
+            assert seen == set(range(rows))
+    assert window_size(8000, Training()) == pytest.approx(256 / 0.7, rel=0.02)
+
+
+def test_probes_learn_what_is_there_and_nothing_from_shuffled_labels() -> None:
+    data = study()
+    shuffled = np.random.default_rng(1).permuted(data.labels, axis=-1)
+    test = data.splits[0].rows(TEST)
+    real = train_grid(data, "linear", Training(learning_rate=1e-2)).logits[0, 0, 0]
+    noise = train_grid(GridData(data.features, shuffled, data.counts, data.splits), "linear").logits[0, 0, 0]
+    assert auroc(real[test], data.labels[0, 0, test]) > 0.75
+    assert abs(auroc(noise[test], shuffled[0, 0, test]) - 0.5) < 0.2

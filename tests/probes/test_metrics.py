@@ -1,0 +1,102 @@
+"""Metrics against scikit-learn, on random and degenerate data."""
+
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.metrics import average_precision_score, f1_score, roc_auc_score
+
+from pamer_lab.probes.metrics import auprc, auroc, f1, logit_gap
+from pamer_lab.probes.thresholds import best_thresholds
+
+cases = st.integers(2, 60).flatmap(
+    lambda n: st.tuples(
+        st.lists(st.integers(-3, 3), min_size=n, max_size=n),
+        st.lists(st.booleans(), min_size=n, max_size=n),
+        st.lists(st.integers(0, 3), min_size=n, max_size=n),
+    )
+)
+
+
+@given(cases)
+@settings(max_examples=200)
+def test_metrics_equal_those_of_scikit_learn_ties_included(case: tuple[list[int], list[bool], list[int]]) -> None:
+    scores, labels = np.array(case[0], dtype=float), np.array(case[1])
+    both = labels.any() and not labels.all()
+    assert np.isnan(auroc(scores, labels)) if not both else np.isclose(auroc(scores, labels), roc_auc_score(labels, scores))
+    assert (
+        np.isnan(auprc(scores, labels)) if not labels.any() else np.isclose(auprc(scores, labels), average_precision_score(labels, scores))
+    )
+    decided = scores >= 1
+    expected = f1_score(labels, decided, zero_division=np.nan)
+    assert np.isclose(f1(decided, labels), expected, equal_nan=True)
+
+
+@given(cases)
+def test_a_weight_counts_a_row_that_many_times(case: tuple[list[int], list[bool], list[int]]) -> None:
+    scores, labels, weights = np.array(case[0], dtype=float), np.array(case[1]), np.array(case[2])
+    for metric in (auroc, auprc, logit_gap, lambda s, y, w=None: f1(s >= 1, y, w)):
+        repeated = metric(np.repeat(scores, weights), np.repeat(labels, weights)) if weights.sum() else np.nan
+        assert np.isclose(metric(scores, labels, weights), repeated, equal_nan=True)
+
+
+def test_many_score_lists_at_once_equal_one_at_a_time() -> None:
+    rng = np.random.default_rng(0)
+    scores, labels = np.round(rng.normal(size=(3, 4, 50)), 1), rng.random(50) < 0.3
+    weights = rng.integers(0, 3, size=(6, 50))
+    for metric in (auroc, auprc, logit_gap):
+        together = metric(scores, labels)
+        assert together.shape == (3, 4)
+        assert np.isclose(together[2, 1], metric(scores[2, 1], labels))
+        assert np.isclose(metric(scores[0, 0], labels, weights)[5], metric(scores[0, 0], labels, weights[5]))
+
+
+@pytest.mark.parametrize("labels", [np.zeros(5, dtype=bool), np.ones(5, dtype=bool)])
+def test_one_class_leaves_the_ranking_undefined_as_in_scikit_learn(labels: np.ndarray) -> None:
+    scores = np.arange(5.0)
+    assert np.isnan(auroc(scores, labels))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert np.isnan(roc_auc_score(labels, scores))
+    assert np.isnan(auprc(scores, labels)) if not labels.any() else auprc(scores, labels) == 1.0
+    assert np.isnan(logit_gap(scores, labels))
+
+
+def test_all_ties_rank_at_one_half_and_at_the_base_rate() -> None:
+    labels = np.array([True, False, False, False])
+    assert auroc(np.zeros(4), labels) == 0.5 == roc_auc_score(labels, np.zeros(4))
+    assert auprc(np.zeros(4), labels) == 0.25 == average_precision_score(labels, np.zeros(4))
+
+
+@given(st.floats(0.1, 10.0), st.floats(-5.0, 5.0), st.integers(0, 100))
+def test_an_affine_map_scales_the_gap_and_leaves_auroc_alone(slope: float, shift: float, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    logits, labels = rng.integers(-4, 5, size=30).astype(float), np.arange(30) % 3 == 0
+    mapped = slope * logits + shift
+    assert auroc(mapped, labels) == pytest.approx(float(auroc(logits, labels)), abs=1e-12)
+    assert logit_gap(mapped, labels) == pytest.approx(slope * float(logit_gap(logits, labels)), abs=1e-9)
+
+
+def test_the_gap_of_a_linear_probe_is_its_weight_on_the_difference_of_means() -> None:
+    rng = np.random.default_rng(1)
+    rows, labels, weight = rng.normal(size=(40, 6)), np.arange(40) % 4 == 0, rng.normal(size=6)
+    assert np.isclose(logit_gap(rows @ weight + 3.0, labels), weight @ (rows[labels].mean(0) - rows[~labels].mean(0)))
+
+
+@given(cases)
+def test_the_threshold_has_the_best_validation_f1_of_all(case: tuple[list[int], list[bool], list[int]]) -> None:
+    logits, labels = np.array(case[0], dtype=float), np.array(case[1])
+    chosen = float(best_thresholds(logits, labels))
+    if labels.any():
+        tried = [float(f1(logits >= theta, labels)) for theta in np.unique(np.concatenate([logits, logits + 0.5, logits - 0.5]))]
+        assert f1(logits >= chosen, labels) == pytest.approx(np.nanmax(tried))
+    else:
+        assert not (logits >= chosen).any()
+
+
+def test_thresholds_of_many_probes_equal_one_at_a_time() -> None:
+    rng = np.random.default_rng(2)
+    logits, labels = rng.normal(size=(7, 30)), rng.random(30) < 0.4
+    assert np.array_equal(best_thresholds(logits, labels), [best_thresholds(row, labels) for row in logits])

@@ -1,0 +1,64 @@
+"""Margins say exactly how far a decision is from flipping; the paper's bounds hold."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pamer_lab.probes.metrics import auroc
+from pamer_lab.probes.stability import auroc_bound, disagreement_bound, retrieval_margin, vote_margins
+
+five = st.lists(st.integers(-40, 40).map(lambda value: value / 8 + 0.0625), min_size=5, max_size=5)
+
+
+@given(five, five, st.integers(1, 5))
+def test_no_shift_below_the_margin_flips_the_majority_and_one_above_does(logits: list[float], cuts: list[float], needed: int) -> None:
+    z, a = np.array(logits), np.array(cuts)
+    found = vote_margins(z, a, needed)
+    decision = (z >= a).sum() >= needed
+    against = -1.0 if decision else 1.0
+    assert ((z + against * (found.majority - 1e-6) >= a).sum() >= needed) == decision
+    assert ((z + against * (found.majority + 1e-6) >= a).sum() >= needed) != decision
+    assert found.vote == min(found.heads)
+    assert found.yes == (z >= a).sum()
+
+
+def test_three_steady_heads_hold_the_majority_whatever_the_others_do() -> None:
+    found = vote_margins([5.0, 5.0, 5.0, 0.01, -0.01], [0.0] * 5)
+    assert found.vote == pytest.approx(0.01)
+    assert found.majority == 5.0
+
+
+def test_a_retrieval_margin_is_the_gap_at_the_cut() -> None:
+    found = retrieval_margin([0.9, 0.2, 0.7, 0.5], 3)
+    assert found.margin == pytest.approx(0.3)
+    assert found.safe_shift == pytest.approx(0.15)
+    assert retrieval_margin([0.9, 0.2], 3).margin == float("inf")
+
+
+@given(st.integers(0, 10_000), st.floats(0.0, 0.4))
+def test_scores_that_move_less_than_the_safe_shift_keep_the_same_set(seed: int, part: float) -> None:
+    rng = np.random.default_rng(seed)
+    scores = rng.random(9)
+    moved = scores + rng.uniform(-1, 1, 9) * retrieval_margin(scores, 3).safe_shift * 0.999
+    assert set(np.argsort(-scores)[:3]) == set(np.argsort(-moved)[:3])
+
+
+@given(st.integers(0, 10_000), st.floats(0.0, 2.0))
+def test_disagreement_and_auroc_stay_within_the_papers_bounds(seed: int, shift: float) -> None:
+    rng = np.random.default_rng(seed)
+    full, labels = rng.normal(size=40), np.arange(40) % 3 == 0
+    compact = full + rng.uniform(-shift, shift, 40)
+    assert ((full >= 0.2) != (compact >= 0.2)).mean() <= disagreement_bound(full, 0.2, shift)
+    assert abs(auroc(full, labels) - auroc(compact, labels)) <= auroc_bound(full, labels, shift) + 1e-12
+
+
+def test_a_linear_readout_moves_at_most_by_the_weights_norm_times_the_change() -> None:
+    rng = np.random.default_rng(0)
+    weight, full = rng.normal(size=8), rng.normal(size=(50, 8))
+    compact = full + rng.normal(size=(50, 8)) * 0.1
+    shift = np.linalg.norm(weight) * np.linalg.norm(full - compact, axis=1).max()
+    z_full, z_compact = full @ weight, compact @ weight
+    assert np.abs(z_full - z_compact).max() <= shift
+    steady = np.abs(z_full - 0.3) > shift
+    assert ((z_full >= 0.3) == (z_compact >= 0.3))[steady].all()
