@@ -95,8 +95,6 @@ def make_splits(decisions: Decisions, seeds: Sequence[int] = SEEDS) -> tuple[tup
 def _of_target(trace: Trace, target: Target) -> dict[int, bool]:
     """Decision points at which the target is asked, with the answer."""
     given = {label.t: label.value for label in trace.labels if label.target == target}
-    if not all(given.values()):
-        asked = given
-    else:
-        asked = {t: given.get(t, False) for t in range(trace.turns)}
+    everywhere = all(given.values())
+    asked = {t: given.get(t, False) for t in range(trace.turns)} if everywhere else given
     return {t: value for t, value in asked.items() if t >= FIRST[target]}
