@@ -1,0 +1,1 @@
+"""Runs and studies -> tables and figures; the paper's published tables."""
