@@ -3,6 +3,7 @@
 from pamer_lab.blocks.cut import Block, Cut, Split, cut, split
 from pamer_lab.blocks.identity import canonical, content_hash, identities
 from pamer_lab.blocks.protocol import Violation, check, violations
+from pamer_lab.blocks.sizes import block_sizes, context_before
 from pamer_lab.blocks.tokens import EstimatedCounter, MessageTokens, TokenCounter
 
 __all__ = [
@@ -13,9 +14,11 @@ __all__ = [
     "Split",
     "TokenCounter",
     "Violation",
+    "block_sizes",
     "canonical",
     "check",
     "content_hash",
+    "context_before",
     "cut",
     "identities",
     "split",

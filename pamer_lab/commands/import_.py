@@ -3,18 +3,14 @@
 import argparse
 from typing import Any
 
-from pamer_lab.blocks import MessageTokens
 from pamer_lab.cli import INPUT_FAULT, say
-from pamer_lab.models.tokenizer import embedded_counter
-from pamer_lab.trajectory import Rejection, Trace, iter_traces
+from pamer_lab.importing import import_paths
 from pamer_lab.workspace import Workspace
 
 HELP = "read trace files and folders into the workspace"
-BATCH = 200
-"""Traces stored per commit."""
 KEYS = [
     *("path", "index", "trace_id", "question_id", "format", "messages", "turns", "blocks"),
-    *("tool_calls", "tool_results", "prefix_messages", "tokens", "tokenizer", "labels"),
+    *("tool_calls", "tool_results", "prefix_messages", "tokens", "tokenizer", "labels", "warnings", "tokens_kind"),
 ]
 
 
@@ -23,28 +19,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
-    workspace = Workspace()
-    tokens = MessageTokens(embedded_counter())
-    stored: list[dict[str, Any]] = []
-    rejected: list[dict[str, str]] = []
-    batch: list[Trace] = []
-
-    def store() -> None:
-        for trace, row in zip(batch, workspace.add_traces(batch, tokens), strict=True):
-            warnings = [{"where": warning.where, "text": warning.text} for warning in trace.warnings]
-            stored.append({key: row[key] for key in KEYS} | {"warnings": warnings, "tokens_kind": row["tokens_kind"]})
-        batch.clear()
-
-    for item in iter_traces(args.paths):
-        if isinstance(item, Rejection):
-            say(item.sentence)
-            rejected.append({"path": item.path, "where": item.where, "reason": item.reason})
-            continue
-        batch.append(item)
-        if len(batch) >= BATCH:
-            store()
-    store()
-    return {"traces": stored, "rejected": rejected, "exit_code": INPUT_FAULT if rejected else 0}
+    result = import_paths(args.paths, Workspace(), on_reject=lambda item: say(item.sentence))
+    rejected = [{"path": item.path, "where": item.where, "reason": item.reason} for item in result.rejected]
+    traces = [{key: row[key] for key in KEYS} for row in result.traces]
+    return {"traces": traces, "rejected": rejected, "exit_code": INPUT_FAULT if rejected else 0}
 
 
 def show(result: dict[str, Any]) -> None:

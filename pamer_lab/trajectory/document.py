@@ -10,6 +10,7 @@ import hashlib
 import io
 import re
 import zipfile
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -77,23 +78,34 @@ def parse_document(data: bytes, limits: ReadLimits, *, name: str) -> Document:
 
 
 def _load_folder(path: Path, limits: ReadLimits, shown: str) -> Document:
-    files = sorted((int(match[1]), file) for file in path.iterdir() if (match := EVENT_FILE.match(file.name)))
+    files = [(file.name, file) for file in path.iterdir() if EVENT_FILE.match(file.name)]
     if not files:
         raise InputError("holds no event-NNNNN files", path=shown)
+    if sum(file.stat().st_size for _, file in files) > limits.max_bytes:
+        raise InputError(f"its event files exceed the limit of {_mb(limits.max_bytes)}", path=shown)
+    return parse_events(((name, file.read_bytes()) for name, file in sorted(files, key=event_number)), limits, name=shown)
+
+
+def parse_events(files: Iterable[tuple[str, bytes]], limits: ReadLimits, *, name: str) -> Document:
+    """Numbered event files, given in their order, as one document."""
     digest = hashlib.sha256()
     records: list[Record] = []
     total = 0
-    for _, file in files:
-        total += file.stat().st_size
+    for file, data in files:
+        total += len(data)
         if total > limits.max_bytes:
-            raise InputError(f"its event files exceed the limit of {_mb(limits.max_bytes)}", path=shown)
-        data = file.read_bytes()
+            raise InputError(f"its event files exceed the limit of {_mb(limits.max_bytes)}", path=name)
         digest.update(data)
         try:
-            records.append(Record(file.name, parse_json(data)[0]))
+            records.append(Record(file, parse_json(data)[0]))
         except InputError as error:
-            raise error.at(path=shown, where=file.name) from error
-    return Document(shown, "folder", digest.hexdigest(), tuple(records))
+            raise error.at(path=name, where=file) from error
+    return Document(name, "folder", digest.hexdigest(), tuple(records))
+
+
+def event_number(file: tuple[str, Any]) -> tuple[int, str]:
+    match = EVENT_FILE.match(file[0])
+    return (int(match[1]) if match else 0, file[0])
 
 
 def _gunzip(data: bytes, limits: ReadLimits) -> bytes:

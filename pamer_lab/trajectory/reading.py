@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pamer_lab.config import ReadLimits
 from pamer_lab.errors import FormatError, InputError
-from pamer_lab.trajectory.document import EVENT_FILE, Document, load_document, parse_document
+from pamer_lab.trajectory.document import EVENT_FILE, Document, event_number, load_document, parse_document, parse_events
 from pamer_lab.trajectory.formats import find_format
 from pamer_lab.trajectory.values import Source, Trace, Warning
 
@@ -95,6 +95,27 @@ def read_bytes(data: bytes, name: str, limits: ReadLimits | None = None) -> Read
     for item in traces_of(document):
         reading.add(item)
     return reading
+
+
+def read_files(files: Iterable[tuple[str, bytes]], limits: ReadLimits | None = None) -> Iterator[Trace | Rejection]:
+    """Traces of several uploads; numbered event files that share a folder in their names are one source."""
+    limits = limits or ReadLimits.from_environment()
+    events: dict[str, list[tuple[str, bytes]]] = {}
+    for name, data in files:
+        folder, _, last = name.rpartition("/")
+        if EVENT_FILE.match(last):
+            events.setdefault(folder, []).append((last, data))
+            continue
+        reading = read_bytes(data, name, limits)
+        yield from reading.traces
+        yield from reading.rejected
+    for folder, members in events.items():
+        try:
+            document = parse_events(sorted(members, key=event_number), limits, name=folder or members[0][0])
+        except InputError as error:
+            yield Rejection(error.path, error.where, error.reason)
+            continue
+        yield from traces_of(document)
 
 
 def traces_of(document: Document) -> Iterator[Trace | Rejection]:

@@ -1,0 +1,92 @@
+"""Transcript: one trace by blocks, with its outline, token charts and search over all of it."""
+
+import streamlit as st
+
+from pamer_lab.ui.charts import clicked_point, growth_figure, show_chart, strip_figure
+from pamer_lab.ui.facts import details, facts
+from pamer_lab.ui.loaders import rows_or_demo, stored_trace
+from pamer_lab.ui.navigation import navigation, outline, page
+from pamer_lab.ui.numbers import short
+from pamer_lab.ui.picker import pick_trace
+from pamer_lab.ui.reader import reader
+from pamer_lab.ui.state import out_of_range
+from pamer_lab.ui.theme import colours
+from pamer_lab.ui.transcript import Transcript
+from pamer_lab.ui.widgets import sentences
+from pamer_lab.ui.words import HINTS
+from pamer_lab.workspace import StoredTrace
+
+
+def start_over() -> None:
+    """Another trace was chosen: the old block number means nothing in it."""
+    st.session_state["block"] = 0
+    st.query_params.pop("hit", None)
+
+
+def open_clicked(key: str) -> None:
+    """A click in a chart opens the block under it."""
+    block = clicked_point(key)
+    if block is not None:
+        st.session_state["block"] = int(block)
+
+
+def charts(stored: StoredTrace, transcript: Transcript, block: int) -> None:
+    row, before = stored.row, transcript.before
+    kind = f"{row['tokens_kind']} with {row['tokenizer']}"
+    left, right = st.columns(2, gap="medium")
+    with left:
+        answer = f"{short(before[0])} tokens before the first turn, {short(before[-1])} before the last; {kind}, n = {len(before):,} turns."
+        lines = "turn,tokens_before\n" + "".join(f"{turn},{tokens}\n" for turn, tokens in enumerate(before))
+        figure = growth_figure(transcript, block, colours())
+        show_chart(
+            "How full is the context before each turn?",
+            figure,
+            answer,
+            key="growth",
+            hint=HINTS["context"],
+            on_click=lambda: open_clicked("growth"),
+            csv=lines,
+        )
+    with right:
+        largest = max(range(len(transcript.sizes)), key=transcript.sizes.__getitem__)
+        answer = f"The largest is block {largest} with {short(transcript.sizes[largest])} tokens; {kind}, n = {len(before):,} blocks."
+        lines = "block,tokens\n" + "".join(f"{number},{tokens}\n" for number, tokens in enumerate(transcript.sizes))
+        figure = strip_figure(transcript, page(transcript, block), block, colours())
+        show_chart(
+            "Which blocks fill it? Click one to open it.",
+            figure,
+            answer,
+            key="strip",
+            hint=HINTS["block"],
+            on_click=lambda: open_clicked("strip"),
+            csv=lines,
+        )
+
+
+def main() -> None:
+    rows, _ = rows_or_demo()
+    head, picker = st.columns([1, 3], vertical_alignment="bottom")
+    head.title("Transcript")
+    with picker:
+        trace_id = pick_trace(rows, on_change=start_over)
+    if trace_id is None:
+        return
+    stored, transcript = stored_trace(trace_id)
+    asked = out_of_range("block", len(transcript.sizes))
+    if asked is not None:
+        st.warning(f"The link asks for block {asked:,}; this trace has {len(transcript.sizes):,}, counted from 0. The first one is open.")
+    facts(stored, transcript)
+    details(stored)
+    above = st.container()
+    block, hit = navigation(transcript)
+    with above:
+        charts(stored, transcript, block)
+    left, right = st.columns([1, 3], gap="medium")
+    with left:
+        outline(transcript)
+    with right:
+        reader(transcript, block, hit)
+
+
+with sentences():
+    main()

@@ -1,0 +1,36 @@
+"""Traces: the library, and how to add to it. This is the home page."""
+
+import streamlit as st
+
+from pamer_lab.ui.library import add_traces, filtered, import_report, library_table
+from pamer_lab.ui.loaders import rows_or_demo
+from pamer_lab.ui.numbers import counted, short
+from pamer_lab.ui.widgets import sentences
+
+INTRODUCTION = (
+    "What did the model still see at a turn, why was the rest dropped, and was that right? It begins with a recorded run of an agent: "
+    "open one to read it block by block and to see how its context grew."
+)
+
+
+def main() -> None:
+    rows, demo = rows_or_demo()
+    st.title("Traces")
+    st.markdown(INTRODUCTION)
+    if rows and all(row["demo"] for row in rows):
+        st.info("These traces come with PaMER Lab as a demo. Open one to look around, or add your own below.", icon=":material/info:")
+    if demo and demo.rejected:
+        import_report(demo)
+    if rows:
+        shown = filtered(rows)
+        tokens = sum(row["tokens"] for row in shown)
+        turns = sum(row["turns"] for row in shown)
+        st.caption(f"{len(shown):,} of {counted(len(rows), 'trace')} · {turns:,} turns · {short(tokens)} tokens")
+        library_table(shown)
+    else:
+        st.info("There are no traces yet. Add a file below.")
+    add_traces()
+
+
+with sentences():
+    main()

@@ -1,0 +1,217 @@
+"""The parts of the traces page: filters, the table, adding traces, what an import came to."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import streamlit as st
+
+from pamer_lab.importing import DEMO_FOLDER, Imported, import_demo, import_paths, import_uploads
+from pamer_lab.trajectory.reading import READ_SUFFIXES
+from pamer_lab.ui.loaders import workspace
+from pamer_lab.ui.numbers import counted
+from pamer_lab.ui.text import one_line
+from pamer_lab.ui.widgets import rejections, table
+from pamer_lab.ui.words import HINTS
+
+STEPS = {
+    "turns": {"0": 0, "5": 5, "10": 10, "20": 20, "50": 50, "100": 100, "200": 200, "500": 500, "any": None},
+    "tokens": {
+        "0": 0,
+        "1K": 1_000,
+        "5K": 5_000,
+        "10K": 10_000,
+        "20K": 20_000,
+        "50K": 50_000,
+        "100K": 100_000,
+        "500K": 500_000,
+        "any": None,
+    },
+}
+"""Limits the filters offer; `any` sets none."""
+TABLE_HEIGHT = 420
+TAKES = """Takes JSON and JSON lines, also `.gz`: OpenAI and Anthropic chats, SWE-agent, mini-SWE-agent, OpenHands, tau-bench,
+Claude Code, Codex, Gemini, ATIF, Inspect logs, LangGraph and more. The format is found from the content. Everything stays
+on this machine."""
+WAYS = ["Files", "A folder", "A path on the server"]
+
+
+def filtered(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The rows that fit the filters; the filters stand in the URL."""
+    find, formats, turns, tokens = st.columns([3, 3, 2, 2], gap="medium")
+    words = find.text_input(
+        "Search",
+        key="find",
+        bind="query-params",
+        placeholder="name, question, task, model or id",
+        icon=":material/search:",
+    )
+    known = sorted({row["format"] for row in rows})
+    wanted = formats.multiselect("Format", known, key="format", bind="query-params", placeholder="all formats", help=HINTS["format"])
+    low_turns, high_turns = _limits(turns, "turns")
+    low_tokens, high_tokens = _limits(tokens, "tokens")
+    needle = (words or "").casefold()
+    return [
+        row
+        for row in rows
+        if (not wanted or row["format"] in wanted)
+        and low_turns <= row["turns"] <= high_turns
+        and low_tokens <= row["tokens"] <= high_tokens
+        and (not needle or any(needle in row[key].casefold() for key in ("name", "question_id", "task_id", "model", "trace_id", "path")))
+    ]
+
+
+def _limits(place: Any, name: str) -> tuple[float, float]:
+    steps = STEPS[name]
+    low, high = place.select_slider(
+        name.capitalize(),
+        list(steps),
+        value=("0", "any"),
+        key=name,
+        bind="query-params",
+        help=HINTS["turn" if name == "turns" else "tokens"],
+    )
+    lower, upper = steps[low], steps[high]
+    return (float("inf") if lower is None else lower, float("inf") if upper is None else upper)
+
+
+def library_table(rows: Sequence[dict[str, Any]]) -> None:
+    """The traces; a button opens one, and chosen rows can be removed."""
+    if not rows:
+        st.info("No trace fits these filters.")
+        return
+    column = st.column_config
+    st.dataframe(
+        _table_rows(rows),
+        hide_index=True,
+        height="auto" if len(rows) <= 10 else TABLE_HEIGHT,
+        key="library",
+        on_select="rerun",
+        selection_mode="multi-row",
+        column_config={
+            "Open": column.ButtonColumn(" ", width=80, key="open_trace", type="tertiary"),
+            "Name": column.TextColumn(width=300),
+            "Demo": column.TextColumn(width=60, help=HINTS["demo"]),
+            "Turns": column.NumberColumn(width=70, help=HINTS["turn"]),
+            "Tokens": column.NumberColumn(
+                width=80, format="localized", help=f"{HINTS['tokens']} Counted with {one_line(rows[0]['tokenizer'])}."
+            ),
+            "Calls": column.NumberColumn(width=70, help="Tool calls."),
+            "Format": column.TextColumn(help=HINTS["format"]),
+            "Reward": column.NumberColumn(width=80, format="%.2g", help=HINTS["reward"]),
+            "Labels": column.NumberColumn(width=70, help=HINTS["labels"]),
+            "Events": column.NumberColumn(width=70, help=HINTS["events"]),
+            "Warnings": column.NumberColumn(width=85, help=HINTS["warnings"]),
+            "Question": column.TextColumn(help=HINTS["question"]),
+        },
+    )
+    clicked = st.session_state.get("open_trace")
+    if clicked is not None and clicked["row"] < len(rows):
+        st.switch_page("pages/trace.py", query_params={"trace": rows[clicked["row"]]["trace_id"]})
+    chosen = [rows[number] for number in st.session_state["library"]["selection"]["rows"] if number < len(rows)]
+    if chosen and st.button(f"Remove {counted(len(chosen), 'trace')} from the workspace", icon=":material/delete:"):
+        for row in chosen:
+            workspace().remove_trace(row["trace_id"])
+        st.rerun()
+
+
+def _table_rows(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Rows as the table shows them; a column nobody fills is left out."""
+    table_rows = [_table_row(row) for row in rows]
+    filled = {key for row in table_rows for key, value in row.items() if value or key in ("Open", "Turns", "Tokens", "Calls")}
+    return [{key: value for key, value in row.items() if key in filled} for row in table_rows]
+
+
+def _table_row(row: dict[str, Any]) -> dict[str, Any]:
+    number = f" #{row['index']}" if row["index"] else ""
+    return {
+        "Open": "Open",
+        "Name": one_line(row["name"] or row["trace_id"], 80) + number,
+        "Demo": "demo" if row["demo"] else "",
+        "Turns": row["turns"],
+        "Tokens": row["tokens"],
+        "Calls": row["tool_calls"],
+        "Format": row["format"],
+        "Question": one_line(row["question_id"], 60),
+        "Model": one_line(row["model"], 40),
+        "Reward": row["reward"],
+        "Labels": row["labels"],
+        "Events": row["events"],
+        "Warnings": row["warnings"],
+    }
+
+
+def add_traces() -> None:
+    """Files, a folder or a path; the result of the last import stays until the next one."""
+    st.subheader("Add traces")
+    left, right = st.columns([1, 1], gap="large")
+    with left:
+        way = st.segmented_control("How", WAYS, default=WAYS[0], required=True, key="way", label_visibility="collapsed")
+        if way == "A path on the server":
+            _from_path()
+        else:
+            _from_upload(folder=way == "A folder")
+        if DEMO_FOLDER.is_dir() and st.button("Load the demo traces", help=HINTS["demo"]):
+            with st.spinner("Reading the demo traces…"):
+                st.session_state["imported"] = import_demo(workspace())
+            st.rerun()
+    with right:
+        last: Imported | None = st.session_state.get("imported")
+        if last is None:
+            st.markdown(TAKES)
+        else:
+            import_report(last)
+
+
+def _from_upload(*, folder: bool) -> None:
+    number = st.session_state.setdefault("uploads", 0)
+    files = st.file_uploader(
+        "Drop a folder of traces, or an OpenHands folder of event files" if folder else "Drop one or many trace files here",
+        type=sorted(suffix[1:] for suffix in READ_SUFFIXES) if folder else None,
+        accept_multiple_files="directory" if folder else True,
+        key=f"upload-{number}",
+    )
+    if not files:
+        return
+    with st.spinner(f"Reading {counted(len(files), 'file')}…"):
+        st.session_state["imported"] = import_uploads(((file.name, file.getvalue()) for file in files), workspace())
+    # A new key empties the widget, so that the bytes do not stay in memory and nothing is read twice.
+    st.session_state["uploads"] = number + 1
+    st.rerun()
+
+
+def _from_path() -> None:
+    with st.form("path-form", border=False):
+        path = st.text_input("File or folder on the machine this dashboard runs on", placeholder="/data/runs or /data/run.jsonl.gz")
+        sent = st.form_submit_button("Import")
+    if sent and path:
+        with st.spinner("Reading…"):
+            st.session_state["imported"] = import_paths([path.strip()], workspace())
+        st.rerun()
+
+
+def import_report(result: Imported) -> None:
+    """What was detected, warned about and refused."""
+    if result.traces:
+        found = sorted({row["format"] for row in result.traces})
+        known = f" {result.known:,} of them {'was' if result.known == 1 else 'were'} here before." if result.known else ""
+        formats = ", ".join(f"`{name}`" for name in found)
+        st.success(f"{counted(len(result.traces), 'trace')} read. Format found: {formats}.{known}")
+        table(
+            [
+                {
+                    "Name": row["name"],
+                    "Format": row["format"],
+                    "Turns": row["turns"],
+                    "Tokens": row["tokens"],
+                    "Warnings": len(row["warnings"]),
+                }
+                for row in result.traces
+            ],
+            height=min(250, 38 + 35 * len(result.traces)),
+        )
+    if result.rejected:
+        rejections(result.rejected)
+    warned = [{"Name": row["name"], "Where": item["where"], "Warning": item["text"]} for row in result.traces for item in row["warnings"]]
+    if warned:
+        st.warning(f"{counted(len(warned), 'warning')}: read, but not everything could be represented exactly.")
+        table(warned[:1_000], height=min(250, 38 + 35 * len(warned)))

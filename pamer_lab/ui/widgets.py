@@ -1,0 +1,77 @@
+"""Widgets that show a stranger's text and our own sentences.
+
+Trace text goes through `body` (a code block, capped) or a table; never through markdown or HTML.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import streamlit as st
+
+from pamer_lab.errors import InputError, LabError
+from pamer_lab.trajectory import Rejection
+from pamer_lab.ui.numbers import counted
+from pamer_lab.ui.text import CAP, PIECE, in_code, one_line, visible
+
+LEAD = 300
+"""Characters shown before a search hit."""
+TALL = 420
+"""Height in pixels of a body that is shown whole."""
+
+
+def body(text: str, *, key: str, at: int = 0) -> None:
+    """A text as it is, capped; `at` is the place a search wants to see."""
+    if not text:
+        st.caption("(empty)")
+        return
+    if len(text) <= CAP:
+        st.code(visible(text), language=None, wrap_lines=True)
+        return
+    size = f"{len(text):,} characters"
+    if st.toggle(f"Show all {size}", key=f"all-{key}"):
+        _whole(text, key)
+        return
+    start = max(0, at - LEAD) if at > CAP - LEAD else 0
+    end = min(len(text), start + CAP)
+    st.code(visible(text[start:end]), language=None, wrap_lines=True)
+    st.caption(f"Characters {start + 1:,} to {end:,} of {size}.")
+
+
+def _whole(text: str, key: str) -> None:
+    pieces = -(-len(text) // PIECE)
+    number = st.pagination(pieces, key=f"piece-{key}") - 1 if pieces > 1 else 0
+    piece = text[number * PIECE : (number + 1) * PIECE]
+    st.code(visible(piece), language=None, wrap_lines=True, height=TALL)
+    if pieces > 1:
+        st.caption(f"Part {number + 1} of {pieces}; each holds {PIECE:,} characters.")
+
+
+@contextmanager
+def sentences() -> Iterator[None]:
+    """Errors the lab raises on purpose are shown as their sentence; the rest of the page is left out."""
+    try:
+        yield
+    except InputError as error:
+        st.error(in_code(error.sentence, 600))
+    except LabError as error:
+        st.error(in_code(str(error), 600))
+
+
+def missing_trace(trace_id: str) -> None:
+    """What a link needs when its trace is not here."""
+    st.error(f"This link needs the trace {in_code(trace_id, 80)}, which is not in this workspace.")
+    st.markdown("Import the file it came from on the Traces page: the same file always gets the same id, and the link will work.")
+    st.page_link("pages/traces.py", label="Go to Traces", icon=":material/list_alt:")
+
+
+def rejections(rejected: Sequence[Rejection]) -> None:
+    """What was not imported, and why."""
+    st.error(f"{counted(len(rejected), 'file or trace', 'files or traces')} could not be read. Nothing else was affected.")
+    table([{"File": item.path, "Where": item.where or "whole file", "Why": item.reason} for item in rejected])
+
+
+def table(rows: Sequence[dict[str, Any]], **options: Any) -> None:
+    """A plain table; its cells are text, whatever they contain."""
+    shown = [{key: one_line(value, 400) if isinstance(value, str) else value for key, value in row.items()} for row in rows]
+    st.dataframe(shown, hide_index=True, width="stretch", **options)
