@@ -1,8 +1,13 @@
 """The router: which pages there are, and nothing else. Start it with `make run` or `streamlit run app.py`."""
 
+from pathlib import Path
+
 import streamlit as st
 
-st.set_page_config(page_title="PaMER Lab", page_icon=":material/manage_search:", layout="wide")
+# A file of our own: Streamlit would fetch a Material page icon from the network.
+ICON = Path(__file__).parent / "pamer_lab" / "ui" / "icon.png"
+
+st.set_page_config(page_title="PaMER Lab", page_icon=str(ICON), layout="wide")
 st.navigation(
     [
         st.Page("pages/traces.py", title="Traces", icon=":material/list_alt:", default=True),

@@ -8,6 +8,7 @@ from typing import Any
 
 import streamlit as st
 
+from pamer_lab.ui.numbers import round_ticks, short
 from pamer_lab.ui.text import in_figure
 from pamer_lab.ui.theme import CONFIG, Meaning, layout
 from pamer_lab.ui.transcript import Transcript
@@ -53,7 +54,7 @@ def growth_figure(transcript: Transcript, block: int, colours: dict[Meaning, str
     )
     _add_marks(figure, transcript, "▼", colours["compression"])
     _add_marks(figure, transcript, "▲", colours["recall"])
-    _axes(figure, len(turns), "turn")
+    _axes(figure, len(turns), "turn", max(transcript.before))
     return figure
 
 
@@ -92,16 +93,22 @@ def strip_figure(transcript: Transcript, shown: Sequence[int], block: int, colou
         hovertemplate="%{hovertext}<extra></extra>",
         **_unfaded(),
     )
-    _axes(figure, len(paint), "block")
+    _axes(figure, len(paint), "block", max(transcript.sizes))
     return figure
 
 
-def _axes(figure: Any, count: int, name: str) -> None:
+def _axes(figure: Any, count: int, name: str, largest: int) -> None:
     """Both charts share their horizontal range, so that a turn stands over its block."""
+    ticks = round_ticks(largest)
     figure.update_xaxes(
         title={"text": name, "standoff": 4}, range=[-0.6, count - 0.4], dtick=1 if count <= FEW // 4 else None, showgrid=False
     )
-    figure.update_yaxes(title={"text": "tokens", "standoff": 4}, rangemode="tozero", tickformat="~s", nticks=5)
+    figure.update_yaxes(
+        title={"text": "tokens", "standoff": 4},
+        rangemode="tozero",
+        tickvals=ticks,
+        ticktext=[short(tick).replace(".0", "") for tick in ticks],
+    )
 
 
 def _unfaded() -> dict[str, Any]:

@@ -15,9 +15,12 @@ def facts(stored: StoredTrace, transcript: Transcript) -> None:
     parts = [
         f"**{counted(row['turns'], 'turn')}**",
         f"**{short(row['tokens'])}** tokens ({row['tokens_kind']}, {row['tokenizer']})",
-        f"{short(transcript.prefix_tokens)} in the prefix, {short(transcript.tools_tokens)} in tool descriptions",
-        counted(row["tool_calls"], "tool call"),
+        f"{short(transcript.prefix_tokens)} in the prefix",
     ]
+    if transcript.tools_tokens:
+        parts.append(f"{short(transcript.tools_tokens)} in tool descriptions")
+    if row["tool_calls"]:
+        parts.append(counted(row["tool_calls"], "tool call"))
     if trace.reward is not None:
         parts.append(f"reward {trace.reward:g}")
     if row["labels"]:

@@ -88,7 +88,7 @@ def library_table(rows: Sequence[dict[str, Any]]) -> None:
         on_select="rerun",
         selection_mode="multi-row",
         column_config={
-            "Open": column.ButtonColumn(" ", width=80, key="open_trace", type="tertiary"),
+            "Open": column.ButtonColumn(" ", width=80, key="open_trace"),
             "Name": column.TextColumn(width=300),
             "Demo": column.TextColumn(width=60, help=HINTS["demo"]),
             "Turns": column.NumberColumn(width=70, help=HINTS["turn"]),
@@ -131,7 +131,7 @@ def _table_row(row: dict[str, Any]) -> dict[str, Any]:
         "Tokens": row["tokens"],
         "Calls": row["tool_calls"],
         "Format": row["format"],
-        "Question": one_line(row["question_id"], 60),
+        "Question": "" if row["question_id"] == row["trace_id"] else one_line(row["question_id"], 60),
         "Model": one_line(row["model"], 40),
         "Reward": row["reward"],
         "Labels": row["labels"],

@@ -11,8 +11,8 @@ from pamer_lab.ui.numbers import short
 from pamer_lab.ui.transcript import PREFIX, Hit, Transcript
 from pamer_lab.ui.words import HINTS
 
-PAGE_BODIES = 40
-"""Bodies on one page; fewer than the 50 a browser is asked to hold, because the search shows one too."""
+PAGE_BODIES = 24
+"""Bodies on one page: a browser draws them at once, and 50 would be the most it is asked to hold."""
 OUTLINE_HEIGHT = 640
 
 

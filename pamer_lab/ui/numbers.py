@@ -1,5 +1,6 @@
 """Numbers as people read them: `12.4K`, `26.0 %`, never more digits than mean something."""
 
+import math
 from collections.abc import Sequence
 
 
@@ -33,3 +34,12 @@ def spread(values: Sequence[float], digits: int = 3) -> str:
 def counted(count: int, thing: str, things: str = "") -> str:
     """`1 trace`, `12 traces`."""
     return f"{count:,} {thing if count == 1 else things or thing + 's'}"
+
+
+def round_ticks(largest: float) -> list[float]:
+    """Three to six round values from 0 up to `largest`, for an axis."""
+    if largest <= 0:
+        return [0]
+    power = 10 ** math.floor(math.log10(largest))
+    step = max(1, next(factor * power for factor in (0.2, 0.5, 1, 2) if largest / (factor * power) <= 5))
+    return [number * step for number in range(int(largest / step) + 1)]

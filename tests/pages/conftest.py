@@ -1,0 +1,57 @@
+"""A page under AppTest, with the whole app around it and a workspace of its own."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from pamer_lab.importing import Imported, import_uploads
+from pamer_lab.workspace import Workspace
+
+APP = Path(__file__).resolve().parents[2] / "app.py"
+
+Visit = Callable[..., AppTest]
+
+
+@pytest.fixture
+def visit(workspace: Workspace) -> Visit:
+    """Opens a page as a fresh browser would, with the URL's parameters given by name."""
+
+    def open_page(page: str = "pages/traces.py", **parameters: str) -> AppTest:
+        app = AppTest.from_file(str(APP), default_timeout=60)
+        if page != "pages/traces.py":
+            app.run()
+            app.switch_page(page)
+        app.query_params.update(parameters)
+        return app.run()
+
+    return open_page
+
+
+@pytest.fixture
+def no_demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A checkout without sample traces."""
+    for module in ("loaders", "library"):
+        monkeypatch.setattr(f"pamer_lab.ui.{module}.DEMO_FOLDER", tmp_path / "absent")
+
+
+def chat(turns: int, **more: Any) -> bytes:
+    """A plain chat of some turns; turn n says `answer n`."""
+    messages: list[dict[str, Any]] = [{"role": "system", "content": "be brief"}, {"role": "user", "content": "question"}]
+    for number in range(turns):
+        messages += [{"role": "assistant", "content": f"answer {number}"}, {"role": "user", "content": f"go on {number}"}]
+    return json.dumps({"messages": messages, **more}).encode()
+
+
+def put(workspace: Workspace, **files: bytes) -> Imported:
+    """Import uploads by name."""
+    return import_uploads([(f"{name}.json", data) for name, data in files.items()], workspace)
+
+
+def texts(app: AppTest) -> str:
+    """Everything the page says in words."""
+    kinds = (app.title, app.subheader, app.markdown, app.caption, app.info, app.success, app.warning, app.error, app.text)
+    return "\n".join(str(element.value) for kind in kinds for element in kind)

@@ -1,0 +1,145 @@
+"""The transcript page: reading, paging, search, links and what they need."""
+
+import json
+
+import pytest
+
+from pamer_lab.importing import import_demo
+from pamer_lab.workspace import Workspace
+from tests.pages.conftest import Visit, chat, put, texts
+
+PAGE = "pages/trace.py"
+BODIES = 24
+
+
+def only(workspace: Workspace) -> str:
+    return str(workspace.trace_rows()[0]["trace_id"])
+
+
+def test_the_demo_opens_when_nothing_is_chosen(visit: Visit) -> None:
+    app = visit(PAGE)
+    assert not app.exception
+    assert "12 turns" in texts(app)
+    assert ":gray-badge[demo]" in texts(app)
+    assert "How full is the context before each turn?" in texts(app)
+    assert app.query_params["trace"].startswith("t-")
+
+
+@pytest.mark.usefixtures("no_demo")
+def test_an_empty_workspace_points_to_the_traces_page(visit: Visit) -> None:
+    app = visit(PAGE)
+    assert not app.exception
+    assert "There are no traces yet" in texts(app)
+
+
+def test_a_link_to_a_missing_trace_says_which_one_it_needs(visit: Visit) -> None:
+    app = visit(PAGE, trace="t-0123456789abcdef")
+    assert not app.exception
+    assert "t-0123456789abcdef" in app.error[0].value
+    assert len(app.code) == 0
+
+
+def test_a_link_opens_its_block(visit: Visit, workspace: Workspace) -> None:
+    put(workspace, run=chat(80))
+    app = visit(PAGE, trace=only(workspace), block="60")
+    assert app.code[0].value == "answer 60"
+    assert "**Block 60**" in texts(app)
+
+
+def test_a_link_to_a_block_that_is_not_there_says_so(visit: Visit, workspace: Workspace) -> None:
+    put(workspace, run=chat(5))
+    app = visit(PAGE, trace=only(workspace), block="99")
+    assert "asks for block 99; this trace has 5" in texts(app)
+    assert "**Block 0**" in texts(app)
+
+
+def test_pages_hold_a_bounded_number_of_bodies_and_lead_through_all_blocks(visit: Visit, workspace: Workspace) -> None:
+    put(workspace, run=chat(100))
+    app = visit(PAGE, trace=only(workspace))
+    seen: set[str] = set()
+    for _ in range(20):
+        assert len(app.code) <= BODIES
+        seen |= {code.value for code in app.code}
+        if app.button(key="Next page").disabled:
+            break
+        app.button(key="Next page").click().run()
+    assert {f"answer {number}" for number in range(100)} <= seen
+    app.button(key="Previous page").click().run()
+    assert "**Block 99**" not in texts(app)
+
+
+def test_search_finds_text_off_the_page_and_steps_through_hits(visit: Visit, workspace: Workspace) -> None:
+    put(workspace, run=chat(120))
+    app = visit(PAGE, trace=only(workspace))
+    app.text_input(key="q").set_value("ANSWER 9").run()
+    assert "Hit **1 of 11**, in block 9" in texts(app)
+    assert "⟦answer 9⟧" in app.code[0].value
+    app.button(key="Next hit").click().run()
+    assert "Hit **2 of 11**, in block 90" in texts(app)
+    assert app.code[1].value == "answer 90"
+    app.button(key="Previous hit").click().run()
+    assert "Hit **1 of 11**" in texts(app)
+    app.text_input(key="q").set_value("no such words").run()
+    assert "Not found in this trace" in texts(app)
+
+
+def test_a_search_link_opens_at_its_hit(visit: Visit, workspace: Workspace) -> None:
+    put(workspace, run=chat(120))
+    app = visit(PAGE, trace=only(workspace), q="answer 11", hit="3")
+    assert "Hit **3 of 11**, in block 111" in texts(app)
+    assert "**Block 111**" in texts(app)
+
+
+def test_a_long_body_is_capped_until_all_of_it_is_asked_for(visit: Visit, workspace: Workspace) -> None:
+    words = "x" * 5_000 + "END"
+    put(workspace, run=json.dumps([{"role": "user", "content": words}, {"role": "assistant", "content": "yes"}]).encode())
+    app = visit(PAGE, trace=only(workspace))
+    assert len(app.code[0].value) == 2_000
+    app.toggle[0].set_value(True).run()
+    assert app.code[0].value == words
+
+
+def test_a_body_too_long_for_one_page_comes_in_parts(visit: Visit, workspace: Workspace) -> None:
+    put(workspace, run=json.dumps([{"role": "user", "content": "y" * 250_000}, {"role": "assistant", "content": "yes"}]).encode())
+    app = visit(PAGE, trace=only(workspace))
+    app.toggle[0].set_value(True).run()
+    assert len(app.code[0].value) == 100_000
+    assert "Part 1 of 3" in texts(app)
+
+
+def test_calls_stand_with_their_results_and_thinking_is_folded(visit: Visit, workspace: Workspace) -> None:
+    import_demo(workspace)
+    demo = next(row for row in workspace.trace_rows() if row["name"].startswith("hand-made"))
+    app = visit(PAGE, trace=demo["trace_id"], block="10")
+    shown = texts(app)
+    assert shown.index("Calls] ` write_file `") < shown.index("Result of] ` write_file `")
+    assert "▲ recall needed, blocks 0" in shown
+    assert not any("stood only in the agreement" in code.value for code in app.code)
+    app.text_input(key="q").set_value("stood only in the agreement").run()
+    assert sum("stood only in the agreement" in code.value for code in app.code) == 2, "the excerpt, and the thinking unfolded"
+    assert "⟦stood only in the agreement⟧" in app.code[0].value
+
+
+def test_hidden_characters_are_shown_and_markup_stays_text(visit: Visit, workspace: Workspace) -> None:
+    hostile = "<script>alert(1)</script> ![x](https://evil.example/a.png) \x1b[31mred \u202eevil"
+    put(workspace, run=json.dumps([{"role": "user", "content": hostile}, {"role": "assistant", "content": "yes"}]).encode())
+    app = visit(PAGE, trace=only(workspace))
+    assert app.code[0].value == "<script>alert(1)</script> ![x](https://evil.example/a.png) ␛[31mred ⟨U+202E⟩evil"
+    assert "evil" not in texts(app)
+
+
+def test_changing_the_trace_starts_at_its_first_block(visit: Visit, workspace: Workspace) -> None:
+    put(workspace, long=chat(60), short=chat(3))
+    rows = {row["name"]: row["trace_id"] for row in workspace.trace_rows()}
+    app = visit(PAGE, trace=rows["long.json"], block="50")
+    app.selectbox(key="picked_trace").set_value(rows["short.json"]).run()
+    assert not app.exception
+    assert app.query_params["trace"] == rows["short.json"]
+    assert "**Block 0**" in texts(app)
+
+
+def test_warnings_and_facts_are_there_on_demand(visit: Visit, workspace: Workspace) -> None:
+    glued = chat(2) + b"\n" + b'{"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]}' * 2
+    assert put(workspace, run=glued).traces[0]["warnings"]
+    app = visit(PAGE, trace=only(workspace))
+    assert any("1 warning" in expander.label for expander in app.expander)

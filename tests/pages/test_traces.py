@@ -1,0 +1,127 @@
+"""The home page: a fresh start, filters, uploads good and bad, paths, removal."""
+
+import gzip
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from pamer_lab.importing import import_demo
+from pamer_lab.workspace import Workspace
+from tests.pages.conftest import Visit, chat, put, texts
+
+
+def names(app: AppTest) -> list[str]:
+    return list(app.dataframe[0].value["Name"])
+
+
+def upload(app: AppTest, *files: tuple[str, bytes]) -> AppTest:
+    return app.file_uploader[0].set_value([(name, data, "application/json") for name, data in files]).run()
+
+
+def test_a_fresh_start_shows_the_demo_traces_marked_as_demo(visit: Visit, workspace: Workspace) -> None:
+    app = visit()
+    assert not app.exception
+    assert "come with PaMER Lab as a demo" in texts(app)
+    assert set(app.dataframe[0].value["Demo"]) == {"demo"}
+    assert all(row["demo"] for row in workspace.trace_rows())
+
+
+@pytest.mark.usefixtures("no_demo")
+def test_an_empty_workspace_says_what_to_do_next(visit: Visit) -> None:
+    app = visit()
+    assert not app.exception
+    assert "There are no traces yet" in texts(app)
+    assert len(app.dataframe) == 0
+
+
+def test_an_upload_is_read_detected_and_listed(visit: Visit, workspace: Workspace) -> None:
+    app = upload(visit(), ("run.json", chat(3)), ("packed.json.gz", gzip.compress(chat(4))))
+    assert not app.exception
+    assert "2 traces read. Format found: `openai-chat`" in texts(app)
+    assert {"run.json", "packed.json.gz"} <= set(names(app))
+    assert {row["turns"] for row in workspace.trace_rows() if not row["demo"]} == {3, 4}
+
+
+def test_the_same_bytes_are_known_the_second_time(visit: Visit, workspace: Workspace) -> None:
+    app = upload(visit(), ("run.json", chat(3)))
+    count = len(workspace.trace_rows())
+    app = upload(app, ("renamed.json", chat(3)))
+    assert "1 of them was here before" in texts(app)
+    assert len(workspace.trace_rows()) == count
+
+
+def test_a_bad_file_is_named_with_its_reason_and_the_others_are_read(visit: Visit) -> None:
+    app = upload(visit(), ("cut.json", chat(2)[:-20]), ("good.json", chat(2)))
+    assert not app.exception
+    assert "1 trace read" in texts(app)
+    assert "1 file or trace could not be read" in texts(app)
+    refused = app.dataframe[-1].value.iloc[0]
+    assert refused["File"] == "cut.json"
+    assert "cut off" in refused["Why"]
+    assert "line 1" in refused["Where"]
+
+
+def test_an_upload_named_like_a_path_is_only_a_name(visit: Visit, workspace: Workspace, tmp_path: Path) -> None:
+    app = upload(visit(), ("../../escape/run.json", chat(2)))
+    assert not app.exception
+    assert "run.json" in names(app)
+    assert not list(tmp_path.rglob("run.json"))
+
+
+def test_event_files_of_one_folder_are_one_source(visit: Visit) -> None:
+    app = visit()
+    app.button_group(key="way").set_value("A folder").run()
+    app = upload(app, ("run/event-00001-b.json", b"{}"), ("run/event-00000-a.json", b"{}"))
+    assert not app.exception
+    assert list(app.dataframe[-1].value["File"]) == ["run"]
+
+
+def test_a_path_on_the_server_is_imported(visit: Visit, tmp_path: Path, workspace: Workspace) -> None:
+    (tmp_path / "run.jsonl").write_bytes(chat(5) + b"\n" + chat(6))
+    app = visit()
+    app.button_group(key="way").set_value("A path on the server").run()
+    app.text_input[-1].set_value(str(tmp_path / "run.jsonl"))
+    next(button for button in app.button if button.label == "Import").click().run()
+    assert "2 traces read" in texts(app)
+
+
+def test_a_path_that_does_not_exist_is_a_sentence(visit: Visit, tmp_path: Path) -> None:
+    app = visit()
+    app.button_group(key="way").set_value("A path on the server").run()
+    app.text_input[-1].set_value(str(tmp_path / "nowhere"))
+    next(button for button in app.button if button.label == "Import").click().run()
+    assert not app.exception
+    assert app.dataframe[-1].value.iloc[0]["Why"] == "does not exist"
+
+
+def test_filters_narrow_the_table_and_can_come_from_the_url(visit: Visit, workspace: Workspace) -> None:
+    put(workspace, short=chat(2), long=chat(30), model=chat(3, model="qwen"))
+    app = visit()
+    assert sorted(names(app)) == ["long.json", "model.json", "short.json"]
+    app.text_input(key="find").set_value("QWEN").run()
+    assert names(app) == ["model.json"]
+    assert names(visit(find="long")) == ["long.json"]
+    app = visit()
+    app.select_slider(key="turns").set_value(("20", "any")).run()
+    assert names(app) == ["long.json"]
+    app.text_input(key="find").set_value("nothing like it").run()
+    assert "No trace fits these filters" in texts(app)
+
+
+def test_own_traces_keep_the_demo_away_until_it_is_asked_for(visit: Visit, workspace: Workspace) -> None:
+    put(workspace, own=chat(2))
+    app = visit()
+    assert names(app) == ["own.json"]
+    next(button for button in app.button if button.label == "Load the demo traces").click().run()
+    assert len(names(app)) == 1 + sum(row["demo"] for row in workspace.trace_rows())
+    assert len(names(app)) > 1
+
+
+def test_a_workspace_that_cannot_be_read_is_a_sentence(visit: Visit, workspace: Workspace) -> None:
+    import_demo(workspace)
+    for file in (workspace.path / "lance").rglob("*.manifest"):
+        file.write_bytes(b"broken")
+    app = visit()
+    assert not app.exception
+    assert any("cannot be" in error.value for error in app.error)
