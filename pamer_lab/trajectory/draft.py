@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
 import orjson
+from msgspec import structs
 
 from pamer_lab.errors import FormatError
 from pamer_lab.trajectory.values import Event, EventKind, Image, Label, Message, Source, Tool, ToolCall, Trace, Usage, Warning
@@ -17,6 +18,10 @@ from pamer_lab.trajectory.values import Event, EventKind, Image, Label, Message,
 Orphans = Literal["refuse", "as_user"]
 """`refuse`: a result without its call makes the trace invalid. `as_user`: it is kept as a user message, with a warning
 (for sources that are known to lose calls, such as a log cut by a compaction)."""
+
+
+MAX_WARNINGS = 200
+"""Warnings kept per trace; the rest are counted in one last warning."""
 
 
 class Draft:
@@ -42,16 +47,32 @@ class Draft:
         """Calls of the newest assistant message: source id -> (our id, tool name)."""
         self._answered: set[str] = set()
         self._turns = 0
+        self._fault: FormatError | None = None
+
+    @classmethod
+    def broken(cls, format: str, where: str, fault: FormatError) -> "Draft":
+        """A trace that could not be read: it keeps its number in the file, and `finish` raises the fault."""
+        draft = cls(format, where=where)
+        draft._fault = fault
+        return draft
 
     def warn(self, where: str, text: str) -> None:
         """Record something that could not be represented exactly."""
-        place = f"{self.where} {where}".strip() if self.where else where
-        self.warnings.append(Warning(place or "file", text))
+        self.warnings.append(self.warning(where, text))
+
+    def warning(self, where: str, text: str) -> Warning:
+        """A warning with its place in the file."""
+        place = where if not self.where or where.startswith(self.where) else f"{self.where} {where}".strip()
+        return Warning(place or "file", text)
 
     def event(self, kind: EventKind, text: str = "", **facts: Any) -> None:
         """Record something the source did to its own context, at the current position."""
+        self.event_at(len(self.messages), kind, text, **facts)
+
+    def event_at(self, before_message: int, kind: EventKind, text: str = "", **facts: Any) -> None:
+        """Record an event whose place is known by the message it came before."""
         before, after = facts.pop("tokens_before", None), facts.pop("tokens_after", None)
-        self.events.append(Event(kind, len(self.messages), text, before, after, {k: v for k, v in facts.items() if v is not None}))
+        self.events.append(Event(kind, before_message, text, before, after, plain(facts)))
 
     def system(self, text: str) -> None:
         self.messages.append(Message("system", text))
@@ -95,6 +116,14 @@ class Draft:
         self._answered.add(own)
         self.messages.append(Message("tool", text, tool_call_id=own, name=name or call_name, images=tuple(images), error=error))
 
+    def insert(self, index: int, message: Message) -> None:
+        """Put a message that was found late into the prefix; events behind it move with their messages."""
+        self.messages.insert(index, message)
+        self.events = [
+            structs.replace(event, before_message=event.before_message + 1) if event.before_message >= index else event
+            for event in self.events
+        ]
+
     def open_calls(self) -> list[tuple[str, str]]:
         """(id, tool name) of the newest assistant message's calls that have no result yet."""
         unique = dict.fromkeys(self._open.values())
@@ -103,6 +132,8 @@ class Draft:
     def finish(self, source: Source, trace_id: str) -> Trace:
         """The finished trace; refuses one that holds no agent turn."""
         where = self.where
+        if self._fault:
+            raise self._fault.at(where=where)
         if not self.messages:
             raise FormatError("holds no messages", where=where)
         if not any(message.role == "assistant" for message in self.messages):
@@ -124,10 +155,16 @@ class Draft:
             model=self.model,
             reward=reward,
             usage=self.usage,
-            warnings=tuple(self.warnings),
+            warnings=self._bounded_warnings(),
             source=source,
             meta=plain(self.meta),
         )
+
+    def _bounded_warnings(self) -> tuple[Warning, ...]:
+        left_out = len(self.warnings) - MAX_WARNINGS
+        if left_out <= 0:
+            return tuple(self.warnings)
+        return (*self.warnings[:MAX_WARNINGS], Warning(self.where or "file", f"{left_out:,} more warnings of these kinds"))
 
     def _match(self, call_id: str, name: str) -> tuple[str, str]:
         if call_id:

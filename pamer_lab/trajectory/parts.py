@@ -75,12 +75,31 @@ def _read_part(content: Content, part: Any, where: str) -> None:
             content.calls.append(ToolCall(str(part.get("id") or ""), str(part.get("name") or ""), json_text(part.get("input"))))
         case "tool_result":
             inner = read_content(part.get("content"), where=where)
+            inner.texts.extend(inner.thinking)
+            content.unknown.extend(inner.unknown)
             content.results.append((str(part.get("tool_use_id") or ""), inner, bool(part.get("is_error"))))
+        case "document" | "file" | "input_file" | "audio" | "input_audio" | "video" | "media":
+            _add_attachment(content, part)
         case None if isinstance(part.get("text"), str):
             content.texts.append(part["text"])
+        case str(other) if other.endswith("_tool_result") and part.get("tool_use_id"):
+            content.results.append((str(part["tool_use_id"]), Content([json_text(part.get("content"))]), False))
         case other:
             content.unknown.append(str(other))
             content.texts.append(json_text(part))
+
+
+def _add_attachment(content: Content, part: dict[str, Any]) -> None:
+    """A file inside a message: its text where it is text, else a placeholder with its size."""
+    inner = next((part[key] for key in ("source", "file", "input_audio", "audio", "video") if isinstance(part.get(key), dict)), part)
+    if inner.get("type") == "text" and isinstance(inner.get("data"), str):
+        content.texts.append(inner["data"])
+        return
+    data = inner.get("data") or inner.get("file_data") or ""
+    size = f"{len(data) * 3 // 4:,} bytes" if isinstance(data, str) and data else "size not recorded"
+    name = inner.get("filename") or part.get("title") or inner.get("media_type") or inner.get("format") or inner.get("file_id") or "unnamed"
+    content.texts.append(f"[{part.get('type')}: {name}, {size}]")
+    content.unknown.append(f"{part.get('type')} (a placeholder with its size)")
 
 
 def _text_of(value: Any) -> str:
@@ -118,8 +137,16 @@ def measure_image(part: dict[str, Any]) -> Image:
 
 def read_openai_calls(value: Any) -> list[ToolCall]:
     """`tool_calls` in OpenAI's nested shape or the flat one; items may be JSON strings."""
+    if not value:
+        return []
+    if isinstance(value, str):
+        value = _parsed(value)
+    if isinstance(value, dict):
+        value = [value]
+    if not isinstance(value, list):
+        raise FormatError(f"is {type(value).__name__}, not a list of calls", where="tool_calls")
     calls: list[ToolCall] = []
-    for item in value or []:
+    for item in value:
         if isinstance(item, str):
             item = _parsed(item)
         if not isinstance(item, dict):
@@ -132,6 +159,14 @@ def read_openai_calls(value: Any) -> list[ToolCall]:
             arguments = next((item[key] for key in ("arguments", "args", "input", "parameters") if key in item), None)
         calls.append(ToolCall(str(item.get("id") or ""), str(name or ""), json_text(arguments)))
     return calls
+
+
+def parse_json(text: str) -> Any:
+    """A value that a source keeps as JSON text; None where it is not JSON."""
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return None
 
 
 def _parsed(text: str) -> Any:
@@ -157,22 +192,61 @@ def read_tools(value: Any) -> list[Tool]:
     return tools
 
 
-def read_usage(value: Any) -> Usage | None:
-    """Recorded usage in the names of OpenAI, Anthropic and LangChain; None where there is none."""
+def read_usage(value: Any, cost: Any = None) -> Usage | None:
+    """Recorded usage in the names of OpenAI, Anthropic, LangChain and OpenHands; None where there is none.
+
+    Anthropic's `input_tokens` leaves cached tokens out, so they are added; everyone else's number includes them.
+    """
+    price = float(cost) if isinstance(cost, int | float) and cost == cost and cost > 0 else None
     if not isinstance(value, dict):
-        return None
+        return Usage(cost_usd=price) if price is not None else None
 
     def number(*names: str) -> int:
         found = next((value[name] for name in names if isinstance(value.get(name), int | float)), 0)
         return int(found) if found == found and abs(found) < 1e15 else 0
 
-    details = value.get("prompt_tokens_details") or value.get("input_tokens_details") or {}
-    inner = details.get("cached_tokens") if isinstance(details, dict) else None
-    written = number("cache_creation_input_tokens")
-    read = number("cache_read_input_tokens")
+    nested: dict[str, Any] = next((value[key] for key in _DETAILS if isinstance(value.get(key), dict)), {})
+    inside = next((nested[key] for key in ("cached_tokens", "cache_read") if isinstance(nested.get(key), int)), 0)
+    written, read = number("cache_creation_input_tokens"), number("cache_read_input_tokens")
+    beside = written + read if "prompt_tokens" not in value else 0
     usage = Usage(
-        input_tokens=number("prompt_tokens", "input_tokens") + written + read,
-        output_tokens=number("completion_tokens", "output_tokens"),
-        cached_tokens=read or (int(inner) if isinstance(inner, int) else 0) or number("cached_tokens"),
+        input_tokens=number("prompt_tokens", "input_tokens", "prompt_token_count", "tokens_sent") + beside,
+        output_tokens=number("completion_tokens", "output_tokens", "candidates_token_count", "tokens_received"),
+        cached_tokens=read or inside or number("cached_tokens", "cache_read_tokens", "prompt_cache_hit_tokens"),
+        cost_usd=price,
     )
     return usage if usage != Usage() else None
+
+
+_DETAILS = ("prompt_tokens_details", "input_tokens_details", "input_token_details")
+
+
+def add_usage(first: Usage | None, second: Usage | None) -> Usage | None:
+    """The sum of two recorded usages, either of which may be missing."""
+    if first is None or second is None:
+        return first or second
+    prices = [price for price in (first.cost_usd, second.cost_usd) if price is not None]
+    return Usage(
+        first.input_tokens + second.input_tokens,
+        first.output_tokens + second.output_tokens,
+        first.cached_tokens + second.cached_tokens,
+        sum(prices) if prices else None,
+    )
+
+
+def read_number(value: Any) -> float | None:
+    """A reward given as a number or a truth value; None where it is neither."""
+    return float(value) if isinstance(value, int | float) else None
+
+
+def read_thinking(item: dict[str, Any]) -> str:
+    """The reasoning a message carries beside its content, in the first of the usual fields that has any."""
+    for key in ("reasoning_content", "reasoning", "thinking"):
+        if isinstance(item.get(key), str) and item[key]:
+            return str(item[key])
+    for key in ("thinking_blocks", "reasoning_details"):
+        if isinstance(blocks := item.get(key), list):
+            found = [block.get("thinking") or block.get("text") or block.get("summary") for block in blocks if isinstance(block, dict)]
+            if texts := [text for text in found if isinstance(text, str) and text]:
+                return "\n".join(texts)
+    return ""

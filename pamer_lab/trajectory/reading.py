@@ -11,7 +11,9 @@ from pathlib import Path
 from pamer_lab.config import ReadLimits
 from pamer_lab.errors import FormatError, InputError
 from pamer_lab.trajectory.document import EVENT_FILE, Document, event_number, load_document, parse_document, parse_events
+from pamer_lab.trajectory.episodes import SHAPE_ERRORS, shape_fault
 from pamer_lab.trajectory.formats import find_format
+from pamer_lab.trajectory.labels import operation_labels
 from pamer_lab.trajectory.values import Source, Trace, Warning
 
 READ_SUFFIXES = {".json", ".jsonl", ".traj", ".gz", ".eval", ".af", ".ndjson"}
@@ -129,15 +131,15 @@ def traces_of(document: Document) -> Iterator[Trace | Rejection]:
             try:
                 for where, text in document.notes if index == 1 else ():
                     draft.warnings.insert(0, Warning(where, text))
+                draft.labels = [*draft.labels, *operation_labels(draft.messages)]
                 yield draft.finish(source, trace_id)
             except FormatError as error:
                 yield Rejection(document.path, error.where, error.reason)
     except InputError as error:
         yield Rejection(document.path, error.where, error.reason)
         return
-    except (AttributeError, IndexError, KeyError, TypeError, ValueError, RecursionError) as error:
-        # A shape no reader expected: the file is at fault, and the user gets a sentence, not a traceback.
-        yield Rejection(document.path, f"trace {index}", f"has an unexpected shape ({type(error).__name__}: {str(error)[:200]})")
+    except SHAPE_ERRORS as error:
+        yield Rejection(document.path, f"trace {index}", shape_fault(error).reason)
         return
     if index == 0:
         yield Rejection(document.path, "", "holds no messages")

@@ -34,7 +34,19 @@ ORDER = (
     "atif",
     "inspect_log",
     "langgraph",
+    "tau_bench",
+    "tau2_bench",
+    "mini_swe_agent",
+    "acm_run",
+    "openhands_v1",
+    "openhands_v0",
+    "openhands_completion",
+    "request_log",
+    "swe_agent",
+    "verifiers_results",
+    "anthropic_messages",
     "openai_chat",
+    "generic",
 )
 
 

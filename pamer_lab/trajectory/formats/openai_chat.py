@@ -1,6 +1,7 @@
 """Plain OpenAI chat: a list of messages, or an object with `messages`; JSON or one conversation per line.
 
-Also serves as the reader of message lists for formats that only wrap them (`add_messages`).
+Also serves as the reader of message lists for formats that only wrap them (`add_messages`). Extra keys of a message
+that carry no text are left out; tags and fenced commands inside a text stay text, and no call is invented from them.
 """
 
 from collections.abc import Iterator
@@ -9,106 +10,182 @@ from typing import Any
 from pamer_lab.errors import FormatError
 from pamer_lab.trajectory.document import Document
 from pamer_lab.trajectory.draft import Draft
-from pamer_lab.trajectory.parts import Content, read_content, read_openai_calls, read_tools, read_usage
-from pamer_lab.trajectory.values import ToolCall
+from pamer_lab.trajectory.episodes import first_episode, read_each
+from pamer_lab.trajectory.parts import Content, read_content, read_number, read_openai_calls, read_thinking, read_tools, read_usage
+from pamer_lab.trajectory.values import Message, ToolCall
 
 NAME = "openai-chat"
 ROLES = {"system", "developer", "user", "assistant", "tool", "function"}
+KNOWN = frozenset(
+    ("role", "content", "name", "tool_calls", "tool_call_id", "function_call", "refusal", "usage", "is_error", "status", "id", "type")
+    + ("reasoning_content", "reasoning", "thinking", "thinking_blocks", "reasoning_details", "timestamp", "index", "weight")
+)
+"""Fields of a message that are taken, or that carry nothing a conversation needs."""
+META = ("answer", "status", "domain", "source", "split", "tag", "category", "env_name", "termination_reason", "success")
 
 
 def detect(document: Document) -> bool:
-    if document.kind not in ("json", "jsonl"):
-        return False
-    first = document.root
-    if document.kind == "jsonl" and _is_message(first):
-        return all(_is_message(record.value) for record in document.records)
-    return _conversation(first) is not None
+    first = first_episode(document)
+    return is_message(first) or _conversation(first) is not None
 
 
 def read(document: Document) -> Iterator[Draft]:
-    if document.kind == "jsonl" and _is_message(document.root):
-        draft = Draft(NAME)
-        add_messages(draft, [record.value for record in document.records])
-        yield draft
-        return
+    if document.kind == "jsonl" and is_message(document.root):
+        yield _read_lines(document)
+    elif isinstance(document.root, list) and is_message(first_episode(document)):
+        for record in document.records:
+            yield _read_one(record.value, record.where)
+    else:
+        yield from read_each(document, NAME, _read_one)
+
+
+def _read_lines(document: Document) -> Draft:
+    """One message per line."""
+    draft = Draft(NAME)
     for record in document.records:
-        value = record.value
-        many = value if isinstance(value, list) and value and not _is_message(value[0]) else None
-        for number, item in enumerate(many if many is not None else [value]):
-            where = f"[{number}]" if many is not None else record.where
-            yield _read_one(item, where)
+        if not is_message(record.value):
+            raise FormatError("is not a message like the lines before it", where=record.where)
+        add_message(draft, record.value, record.where)
+    return draft
 
 
 def _read_one(value: Any, where: str) -> Draft:
-    messages = _conversation(value)
+    messages = value if isinstance(value, list) else _conversation(value)
     if messages is None:
         raise FormatError("is not a conversation like the ones before it", where=where)
     draft = Draft(NAME, where=where)
     if isinstance(value, dict):
-        draft.tools = read_tools(value.get("tools") or value.get("functions"))
-        draft.model = str(value.get("model") or "")
-        draft.usage = read_usage(value.get("usage"))
-        draft.question_id = str(value.get("query_id") or value.get("question_id") or "")
-        draft.task_id = str(value.get("task_id") or value.get("id") or value.get("instance_id") or "")
-        if isinstance(value.get("reward"), int | float):
-            draft.reward = float(value["reward"])
+        read_facts(draft, value)
     add_messages(draft, messages)
+    tell_unused(draft, messages)
     return draft
 
 
-def _is_message(value: Any) -> bool:
+def tell_unused(draft: Draft, messages: list[Any], known: frozenset[str] = KNOWN) -> None:
+    """One warning that names the fields of messages that no rule takes."""
+    if unused := {key for item in messages for key in item} - known:
+        draft.warn("messages", f"fields of messages that were left out: {', '.join(sorted(unused)[:20])}")
+
+
+def read_facts(draft: Draft, value: dict[str, Any]) -> None:
+    """What an object that wraps a conversation commonly says about it."""
+    draft.tools = read_tools(value.get("tools") or value.get("functions"))
+    draft.model = text_of(value, "model", "model_name")
+    draft.usage = read_usage(value.get("usage"))
+    draft.question_id = text_of(value, "query_id", "question_id", "example_id")
+    draft.task_id = text_of(value, "task_id", "instance_id", "id")
+    draft.reward = read_number(value.get("reward", value.get("score")))
+    draft.meta.update({key: value[key] for key in META if isinstance(value.get(key), str | int | float)})
+
+
+def text_of(value: dict[str, Any], *keys: str) -> str:
+    """The first of these fields that holds a text or a number, as text."""
+    found = next((value[key] for key in keys if isinstance(value.get(key), str | int) and value[key] != ""), "")
+    return str(found)
+
+
+def is_message(value: Any) -> bool:
+    """An object with a known role and something said."""
     return (
-        isinstance(value, dict) and value.get("role") in ROLES and ("content" in value or "tool_calls" in value or "function_call" in value)
+        isinstance(value, dict)
+        and isinstance(role := value.get("role"), str)
+        and role in ROLES
+        and ("content" in value or "tool_calls" in value or "function_call" in value)
     )
 
 
 def _conversation(value: Any) -> list[Any] | None:
     """The message list of a conversation, or None where the value is not one."""
-    if isinstance(value, dict):
-        value = value.get("messages")
-        return value if isinstance(value, list) and (not value or _is_message(value[0])) else None
-    if isinstance(value, list) and value:
-        if _is_message(value[0]):
-            return value
-        if isinstance(value[0], dict) and _conversation(value[0]) is not None:
-            return value
-    return None
+    found = value.get("messages") if isinstance(value, dict) else value
+    return found if isinstance(found, list) and (is_message(found[0]) if found else isinstance(value, dict)) else None
 
 
-def add_messages(draft: Draft, messages: list[Any], *, place: str = "messages") -> None:
+def add_messages(draft: Draft, messages: Any, *, place: str = "messages") -> None:
     """Append OpenAI-shaped messages (Anthropic parts inside them are understood too)."""
+    if not isinstance(messages, list):
+        raise FormatError(f"is {type(messages).__name__}, not a list of messages", where=f"{draft.where} {place}".strip())
     for number, item in enumerate(messages):
-        where = f"{place}[{number}]"
+        add_message(draft, item, f"{place}[{number}]")
+
+
+def add_message(draft: Draft, item: Any, where: str) -> None:
+    """Append one OpenAI-shaped message; a fault names its place."""
+    try:
         if not isinstance(item, dict):
-            raise FormatError(f"is {type(item).__name__}, not a message", where=f"{draft.where} {where}".strip())
-        try:
-            add_message(draft, item, where)
-        except FormatError as error:
-            raise error.at(where=f"{draft.where} {where}".strip()) from error
+            raise FormatError(f"is {type(item).__name__}, not a message")
+        content = item.get("content")
+        if type(content) is str and item.get("role") == "user" and not item.get("name"):
+            draft.messages.append(Message("user", content))  # the commonest message, without the detour over parts
+        else:
+            _add(draft, item, content, where)
+    except FormatError as error:
+        raise FormatError(error.reason, where=_inside(f"{draft.where} {where}".strip(), error.where)) from error
 
 
-def add_message(draft: Draft, item: dict[str, Any], where: str) -> None:
-    """Append one OpenAI-shaped message."""
-    content = read_content(item.get("content"), where=f"{where}.content")
+def _inside(outer: str, inner: str) -> str:
+    return inner if inner.startswith(outer) else f"{outer}.{inner}" if inner else outer
+
+
+def _add(draft: Draft, item: dict[str, Any], given: Any, where: str) -> None:
+    content = Content([given]) if type(given) is str else read_content(given, where="content")
     for kind in content.unknown:
-        draft.warn(where, f"part of type {kind!r} was kept as JSON text")
+        draft.warn(where, f"part of type {kind!r} was kept as JSON text" if "(" not in kind else f"part of type {kind}")
+    if content.calls or content.thinking:
+        _keep_misplaced(draft, content, item.get("role"), where)
     match item.get("role"):
-        case "system" | "developer":
-            draft.system(content.text)
+        case "assistant":
+            _add_assistant(draft, content, item, where)
+        case "tool" | "function":
+            _add_result(draft, content, item, where)
         case "user":
             _add_user(draft, content, item, where)
-        case "assistant":
-            thinking = "\n".join(filter(None, [_thinking(item), content.thought]))
-            calls = content.calls + read_openai_calls(item.get("tool_calls")) + _legacy_call(item)
-            draft.assistant(content.text, calls, thinking=thinking, images=content.images, usage=read_usage(item.get("usage")), where=where)
-        case "tool" | "function":
-            name = str(item.get("name") or "")
-            call_id = str(item.get("tool_call_id") or "")
-            if content.results and not content.texts:
-                call_id, content, _ = content.results[0]
-            draft.tool(call_id, content.text, name=name, images=content.images, where=where)
+        case "system" | "developer":
+            draft.system(content.text)
         case other:
-            raise FormatError(f"has the role {other!r}; known: {', '.join(sorted(ROLES))}", where=where)
+            raise FormatError(f"has the role {other!r}; known: {', '.join(sorted(ROLES))}")
+
+
+def _keep_misplaced(draft: Draft, content: Content, role: Any, where: str) -> None:
+    """Calls and thinking belong to the assistant; in any other message they are kept as text."""
+    if role == "assistant":
+        return
+    content.texts.extend(content.thinking)
+    for call in content.calls:
+        content.texts.append(f"{call.name}({call.arguments})")
+        draft.warn(where, f"a {role} message calls {call.name!r}; kept as text, because only the agent's calls are calls")
+
+
+def _add_assistant(draft: Draft, content: Content, item: dict[str, Any], where: str) -> None:
+    calls = content.calls
+    if item.get("tool_calls"):
+        calls = _without_repeats(calls, read_openai_calls(item["tool_calls"]))
+    if isinstance(item.get("function_call"), dict):
+        calls = calls + read_openai_calls([item["function_call"]])
+    if isinstance(item.get("refusal"), str) and item["refusal"] and item["refusal"] not in content.texts:
+        content.texts.append(item["refusal"])
+    thinking, beside = content.thought, read_thinking(item)
+    if beside and beside not in thinking:
+        thinking = f"{beside}\n{thinking}" if thinking else beside
+    usage = read_usage(item["usage"]) if "usage" in item else None
+    draft.assistant(content.text, calls, thinking=thinking, images=content.images, usage=usage, name=speaker(item), where=where)
+    for call_id, result, failed in content.results:
+        draft.tool(call_id, result.text, images=result.images, error=failed, where=where)
+
+
+def _without_repeats(parts: list[ToolCall], calls: list[ToolCall]) -> list[ToolCall]:
+    """Some wrappers list Anthropic's `tool_use` parts again as `tool_calls`; each call counts once."""
+    ids = {call.id for call in calls if call.id}
+    return [part for part in parts if part.id not in ids] + calls
+
+
+def _add_result(draft: Draft, content: Content, item: dict[str, Any], where: str) -> None:
+    if content.results and not content.texts:
+        _add_user(draft, content, item, where)
+        return
+    error = item.get("is_error") is True or item.get("status") == "error"
+    draft.tool(
+        str(item.get("tool_call_id") or ""), content.text, name=str(item.get("name") or ""), images=content.images, error=error, where=where
+    )
 
 
 def _add_user(draft: Draft, content: Content, item: dict[str, Any], where: str) -> None:
@@ -116,14 +193,9 @@ def _add_user(draft: Draft, content: Content, item: dict[str, Any], where: str) 
     for call_id, result, failed in content.results:
         draft.tool(call_id, result.text, images=result.images, error=failed, where=where)
     if content.texts or not content.results:
-        draft.user(content.text, images=content.images, name=str(item.get("name") or ""))
+        draft.user(content.text, images=content.images, name=speaker(item))
 
 
-def _thinking(item: dict[str, Any]) -> str:
-    thought = item.get("reasoning_content") or item.get("reasoning")
-    return thought if isinstance(thought, str) else ""
-
-
-def _legacy_call(item: dict[str, Any]) -> list[ToolCall]:
-    call = item.get("function_call")
-    return read_openai_calls([call]) if isinstance(call, dict) else []
+def speaker(item: dict[str, Any]) -> str:
+    name = item.get("name")
+    return name if isinstance(name, str) else ""

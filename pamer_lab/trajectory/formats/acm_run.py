@@ -1,0 +1,158 @@
+"""Run files of agentic context management (ACM) and of BrowseComp-Plus, which share `query_id` and `result`.
+
+ACM keeps `raw_history`, the append-only conversation, beside the live `history` that its `manage_context` tool cut:
+the raw one is the trace, and the operations become events with the tokens its `token_trajectory` recorded (turns count
+from 0). A BrowseComp-Plus run has no messages: its `result` items become turns, reasoning kept apart as thinking.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from pamer_lab.errors import FormatError
+from pamer_lab.trajectory.document import Document
+from pamer_lab.trajectory.draft import Draft, json_text
+from pamer_lab.trajectory.episodes import first_episode, read_each
+from pamer_lab.trajectory.formats.openai_chat import add_messages, is_message, text_of
+from pamer_lab.trajectory.labels import is_compression, is_recall
+from pamer_lab.trajectory.parts import read_content, read_number, read_tools, read_usage
+from pamer_lab.trajectory.values import EventKind, ToolCall
+
+NAME = "acm-run"
+FACTS = ("status", "correct_answer", "final_answer", "confidence", "num_turns", "tool_call_counts", "error", "token_trajectory")
+ITEMS = {"reasoning", "tool_call", "output_text"}
+
+
+def detect(document: Document) -> bool:
+    first = first_episode(document)
+    return isinstance(first, dict) and (_history(first)[0] != "" or ("query_id" in first and _has_items(first)))
+
+
+def _history(value: dict[str, Any]) -> tuple[str, list[Any]]:
+    """The best conversation of a run: the raw one, else the live one of a file that is surely ACM's."""
+    raw, live = value.get("raw_history"), value.get("history")
+    if isinstance(raw, list) and raw and is_message(raw[0]):
+        return "raw_history", raw
+    if isinstance(live, list) and live and is_message(live[0]) and ("mem_operations" in value or "token_trajectory" in value):
+        return "history", live
+    return "", []
+
+
+def _has_items(value: dict[str, Any]) -> bool:
+    items = value.get("result")
+    return isinstance(items, list) and bool(items) and isinstance(items[0], dict) and items[0].get("type") in ITEMS
+
+
+def read(document: Document) -> Iterator[Draft]:
+    return read_each(document, NAME, _read_one)
+
+
+def _read_one(value: Any, where: str) -> Draft:
+    if not isinstance(value, dict):
+        raise FormatError("is not a run", where=where)
+    draft = Draft(NAME, where=where)
+    _read_facts(draft, value)
+    place, messages = _history(value)
+    if messages:
+        if place == "history":
+            draft.warn("history", "the file has no `raw_history`; what the agent compressed away is missing")
+            draft.orphans = "as_user"
+        add_messages(draft, messages, place=place)
+        _add_operations(draft, value)
+    elif _has_items(value):
+        _add_items(draft, value)
+    else:
+        raise FormatError("holds neither `raw_history`, `history` nor `result` items", where=where)
+    return draft
+
+
+def _read_facts(draft: Draft, value: dict[str, Any]) -> None:
+    metadata = value.get("metadata")
+    metadata = metadata if isinstance(metadata, dict) else {}
+    draft.question_id = text_of(value, "query_id", "question_id")
+    draft.task_id = draft.question_id
+    draft.model = text_of(metadata, "model") or text_of(value, "model")
+    draft.usage = read_usage(value.get("usage"))
+    draft.tools = read_tools(value.get("tools"))
+    draft.reward = read_number(value.get("reward", value.get("is_correct", value.get("correct"))))
+    draft.meta = {key: value.get(key) for key in FACTS}
+    draft.meta["mode"] = metadata.get("mode")
+
+
+def _add_operations(draft: Draft, value: dict[str, Any]) -> None:
+    """Recorded operations at the calls that made them, in order; one without a call is told, not lost."""
+    operations = value.get("mem_operations")
+    tokens = _tokens_by_turn(value.get("token_trajectory"))
+    places = {"compression": _calls(draft, is_compression), "recall": _calls(draft, is_recall)}
+    for number, operation in enumerate(operations if isinstance(operations, list) else []):
+        if not isinstance(operation, dict):
+            draft.warn(f"mem_operations[{number}]", f"is {type(operation).__name__}, not an operation; left out")
+            continue
+        tool = text_of(operation, "tool", "name")
+        target = "recall" if is_recall(tool) else "compression"
+        kind: EventKind = "memory_read" if target == "recall" else "compaction"
+        facts = {key: item for key, item in operation.items() if key != "query"}
+        text = text_of(operation, "query", "summary")
+        if not places[target]:
+            draft.warn(f"mem_operations[{number}]", f"no call of {tool!r} is left for it in the history; kept as an event at the end")
+            draft.event(kind, text, **facts)
+            continue
+        turn, index = places[target].pop(0)
+        if target == "compression":
+            facts |= {"tokens_before": tokens.get(turn - 1), "tokens_after": tokens.get(turn)}
+        draft.event_at(index + 1, kind, text, **facts)
+
+
+def _calls(draft: Draft, wanted: Any) -> list[tuple[int, int]]:
+    """(turn, message index) of each call of such a tool."""
+    found: list[tuple[int, int]] = []
+    turn = -1
+    for index, message in enumerate(draft.messages):
+        turn += message.role == "assistant"
+        found += [(turn, index) for call in message.tool_calls if wanted(call.name)]
+    return found
+
+
+def _tokens_by_turn(value: Any) -> dict[int, int]:
+    """Tokens of the live context after each turn."""
+    rows = [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
+    return {
+        row["turn"]: row["tokens_actual"] for row in rows if isinstance(row.get("turn"), int) and isinstance(row.get("tokens_actual"), int)
+    }
+
+
+def _add_items(draft: Draft, value: dict[str, Any]) -> None:
+    question = text_of(value, "question", "query")
+    if question:
+        draft.user(question)
+    else:
+        draft.warn("question", "is not in the file, so the trace has no prefix")
+    thinking: list[str] = []
+    for number, item in enumerate(value["result"]):
+        where = f"result[{number}]"
+        if not isinstance(item, dict):
+            raise FormatError(f"is {type(item).__name__}, not an item", where=f"{draft.where} {where}".strip())
+        text = _output(item.get("output"))
+        match item.get("type"):
+            case "reasoning":
+                thinking.append(text)
+                continue
+            case "tool_call":
+                call = ToolCall("", text_of(item, "tool_name"), json_text(item.get("arguments")))
+                draft.assistant("", [call], thinking="\n".join(thinking), where=where)
+                if item.get("output") is not None:
+                    draft.tool("", text, where=where)
+            case "output_text":
+                draft.assistant(text, thinking="\n".join(thinking), where=where)
+            case other:
+                draft.warn(where, f"item of type {other!r} was kept as an event")
+                draft.event("note", json_text(item))
+        thinking = []
+    if thinking:
+        draft.assistant("", thinking="\n".join(thinking), where="result")
+
+
+def _output(value: Any) -> str:
+    """Text, a list of texts (reasoning summaries), or anything else as JSON."""
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
+        return "\n".join(value)
+    return read_content(value, where="output").text if isinstance(value, str | None) else json_text(value)

@@ -1,0 +1,67 @@
+"""Anthropic messages: `system` beside `messages` whose content holds `tool_use` and `tool_result` parts.
+
+One object, a list of them, one per line, or the bare list of messages. Results stand in user messages and become results
+of their calls; text beside them follows as the user's. A stored `response` closes the conversation.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from pamer_lab.errors import FormatError
+from pamer_lab.trajectory.document import Document
+from pamer_lab.trajectory.draft import Draft
+from pamer_lab.trajectory.episodes import attempt, first_episode, read_each
+from pamer_lab.trajectory.formats.openai_chat import add_messages, is_message, read_facts
+from pamer_lab.trajectory.parts import read_content
+
+NAME = "anthropic-messages"
+OWN_PARTS = {"tool_use", "tool_result", "thinking", "redacted_thinking", "server_tool_use"}
+
+
+def detect(document: Document) -> bool:
+    first = first_episode(document)
+    if is_message(first):
+        found = document.root if isinstance(document.root, list) else [record.value for record in document.records]
+        return document.kind in ("json", "jsonl") and _is_anthropic(found)
+    if not isinstance(first, dict) or not isinstance(first.get("messages"), list) or not first["messages"]:
+        return False
+    messages = first["messages"]
+    if not is_message(messages[0]):
+        return False
+    has_system = isinstance(first.get("system"), str | list) and messages[0].get("role") in ("user", "assistant")
+    return has_system or _is_anthropic(messages)
+
+
+def _is_anthropic(messages: list[Any]) -> bool:
+    """Only user and assistant speak, and some part is of a type that only Anthropic's content has."""
+    roles = {item.get("role") for item in messages if isinstance(item, dict) and isinstance(item.get("role"), str)}
+    if not roles <= {"user", "assistant", "system"}:
+        return False
+    contents = (item["content"] for item in messages if isinstance(item, dict) and isinstance(item.get("content"), list))
+    return any(isinstance(part, dict) and part.get("type") in OWN_PARTS for content in contents for part in content)
+
+
+def read(document: Document) -> Iterator[Draft]:
+    if not is_message(first_episode(document)):
+        yield from read_each(document, NAME, _read_one)
+    elif isinstance(document.root, list):
+        for record in document.records:
+            messages = record.value
+            yield attempt(NAME, record.where, lambda messages=messages, where=record.where: _read_one({"messages": messages}, where))  # type: ignore[misc]
+    else:
+        lines = [record.value for record in document.records]
+        yield attempt(NAME, "", lambda: _read_one({"messages": lines}, ""))
+
+
+def _read_one(value: Any, where: str) -> Draft:
+    if not isinstance(value, dict) or not isinstance(value.get("messages"), list):
+        raise FormatError("is not a conversation with `messages`", where=where)
+    draft = Draft(NAME, where=where)
+    read_facts(draft, value)
+    if value.get("system") is not None:
+        draft.system(read_content(value["system"], where=f"{where} system".strip()).text)
+    add_messages(draft, value["messages"])
+    answer = value.get("response")
+    if isinstance(answer, dict) and isinstance(answer.get("content"), list | str):
+        add_messages(draft, [{"role": "assistant", "content": answer["content"], "usage": answer.get("usage")}], place="response")
+    return draft

@@ -1,0 +1,102 @@
+"""Logs of single model calls, one record per request or per request with its response (LiteLLM style, proxies).
+
+Records are `{type: request, request_params: {...}}` followed by `{type: response, response: {...}}`, or hold both. The
+longest request wins and its response closes it; requests that do not continue each other are conversations of their own,
+each a trace. Keys of the log that are secrets or sampling settings are not taken.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from pamer_lab.trajectory.document import Document
+from pamer_lab.trajectory.draft import Draft
+from pamer_lab.trajectory.episodes import attempt, episodes
+from pamer_lab.trajectory.formats.exchanges import Conversation, Exchange, group, read_answer, write
+from pamer_lab.trajectory.formats.openai_chat import text_of
+from pamer_lab.trajectory.parts import read_usage
+
+NAME = "llm-request-response-log"
+REQUEST_KEYS = ("request_params", "request", "request_body", "params", "body", "payload", "kwargs", "input")
+SESSION_KEYS = ("trial_id", "session_id", "conversation_id", "run_id", "trace_id")
+
+
+def detect(document: Document) -> bool:
+    if document.kind not in ("json", "jsonl") or (document.kind == "json" and not isinstance(document.root, list)):
+        return False
+    head = [value for _, value in zip(range(10), (value for _, value in episodes(document)), strict=False)]
+    return any(_request(value) is not None and _answers(head, value) for value in head)
+
+
+def _answers(head: list[Any], request: Any) -> bool:
+    """A request alone could be anything: the record says what it is, or a response stands with it."""
+    if request.get("type") in ("request", "llm_request") or "response" in request:
+        return True
+    return any(isinstance(value, dict) and isinstance(value.get("response"), dict) for value in head)
+
+
+def _request(value: Any) -> dict[str, Any] | None:
+    """The request body of a record: the first object in it that has `messages`."""
+    if not isinstance(value, dict):
+        return None
+    for key in REQUEST_KEYS:
+        body = value.get(key)
+        if isinstance(body, dict) and isinstance(body.get("messages"), list):
+            return body
+    has_both = isinstance(value.get("messages"), list) and isinstance(value.get("response"), dict)
+    return value if has_both else None
+
+
+def read(document: Document) -> Iterator[Draft]:
+    exchanges, stray = _exchanges(document)
+    conversations = group(exchanges)
+    for number, conversation in enumerate(conversations):
+        where = f"{conversation.exchanges[0].where} to {conversation.exchanges[-1].where}"
+        draft = attempt(NAME, where, lambda conversation=conversation: _read_one(conversation))  # type: ignore[misc]
+        if len(conversations) > 1:
+            draft.warn(where, f"the log holds {len(conversations)} conversations; this is number {number + 1}")
+        for place in stray if number == 0 else []:
+            draft.warn(place, "is neither a request nor a response; left out")
+        yield draft
+
+
+def _read_one(conversation: Conversation) -> Draft:
+    draft = write(Draft(NAME, orphans="as_user"), conversation)
+    draft.meta["calls"] = len(conversation.exchanges)
+    draft.task_id = conversation.longest.session
+    return draft
+
+
+def _exchanges(document: Document) -> tuple[list[Exchange], list[str]]:
+    """Requests in log order with their answers, and the places of records that are neither."""
+    found: list[Exchange] = []
+    by_id: dict[str, Exchange] = {}
+    stray: list[str] = []
+    for where, value in episodes(document):
+        body = _request(value)
+        response = value.get("response") if isinstance(value, dict) else None
+        if body is not None:
+            exchange = _exchange(where, value, body)
+            found.append(exchange)
+            by_id[text_of(value, "request_id", "call_id")] = exchange
+        if isinstance(response, dict):
+            known = by_id.get(text_of(value, "request_id", "call_id"))
+            target = found[-1] if body is not None and found else known or next((one for one in found if one.answer is None), None)
+            if target is not None:
+                _answer(target, value, response)
+                continue
+        if body is None:
+            stray.append(where)
+    return found, stray
+
+
+def _exchange(where: str, value: dict[str, Any], body: dict[str, Any]) -> Exchange:
+    session = text_of(value, *SESSION_KEYS)
+    return Exchange(where, body["messages"], body.get("system"), body.get("tools"), text_of(body, "model"), session)
+
+
+def _answer(exchange: Exchange, value: dict[str, Any], response: dict[str, Any]) -> None:
+    answer, usage, model = read_answer(response)
+    cost = value.get("cost")
+    exchange.answer = answer
+    exchange.usage = read_usage(response.get("usage") or value.get("usage"), cost) or usage
+    exchange.model = model or exchange.model

@@ -1,0 +1,53 @@
+"""tau-bench results: a list of episodes (or one episode) whose OpenAI chat stands under `traj`.
+
+Taken: task id, reward, trial, the task's instruction and user id (as facts, they were never sent to the agent), and the
+messages. Arguments may be JSON text or objects; ids may be missing or small numbers.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from pamer_lab.errors import FormatError
+from pamer_lab.trajectory.document import Document
+from pamer_lab.trajectory.draft import Draft
+from pamer_lab.trajectory.episodes import first_episode, read_each
+from pamer_lab.trajectory.formats.openai_chat import add_messages, is_message, text_of
+from pamer_lab.trajectory.parts import read_number
+
+NAME = "tau-bench"
+
+
+def detect(document: Document) -> bool:
+    first = first_episode(document)
+    traj = first.get("traj") if isinstance(first, dict) else None
+    return isinstance(traj, list) and bool(traj) and is_message(traj[0]) and ("task_id" in first or "reward" in first)
+
+
+def read(document: Document) -> Iterator[Draft]:
+    return read_each(document, NAME, _read_one)
+
+
+def _read_one(value: Any, where: str) -> Draft:
+    if not isinstance(value, dict) or not isinstance(value.get("traj"), list):
+        raise FormatError("is not an episode with a `traj` list", where=where)
+    draft = Draft(NAME, where=where)
+    draft.task_id = draft.question_id = text_of(value, "task_id")
+    draft.reward = read_number(value.get("reward"))
+    _read_info(draft, value)
+    add_messages(draft, value["traj"], place="traj")
+    return draft
+
+
+def _read_info(draft: Draft, value: dict[str, Any]) -> None:
+    info = value.get("info")
+    info = info if isinstance(info, dict) else {}
+    task = info.get("task")
+    task = task if isinstance(task, dict) else {}
+    draft.meta = {
+        "trial": value.get("trial"),
+        "user_id": task.get("user_id"),
+        "instruction": task.get("instruction"),
+        "expected_outputs": task.get("outputs"),
+        "user_cost": info.get("user_cost"),
+        "error": info.get("error"),
+    }

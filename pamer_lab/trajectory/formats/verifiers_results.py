@@ -1,0 +1,54 @@
+"""Verifiers `results.jsonl`: `prompt` and `completion` as two parts of one OpenAI chat.
+
+`tool_calls` may be JSON strings; results may name no call and then answer in order. Taken: example id, task, reward,
+expected answer, tools from `info.oai_tools`, and the numbers the environment scored.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from pamer_lab.errors import FormatError
+from pamer_lab.trajectory.document import Document
+from pamer_lab.trajectory.draft import Draft
+from pamer_lab.trajectory.episodes import first_episode, read_each
+from pamer_lab.trajectory.formats.openai_chat import add_messages, is_message, text_of
+from pamer_lab.trajectory.parts import parse_json, read_number, read_tools, read_usage
+
+NAME = "verifiers-results"
+TAKEN = {"prompt", "completion", "info", "example_id", "id", "reward", "messages", "trajectory", "tool_defs"}
+
+
+def detect(document: Document) -> bool:
+    first = first_episode(document)
+    if not isinstance(first, dict) or "prompt" not in first or "completion" not in first:
+        return False
+    said = [*_part(first["prompt"], "user")[:1], *_part(first["completion"], "assistant")[:1]]
+    return len(said) == 2 and all(is_message(item) for item in said) and ("reward" in first or "example_id" in first)
+
+
+def _part(value: Any, role: str) -> list[Any]:
+    """A prompt or completion: messages, or plain text as one message."""
+    if isinstance(value, str):
+        return [{"role": role, "content": value}]
+    return value if isinstance(value, list) else []
+
+
+def read(document: Document) -> Iterator[Draft]:
+    return read_each(document, NAME, _read_one)
+
+
+def _read_one(value: Any, where: str) -> Draft:
+    if not isinstance(value, dict) or "completion" not in value:
+        raise FormatError("is not a result with `prompt` and `completion`", where=where)
+    draft = Draft(NAME, where=where)
+    info = parse_json(value["info"]) if isinstance(value.get("info"), str) else value.get("info")
+    info = info if isinstance(info, dict) else {}
+    definitions = value.get("tool_defs") or info.get("oai_tools") or info.get("tools") or value.get("tools")
+    draft.tools = read_tools(parse_json(definitions) if isinstance(definitions, str) else definitions)
+    draft.question_id, draft.task_id = text_of(value, "example_id", "id"), text_of(value, "task")
+    draft.model, draft.reward = text_of(value, "model"), read_number(value.get("reward"))
+    draft.usage = read_usage(value.get("token_usage") or value.get("usage"))
+    draft.meta = {key: item for key, item in value.items() if key not in TAKEN and isinstance(item, str | int | float)}
+    add_messages(draft, _part(value.get("prompt"), "user"), place="prompt")
+    add_messages(draft, _part(value["completion"], "assistant"), place="completion")
+    return draft

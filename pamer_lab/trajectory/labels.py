@@ -1,0 +1,133 @@
+"""Labels that a source implies: from recorded memory operations, and from a side file.
+
+A call of a `manage_context`-like tool marks compression at its decision point, a `query_memory`-like one marks recall; both
+with the origin `memory-operation`. A side file names traces by id, question or number and gives labels with the origin
+`side-file`. What always holds: a label points at a decision point that exists, and no two labels of a trace have the same
+point, target and origin. Only positive points need a label: a trace that has labels of a target is labelled throughout for it.
+"""
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from pamer_lab.config import ReadLimits
+from pamer_lab.errors import InputError
+from pamer_lab.trajectory.document import load_document
+from pamer_lab.trajectory.values import Label, Message, Target, Trace
+
+OPERATION = "memory-operation"
+SIDE_FILE = "side-file"
+
+_WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
+_SHRINK = {"manage", "compress", "compact", "summarize", "summarise", "condense", "prune", "fold", "trim", "offload", "collapse"}
+_CONTEXT = {"context", "history", "conversation", "messages", "trajectory", "window"}
+_COMPRESSION_NAMES = {"compact", "compress", "condense", "condensation", "compaction"}
+_ASK = {"query", "recall", "retrieve", "search", "restore", "fetch", "lookup", "load"}
+_STRONG_ASK = {"query", "recall", "retrieve", "restore"}
+_MEMORY = {"memory", "memories"}
+_RECALL_NAMES = {"recall", "remember", "glimpse", "conversation_search", "archival_memory_search", "get_memories"}
+
+
+def _split(name: str) -> frozenset[str]:
+    return frozenset(word.lower() for word in _WORDS.findall(name))
+
+
+def is_compression(name: str) -> bool:
+    """Whether a tool of this name shrinks the agent's own context."""
+    words = _split(name)
+    return name.lower() in _COMPRESSION_NAMES or bool(words & _SHRINK and words & _CONTEXT)
+
+
+def is_recall(name: str) -> bool:
+    """Whether a tool of this name asks the agent's own memory; plain `search` and `get_context` do not."""
+    words = _split(name)
+    return name.lower() in _RECALL_NAMES or bool(words & _ASK and words & _MEMORY) or bool(words & _STRONG_ASK and words & _CONTEXT)
+
+
+def operation_labels(messages: Iterable[Message]) -> list[Label]:
+    """Labels from the memory tools an agent called; each turn is marked once per target."""
+    known: dict[str, Target | None] = {}
+    found: dict[tuple[int, Target], Label] = {}
+    turn = -1
+    for message in messages:
+        if message.role != "assistant":
+            continue
+        turn += 1
+        for call in message.tool_calls:
+            if call.name not in known:
+                known[call.name] = _target(call.name)
+            target = known[call.name]
+            if target:
+                found.setdefault((turn, target), Label(turn, target, origin=OPERATION))
+    return list(found.values())
+
+
+def _target(name: str) -> Target | None:
+    if is_compression(name):
+        return "compression"
+    return "recall" if is_recall(name) else None
+
+
+class SideEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The labels of one trace; exactly one of the three names must be given."""
+
+    labels: tuple[Label, ...]
+    trace_id: str = ""
+    """Our id of the trace, as `import` prints it."""
+    question_id: str = ""
+    """All traces of this question."""
+    index: int = -1
+    """Number of the trace within its file, 0-based."""
+
+
+class SideFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A file of labels that belongs to a trace file."""
+
+    pamer_lab_labels: int
+    """Version of this layout; 1."""
+    traces: tuple[SideEntry, ...]
+
+
+def load_side_file(path: Path, limits: ReadLimits | None = None) -> SideFile:
+    """Read and check a side file; every fault names the file and the place."""
+    document = load_document(path, limits or ReadLimits.from_environment())
+    try:
+        side = msgspec.convert(document.root, SideFile)
+    except msgspec.ValidationError as error:
+        raise InputError(f"is not a label file: {error}; docs/trace-format.md shows one", path=str(path)) from error
+    if side.pamer_lab_labels != 1:
+        raise InputError(f"is version {side.pamer_lab_labels} of the label file; this program reads version 1", path=str(path))
+    for number, entry in enumerate(side.traces):
+        if sum((bool(entry.trace_id), bool(entry.question_id), entry.index >= 0)) != 1:
+            raise InputError(
+                "must name its trace by exactly one of trace_id, question_id and index", path=str(path), where=f"traces[{number}]"
+            )
+    return side
+
+
+def apply_side_file(trace: Trace, side: SideFile, path: str = "") -> Trace:
+    """The trace with the labels that the side file has for it; others pass unchanged."""
+    added: list[Label] = []
+    for number, entry in enumerate(side.traces):
+        index = trace.source.index if trace.source else 0
+        if entry.trace_id != trace.trace_id and entry.question_id != trace.question_id and entry.index != index:
+            continue
+        for label in entry.labels:
+            if not 0 <= label.t < trace.turns or any(not 0 <= step < label.t for step in label.steps):
+                reason = (
+                    f"labels decision point {label.t} with steps {list(label.steps)}; the trace {trace.trace_id} has {trace.turns} turns"
+                )
+                raise InputError(reason, path=path, where=f"traces[{number}]")
+            added.append(msgspec.structs.replace(label, origin=SIDE_FILE))
+    return msgspec.structs.replace(trace, labels=merge(trace.labels, added)) if added else trace
+
+
+def merge(first: Iterable[Label], second: Iterable[Label]) -> tuple[Label, ...]:
+    """Both, without repeats, by decision point."""
+    found: dict[tuple[Any, ...], Label] = {}
+    for label in (*first, *second):
+        found.setdefault((label.t, label.target, label.origin), label)
+    return tuple(sorted(found.values(), key=lambda label: (label.t, label.target, label.origin)))
