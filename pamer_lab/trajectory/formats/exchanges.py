@@ -65,10 +65,18 @@ def common(first: list[Any], second: list[Any]) -> int:
     """Length of the longest common beginning."""
     count = 0
     for one, other in zip(first, second, strict=False):
-        if one != other:
+        if one != other and not _equal(one, other):
             break
         count += 1
     return count
+
+
+def _equal(one: Any, other: Any) -> bool:
+    """Whether two messages say the same; a prompt cache's marks move from request to request and say nothing."""
+    if not isinstance(one, dict) or not isinstance(other, dict):
+        return False
+    same = one.get("role") == other.get("role") and one.get("tool_call_id") == other.get("tool_call_id")
+    return same and _told(one) == _told(other)
 
 
 def group(exchanges: Iterable[Exchange]) -> list[Conversation]:
@@ -152,7 +160,7 @@ def _told(item: Any) -> str:
         return json_text(item)
     content = read_content(item.get("content"), where="content")
     calls = content.calls + read_openai_calls(item.get("tool_calls"))
-    results = [result.text for _, result, _ in content.results]
+    results = [f"{call_id}: {result.text}" for call_id, result, _ in content.results]
     return "\n".join(filter(None, [content.text, *results, *(f"{call.name}({call.arguments})" for call in calls)]))
 
 

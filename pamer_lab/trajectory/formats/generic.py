@@ -12,6 +12,7 @@ from pamer_lab.errors import FormatError
 from pamer_lab.trajectory.document import Document
 from pamer_lab.trajectory.draft import Draft, json_text
 from pamer_lab.trajectory.episodes import attempt
+from pamer_lab.trajectory.formats.exchanges import common
 from pamer_lab.trajectory.formats.openai_chat import add_message, read_facts
 from pamer_lab.trajectory.parts import parse_json
 
@@ -31,7 +32,18 @@ ROLES = {
 """What a source calls a speaker -> what we call it; `call` is an assistant turn that is a call and nothing else."""
 
 
-USED = {*ROLE_KEYS, *TEXT_KEYS, "name", "tool_calls", "tool_call_id", "function_call", "usage", "reasoning", "reasoning_content", "thinking"}
+USED = {
+    *ROLE_KEYS,
+    *TEXT_KEYS,
+    "name",
+    "tool_calls",
+    "tool_call_id",
+    "function_call",
+    "usage",
+    "reasoning",
+    "reasoning_content",
+    "thinking",
+}
 
 
 def detect(document: Document) -> bool:
@@ -78,7 +90,8 @@ def _episodes(where: str, value: Any) -> Iterator[tuple[str, Any]]:
 def _are_several(found: Iterable[tuple[str, list[Any]]]) -> bool:
     """More than one conversation; lists that all begin alike are one that grew, as in a log of prompts."""
     conversations = [messages for _, messages in found]
-    return len(conversations) > 1 and any(messages[:2] != conversations[0][:2] for messages in conversations)
+    longest = max(conversations, key=len, default=[])
+    return len(conversations) > 1 and any(common(messages, longest) < len(messages) - 1 for messages in conversations)
 
 
 def _find(value: Any) -> tuple[str, list[Any]] | None:
@@ -147,10 +160,11 @@ def _read_one(value: Any, where: str, path: str, messages: list[Any]) -> Draft:
     renamed: set[str] = set()
     for number, item in enumerate(messages):
         _add(draft, item, f"{path}[{number}]", renamed)
-    how = f" (roles read as: {', '.join(sorted(renamed))})" if renamed else ""
-    draft.warnings.insert(
-        0, draft.warning(path, f"no known format: took the longest list of messages, {len(messages)} items at {path}{how}")
-    )
+    how = f"; roles read as {', '.join(sorted(renamed))}" if renamed else ""
+    if unused := {key for item in messages if isinstance(item, dict) for key in item} - USED:
+        how += f"; fields of messages left out: {', '.join(sorted(unused)[:20])}"
+    guess = f"no known format: took the longest list of messages, {len(messages)} items at {path}{how}"
+    draft.warnings.insert(0, draft.warning(path, guess))
     return draft
 
 

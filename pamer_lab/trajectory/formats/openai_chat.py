@@ -17,8 +17,8 @@ from pamer_lab.trajectory.values import Message, ToolCall
 NAME = "openai-chat"
 ROLES = {"system", "developer", "user", "assistant", "tool", "function"}
 KNOWN = frozenset(
-    ("role", "content", "name", "tool_calls", "tool_call_id", "function_call", "refusal", "usage", "is_error", "status", "id", "type")
-    + ("reasoning_content", "reasoning", "thinking", "thinking_blocks", "reasoning_details", "timestamp", "index", "weight")
+    "role content name tool_calls tool_call_id function_call refusal usage is_error status id type timestamp index weight "
+    "reasoning_content reasoning thinking thinking_blocks reasoning_details".split()
 )
 """Fields of a message that are taken, or that carry nothing a conversation needs."""
 META = ("answer", "status", "domain", "source", "split", "tag", "category", "env_name", "termination_reason", "success")
