@@ -6,7 +6,7 @@ whatever had to be changed for that stands in the warnings.
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal
 
 import orjson
@@ -94,7 +94,10 @@ class Draft:
         """Add an assistant message; empty or repeated call ids are replaced by unique ones."""
         self._open, self._answered = {}, set()
         turn, self._turns = self._turns, self._turns + 1
-        kept: list[ToolCall] = []
+        kept = tuple(self._unique(calls, turn, where)) if calls else ()
+        self.messages.append(Message("assistant", text, kept, "", name, thinking, tuple(images), usage))
+
+    def _unique(self, calls: Iterable[ToolCall], turn: int, where: str) -> Iterator[ToolCall]:
         used: set[str] = set()
         for number, call in enumerate(calls):
             own = call.id or f"call_{turn}_{number}"
@@ -102,10 +105,9 @@ class Draft:
                 self.warn(where, f"call id {own!r} is used twice in one message; the second became '{own}#{number}'")
                 own = f"{own}#{number}"
             used.add(own)
-            kept.append(ToolCall(own, call.name, call.arguments) if own != call.id else call)
             self._open.setdefault(call.id or own, (own, call.name))
             self._open.setdefault(own, (own, call.name))
-        self.messages.append(Message("assistant", text, tuple(kept), thinking=thinking, usage=usage, images=tuple(images), name=name))
+            yield call if own == call.id else ToolCall(own, call.name, call.arguments)
 
     def tool(self, call_id: str, text: str, *, name: str = "", images: Sequence[Image] = (), error: bool = False, where: str = "") -> None:
         """Add a tool result; with no id it answers the first open call (of that name, where a name is given)."""
@@ -114,7 +116,7 @@ class Draft:
             self._orphan(call_id, text, name, images, where)
             return
         self._answered.add(own)
-        self.messages.append(Message("tool", text, tool_call_id=own, name=name or call_name, images=tuple(images), error=error))
+        self.messages.append(Message("tool", text, (), own, name or call_name, "", tuple(images), None, error))
 
     def insert(self, index: int, message: Message) -> None:
         """Put a message that was found late into the prefix; events behind it move with their messages."""

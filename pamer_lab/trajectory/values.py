@@ -20,7 +20,7 @@ stored or asked its own memory. `context_edit`: history was trimmed without a su
 agent ran here. `note`: anything else the source recorded that is not a message."""
 
 
-class ToolCall(Struct, frozen=True, omit_defaults=True):
+class ToolCall(Struct, frozen=True, omit_defaults=True, gc=False):
     """One call of an assistant message."""
 
     id: str
@@ -29,7 +29,7 @@ class ToolCall(Struct, frozen=True, omit_defaults=True):
     """JSON text as the model wrote it; text that is not JSON is kept as it is."""
 
 
-class Image(Struct, frozen=True, omit_defaults=True):
+class Image(Struct, frozen=True, omit_defaults=True, gc=False):
     """An image the source held; only its size is kept, and a placeholder stands in the text."""
 
     media_type: str
@@ -37,7 +37,7 @@ class Image(Struct, frozen=True, omit_defaults=True):
     """Size of the decoded image; 0 where the source names an image without its data."""
 
 
-class Usage(Struct, frozen=True, omit_defaults=True):
+class Usage(Struct, frozen=True, omit_defaults=True, gc=False):
     """Tokens as the source recorded them (never our own count)."""
 
     input_tokens: int = 0
@@ -47,7 +47,7 @@ class Usage(Struct, frozen=True, omit_defaults=True):
     cost_usd: float | None = None
 
 
-class Message(Struct, frozen=True, omit_defaults=True):
+class Message(Struct, frozen=True, omit_defaults=True, gc=False):
     """One message of the conversation."""
 
     role: Role
@@ -74,7 +74,7 @@ class Tool(Struct, frozen=True, omit_defaults=True):
     parameters: dict[str, Any] = field(default_factory=dict)
 
 
-class Label(Struct, frozen=True, omit_defaults=True):
+class Label(Struct, frozen=True, omit_defaults=True, gc=False):
     """A memory need at one decision point."""
 
     t: int
@@ -99,7 +99,7 @@ class Event(Struct, frozen=True, omit_defaults=True):
     data: dict[str, Any] = field(default_factory=dict)
 
 
-class Warning(Struct, frozen=True, omit_defaults=True):
+class Warning(Struct, frozen=True, omit_defaults=True, gc=False):
     """Something in the source that could not be represented exactly."""
 
     where: str

@@ -34,8 +34,7 @@ def detect(document: Document) -> bool:
 
 def _is_anthropic(messages: list[Any]) -> bool:
     """Only user and assistant speak, and some part is of a type that only Anthropic's content has."""
-    roles = {item.get("role") for item in messages if isinstance(item, dict) and isinstance(item.get("role"), str)}
-    if not roles <= {"user", "assistant", "system"}:
+    if any(isinstance(item, dict) and item.get("role") not in ("user", "assistant", "system") for item in messages):
         return False
     contents = (item["content"] for item in messages if isinstance(item, dict) and isinstance(item.get("content"), list))
     return any(isinstance(part, dict) and part.get("type") in OWN_PARTS for content in contents for part in content)

@@ -17,10 +17,24 @@ from pamer_lab.trajectory.values import Message, ToolCall
 NAME = "openai-chat"
 ROLES = {"system", "developer", "user", "assistant", "tool", "function"}
 KNOWN = frozenset(
-    "role content name tool_calls tool_call_id function_call refusal usage is_error status id type timestamp index weight "
-    "reasoning_content reasoning thinking thinking_blocks reasoning_details".split()
+    [
+        *("role", "content", "name", "tool_calls", "tool_call_id", "function_call", "refusal", "usage", "is_error", "status"),
+        *(
+            "reasoning_content",
+            "reasoning",
+            "thinking",
+            "thinking_blocks",
+            "reasoning_details",
+            "id",
+            "type",
+            "timestamp",
+            "index",
+            "weight",
+        ),
+    ]
 )
 """Fields of a message that are taken, or that carry nothing a conversation needs."""
+PLAIN_KEYS = frozenset(("role", "content", "name", "tool_calls", "tool_call_id", "timestamp", "id", "turn_idx"))
 META = ("answer", "status", "domain", "source", "split", "tag", "category", "env_name", "termination_reason", "success")
 
 
@@ -114,12 +128,27 @@ def add_message(draft: Draft, item: Any, where: str) -> None:
         if not isinstance(item, dict):
             raise FormatError(f"is {type(item).__name__}, not a message")
         content = item.get("content")
-        if type(content) is str and item.get("role") == "user" and not item.get("name"):
-            draft.messages.append(Message("user", content))  # the commonest message, without the detour over parts
-        else:
+        if (type(content) is not str and content is not None) or not _add_plain(draft, item, content or "", where):
             _add(draft, item, content, where)
     except FormatError as error:
         raise FormatError(error.reason, where=_inside(f"{draft.where} {where}".strip(), error.where)) from error
+
+
+def _add_plain(draft: Draft, item: dict[str, Any], text: str, where: str) -> bool:
+    """The common case without the detour over parts: text, and fields that need no second look."""
+    if not item.keys() <= PLAIN_KEYS:
+        return False
+    match item.get("role"):
+        case "assistant":
+            calls = item.get("tool_calls")
+            draft.assistant(text, read_openai_calls(calls) if calls else (), name=speaker(item), where=where)
+        case "tool":
+            draft.tool(str(item.get("tool_call_id") or ""), text, name=speaker(item), where=where)
+        case "user" if not item.get("tool_calls"):
+            draft.messages.append(Message("user", text, name=speaker(item)))
+        case _:
+            return False
+    return True
 
 
 def _inside(outer: str, inner: str) -> str:
@@ -174,6 +203,8 @@ def _add_assistant(draft: Draft, content: Content, item: dict[str, Any], where: 
 
 def _without_repeats(parts: list[ToolCall], calls: list[ToolCall]) -> list[ToolCall]:
     """Some wrappers list Anthropic's `tool_use` parts again as `tool_calls`; each call counts once."""
+    if not parts:
+        return calls
     ids = {call.id for call in calls if call.id}
     return [part for part in parts if part.id not in ids] + calls
 
@@ -198,4 +229,4 @@ def _add_user(draft: Draft, content: Content, item: dict[str, Any], where: str) 
 
 def speaker(item: dict[str, Any]) -> str:
     name = item.get("name")
-    return name if isinstance(name, str) else ""
+    return name if type(name) is str else ""

@@ -5,6 +5,7 @@ condensation is a compaction event; state updates give model, tools and usage wh
 """
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 from pamer_lab.errors import FormatError
@@ -22,22 +23,26 @@ KINDS = {"SystemPromptEvent", "MessageEvent", "ActionEvent", "ObservationEvent",
 def detect(document: Document) -> bool:
     if document.kind == "zip":
         return False
-    head = [value for _, value in _events(document)][:20]
-    return any(isinstance(value, dict) and value.get("kind") in KINDS and "source" in value for value in head)
+    head = (value for _, value in islice(_events(document), 20))
+    return any(
+        isinstance(value, dict) and isinstance(value.get("kind"), str) and value["kind"] in KINDS and "source" in value for value in head
+    )
 
 
 def read(document: Document) -> Iterator[Draft]:
     yield attempt(NAME, "", lambda: _read_events(document))
 
 
-def _events(document: Document) -> list[tuple[str, Any]]:
+def _events(document: Document) -> Iterator[tuple[str, Any]]:
     if document.kind == "json":
         root = document.root
         if isinstance(root, dict) and isinstance(root.get("events"), list):
             root = root["events"]
-        items = root if isinstance(root, list) else [root]
-        return [(f"[{number}]", value) for number, value in enumerate(items)]
-    return [(record.where, record.value) for record in document.records]
+        for number, value in enumerate(root if isinstance(root, list) else [root]):
+            yield f"[{number}]", value
+    else:
+        for record in document.records:
+            yield record.where, record.value
 
 
 def _read_events(document: Document) -> Draft:
