@@ -1,0 +1,110 @@
+"""What extraction takes and gives: requests, points, progress and the finished set. Pure values."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from pamer_lab.features.contexts import Context
+from pamer_lab.features.serialise import Hint
+from pamer_lab.trajectory.values import Message, Tool, Trace
+
+
+@dataclass(frozen=True)
+class Request:
+    """Some decision points of one conversation, in one context."""
+
+    messages: Sequence[Message]
+    tools: Sequence[Tool] = ()
+    points: Sequence[int] | None = None
+    """Decision points of a recorded conversation; None: `messages` are themselves the input of one decision."""
+    context: Context = "full"
+    hint: Hint = "none"
+    name: str = ""
+    """The trace's id, or any name that is wanted back."""
+    active_tokens: int | None = None
+    """For `faithful` hints: tokens of the active request, where the caller knows them; else recorded or counted."""
+    probe_prompt: str = ""
+    """A saved probe system prompt; it goes before the trace's own system text."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """One row of a feature set."""
+
+    name: str
+    t: int
+    """The decision point; -1 where the messages were given as they are."""
+    context: str
+    tokens: int
+    """Length of the input the model read, after truncation."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far an extraction is."""
+
+    tokens_done: int
+    tokens_total: int
+    seconds: float
+
+    @property
+    def tokens_per_second(self) -> float:
+        return self.tokens_done / self.seconds if self.seconds > 0 else 0.0
+
+    @property
+    def seconds_left(self) -> float:
+        speed = self.tokens_per_second
+        return (self.tokens_total - self.tokens_done) / speed if speed else 0.0
+
+    @property
+    def sentence(self) -> str:
+        share = 100 * self.tokens_done / self.tokens_total if self.tokens_total else 100.0
+        return (
+            f"{self.tokens_done:,} of {self.tokens_total:,} tokens ({share:.0f} %), "
+            f"{self.tokens_per_second:,.0f} tokens/s, {self.seconds_left:,.0f} s left"
+        )
+
+
+OnProgress = Callable[[Progress], None]
+Cancel = Callable[[], bool]
+
+
+@dataclass(frozen=True)
+class FeatureSet:
+    """Vectors of many decision points."""
+
+    vectors: npt.NDArray[np.float32]
+    """[points, layers, poolings, width]."""
+    layers: tuple[str, ...]
+    """`block_1` to `block_L`, and `final`: the state after the final norm."""
+    poolings: tuple[str, ...]
+    points: tuple[Point, ...]
+    keys: tuple[str, ...]
+    """Content hash of each point's input."""
+    tokens_computed: int
+    """Tokens that went through the model in this run."""
+    tokens_naive: int
+    """Tokens that one forward pass per missing point would have needed."""
+    seconds: float
+    cache_hits: int
+    """Points whose vectors were in the store."""
+
+    def of(self, layer: str = "final", pooling: str = "last") -> npt.NDArray[np.float32]:
+        """One layer and pooling: [points, width]."""
+        chosen: npt.NDArray[np.float32] = self.vectors[:, self.layers.index(layer), self.poolings.index(pooling)]
+        return chosen
+
+    def rows(self, context: str) -> list[int]:
+        """Row numbers of one context."""
+        return [number for number, point in enumerate(self.points) if point.context == context]
+
+
+def trace_requests(traces: Sequence[Trace], contexts: Sequence[Context], hint: Hint, probe_prompt: str = "") -> list[Request]:
+    """All decision points of some traces in some contexts."""
+    return [
+        Request(trace.messages, trace.tools, range(trace.turns), context, hint, trace.trace_id, probe_prompt=probe_prompt)
+        for trace in traces
+        for context in contexts
+    ]

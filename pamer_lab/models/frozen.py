@@ -1,0 +1,177 @@
+"""A frozen causal language model: loaded once, never trained, its blocks and final norm in reach.
+
+Any folder or hub id that `transformers` knows; safetensors only, and never code from the model's repository. Knows nothing
+of messages, contexts or features. What always holds: `fingerprint` changes when the weights or the configuration do, and
+gradients are off.
+"""
+
+import hashlib
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pamer_lab.errors import ModelError
+from pamer_lab.models import embedded
+from pamer_lab.models.devices import resolve_device, resolve_dtype
+from pamer_lab.models.profiles import EMBEDDED, FrozenSettings, Profile
+
+SAFE_FILES = ["*.safetensors", "*.json", "*.jinja", "*.txt", "*.model"]
+"""What is fetched from a hub: weights, settings and tokenizer, no code and no pickles."""
+SAMPLES = 16
+SAMPLE_BYTES = 65_536
+"""A weight file is known by its header, its size and this many samples of this many bytes."""
+CHUNKS = {"cpu": 2048, "cuda": 4096, "mps": 1024}
+"""Tokens per forward pass where the profile names none."""
+
+
+@dataclass
+class FrozenModel:
+    """The model and what others need to know of it."""
+
+    name: str
+    fingerprint: str
+    """Hash of configuration and weights."""
+    layers: int
+    """Number of blocks; the state after the final norm comes on top."""
+    width: int
+    window: int
+    """Positions the model was made for."""
+    limit: int
+    """Most tokens of a probe input."""
+    prefix_kept: int
+    """Tokens kept from the beginning when an input is over the limit."""
+    output_reserve: int
+    """Tokens added to the context hint for the coming output."""
+    device: str
+    dtype: str
+    chunk: int
+    """Tokens per forward pass; halved when memory runs out."""
+    tokenizer: Any = field(repr=False)
+    model: Any = field(repr=False)
+    decoder: Any = field(repr=False)
+    """The model without its language head."""
+    blocks: Any = field(repr=False)
+    norm: Any = field(repr=False)
+
+    def new_cache(self) -> Any:
+        from transformers import DynamicCache
+
+        return DynamicCache(config=self.decoder.config)
+
+    def recurrent(self) -> bool:
+        """Whether some layer keeps a state that cannot be cut back to an earlier token."""
+        from transformers.cache_utils import DynamicLayer
+
+        return not all(type(layer) is DynamicLayer for layer in self.new_cache().layers)
+
+
+def load_frozen(source: Profile | FrozenSettings | str | Path, device: str = "auto") -> FrozenModel:
+    """Load what a profile names, or a folder or hub id as it is."""
+    profile = source if isinstance(source, Profile) else Profile(name="given", frozen_model=_settings(source))
+    settings = profile.frozen_model
+    folder = find_folder(settings.model)
+    where = resolve_device(device)
+    dtype = resolve_dtype(settings.dtype, where)
+    model, tokenizer = _load(folder, settings.model, dtype, where)
+    decoder = model.get_decoder()
+    blocks, norm = _parts(decoder, settings.model)
+    config = decoder.config
+    window = int(config.max_position_embeddings)
+    return FrozenModel(
+        name=embedded.SMOLLM2.name if settings.model == EMBEDDED else Path(settings.model).name,
+        fingerprint=fingerprint(folder),
+        layers=len(blocks),
+        width=int(config.hidden_size),
+        window=window,
+        limit=min(profile.probe_limit or window, window),
+        prefix_kept=profile.prefix_kept,
+        output_reserve=profile.output_reserve,
+        device=where,
+        dtype=str(dtype).removeprefix("torch."),
+        chunk=settings.chunk or CHUNKS[where.partition(":")[0]],
+        tokenizer=tokenizer,
+        model=model,
+        decoder=decoder,
+        blocks=blocks,
+        norm=norm,
+    )
+
+
+def _settings(source: FrozenSettings | str | Path) -> FrozenSettings:
+    return source if isinstance(source, FrozenSettings) else FrozenSettings(model=str(source))
+
+
+def find_folder(model: str) -> Path:
+    """The folder with a model's files: prepared, local, or from the hub's cache (fetched where it is not there yet)."""
+    if model == EMBEDDED:
+        return embedded.prepare()
+    path = Path(model).expanduser()
+    if (path / "config.json").is_file():
+        return path
+    if path.is_absolute() or path.is_dir() or model.count("/") != 1:
+        raise ModelError(f"{model!r} is neither a model folder (it has no config.json) nor a hub id")
+    from huggingface_hub import snapshot_download
+
+    try:
+        return Path(snapshot_download(model, allow_patterns=SAFE_FILES))
+    except Exception as error:
+        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        raise ModelError(f"{model} is not here and cannot be fetched ({reason[:200]}); run: hf download {model}") from error
+
+
+def is_here(model: str) -> bool:
+    """Whether a model's files are on this machine; nothing is fetched and nothing heavy is imported."""
+    if model == EMBEDDED:
+        return embedded.is_prepared()
+    if (Path(model).expanduser() / "config.json").is_file():
+        return True
+    from huggingface_hub import try_to_load_from_cache
+
+    return model.count("/") == 1 and isinstance(try_to_load_from_cache(model, "config.json"), str)
+
+
+def _load(folder: Path, name: str, dtype: Any, device: str) -> tuple[Any, Any]:
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    try:
+        model: Any = AutoModelForCausalLM.from_pretrained(
+            folder, dtype=dtype, use_safetensors=True, trust_remote_code=False, attn_implementation="sdpa", local_files_only=True
+        )
+        tokenizer: Any = AutoTokenizer.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
+        model.to(device)
+    except Exception as error:
+        first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        raise ModelError(f"the model {name!r} cannot be loaded on {device} ({first[:300]}); see: pamer-lab doctor") from error
+    model.eval()
+    model.requires_grad_(False)
+    return model, tokenizer
+
+
+def _parts(decoder: Any, name: str) -> tuple[Any, Any]:
+    """The list of blocks and the final norm, by the names that nearly all decoders use."""
+    blocks = next((getattr(decoder, key) for key in ("layers", "h", "blocks") if hasattr(decoder, key)), None)
+    norm = next((getattr(decoder, key) for key in ("norm", "ln_f", "final_layernorm", "norm_f") if hasattr(decoder, key)), None)
+    if blocks is None or norm is None:
+        raise ModelError(f"{name!r} ({type(decoder).__name__}) does not show its blocks and final norm")
+    return blocks, norm
+
+
+def fingerprint(folder: Path) -> str:
+    """Hash of the configuration and of the weight files' headers, sizes and samples."""
+    digest = hashlib.sha256()
+    config = json.loads((folder / "config.json").read_text())
+    config.pop("transformers_version", None)
+    digest.update(json.dumps(config, sort_keys=True).encode())
+    for file in sorted(folder.glob("*.safetensors")):
+        size = file.stat().st_size
+        digest.update(f"{file.name}:{size}".encode())
+        with file.open("rb") as stream:
+            header = int.from_bytes(stream.read(8), "little")
+            digest.update(stream.read(min(header, 10_000_000)))
+            for number in range(SAMPLES):
+                stream.seek(max(0, size - SAMPLE_BYTES) * number // (SAMPLES - 1))
+                digest.update(stream.read(SAMPLE_BYTES))
+    return digest.hexdigest()
