@@ -12,6 +12,7 @@ from typing import Any
 from pamer_lab.blocks import MessageTokens
 from pamer_lab.models.tokenizer import embedded_counter
 from pamer_lab.trajectory import Rejection, Trace, iter_traces, read_files
+from pamer_lab.trajectory.labels import SideLabels
 from pamer_lab.workspace import Workspace
 
 BATCH = 200
@@ -33,10 +34,24 @@ class Imported:
 
 
 def import_paths(
-    paths: Iterable[str | Path], workspace: Workspace, *, demo: bool = False, on_reject: Callable[[Rejection], None] | None = None
+    paths: Iterable[str | Path],
+    workspace: Workspace,
+    *,
+    demo: bool = False,
+    labels: Path | None = None,
+    on_reject: Callable[[Rejection], None] | None = None,
 ) -> Imported:
-    """Read files and folders of this machine."""
-    return _store(iter_traces(paths), workspace, demo=demo, on_reject=on_reject)
+    """Read files and folders of this machine; `labels` is a side file whose labels the traces get."""
+    items = iter_traces(paths)
+    return _store(_labelled(items, labels) if labels else items, workspace, demo=demo, on_reject=on_reject)
+
+
+def _labelled(items: Iterable[Trace | Rejection], path: Path) -> Iterator[Trace | Rejection]:
+    side = SideLabels(path)
+    for item in items:
+        yield side.apply(item) if isinstance(item, Trace) else item
+    for number in sorted(side.unused):
+        yield Rejection(str(path), f"traces[{number}]", "names none of the imported traces")
 
 
 def import_uploads(files: Iterable[tuple[str, bytes]], workspace: Workspace) -> Imported:

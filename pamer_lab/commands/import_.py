@@ -1,6 +1,7 @@
 """`pamer-lab import PATH...`: read traces, detect their format, validate, store."""
 
 import argparse
+from pathlib import Path
 from typing import Any
 
 from pamer_lab.cli import INPUT_FAULT, say
@@ -16,10 +17,11 @@ KEYS = [
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("paths", nargs="+", metavar="PATH", help="a file (also .gz) or a folder")
+    parser.add_argument("--labels", metavar="FILE", type=Path, help="a side file of labels for these traces (docs/trace-format.md)")
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
-    result = import_paths(args.paths, Workspace(), on_reject=lambda item: say(item.sentence))
+    result = import_paths(args.paths, Workspace(), labels=args.labels, on_reject=lambda item: say(item.sentence))
     rejected = [{"path": item.path, "where": item.where, "reason": item.reason} for item in result.rejected]
     traces = [{key: row[key] for key in KEYS} for row in result.traces]
     return {"traces": traces, "rejected": rejected, "exit_code": INPUT_FAULT if rejected else 0}

@@ -135,7 +135,7 @@ class Draft:
         """The finished trace; refuses one that holds no agent turn."""
         where = self.where
         if self._fault:
-            raise self._fault.at(where=where)
+            raise FormatError(self._fault.reason, where=self._fault.where or where)
         if not self.messages:
             raise FormatError("holds no messages", where=where)
         if not any(message.role == "assistant" for message in self.messages):

@@ -8,7 +8,7 @@ point, target and origin. Only positive points need a label: a trace that has la
 
 import re
 from collections.abc import Iterable
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 import msgspec
@@ -81,6 +81,8 @@ class SideEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """All traces of this question."""
     index: int = -1
     """Number of the trace within its file, 0-based."""
+    file: str = ""
+    """Name of the trace file, without its folder: narrows `question_id` or `index` down where several files are imported."""
 
 
 class SideFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -108,21 +110,34 @@ def load_side_file(path: Path, limits: ReadLimits | None = None) -> SideFile:
     return side
 
 
-def apply_side_file(trace: Trace, side: SideFile, path: str = "") -> Trace:
-    """The trace with the labels that the side file has for it; others pass unchanged."""
-    added: list[Label] = []
-    for number, entry in enumerate(side.traces):
-        index = trace.source.index if trace.source else 0
-        if entry.trace_id != trace.trace_id and entry.question_id != trace.question_id and entry.index != index:
-            continue
-        for label in entry.labels:
-            if not 0 <= label.t < trace.turns or any(not 0 <= step < label.t for step in label.steps):
-                reason = (
-                    f"labels decision point {label.t} with steps {list(label.steps)}; the trace {trace.trace_id} has {trace.turns} turns"
-                )
-                raise InputError(reason, path=path, where=f"traces[{number}]")
-            added.append(msgspec.structs.replace(label, origin=SIDE_FILE))
-    return msgspec.structs.replace(trace, labels=merge(trace.labels, added)) if added else trace
+class SideLabels:
+    """Gives traces their labels and remembers which entries found none."""
+
+    def __init__(self, path: Path, limits: ReadLimits | None = None) -> None:
+        self.path = str(path)
+        self.side = load_side_file(path, limits)
+        self.unused = set(range(len(self.side.traces)))
+
+    def apply(self, trace: Trace) -> Trace:
+        """The trace with the labels that the side file has for it; others pass unchanged."""
+        added: list[Label] = []
+        for number, entry in enumerate(self.side.traces):
+            if not _names(entry, trace):
+                continue
+            self.unused.discard(number)
+            for label in entry.labels:
+                if not 0 <= label.t < trace.turns or any(not 0 <= step < label.t for step in label.steps):
+                    reason = f"labels point {label.t} with steps {list(label.steps)}; the trace {trace.trace_id} has {trace.turns} points"
+                    raise InputError(reason, path=self.path, where=f"traces[{number}]")
+                added.append(msgspec.structs.replace(label, origin=SIDE_FILE))
+        return msgspec.structs.replace(trace, labels=merge(trace.labels, added)) if added else trace
+
+
+def _names(entry: SideEntry, trace: Trace) -> bool:
+    index, path = (trace.source.index, trace.source.path) if trace.source else (0, "")
+    if entry.file and entry.file != PurePath(path).name:
+        return False
+    return entry.trace_id == trace.trace_id or entry.question_id == trace.question_id or entry.index == index
 
 
 def merge(first: Iterable[Label], second: Iterable[Label]) -> tuple[Label, ...]:

@@ -72,12 +72,12 @@ def _read_part(content: Content, part: Any, where: str) -> None:
         case "image" | "image_url" | "input_image":
             add_image(content, part)
         case "tool_use" | "server_tool_use":
-            content.calls.append(ToolCall(str(part.get("id") or ""), str(part.get("name") or ""), json_text(part.get("input"))))
+            content.calls.append(ToolCall(read_id(part.get("id")), str(part.get("name") or ""), json_text(part.get("input"))))
         case "tool_result":
             inner = read_content(part.get("content"), where=where)
             inner.texts.extend(inner.thinking)
             content.unknown.extend(inner.unknown)
-            content.results.append((str(part.get("tool_use_id") or ""), inner, bool(part.get("is_error"))))
+            content.results.append((read_id(part.get("tool_use_id")), inner, bool(part.get("is_error"))))
         case "document" | "file" | "input_file" | "audio" | "input_audio" | "video" | "media":
             _add_attachment(content, part)
         case None if isinstance(part.get("text"), str):
@@ -135,6 +135,11 @@ def measure_image(part: dict[str, Any]) -> Image:
     return Image(str(media), len(data) * 3 // 4 if isinstance(data, str) else 0)
 
 
+def read_id(value: Any) -> str:
+    """An id as text; some sources number their calls from 0."""
+    return "" if value is None else str(value)
+
+
 def read_openai_calls(value: Any) -> list[ToolCall]:
     """`tool_calls` in OpenAI's nested shape or the flat one; items may be JSON strings."""
     if not value:
@@ -157,7 +162,7 @@ def read_openai_calls(value: Any) -> list[ToolCall]:
         else:
             name = function if isinstance(function, str) else item.get("name")
             arguments = next((item[key] for key in ("arguments", "args", "input", "parameters") if key in item), None)
-        calls.append(ToolCall(str(item.get("id") or ""), str(name or ""), json_text(arguments)))
+        calls.append(ToolCall(read_id(item.get("id", item.get("tool_call_id"))), str(name or ""), json_text(arguments)))
     return calls
 
 

@@ -18,6 +18,8 @@ from pamer_lab.trajectory.values import Source, Trace, Warning
 
 READ_SUFFIXES = {".json", ".jsonl", ".traj", ".gz", ".eval", ".af", ".ndjson"}
 """Files a folder import looks at; a file named directly is read whatever its suffix."""
+LABEL_SUFFIX = ".labels.json"
+"""Side files of labels, which hold no trace; `import --labels` reads them."""
 
 
 @dataclass(frozen=True)
@@ -157,5 +159,5 @@ def _sources(path: Path) -> Iterator[Path]:
     for child in children:
         if child.is_dir() and not child.is_symlink():
             yield from _sources(child)
-        elif child.is_file() and child.suffix in READ_SUFFIXES:
+        elif child.is_file() and child.suffix in READ_SUFFIXES and not child.name.endswith(LABEL_SUFFIX):
             yield child

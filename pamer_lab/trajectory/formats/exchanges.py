@@ -73,7 +73,7 @@ def common(first: list[Any], second: list[Any]) -> int:
 
 def _equal(one: Any, other: Any) -> bool:
     """Whether two messages say the same; a prompt cache's marks move from request to request and say nothing."""
-    if not isinstance(one, dict) or not isinstance(other, dict):
+    if not isinstance(one, dict) or not isinstance(other, dict) or "content" not in one or "content" not in other:
         return False
     same = one.get("role") == other.get("role") and one.get("tool_call_id") == other.get("tool_call_id")
     return same and _told(one) == _told(other)

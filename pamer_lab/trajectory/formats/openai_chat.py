@@ -11,7 +11,7 @@ from pamer_lab.errors import FormatError
 from pamer_lab.trajectory.document import Document
 from pamer_lab.trajectory.draft import Draft
 from pamer_lab.trajectory.episodes import first_episode, read_each
-from pamer_lab.trajectory.parts import Content, read_content, read_number, read_openai_calls, read_thinking, read_tools, read_usage
+from pamer_lab.trajectory.parts import Content, read_content, read_id, read_number, read_openai_calls, read_thinking, read_tools, read_usage
 from pamer_lab.trajectory.values import Message, ToolCall
 
 NAME = "openai-chat"
@@ -143,7 +143,7 @@ def _add_plain(draft: Draft, item: dict[str, Any], text: str, where: str) -> boo
             calls = item.get("tool_calls")
             draft.assistant(text, read_openai_calls(calls) if calls else (), name=speaker(item), where=where)
         case "tool":
-            draft.tool(str(item.get("tool_call_id") or ""), text, name=speaker(item), where=where)
+            draft.tool(read_id(item.get("tool_call_id")), text, name=speaker(item), where=where)
         case "user" if not item.get("tool_calls"):
             draft.messages.append(Message("user", text, name=speaker(item)))
         case _:
@@ -215,7 +215,7 @@ def _add_result(draft: Draft, content: Content, item: dict[str, Any], where: str
         return
     error = item.get("is_error") is True or item.get("status") == "error"
     draft.tool(
-        str(item.get("tool_call_id") or ""), content.text, name=str(item.get("name") or ""), images=content.images, error=error, where=where
+        read_id(item.get("tool_call_id")), content.text, name=str(item.get("name") or ""), images=content.images, error=error, where=where
     )
 
 

@@ -1,7 +1,7 @@
 """SWE-agent `.traj` files, 0.x and 1.x: the run's `history`, with `trajectory`, `info` and `replay_config` beside it.
 
-`history` is the conversation; `trajectory` repeats it per step (1.x with the whole prompt each time) and only adds the
-observation of the last action. Demonstrations are not the agent's turns: they stay in the prefix as user text, exactly as
+`history` is the conversation; `trajectory` repeats it per step (1.x with the whole prompt each time), and what it adds
+becomes events (`swe_agent_steps.py`). Demonstrations are not the agent's turns: they stay in the prefix as user text, exactly as
 written, with the role they were sent under as the speaker's name. Commands fenced in text stay text (0.x and
 `thought_action`), and their observations are user messages, as they were sent; function calls are calls.
 """
@@ -16,6 +16,7 @@ from pamer_lab.trajectory.document import Document
 from pamer_lab.trajectory.draft import Draft
 from pamer_lab.trajectory.episodes import attempt, episodes, first_episode
 from pamer_lab.trajectory.formats.openai_chat import add_message, text_of
+from pamer_lab.trajectory.formats.swe_agent_steps import tell_steps
 from pamer_lab.trajectory.parts import parse_json, read_content, read_usage
 
 NAME = "swe-agent-traj"
@@ -79,7 +80,7 @@ def _read_one(value: Any, where: str, whole: dict[str, Any], named: str) -> Draf
     if isinstance(history, list) and history:
         for number, item in enumerate(history):
             _add(draft, item, f"history[{number}]")
-        _add_last_observation(draft, steps)
+        tell_steps(draft, history, steps)
     else:
         _add_steps(draft, steps)
     return draft
@@ -134,14 +135,6 @@ def _add_results(draft: Draft, item: dict[str, Any], ids: list[str], where: str)
     for call_id in others:
         draft.warn(where, f"one observation answers {len(ids)} calls; the result of {call_id!r} points to the first")
         draft.tool(call_id, f"[answered together with call {first}]", where=where)
-
-
-def _add_last_observation(draft: Draft, steps: list[Any]) -> None:
-    """What the last action gave was never sent to the model, so it is an event and not a message."""
-    last = steps[-1] if steps and isinstance(steps[-1], dict) else {}
-    observation = last.get("observation")
-    if isinstance(observation, str) and observation.strip() and not any(observation.strip() in one.content for one in draft.messages[-2:]):
-        draft.event("note", observation, what="observation of the last action; no further request was made")
 
 
 def _add_steps(draft: Draft, steps: list[Any]) -> None:
