@@ -1,7 +1,7 @@
 """Lines that name their parent -> sessions, and each session in causal order.
 
-Not a format itself. What always holds: no line is lost but exact repetitions of one (same `uuid`, same message); a line never stands before
-its parent unless the parents form a ring.
+Not a format itself. What always holds: no line is lost but exact repetitions of one (same `uuid`, same message); a line
+never stands before its parent unless the parents form a ring.
 """
 
 from heapq import heapify, heappop, heappush

@@ -1,9 +1,9 @@
 """Claude Agent SDK messages, as `claude -p --output-format stream-json` and its wrappers log them.
 
-One object per line, `type` system, user, assistant or result; there is no chain, so order is the file's. The payload of `init` and
-`result` lines stands in the line itself or under `message`. `init` gives tools and model, `result` usage and cost of the
-run. The prompt is often not logged, so a trace may begin with the assistant. Messages of side agents (`parent_tool_use_id`) become
-one `subagent` event each.
+One object per line, `type` system, user, assistant or result; there is no chain, so order is the file's. The payload of
+`init` and `result` lines stands in the line itself or under `message`. `init` gives tools and model, `result` usage and
+cost of the run. The prompt is often not logged, so a trace may begin with the assistant. Messages of side agents
+(`parent_tool_use_id`) become one `subagent` event each.
 """
 
 from collections import Counter

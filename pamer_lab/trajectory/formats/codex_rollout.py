@@ -1,8 +1,9 @@
 """Codex CLI rollouts, in both envelopes: bare Responses items (2025-08) and `{timestamp, type, payload}` lines (since).
 
-Items are read as for every Responses log. `event_msg` lines repeat the items for the interface and are not read again, except for token
-counts (usage of the turn before them), rollbacks, and texts that no item holds. A `compacted` line is a compaction event, and its summary
-the user message it became; what came before stays. Tool output that Codex sent as JSON text stays that text.
+Items are read as for every Responses log. `event_msg` lines repeat the items for the interface and are not read again,
+except for token counts (usage of the turn before them), rollbacks, and texts that no item holds. A `compacted` line is
+a compaction event, and its summary the user message it became; what came before stays. Tool output that Codex sent as
+JSON text stays that text.
 """
 
 from collections import Counter

@@ -1,8 +1,8 @@
 """Gemini histories: a list of contents, bare or inside an error report, a checkpoint, a request or an evaluation scenario.
 
-Also chat recordings of gemini-cli (`messages` of type user and gemini, with calls and their results inside). Histories are cut when
-the program compresses them, so a result whose call is gone stays as a user message. There is no system role: a system instruction
-is read where the file has one. Questions of a scenario are kept in `meta`.
+Also chat recordings of gemini-cli (`messages` of type user and gemini, with calls and their results inside). Histories
+are cut when the program compresses them, so a result whose call is gone stays as a user message. There is no system
+role: a system instruction is read where the file has one. Questions of a scenario are kept in `meta`.
 """
 
 from collections.abc import Iterator

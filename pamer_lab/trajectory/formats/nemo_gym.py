@@ -1,7 +1,8 @@
 """NeMo Gym rollouts: one Responses API request and its response per line, with a reward.
 
-What the model gave between two results is one assistant message, so parallel calls stay together; calls whose results the agent did not
-record stay unanswered. `instructions` is the system message. Scalars beside the conversation go to `meta`.
+What the model gave between two results is one assistant message, so parallel calls stay together; calls whose results
+the agent did not record stay unanswered. `instructions` is the system message. Scalars beside the conversation go to
+`meta`.
 """
 
 from collections.abc import Iterator

@@ -1,0 +1,107 @@
+"""One message in whichever dialect a tracing library wrote it -> steps.
+
+Not a format itself: trace exports hold the prompts of many frameworks as JSON text. Known are OpenAI chat and Responses items, Anthropic
+parts, OpenTelemetry's GenAI parts, Gemini contents and LangChain's constructors; a role no dialect knows is a tool's name.
+"""
+
+from typing import Any
+
+import orjson
+
+from pamer_lab.trajectory.draft import Draft, json_text
+from pamer_lab.trajectory.formats.gemini_parts import to_steps as gemini_steps
+from pamer_lab.trajectory.formats.responses_items import Items
+from pamer_lab.trajectory.formats.rows import text_of
+from pamer_lab.trajectory.formats.steps import Result, Said, Step, Turn
+from pamer_lab.trajectory.parts import read_content, read_openai_calls
+from pamer_lab.trajectory.values import ToolCall
+
+ROLES = {"human": "user", "ai": "assistant", "model": "assistant", "developer": "system"}
+
+
+def parsed(value: Any) -> Any:
+    """JSON text as its value; anything else as it is."""
+    if isinstance(value, str) and value[:1] in ("{", "[", '"'):
+        try:
+            return orjson.loads(value)
+        except orjson.JSONDecodeError:
+            return value
+    return value
+
+
+def messages_of(value: Any) -> list[dict[str, Any]]:
+    """The messages of a prompt or an answer, in whatever it was wrapped."""
+    value = parsed(value)
+    if isinstance(value, list):
+        return [item for item in value if isinstance(item, dict) and ({"role", "type", "kwargs"} & item.keys())]
+    if not isinstance(value, dict):
+        return []
+    for key in ("messages", "contents", "output", "input"):
+        if isinstance(value.get(key), list):
+            return messages_of(value[key])
+    if isinstance(value.get("candidates"), list):
+        return [item["content"] for item in value["candidates"] if isinstance(item, dict) and isinstance(item.get("content"), dict)]
+    if isinstance(value.get("contents"), str):
+        return [{"role": "user", "content": value["contents"]}]
+    if isinstance(value.get("prompt"), str):
+        system = [{"role": "system", "content": value["system"]}] if isinstance(value.get("system"), str) else []
+        return [*system, {"role": "user", "content": value["prompt"]}]
+    return [value] if {"role", "kwargs"} & value.keys() else []
+
+
+def to_steps(draft: Draft, messages: list[dict[str, Any]], where: str) -> list[Step]:
+    """The steps of messages, each in its own dialect."""
+    steps: list[Step] = []
+    for number, message in enumerate(messages):
+        steps += _steps(draft, message, f"{where}[{number}]")
+    return steps
+
+
+def _steps(draft: Draft, message: dict[str, Any], where: str) -> list[Step]:
+    if isinstance(message.get("kwargs"), dict) and isinstance(message.get("id"), list):
+        kind = text_of(message["id"][-1]).removesuffix("Message").lower() if message["id"] else ""
+        message = {"role": kind, **message["kwargs"]}
+    role = ROLES.get(text_of(message.get("role")), text_of(message.get("role")))
+    parts = message.get("parts")
+    if isinstance(parts, list):
+        if any(isinstance(part, dict) and "type" in part for part in parts):
+            return _genai(role, parts, where)
+        return gemini_steps(draft, role, parts, where)
+    if not role:
+        items = Items(draft)
+        items.add(message, where)
+        return items.steps
+    content = read_content(message.get("content", message.get("text")))
+    results: list[Step] = [Result(call_id, result.text, where, result.images, failed) for call_id, result, failed in content.results]
+    if role == "assistant":
+        calls = content.calls + read_openai_calls(message.get("tool_calls"))
+        return [Turn(where, content.texts, calls, content.thinking, content.images), *results]
+    if role in ("system", "user"):
+        said: list[Step] = [Said("system" if role == "system" else "user", content.text, content.images)]
+        return results + (said if content.texts or not results else [])
+    name = "" if role in ("tool", "function") else role
+    return [Result(text_of(message.get("tool_call_id")), content.text, where, content.images, name=text_of(message.get("name")) or name)]
+
+
+def _genai(role: str, parts: list[Any], where: str) -> list[Step]:
+    turn = Turn(where)
+    results: list[Step] = []
+    for part in parts:
+        if not isinstance(part, dict):
+            continue
+        match part.get("type"):
+            case "text":
+                turn.texts.append(text_of(part.get("content", part.get("text"))))
+            case "thinking" | "reasoning":
+                turn.thinking.append(text_of(part.get("content")))
+            case "tool_call":
+                turn.calls.append(ToolCall(text_of(part.get("id")), text_of(part.get("name")), json_text(part.get("arguments"))))
+            case "tool_call_response":
+                answer = part.get("result", part.get("response"))
+                results.append(Result(text_of(part.get("id")), json_text(answer), where, name=text_of(part.get("name"))))
+            case _:
+                turn.texts.append(json_text(part))
+    if role == "assistant":
+        return [turn, *results]
+    said: list[Step] = [Said("system" if role == "system" else "user", "\n".join(turn.texts))]
+    return results + (said if turn.texts or not results else [])

@@ -1,0 +1,211 @@
+"""opencode: the event stream that its plugins see (one array per line), and `opencode export` (`{info, messages}`).
+
+Parts are written many times while they grow; the last version counts, and text that only arrived as deltas is kept. One
+model step (from `step-start` to `step-finish`) is one turn. A session that has a parent is a side agent: one `subagent`
+event with its whole text.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from pamer_lab.trajectory.document import Document
+from pamer_lab.trajectory.draft import Draft, json_text
+from pamer_lab.trajectory.formats.rows import number_of, text_of
+from pamer_lab.trajectory.formats.steps import Mark, Result, Said, Step, Turn, add_steps
+from pamer_lab.trajectory.parts import Content, add_image
+from pamer_lab.trajectory.values import Tool, ToolCall, Usage
+
+NAME = "opencode-events"
+
+
+@dataclass
+class _Session:
+    info: dict[str, Any] = field(default_factory=dict)
+    messages: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """Message id -> its newest info, in the order of first appearance."""
+    parts: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
+    """Message id -> part id -> the part's newest version."""
+    systems: dict[str, str] = field(default_factory=dict)
+    """Model -> the system text it was given."""
+
+
+def detect(document: Document) -> bool:
+    root = document.root
+    if document.kind == "jsonl":
+        return any(_name(record.value) == "event" and "event" in record.value[1] for record in document.records[:50])
+    exported = isinstance(root, dict) and isinstance(root.get("info"), dict) and isinstance(root.get("messages"), list)
+    return exported and any(isinstance(item, dict) and "parts" in item and "info" in item for item in root["messages"][:1])
+
+
+def _name(value: Any) -> str:
+    return text_of(value[0]) if isinstance(value, list) and len(value) > 1 and isinstance(value[1], dict) else ""
+
+
+def read(document: Document) -> Iterator[Draft]:
+    sessions: dict[str, _Session] = {}
+    tools: dict[str, Tool] = {}
+    if document.kind == "jsonl":
+        for record in document.records:
+            _add_line(sessions, tools, record.value)
+    else:
+        _add_export(sessions, document.root)
+    roots = [key for key, session in sessions.items() if text_of(session.info.get("parentID")) not in sessions]
+    for key in roots:
+        draft = Draft(NAME, where=key if len(roots) > 1 else "")
+        draft.tools = list(tools.values())
+        children = {name: side for name, side in sessions.items() if side.info.get("parentID") == key}
+        yield _read_session(draft, sessions[key], children)
+
+
+def _add_line(sessions: dict[str, _Session], tools: dict[str, Tool], value: Any) -> None:
+    match _name(value):
+        case "event" if isinstance(event := value[1].get("event"), dict) and isinstance(event.get("properties"), dict):
+            _add_event(sessions, text_of(event.get("type")), event["properties"])
+        case "tool.definition" if len(value) > 2 and isinstance(value[2], dict):
+            name, schema = text_of(value[1].get("toolID")), value[2].get("parameters")
+            tools[name] = Tool(name, text_of(value[2].get("description")), schema if isinstance(schema, dict) else {})
+        case "experimental.chat.system.transform" if len(value) > 2 and isinstance(value[2], dict):
+            texts, model = value[2].get("system"), value[1].get("model")
+            session = sessions.setdefault(text_of(value[1].get("sessionID")), _Session())
+            name = text_of(model.get("id")) if isinstance(model, dict) else ""
+            session.systems.setdefault(name, "\n".join(map(text_of, texts)) if isinstance(texts, list) else text_of(texts))
+        case "chat.message" if len(value) > 2 and isinstance(value[2], dict):
+            _add_message(sessions, value[2].get("message"))
+            for part in value[2].get("parts") or []:
+                _add_part(sessions, part)
+
+
+def _add_event(sessions: dict[str, _Session], kind: str, facts: dict[str, Any]) -> None:
+    if kind in ("session.created", "session.updated") and isinstance(facts.get("info"), dict):
+        sessions.setdefault(text_of(facts["info"].get("id")), _Session()).info.update(facts["info"])
+    elif kind == "message.updated":
+        _add_message(sessions, facts.get("info"))
+    elif kind == "message.part.updated":
+        _add_part(sessions, facts.get("part"))
+    elif kind == "message.part.delta":
+        parts = sessions.setdefault(text_of(facts.get("sessionID")), _Session()).parts.get(text_of(facts.get("messageID")), {})
+        part = parts.get(text_of(facts.get("partID")))
+        name = text_of(facts.get("field"))
+        if part is not None and isinstance(part.get(name, ""), str):
+            part[name] = part.get(name, "") + text_of(facts.get("delta"))
+
+
+def _add_message(sessions: dict[str, _Session], info: Any) -> None:
+    if isinstance(info, dict):
+        session = sessions.setdefault(text_of(info.get("sessionID")), _Session())
+        session.messages.setdefault(text_of(info.get("id")), {}).update(info)
+
+
+def _add_part(sessions: dict[str, _Session], part: Any) -> None:
+    if isinstance(part, dict):
+        session = sessions.setdefault(text_of(part.get("sessionID")), _Session())
+        session.parts.setdefault(text_of(part.get("messageID")), {})[text_of(part.get("id"))] = dict(part)
+
+
+def _add_export(sessions: dict[str, _Session], root: dict[str, Any]) -> None:
+    session = sessions.setdefault(text_of(root["info"].get("id")), _Session(root["info"]))
+    for number, item in enumerate(root["messages"]):
+        if isinstance(item, dict) and isinstance(item.get("info"), dict):
+            key = text_of(item["info"].get("id")) or str(number)
+            session.messages[key] = item["info"]
+            session.parts[key] = {str(place): part for place, part in enumerate(item.get("parts") or []) if isinstance(part, dict)}
+
+
+def _read_session(draft: Draft, session: _Session, children: dict[str, _Session]) -> Draft:
+    models = [text_of(info.get("modelID")) for info in session.messages.values() if info.get("role") == "assistant"]
+    draft.model = next(filter(None, models), "")
+    steps: list[Step] = []
+    if system := session.systems.get(draft.model) or next(iter(session.systems.values()), ""):
+        steps.append(Said("system", system))
+    steps += _steps(draft, session)
+    for key, side in children.items():
+        said = "\n\n".join(_text(step) for step in _steps(draft, side))
+        steps.append(Mark("subagent", said, {"session": key, "title": side.info.get("title")}))
+    draft.meta = {name: session.info.get(name) for name in ("id", "title", "directory", "version")}
+    add_steps(draft, steps)
+    return draft
+
+
+def _text(step: Step) -> str:
+    if isinstance(step, Turn):
+        return "\n".join([*step.thinking, *step.texts, *(f"{call.name} {call.arguments}" for call in step.calls)])
+    return step.text
+
+
+def _steps(draft: Draft, session: _Session) -> list[Step]:
+    steps: list[Step] = []
+    for key, info in session.messages.items():
+        parts = list(session.parts.get(key, {}).values())
+        if info.get("role") == "assistant":
+            if info.get("summary") is True:
+                steps.append(Mark("compaction", "", {"message": key}))
+            steps += _turns(draft, parts, key)
+        elif parts:
+            content = Content()
+            for part in parts:
+                _add_said(draft, content, part, key)
+            steps.append(Said("user", content.text, content.images))
+    return steps
+
+
+def _add_said(draft: Draft, content: Content, part: dict[str, Any], where: str) -> None:
+    kind = part.get("type")
+    if kind == "text":
+        content.texts.append(text_of(part.get("text")))
+    elif kind == "file" and text_of(part.get("mime")).startswith("image/"):
+        add_image(content, {"image_url": part.get("url"), "media_type": part.get("mime")})
+    elif kind != "compaction":
+        draft.warn(where, f"part of type {kind!r} was kept as JSON text")
+        content.texts.append(json_text(part))
+
+
+def _turns(draft: Draft, parts: list[dict[str, Any]], where: str) -> list[Step]:
+    steps: list[Step] = []
+    turn = Turn(where)
+    used = False
+    answers: list[Step] = []
+    for part in parts:
+        match part.get("type"):
+            case "step-start":
+                if used:
+                    steps += [turn, *answers]
+                    turn, answers, used = Turn(where), [], False
+                continue
+            case "text":
+                turn.texts.append(text_of(part.get("text")))
+            case "reasoning":
+                turn.thinking.append(text_of(part.get("text")))
+            case "tool":
+                _add_tool(turn, answers, part, where)
+            case "step-finish":
+                turn.usage = _usage(part)
+            case "patch" | "snapshot" | "agent" | "retry":
+                continue
+            case kind:
+                draft.warn(where, f"part of type {kind!r} was kept as JSON text")
+                turn.texts.append(json_text(part))
+        used = True
+    return [*steps, turn, *answers] if used else steps
+
+
+def _add_tool(turn: Turn, answers: list[Step], part: dict[str, Any], where: str) -> None:
+    given = part.get("state")
+    state: dict[str, Any] = given if isinstance(given, dict) else {}
+    call = ToolCall(text_of(part.get("callID")), text_of(part.get("tool")), json_text(state.get("input")))
+    turn.calls.append(call)
+    if state.get("status") in ("completed", "error"):
+        failed = state["status"] == "error"
+        answers.append(Result(call.id, json_text(state.get("error" if failed else "output") or ""), where, error=failed, name=call.name))
+
+
+def _usage(part: dict[str, Any]) -> Usage | None:
+    tokens = part.get("tokens")
+    if not isinstance(tokens, dict):
+        return None
+    given = tokens.get("cache")
+    cache: dict[str, Any] = given if isinstance(given, dict) else {}
+    sent, out, thought = (number_of(tokens.get(key)) or 0 for key in ("input", "output", "reasoning"))
+    read, written = (number_of(cache.get(key)) or 0 for key in ("read", "write"))
+    cost = part.get("cost")
+    return Usage(sent + read + written, out + thought, read, float(cost) if isinstance(cost, int | float) else None)

@@ -1,0 +1,43 @@
+"""ToolBench answer trees: the recorded message chains of a depth-first search.
+
+The trace is the last chain, which is the final path; chains that it begins with are its own earlier states. A chain
+that was left holds other messages: they are kept as notes. `win` is the reward.
+"""
+
+from collections.abc import Iterator
+
+from pamer_lab.errors import FormatError
+from pamer_lab.trajectory.document import Document
+from pamer_lab.trajectory.draft import Draft, json_text
+from pamer_lab.trajectory.formats.openai_chat import add_messages
+from pamer_lab.trajectory.formats.rows import number_of, text_of
+from pamer_lab.trajectory.parts import read_tools
+
+NAME = "toolbench-dfs-tree"
+
+
+def detect(document: Document) -> bool:
+    root = document.root
+    return document.kind == "json" and isinstance(root, dict) and isinstance(root.get("answer_generation"), dict) and "tree" in root
+
+
+def read(document: Document) -> Iterator[Draft]:
+    answer = document.root["answer_generation"]
+    given = answer.get("train_messages")
+    chains = [chain for chain in given if isinstance(chain, list) and chain] if isinstance(given, list) else []
+    if not chains:
+        raise FormatError("recorded no message chain: the search ended without an answer", where="answer_generation.train_messages")
+    draft = Draft(NAME, orphans="as_user")
+    final = chains[-1]
+    add_messages(draft, final, place=f"train_messages[{len(chains) - 1}]")
+    left = [(number, message) for number, chain in enumerate(chains[:-1]) for message in chain if message not in final]
+    for number, message in left:
+        draft.event("note", json_text(message), chain=number)
+    if left:
+        draft.warn("train_messages", f"{len(left)} messages of chains that the search left are kept as notes")
+    draft.tools = read_tools(answer.get("function"))
+    draft.question_id = text_of(answer.get("query"))[:200]
+    draft.reward = float(bool(document.root.get("win")))
+    names = ("query", "final_answer", "finish_type", "query_count", "valid_data")
+    draft.meta = {**{name: answer.get(name) for name in names}, "total_tokens": number_of(answer.get("total_tokens"))}
+    yield draft
