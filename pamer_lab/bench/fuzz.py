@@ -12,6 +12,7 @@ from typing import Any
 
 import orjson
 
+from pamer_lab.errors import InputError
 from pamer_lab.trajectory import read_bytes
 from pamer_lab.trajectory.parsing import parse_text
 
@@ -51,8 +52,16 @@ def seed_files(folder: Path) -> Iterator[bytes]:
             data = path.read_bytes()
             if len(data) <= MAX_SEED_BYTES:
                 yield data
-            elif (cut := data.rfind(b"\n", 0, MAX_SEED_BYTES)) > 0 and data[:1] == b"{":
+            elif (cut := data.rfind(b"\n", 0, MAX_SEED_BYTES)) > 0 and _is_whole(data[:cut]):
                 yield data[:cut]
+
+
+def _is_whole(data: bytes) -> bool:
+    """Whether a cut fell between records, and not inside one value that is written over many lines."""
+    try:
+        return bool(parse_text(data, 100_000).records)
+    except InputError:
+        return False
 
 
 def fuzz(seeds: list[bytes], cases: int, *, seed: int = 0) -> Counter[str]:
@@ -72,7 +81,12 @@ def fuzz(seeds: list[bytes], cases: int, *, seed: int = 0) -> Counter[str]:
 
 
 def mutate(data: bytes, rng: random.Random) -> bytes:
-    return _mutate_bytes(data, rng) if rng.random() < 0.3 else _mutate_json(data, rng)
+    if rng.random() < 0.3:
+        return _mutate_bytes(data, rng)
+    try:
+        return _mutate_json(data, rng)
+    except TypeError:  # a value that was copied into itself cannot be written
+        return _mutate_bytes(data, rng)
 
 
 def _mutate_bytes(data: bytes, rng: random.Random) -> bytes:

@@ -19,7 +19,7 @@ from pamer_lab.trajectory.values import EventKind, ToolCall
 
 NAME = "acm-run"
 FACTS = ("status", "correct_answer", "final_answer", "confidence", "num_turns", "tool_call_counts", "error", "token_trajectory")
-ITEMS = {"reasoning", "tool_call", "output_text"}
+ITEMS = ("reasoning", "tool_call", "output_text")
 
 
 def detect(document: Document) -> bool:

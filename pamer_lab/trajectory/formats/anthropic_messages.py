@@ -15,7 +15,7 @@ from pamer_lab.trajectory.formats.openai_chat import add_messages, is_message, r
 from pamer_lab.trajectory.parts import read_content
 
 NAME = "anthropic-messages"
-OWN_PARTS = {"tool_use", "tool_result", "thinking", "redacted_thinking", "server_tool_use"}
+OWN_PARTS = ("tool_use", "tool_result", "thinking", "redacted_thinking", "server_tool_use")
 
 
 def detect(document: Document) -> bool:

@@ -16,7 +16,7 @@ import msgspec
 from pamer_lab.errors import FormatError
 from pamer_lab.trajectory.document import Document
 from pamer_lab.trajectory.draft import Draft, json_text
-from pamer_lab.trajectory.formats.rows import Row, head, number_of, rows, text_of
+from pamer_lab.trajectory.formats.rows import Row, head, list_of, number_of, rows, text_of
 from pamer_lab.trajectory.formats.steps import Mark, Result, Said, Step, Turn, add_steps
 from pamer_lab.trajectory.parts import Content, read_content, read_tools, read_usage
 from pamer_lab.trajectory.values import ToolCall, Usage
@@ -136,7 +136,7 @@ class _Steps:
         turn = Turn(where, content.texts, [], content.thinking, content.images)
         if thought := text_of(step.get("reasoning_content")):
             turn.thinking.insert(0, thought)
-        for call in step.get("tool_calls") or []:
+        for call in list_of(step.get("tool_calls")):
             if isinstance(call, dict):
                 arguments = json_text(call.get("arguments"))
                 turn.calls.append(ToolCall(text_of(call.get("tool_call_id")), text_of(call.get("function_name")), arguments))

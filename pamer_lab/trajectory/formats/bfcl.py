@@ -46,7 +46,8 @@ class _Log:
             if not isinstance(entry, dict):
                 self.other["state snapshots"] += 1
                 continue
-            for query in entry.get("begin_of_turn_query") or []:
+            queries = entry.get("begin_of_turn_query")
+            for query in queries if isinstance(queries, list) else []:
                 if isinstance(query, dict):
                     text = read_content(query.get("content")).text
                     (self.draft.system if query.get("role") == "system" else self.draft.user)(text)

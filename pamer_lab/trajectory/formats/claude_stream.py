@@ -21,7 +21,7 @@ from pamer_lab.trajectory.parts import read_tools, read_usage
 from pamer_lab.trajectory.values import Usage
 
 NAME = "claude-agent-sdk-stream"
-TYPES = {
+TYPES = (
     "system",
     "user",
     "assistant",
@@ -31,7 +31,7 @@ TYPES = {
     "control_response",
     "rate_limit_event",
     "tool_progress",
-}
+)
 
 
 def detect(document: Document) -> bool:

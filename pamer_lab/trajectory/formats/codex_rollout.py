@@ -19,9 +19,9 @@ from pamer_lab.trajectory.parts import read_content, read_tools
 from pamer_lab.trajectory.values import Usage
 
 NAME = "codex-rollout"
-ENVELOPE = {"session_meta", "response_item", "event_msg", "turn_context", "compacted"}
-ITEMS = {"message", "reasoning", "function_call", "function_call_output", "custom_tool_call", "local_shell_call", "web_search_call"}
-NOT_SENT = {"ghost_snapshot", "other", "compaction", "compaction_summary", "compaction_trigger"}
+ENVELOPE = ("session_meta", "response_item", "event_msg", "turn_context", "compacted")
+ITEMS = ("message", "reasoning", "function_call", "function_call_output", "custom_tool_call", "local_shell_call", "web_search_call")
+NOT_SENT = ("ghost_snapshot", "other", "compaction", "compaction_summary", "compaction_trigger")
 """Items that Codex keeps for itself and that hold no readable text."""
 
 

@@ -11,14 +11,14 @@ from typing import Any
 from pamer_lab.trajectory.document import Document
 from pamer_lab.trajectory.draft import Draft, json_text
 from pamer_lab.trajectory.formats.gemini_parts import declared_tools, to_steps
-from pamer_lab.trajectory.formats.rows import Row, number_of, rows, text_of
+from pamer_lab.trajectory.formats.rows import Row, list_of, number_of, rows, text_of
 from pamer_lab.trajectory.formats.steps import Mark, Result, Said, Step, Turn, add_steps
 from pamer_lab.trajectory.parts import read_tools
 from pamer_lab.trajectory.values import ToolCall, Usage
 
 NAME = "gemini-contents"
 HISTORIES = ("history", "context", "contents")
-ROLES = {"user", "model", "function", "system"}
+ROLES = ("user", "model", "function", "system")
 
 
 def detect(document: Document) -> bool:
@@ -119,10 +119,10 @@ def _recorded(draft: Draft, row: Row) -> list[Step]:
     steps = to_steps(draft, "model", parts, where, usage=_tokens(item.get("tokens")))
     turn = steps[0]
     if isinstance(turn, Turn):
-        for thought in item.get("thoughts") or []:
+        for thought in list_of(item.get("thoughts")):
             if isinstance(thought, dict):
                 turn.thinking.append(": ".join(filter(None, (text_of(thought.get("subject")), text_of(thought.get("description"))))))
-        for call in item.get("toolCalls") or []:
+        for call in list_of(item.get("toolCalls")):
             if isinstance(call, dict):
                 turn.calls.append(ToolCall(text_of(call.get("id")), text_of(call.get("name")), json_text(call.get("args"))))
                 steps += _answers(draft, call, where)

@@ -8,7 +8,7 @@ from typing import Any
 
 from pamer_lab.errors import FormatError
 from pamer_lab.trajectory.draft import Draft, json_text
-from pamer_lab.trajectory.formats.rows import text_of
+from pamer_lab.trajectory.formats.rows import list_of, text_of
 from pamer_lab.trajectory.formats.steps import Result, Said, Step, Turn
 from pamer_lab.trajectory.parts import Content, add_image
 from pamer_lab.trajectory.values import Image, ToolCall, Usage
@@ -78,7 +78,7 @@ def _result(answer: dict[str, Any], where: str) -> Result:
         if key in ("output", "error", "content", "result"):
             text = json_text(value)
     extra = Content()
-    for part in answer.get("parts") or []:
+    for part in list_of(answer.get("parts")):
         blob = part.get("inlineData") or part.get("fileData") if isinstance(part, dict) else None
         if isinstance(blob, dict):
             add_image(extra, blob)

@@ -17,7 +17,7 @@ from pamer_lab.trajectory.parts import Content, read_content, read_openai_calls,
 from pamer_lab.trajectory.values import Usage
 
 NAME = "langgraph-thread-state"
-TYPES = {
+TYPES = (
     "human",
     "ai",
     "tool",
@@ -30,7 +30,7 @@ TYPES = {
     "AIMessageChunk",
     "ToolMessage",
     "SystemMessage",
-}
+)
 HOLDERS = ("values", "channel_values", "state", "checkpoint")
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from pamer_lab.trajectory.document import Document
 from pamer_lab.trajectory.draft import Draft, json_text
-from pamer_lab.trajectory.formats.rows import number_of, text_of
+from pamer_lab.trajectory.formats.rows import list_of, number_of, text_of
 from pamer_lab.trajectory.formats.steps import Mark, Result, Said, Step, Turn, add_steps
 from pamer_lab.trajectory.parts import Content, add_image
 from pamer_lab.trajectory.values import Tool, ToolCall, Usage
@@ -72,7 +72,7 @@ def _add_line(sessions: dict[str, _Session], tools: dict[str, Tool], value: Any)
             session.systems.setdefault(name, "\n".join(map(text_of, texts)) if isinstance(texts, list) else text_of(texts))
         case "chat.message" if len(value) > 2 and isinstance(value[2], dict):
             _add_message(sessions, value[2].get("message"))
-            for part in value[2].get("parts") or []:
+            for part in list_of(value[2].get("parts")):
                 _add_part(sessions, part)
 
 

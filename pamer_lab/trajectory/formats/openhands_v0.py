@@ -18,7 +18,7 @@ from pamer_lab.trajectory.parts import measure_image, read_content, read_openai_
 from pamer_lab.trajectory.values import Image, Message, ToolCall
 
 NAME = "openhands-v0-events"
-SILENT = {"agent_state_changed", "change_agent_state", "null", "server_ready", "status", "pause", "resume", "start", "init"}
+SILENT = ("agent_state_changed", "change_agent_state", "null", "server_ready", "status", "pause", "resume", "start", "init")
 """Events about the program's own state; kept only where they carry text."""
 
 

@@ -14,7 +14,7 @@ from pamer_lab.trajectory.formats.steps import Mark, Result, Said, Step, Turn, a
 from pamer_lab.trajectory.values import ToolCall, Usage
 
 NAME = "openagents-recorder"
-TYPES = {"system_init", "system_status", "assistant", "thinking", "tool_call", "tool_result", "user"}
+TYPES = ("system_init", "system_status", "assistant", "thinking", "tool_call", "tool_result", "user")
 
 
 def detect(document: Document) -> bool:

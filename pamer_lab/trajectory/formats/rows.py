@@ -40,6 +40,11 @@ def text_of(value: Any) -> str:
     return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else ""
 
 
+def list_of(value: Any) -> list[Any]:
+    """A list as it is; anything else holds nothing to go through."""
+    return value if isinstance(value, list) else []
+
+
 def number_of(value: Any) -> int | None:
     """A recorded count as a whole number; None for anything else, NaN and infinity included."""
     if isinstance(value, bool) or not isinstance(value, int | float):

@@ -17,8 +17,8 @@ from pamer_lab.trajectory.parts import read_openai_calls, read_tools
 from pamer_lab.trajectory.values import ToolCall
 
 NAME = "sharegpt-toolcall"
-ASSISTANT = {"gpt", "assistant", "model", "chatgpt", "bing", "bard"}
-RESULT = {"observation", "tool", "function_response", "tool_response", "function"}
+ASSISTANT = ("gpt", "assistant", "model", "chatgpt", "bing", "bard")
+RESULT = ("observation", "tool", "function_response", "tool_response", "function")
 
 
 def detect(document: Document) -> bool:
