@@ -6,6 +6,10 @@ never damages a new workspace. The number stands in the metadata of the key's fi
 migration; a migration that was cut off between the two runs again, so each one first looks whether its change is there.
 Values enter filters only through `equals` and `is_in`, which escape them. Readers always see the newest commit
 (`read_consistency_interval` is zero).
+
+Key columns are marked as LanceDB's primary key. LanceDB does not enforce it on appends, but it makes two `merge_insert`
+commits of one key conflict, so that of several processes that `insert` the same new key exactly one adds its row. Without
+the mark all of them would (`tests/storage/test_races.py` shows both).
 """
 
 import json
@@ -14,6 +18,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +28,9 @@ import pyarrow as pa
 from pamer_lab.errors import StorageError
 
 SCHEMA_NUMBER = "pamer_lab.schema"
+PRIMARY_KEY = b"lance-schema:unenforced-primary-key"
+TIDY_EVERY = 64
+"""Versions of a table between two compactions; each commit adds a small file, and reading slows down with their number."""
 ATTEMPTS = 20
 """How often a write that lost a race against another process is tried again."""
 
@@ -44,6 +52,15 @@ class TableSpec:
     @property
     def number(self) -> int:
         return len(self.migrations)
+
+    @cached_property
+    def stored_schema(self) -> pa.Schema:
+        """The schema as LanceDB gets it: key columns are never null and carry the primary key mark."""
+        columns = [
+            column.with_nullable(False).with_metadata({PRIMARY_KEY: b"true"}) if column.name in self.key else column
+            for column in self.schema
+        ]
+        return pa.schema(columns)
 
 
 def equals(column: str, value: str | int | bool) -> str:
@@ -96,7 +113,8 @@ class Database:
             self._tables.pop(name, None)
 
     def exists(self, spec: TableSpec) -> bool:
-        return spec.name in self._names()
+        """Is the table there; one that this process has open is."""
+        return spec.name in self._tables or spec.name in self._names()
 
     def append(self, spec: TableSpec, rows: Sequence[dict[str, Any]] | pa.Table) -> int:
         """Add rows in one commit; returns the table's new version."""
@@ -110,6 +128,35 @@ class Database:
             (merge.when_matched_update_all() if replace else merge).execute(_arrow(spec, rows))
 
         return self._write(spec, write)
+
+    def insert(self, spec: TableSpec, rows: Sequence[dict[str, Any]] | pa.Table) -> tuple[int, int]:
+        """Add the rows whose key is new, in one commit; returns how many were added and the version.
+
+        Of several processes that insert one key at the same time exactly one is told that it added a row.
+        """
+        added = 0
+
+        def write(table: Any) -> None:
+            nonlocal added
+            result = table.merge_insert(list(spec.key)).when_not_matched_insert_all().execute(_arrow(spec, rows))
+            added = int(result.num_inserted_rows)
+
+        version = self._write(spec, write)
+        return added, version
+
+    def tidy(self, spec: TableSpec) -> bool:
+        """Join the small files of many commits where enough have gathered; True if it was done now.
+
+        Only a matter of speed: a compaction that loses a race or fails leaves the table as it was.
+        """
+        try:
+            table = self.table(spec)
+            if int(table.stats()["fragment_stats"]["num_fragments"]) < TIDY_EVERY:
+                return False
+            table.optimize()
+            return True
+        except Exception:
+            return False
 
     def delete(self, spec: TableSpec, where: str) -> int:
         return self._write(spec, lambda table: table.delete(where))
@@ -147,7 +194,13 @@ class Database:
 
     def version(self, spec: TableSpec) -> int:
         """The table's newest version number."""
-        return int(self.table(spec).version)
+        try:
+            return int(self.table(spec).version)
+        except StorageError:
+            raise
+        except Exception as error:
+            self.forget(spec.name)
+            raise StorageError(f"table {spec.name!r} at {self.uri} cannot be read ({_short(error)})") from error
 
     def _names(self) -> list[str]:
         try:
@@ -194,12 +247,16 @@ class Database:
 
 def _numbered(spec: TableSpec) -> pa.Schema:
     """The schema with its number on the key's first column."""
-    first = spec.schema.get_field_index(spec.key[0])
-    return spec.schema.set(first, spec.schema.field(first).with_metadata({SCHEMA_NUMBER: str(spec.number)}))
+    schema = spec.stored_schema
+    first = schema.get_field_index(spec.key[0])
+    column = schema.field(first)
+    return schema.set(first, column.with_metadata({**(column.metadata or {}), SCHEMA_NUMBER.encode(): str(spec.number).encode()}))
 
 
 def _arrow(spec: TableSpec, rows: Sequence[dict[str, Any]] | pa.Table) -> pa.Table:
-    return rows if isinstance(rows, pa.Table) else pa.Table.from_pylist(list(rows), schema=spec.schema)
+    if isinstance(rows, pa.Table):
+        return rows.select(spec.schema.names).cast(spec.stored_schema)
+    return pa.Table.from_pylist(list(rows), schema=spec.stored_schema)
 
 
 def _lost_race(error: Exception) -> bool:

@@ -1,0 +1,19 @@
+"""What is stored when history leaves the active context: records, commit protocol, retrieval, summaries, checks."""
+
+from pamer_lab.memory.records import CoveredBlock, Memory, MemoryDraft, RawBlock
+from pamer_lab.memory.session import SessionMemory
+from pamer_lab.memory.store import LostRaceError, MemoryStore
+from pamer_lab.memory.summary import SourceBlock, Summariser, Summary
+
+__all__ = [
+    "CoveredBlock",
+    "LostRaceError",
+    "Memory",
+    "MemoryDraft",
+    "MemoryStore",
+    "RawBlock",
+    "SessionMemory",
+    "SourceBlock",
+    "Summariser",
+    "Summary",
+]

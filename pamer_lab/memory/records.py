@@ -1,0 +1,146 @@
+"""The values of the memory: one memory, the blocks it covers, and a raw block as it is archived.
+
+Knows neither tables nor models. What always holds for a memory without `faults`: it covers at least one block, each
+once; it has one step detail per block; its vector is finite and not zero; its checksum is the hash of everything else.
+"""
+
+import hashlib
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+import numpy as np
+import numpy.typing as npt
+import orjson
+
+Vector = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class RawBlock:
+    """One block's messages exactly as the caller sent them, under the hash of their bytes."""
+
+    raw_hash: str
+    """SHA-256 of `body`."""
+    body: bytes
+    """JSON list of the caller's messages."""
+
+
+@dataclass(frozen=True)
+class CoveredBlock:
+    """One block that a memory stands for: its step."""
+
+    step: int
+    """Block number in the session's history; with an append-only history it never changes."""
+    block_id: str
+    """Block identity: hash of the canonical form, and occurrence number."""
+    raw_hash: str
+    """Where the raw block stands in the archive."""
+    detail: str
+    """One line on what happened in this step."""
+    tokens: int
+    """Tokens of the raw block."""
+
+
+@dataclass(frozen=True)
+class MemoryDraft:
+    """A memory before it is stored."""
+
+    session_id: str
+    summary: str
+    vector: Vector = field(compare=False)
+    blocks: tuple[CoveredBlock, ...]
+    summary_tokens: int
+    tokenizer: str
+    summary_model: str
+    embedding_model: str
+
+
+@dataclass(frozen=True)
+class Memory:
+    """One stored memory."""
+
+    memory_id: str
+    """Sorts in the order of storing, and ends in the beginning of the checksum."""
+    session_id: str
+    sequence: int
+    """Number of the memory within its session, from 0; one writer only can take a number."""
+    summary: str
+    vector: Vector = field(compare=False, repr=False)
+    blocks: tuple[CoveredBlock, ...]
+    summary_tokens: int
+    tokenizer: str
+    summary_model: str
+    embedding_model: str
+    created_at: datetime
+    checksum: str
+
+    @property
+    def tokens(self) -> int:
+        """Tokens of the covered blocks: what the summary replaced."""
+        return sum(block.tokens for block in self.blocks)
+
+    @property
+    def steps(self) -> tuple[int, ...]:
+        return tuple(block.step for block in self.blocks)
+
+    def faults(self) -> list[str]:
+        """What is wrong with this memory by itself, in words; nothing for a sound one."""
+        found: list[str] = []
+        if not self.blocks:
+            found.append("covers no block")
+        for name, values in (("block", [block.block_id for block in self.blocks]), ("step", list(self.steps))):
+            if len(set(values)) != len(values):
+                found.append(f"covers a {name} twice")
+        if list(self.steps) != sorted(self.steps) or any(step < 0 for step in self.steps):
+            found.append("its steps are out of order")
+        if any(not block.detail.strip() for block in self.blocks):
+            found.append("a step has no detail")
+        if not usable(self.vector):
+            found.append("its vector is empty, zero or not finite")
+        if self.checksum != checksum(self) or self.memory_id != memory_id(self.sequence, self.checksum):
+            found.append("its checksum does not match")
+        return found
+
+
+def usable(vector: Vector) -> bool:
+    """A vector that cosine similarity is defined for."""
+    return vector.ndim == 1 and vector.size > 0 and bool(np.isfinite(vector).all()) and bool(np.any(vector))
+
+
+def checksum(memory: "Memory") -> str:
+    """SHA-256 over everything in a memory but its id and the checksum itself."""
+    fields = [
+        memory.session_id,
+        memory.sequence,
+        memory.summary,
+        [[block.step, block.block_id, block.raw_hash, block.detail, block.tokens] for block in memory.blocks],
+        [memory.summary_tokens, memory.tokenizer, memory.summary_model, memory.embedding_model],
+        memory.created_at.isoformat(),
+    ]
+    digest = hashlib.sha256(orjson.dumps(fields))
+    digest.update(np.ascontiguousarray(memory.vector, dtype="<f4").tobytes())
+    return digest.hexdigest()
+
+
+def memory_id(sequence: int, digest: str) -> str:
+    return f"m{sequence:06d}-{digest[:12]}"
+
+
+def seal(draft: MemoryDraft, sequence: int, created_at: datetime) -> Memory:
+    """The memory a draft becomes at its place in the session."""
+    bare = Memory(
+        memory_id="",
+        session_id=draft.session_id,
+        sequence=sequence,
+        summary=draft.summary,
+        vector=np.array(draft.vector, dtype=np.float32),
+        blocks=draft.blocks,
+        summary_tokens=draft.summary_tokens,
+        tokenizer=draft.tokenizer,
+        summary_model=draft.summary_model,
+        embedding_model=draft.embedding_model,
+        created_at=created_at,
+        checksum="",
+    )
+    digest = checksum(bare)
+    return replace(bare, memory_id=memory_id(sequence, digest), checksum=digest)

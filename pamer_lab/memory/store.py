@@ -1,0 +1,141 @@
+"""The memory in LanceDB: how a compression becomes true, and how a session's memory is read back.
+
+Commit protocol. One compression is two LanceDB commits, in this order:
+
+1. the raw blocks, inserted under the hash of their bytes (a known block adds nothing);
+2. the memory row, inserted under (session, number), the number being the next free one of the state the writer read.
+
+Only the second makes the compression true. A crash before it leaves at most raw blocks that no memory names: orphans,
+which harm nobody and which `check` finds. After it everything the row names is already there. Two processes that
+compress one session at once both ask for the same number; LanceDB lets one of them have it, the other gets
+`LostRaceError`, reads the new state and decides again. So a session's memories form one line, each written in sight of
+all before it, and no block is covered twice.
+
+Reading derives the session's memory from its rows alone and leaves damaged ones out. A session's state is kept in
+this process together with the table version it was read at; as long as the version stands, nothing is read again.
+Works at any URI LanceDB takes: no file lock and no rename of our own is involved.
+"""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from pamer_lab.errors import StorageError
+from pamer_lab.memory.archive import is_intact
+from pamer_lab.memory.records import Memory, MemoryDraft, RawBlock, seal
+from pamer_lab.memory.schema import BLOCKS, MEMORIES, block_row, memories_of, memory_row
+from pamer_lab.memory.session import SessionMemory, assemble
+from pamer_lab.storage import Database, equals, is_in
+
+MANY = 400
+"""From so many hashes on, the archive's hash column is read as a whole instead of filtered."""
+
+
+class LostRaceError(StorageError):
+    """Raised when another process stored a memory of this session first; read the new state and decide again."""
+
+
+@dataclass(frozen=True)
+class _Kept:
+    version: int
+    memory: SessionMemory
+
+
+class MemoryStore:
+    """Opened once; safe to share between threads."""
+
+    def __init__(self, database: Database, *, sessions_kept: int = 64) -> None:
+        self.database = database
+        self._sessions_kept = sessions_kept
+        """How many sessions' states stay in this process; 0 reads the rows on every load."""
+        self._kept: OrderedDict[str, _Kept] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def load(self, session_id: str) -> SessionMemory:
+        """The session's memory as of now; raises `StorageError` where the tables cannot be read."""
+        if not self.database.exists(MEMORIES):
+            return SessionMemory(session_id)
+        version = self.database.version(MEMORIES)
+        kept = self._kept.get(session_id)
+        if kept is not None and kept.version == version:
+            return kept.memory
+        memory = self._read(session_id)
+        self._keep(session_id, _Kept(version, memory))
+        return memory
+
+    def commit(self, draft: MemoryDraft, raw_blocks: Sequence[RawBlock], seen: SessionMemory) -> Memory:
+        """Store one memory on top of the state the caller saw; `LostRaceError` if that state is no longer the newest."""
+        now = datetime.now(UTC)
+        memory = seal(draft, seen.next_sequence, now)
+        self._check(memory, raw_blocks, seen)
+        unique = {block.raw_hash: block for block in raw_blocks}
+        self.database.insert(BLOCKS, [block_row(block, now) for block in unique.values()])
+        added, version = self.database.insert(MEMORIES, [memory_row(memory)])
+        if not added:
+            raise LostRaceError(f"another process stored memory {memory.sequence} of session {memory.session_id!r} first")
+        kept = self._kept.get(memory.session_id)
+        if kept is not None and kept.memory is seen and kept.version == version - 1:
+            self._keep(memory.session_id, _Kept(version, seen.with_memory(memory)))
+        self.database.tidy(MEMORIES)
+        self.database.tidy(BLOCKS)
+        return memory
+
+    def raw_blocks(self, hashes: Sequence[str]) -> dict[str, RawBlock]:
+        """Archived blocks by hash; a missing or damaged one raises `StorageError`."""
+        rows = self.database.rows(BLOCKS, where=is_in("raw_hash", sorted(set(hashes))), columns=["raw_hash", "body"]) if hashes else []
+        found = {row["raw_hash"]: RawBlock(row["raw_hash"], row["body"]) for row in rows}
+        for name in hashes:
+            if name not in found:
+                raise StorageError(f"archived block {name[:12]} is missing; run: pamer-lab memory check")
+            if not is_intact(found[name]):
+                raise StorageError(f"archived block {name[:12]} does not have its hash; run: pamer-lab memory check")
+        return found
+
+    def sessions(self) -> dict[str, int]:
+        """Session id -> number of stored memories."""
+        counts: dict[str, int] = {}
+        if self.database.exists(MEMORIES):
+            for name in self.database.arrow(MEMORIES, columns=["session_id"])["session_id"].to_pylist():
+                counts[name] = counts.get(name, 0) + 1
+        return counts
+
+    def forget_session(self, session_id: str) -> None:
+        """Delete a session's memories; their raw blocks become orphans where no other memory names them."""
+        if self.database.exists(MEMORIES):
+            self.database.delete(MEMORIES, equals("session_id", session_id))
+        with self._lock:
+            self._kept.pop(session_id, None)
+
+    def _read(self, session_id: str) -> SessionMemory:
+        stored = memories_of(self.database.arrow(MEMORIES, where=equals("session_id", session_id)))
+        hashes = {block.raw_hash for memory in stored for block in memory.blocks}
+        return assemble(session_id, stored, self._archived(hashes))
+
+    def _archived(self, hashes: set[str]) -> set[str]:
+        """Those of the hashes that are in the archive."""
+        if not hashes:
+            return set()
+        where = is_in("raw_hash", sorted(hashes)) if len(hashes) < MANY else ""
+        return hashes & set(self.database.arrow(BLOCKS, where=where, columns=["raw_hash"])["raw_hash"].to_pylist())
+
+    def _check(self, memory: Memory, raw_blocks: Sequence[RawBlock], seen: SessionMemory) -> None:
+        """Provenance: the memory is sound, its raw blocks are handed over intact, and none is covered already."""
+        faults = memory.faults()
+        given = {block.raw_hash for block in raw_blocks if is_intact(block)}
+        if any(block.raw_hash not in given for block in memory.blocks):
+            faults.append("a raw block is missing or does not have its hash")
+        if any(block.block_id in seen.covered for block in memory.blocks):
+            faults.append("covers a block that an earlier memory covers")
+        if seen.memories and seen.memories[0].vector.size != memory.vector.size:
+            faults.append("its vector has another size than the session's")
+        if faults:
+            raise StorageError(f"the memory was not stored: {'; '.join(faults)}")
+
+    def _keep(self, session_id: str, kept: _Kept) -> None:
+        with self._lock:
+            self._kept[session_id] = kept
+            self._kept.move_to_end(session_id)
+            while len(self._kept) > self._sessions_kept:
+                self._kept.popitem(last=False)
