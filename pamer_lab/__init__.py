@@ -13,9 +13,10 @@ _PUBLIC = {
     "read_traces": "pamer_lab.trajectory",
     "Trace": "pamer_lab.trajectory",
     "Workspace": "pamer_lab.workspace",
+    "PamerController": "pamer_lab.controller",
 }
 
-__all__ = ["Trace", "Workspace", "__version__", "read_traces"]
+__all__ = ["PamerController", "Trace", "Workspace", "__version__", "read_traces"]
 
 
 def __getattr__(name: str) -> Any:

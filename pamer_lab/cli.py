@@ -19,6 +19,7 @@ COMMANDS = {
     "doctor": "doctor",
     "import": "import_",
     "prepare": "prepare",
+    "memory": "memory",
     "bench": "bench",
     "app": "app",
 }

@@ -6,6 +6,7 @@ opened; a row's checksum covers the fields of schema 0.
 """
 
 from datetime import UTC, datetime
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -92,7 +93,7 @@ def _vectors(table: pa.Table) -> list[Vector]:
     column = table.column("vector").combine_chunks()
     values = column.values.to_numpy(zero_copy_only=False).astype(np.float32, copy=False) if len(column) else np.zeros(0, np.float32)
     offsets = column.offsets.to_numpy() if len(column) else np.zeros(1, np.int64)
-    return [values[start:end] for start, end in zip(offsets[:-1], offsets[1:], strict=True)]
+    return [values[start:end] for start, end in pairwise(offsets)]
 
 
 def _number(value: Any, missing: int) -> int:

@@ -29,6 +29,8 @@ class SessionMemory:
     """Stored memories that are damaged and count as not there: which, and why."""
     next_sequence: int = 0
     """The number the next memory takes; damaged memories keep theirs."""
+    unreadable: bool = False
+    """The tables could not be read: counts as empty, and nothing can be stored on top of it."""
     _unit: npt.NDArray[np.float32] | None = field(default=None, compare=False, repr=False)
 
     @cached_property
@@ -52,7 +54,7 @@ class SessionMemory:
     def with_memory(self, memory: Memory) -> "SessionMemory":
         """This memory after one more was stored."""
         unit = np.vstack([self.unit_vectors, _unit_rows([memory.vector])]) if self.memories else None
-        return SessionMemory(self.session_id, (*self.memories, memory), self.discarded, memory.sequence + 1, unit)
+        return SessionMemory(self.session_id, (*self.memories, memory), self.discarded, memory.sequence + 1, _unit=unit)
 
     def nearest(self, query: Vector, k: int, *, embedding_model: str) -> list[Memory]:
         """The `k` memories with the highest cosine to the query, best first; equal scores in the order of storing."""
@@ -118,7 +120,8 @@ def assemble(session_id: str, stored: Iterable[Memory], archived: "set[str] | No
 def _unit_rows(vectors: Sequence[Vector]) -> npt.NDArray[np.float32]:
     matrix = np.stack(vectors).astype(np.float32, copy=False)
     lengths = np.sqrt(np.einsum("ij,ij->i", matrix, matrix, dtype=np.float64))
-    return (matrix / lengths[:, None]).astype(np.float32)
+    unit: npt.NDArray[np.float32] = (matrix / lengths[:, None]).astype(np.float32)
+    return unit
 
 
 def _cosines(vectors: Sequence[Vector], query: Vector) -> npt.NDArray[np.float64]:

@@ -123,6 +123,8 @@ class MemoryStore:
     def _check(self, memory: Memory, raw_blocks: Sequence[RawBlock], seen: SessionMemory) -> None:
         """Provenance: the memory is sound, its raw blocks are handed over intact, and none is covered already."""
         faults = memory.faults()
+        if seen.unreadable:
+            faults.append("the stored memories cannot be read; run: pamer-lab memory check --repair")
         given = {block.raw_hash for block in raw_blocks if is_intact(block)}
         if any(block.raw_hash not in given for block in memory.blocks):
             faults.append("a raw block is missing or does not have its hash")

@@ -202,6 +202,34 @@ class Database:
             self.forget(spec.name)
             raise StorageError(f"table {spec.name!r} at {self.uri} cannot be read ({_short(error)})") from error
 
+    def recover(self, spec: TableSpec) -> str:
+        """Bring a table that cannot be read back to its newest readable version, or set it aside; says what was done.
+
+        Only for a database in a local folder: an object store's own versioning has to help otherwise.
+        """
+        self.forget(spec.name)
+        folder = Path(self.uri) / f"{spec.name}.lance"
+        if not folder.is_dir():
+            raise StorageError(f"table {spec.name!r} at {self.uri} cannot be recovered here; restore it from a copy")
+        try:
+            for manifest in sorted((folder / "_versions").glob("*.manifest")):
+                if self._reads(spec):
+                    return f"table {spec.name!r} went back to its newest readable version"
+                manifest.rename(manifest.with_suffix(".broken"))
+            aside = next(place for number in range(1000) if not (place := folder.with_name(f"{folder.stem}.broken-{number}")).exists())
+            folder.rename(aside)
+        except OSError as error:
+            raise StorageError(f"table {spec.name!r} at {self.uri} cannot be recovered ({error})") from error
+        return f"table {spec.name!r} could not be read in any version and was set aside as {aside.name}"
+
+    def _reads(self, spec: TableSpec) -> bool:
+        """Can the newest version be read as a whole, by a connection that has nothing in its cache?"""
+        try:
+            lancedb.connect(self.uri).open_table(spec.name).search().to_arrow()
+            return True
+        except Exception:
+            return False
+
     def _names(self) -> list[str]:
         try:
             return list(self._connection.list_tables().tables)

@@ -1,0 +1,46 @@
+"""`pamer-lab memory check [--repair]`: is everything that is remembered whole?"""
+
+import argparse
+from typing import Any
+
+from pamer_lab.memory.check import check, repair
+from pamer_lab.models.profiles import load_profile
+from pamer_lab.storage import Database
+from pamer_lab.workspace import Workspace
+
+HELP = "check the stored memories: orphans, missing blocks, hash mismatches, duplicates"
+SHOWN = 10
+"""Entries of each kind that are printed."""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("what", choices=["check"], help="what to do")
+    parser.add_argument("--repair", action="store_true", help="delete what is damaged; its blocks become active again")
+
+
+def run(args: argparse.Namespace) -> dict[str, Any]:
+    uri = load_profile(args.profile).memory_uri
+    workspace = Workspace()
+    if not uri and not workspace.path.exists():
+        return {"memories": 0, "blocks": 0, "orphans": [], "missing": [], "mismatched": [], "clean": True}
+    database = Database(uri) if uri else workspace.database
+    findings = repair(database) if args.repair else check(database)
+    result = findings.as_dict()
+    if args.repair:
+        result["after"] = check(database).as_dict()
+    sound = result["after"]["clean"] if args.repair else findings.clean
+    return result | {"exit_code": 0 if sound else 1}
+
+
+def show(result: dict[str, Any]) -> None:
+    print(f"{result['memories']} memories, {result['blocks']} raw blocks")
+    for kind in ("missing", "mismatched", "duplicates", "damaged", "unreadable", "orphans", "repaired"):
+        entries = result.get(kind, [])
+        if entries:
+            print(f"{kind}: {len(entries)}")
+            for entry in entries[:SHOWN]:
+                print(f"  {entry}")
+    if result["clean"]:
+        print("all memories are whole")
+    elif "after" not in result:
+        print("run again with --repair to mend this; blocks of deleted memories become active again")

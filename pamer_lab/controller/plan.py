@@ -1,0 +1,81 @@
+"""A request and its session's memory -> which blocks are active, which may be compressed, and the recall query.
+
+Pure. What always holds: every block is either active or covered by one stored memory; old, recent and pinned together
+are the active blocks.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pamer_lab.blocks import split
+from pamer_lab.blocks.render import render_message
+from pamer_lab.controller.decision import BlockState, ContextItem, states
+from pamer_lab.controller.request import Request
+from pamer_lab.memory import Memory, SessionMemory
+from pamer_lab.trajectory.values import Message
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The working history `P + O + R` of one request."""
+
+    request: Request
+    memory: SessionMemory
+    old: tuple[int, ...]
+    """`O`: complete blocks that could be compressed."""
+    recent: tuple[int, ...]
+    """`R`: the newest blocks."""
+    pinned: tuple[int, ...]
+    """Incomplete older blocks: always active, never compressed."""
+
+    @property
+    def active(self) -> tuple[int, ...]:
+        return tuple(sorted((*self.old, *self.recent, *self.pinned)))
+
+    @property
+    def retained(self) -> tuple[int, ...]:
+        """What stays after a compression."""
+        return tuple(sorted((*self.recent, *self.pinned)))
+
+    @property
+    def candidate_tokens(self) -> int:
+        return sum(self.request.block_tokens[number] for number in self.old)
+
+    def tokens(self, numbers: Sequence[int]) -> int:
+        """Tokens of a request with these blocks, tools and prefix included."""
+        request = self.request
+        return request.tool_tokens + request.prefix_tokens + sum(request.block_tokens[number] for number in numbers)
+
+    def probe_messages(self) -> list[Message]:
+        """`P + R`: what the frozen model reads."""
+        request = self.request
+        return [*request.messages[: request.prefix_end], *request.of_blocks(self.recent)]
+
+    def query(self, characters: int) -> str:
+        """Task and recent blocks as text, its last `characters`."""
+        parts = [self.request.task, *(render_message(message) for message in self.request.of_blocks(self.recent))]
+        return "\n".join(parts)[-characters:]
+
+    def items(self, numbers: Sequence[int], recalled: ContextItem | None = None) -> tuple[ContextItem, ...]:
+        """The pieces of a request with these blocks, in order."""
+        request = self.request
+        head = [ContextItem("tools", request.tool_tokens)] if request.tools else []
+        if request.prefix_end:
+            head.append(ContextItem("prefix", request.prefix_tokens))
+        if recalled is not None:
+            head.append(recalled)
+        return (*head, *(ContextItem("block", request.block_tokens[number], block=number) for number in numbers))
+
+    def states(self, active: Sequence[int], recalled: Sequence[Memory] = (), restored: Sequence[int] = ()) -> tuple[BlockState, ...]:
+        """One state per block of the caller's history."""
+        ids = {block.block_id for memory in recalled for block in memory.blocks}
+        numbers = [number for number, name in enumerate(self.request.block_ids) if name in ids]
+        return states(len(self.request.blocks), active, numbers, restored)
+
+
+def plan(request: Request, memory: SessionMemory, retained: int) -> Plan:
+    """Leave out what stored memories cover, and split the rest."""
+    covered = memory.covered
+    left = [block for block, name in zip(request.blocks, request.block_ids, strict=True) if name not in covered]
+    parts = split(left, retained)
+    return Plan(request, memory, parts.old, parts.recent, parts.pinned)

@@ -1,0 +1,67 @@
+"""The seam between a request and the compression heads: the `Probe` Protocol, its votes, and a probe without a model.
+
+What always holds: a probe either answers with finite numbers, one per head, or raises; a vote is a probability at or above
+its head's own threshold.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from pamer_lab.errors import ProbeError
+from pamer_lab.trajectory.values import Message, Tool
+
+
+@dataclass(frozen=True)
+class Votes:
+    """What the heads said."""
+
+    logits: tuple[float, ...]
+    thresholds: tuple[float, ...]
+    """Probabilities, one per head."""
+
+    @property
+    def probabilities(self) -> tuple[float, ...]:
+        return tuple(_sigmoid(logit) for logit in self.logits)
+
+    @property
+    def votes(self) -> tuple[bool, ...]:
+        return tuple(probability >= threshold for probability, threshold in zip(self.probabilities, self.thresholds, strict=True))
+
+    def checked(self, heads: int) -> "Votes":
+        """These votes, if there is one finite number per head."""
+        if len(self.logits) != heads or len(self.thresholds) != heads:
+            raise ProbeError(f"{heads} heads were expected; there are {len(self.logits)} logits and {len(self.thresholds)} thresholds")
+        if not all(math.isfinite(value) for value in (*self.logits, *self.thresholds)):
+            raise ProbeError("a logit or threshold is not finite")
+        return self
+
+
+class Probe(Protocol):
+    """Reads the frozen model's state before the next action and lets the heads vote on compression."""
+
+    name: str
+
+    def vote(self, messages: Sequence[Message], tools: Sequence[Tool], hint_tokens: int) -> Votes:
+        """Votes for the request `messages` (prefix and recent blocks).
+
+        `hint_tokens` is the number the context hint names: the active request with its tools, plus the output reserve.
+        """
+        ...
+
+
+class FixedProbe:
+    """Always gives the same votes: for tests, benches, and policies that compress whenever there is enough to compress."""
+
+    name = "fixed"
+
+    def __init__(self, logits: Sequence[float] = (1.0,) * 5, thresholds: Sequence[float] = (0.5,) * 5) -> None:
+        self._votes = Votes(tuple(logits), tuple(thresholds))
+
+    def vote(self, messages: Sequence[Message], tools: Sequence[Tool], hint_tokens: int) -> Votes:
+        return self._votes
+
+
+def _sigmoid(value: float) -> float:
+    return 1 / (1 + math.exp(-value)) if value >= 0 else math.exp(value) / (1 + math.exp(value))

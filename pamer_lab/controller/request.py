@@ -1,0 +1,203 @@
+"""The caller's chat messages -> what the controller works on, each message read once.
+
+The caller sends its whole history every turn. What was read of it stays in a `History` per session: a turn costs the new
+messages, plus one comparison of the old ones with our own copies (so a history that was edited in place is seen and
+read anew). What always holds: the caller's objects are never changed; a request that breaks the safe tool protocol
+is refused with the place.
+"""
+
+import copy
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pamer_lab.blocks import Block, MessageTokens, content_hash, violations
+from pamer_lab.errors import FormatError, ProtocolError
+from pamer_lab.trajectory.parts import read_content, read_openai_calls, read_tools
+from pamer_lab.trajectory.values import Message, Role, Tool, ToolCall
+
+Chat = dict[str, Any]
+"""One OpenAI-shaped message as the caller holds it."""
+
+ROLES: dict[str, Role] = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant", "tool": "tool"}
+
+
+@dataclass(frozen=True)
+class Request:
+    """One request, read and counted."""
+
+    chat: Sequence[Chat]
+    """The caller's own objects."""
+    messages: tuple[Message, ...]
+    counts: tuple[int, ...]
+    """Tokens per message."""
+    prefix_end: int
+    blocks: tuple[Block, ...]
+    block_ids: tuple[str, ...]
+    block_tokens: tuple[int, ...]
+    tools: tuple[Tool, ...]
+    tool_tokens: int
+
+    @property
+    def prefix_tokens(self) -> int:
+        return sum(self.counts[: self.prefix_end])
+
+    @property
+    def tokens(self) -> int:
+        """The whole request, tools included."""
+        return sum(self.counts) + self.tool_tokens
+
+    @property
+    def task(self) -> str:
+        """Text of the prefix's user messages."""
+        return "\n".join(message.content for message in self.messages[: self.prefix_end] if message.role == "user")
+
+    def of_blocks(self, numbers: Sequence[int]) -> list[Message]:
+        return [message for number in numbers for message in self.blocks[number].of(self.messages)]
+
+    def chat_of_block(self, number: int) -> list[Chat]:
+        block = self.blocks[number]
+        return list(self.chat[block.start : block.end])
+
+    def rebuilt(self, numbers: Sequence[int], inserted: Sequence[Chat] = ()) -> list[Chat]:
+        """Prefix, inserted messages, then these blocks in order: the caller's own objects."""
+        result = [*self.chat[: self.prefix_end], *inserted]
+        for number in numbers:
+            block = self.blocks[number]
+            result.extend(self.chat[block.start : block.end])
+        return result
+
+
+class History:
+    """What is known of one session's history so far."""
+
+    def __init__(self, tokens: MessageTokens) -> None:
+        self._tokens = tokens
+        self._copies: list[Chat] = []
+        self._messages: list[Message] = []
+        self._counts: list[int] = []
+        self._starts: list[int] = []
+        """Indices of assistant messages."""
+        self._closed: list[tuple[Block, str, int]] = []
+        """Every block but the newest, with its identity and tokens: an append-only history never changes them."""
+        self._seen: Counter[str] = Counter()
+        """Content hashes of the closed blocks."""
+        self._tools: tuple[Any, tuple[Tool, ...], int] = ([], (), 0)
+
+    def read(self, chat: Sequence[Chat], tools: Sequence[Any] | None) -> Request:
+        """The request; raises `ProtocolError` or `FormatError` where it cannot be worked on safely."""
+        self._forget_from(self._common(chat))
+        known = len(self._messages)
+        fresh = [read_message(item, f"messages[{known + number}]") for number, item in enumerate(chat[known:])]
+        self._check([*self._messages, *fresh], known)
+        copies, counts = copy.deepcopy(list(chat[known:])), self._tokens.counts(fresh)
+        self._copies.extend(copies)
+        self._counts.extend(counts)
+        self._starts.extend(known + number for number, message in enumerate(fresh) if message.role == "assistant")
+        self._messages.extend(fresh)
+        while len(self._closed) < len(self._starts) - 1:
+            number = len(self._closed)
+            block, name, size = self._block(number, self._starts[number + 1])
+            self._seen[name.partition(":")[0]] += 1
+            self._closed.append((block, name, size))
+        return self._request(chat, tools)
+
+    def _request(self, chat: Sequence[Chat], tools: Sequence[Any] | None) -> Request:
+        newest = [self._block(len(self._starts) - 1, len(self._messages))] if self._starts else []
+        known = [*self._closed, *newest]
+        described, described_tokens = self._described(tools)
+        return Request(
+            chat=chat,
+            messages=tuple(self._messages),
+            counts=tuple(self._counts),
+            prefix_end=self._starts[0] if self._starts else len(self._messages),
+            blocks=tuple(block for block, _, _ in known),
+            block_ids=tuple(name for _, name, _ in known),
+            block_tokens=tuple(size for _, _, size in known),
+            tools=described,
+            tool_tokens=described_tokens,
+        )
+
+    def _common(self, chat: Sequence[Chat]) -> int:
+        """How many leading messages are as they were last time."""
+        known = self._copies
+        if list(chat[: len(known)]) == known:
+            return len(known)
+        return next((index for index, (new, old) in enumerate(zip(chat, known, strict=False)) if new != old), min(len(chat), len(known)))
+
+    def _forget_from(self, kept: int) -> None:
+        if kept == len(self._messages):
+            return
+        for values in (self._copies, self._messages, self._counts):
+            del values[kept:]
+        self._starts = [start for start in self._starts if start < kept]
+        while len(self._closed) > max(len(self._starts) - 1, 0):
+            _, name, _ = self._closed.pop()
+            self._seen[name.partition(":")[0]] -= 1
+
+    def _check(self, messages: Sequence[Message], known: int) -> None:
+        """The protocol from the newest known block on; everything before it was checked when it was read."""
+        start = self._starts[-1] if self._starts else 0
+        found = violations(messages[start:])
+        if found:
+            more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+            raise ProtocolError(found[0].reason + more, where=f"messages[{start + found[0].index}]")
+
+    def _block(self, number: int, end: int) -> tuple[Block, str, int]:
+        start = self._starts[number]
+        messages = self._messages[start:end]
+        calls = {call.id for call in messages[0].tool_calls}
+        complete = calls <= {message.tool_call_id for message in messages[1:] if message.role == "tool"}
+        digest = content_hash(messages)
+        return Block(number, start, end, complete), f"{digest}:{self._seen[digest]}", sum(self._counts[start:end])
+
+    def _described(self, tools: Sequence[Any] | None) -> tuple[tuple[Tool, ...], int]:
+        given = list(tools or ())
+        if given != self._tools[0]:
+            described = tuple(read_tools(given))
+            self._tools = (copy.deepcopy(given), described, self._tokens.tools(described))
+        return self._tools[1], self._tools[2]
+
+
+def read_message(item: Any, where: str) -> Message:
+    """One OpenAI-shaped message; whatever this shape does not hold is refused rather than guessed."""
+    if not isinstance(item, dict):
+        raise FormatError(f"is {type(item).__name__}, not a message", where=where)
+    role = ROLES.get(item.get("role") or "")
+    if role is None:
+        raise FormatError(f"has the role {item.get('role')!r}; known: {', '.join(ROLES)}", where=where)
+    try:
+        content = read_content(item.get("content"), where="content")
+        calls = _calls(item)
+    except FormatError as error:
+        raise error.at(where=where) from error
+    if content.calls or content.results:
+        raise FormatError("holds tool calls or results as content parts, not in OpenAI's shape", where=where)
+    answers, name = item.get("tool_call_id") or "", item.get("name") or ""
+    if not isinstance(answers, str) or not isinstance(name, str):
+        raise FormatError("has a name or tool_call_id that is not text", where=where)
+    return Message(role, content.text, calls, answers, name, images=tuple(content.images))
+
+
+def _calls(item: Chat) -> tuple[ToolCall, ...]:
+    value = item.get("tool_calls")
+    if item.get("function_call") is not None:
+        raise FormatError("uses the legacy function_call; send tool_calls")
+    if value is not None and not isinstance(value, list):
+        raise FormatError(f"has tool_calls that are {type(value).__name__}, not a list")
+    return tuple(read_openai_calls(value))
+
+
+def as_chat(message: Message) -> Chat:
+    """A stored message in OpenAI's shape, as an agent would send it."""
+    item: Chat = {"role": message.role, "content": message.content}
+    if message.tool_calls:
+        item["tool_calls"] = [
+            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}} for call in message.tool_calls
+        ]
+    if message.tool_call_id:
+        item["tool_call_id"] = message.tool_call_id
+    if message.name:
+        item["name"] = message.name
+    return item
