@@ -171,7 +171,7 @@ def read_message(item: Any, where: str) -> Message:
         content = read_content(item.get("content"), where="content")
         calls = _calls(item)
     except FormatError as error:
-        raise error.at(where=where) from error
+        raise FormatError(error.reason, where=where) from error
     if content.calls or content.results:
         raise FormatError("holds tool calls or results as content parts, not in OpenAI's shape", where=where)
     answers, name = item.get("tool_call_id") or "", item.get("name") or ""

@@ -1,6 +1,5 @@
 """Several processes write one key at once: exactly one row comes of it."""
 
-import multiprocessing
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -9,11 +8,12 @@ from typing import Any
 import lancedb
 import pyarrow as pa
 
+from pamer_lab.bench.crash import PROCESSES
 from pamer_lab.storage import Database, TableSpec
 from pamer_lab.storage.database import SCHEMA_NUMBER
 
 SPEC = TableSpec("races", pa.schema([("session", pa.string()), ("number", pa.int64()), ("who", pa.int64())]), key=("session", "number"))
-PROCESSES, ROUNDS = 3, 15
+WRITERS, ROUNDS = 3, 15
 
 
 def insert(uri: str, spec: TableSpec, who: int, barrier: Any, results: Any) -> None:
@@ -39,9 +39,8 @@ def race(folder: Path, work: Callable[..., None], spec: TableSpec = SPEC, *, cre
     """What each key's writers were told, and how often each key stands in the table."""
     if created:
         Database(folder).table(spec)
-    context = multiprocessing.get_context("spawn")
-    barrier, results = context.Barrier(PROCESSES), context.Queue()
-    processes = [context.Process(target=work, args=(str(folder), spec, who, barrier, results)) for who in range(PROCESSES)]
+    barrier, results = PROCESSES.Barrier(WRITERS), PROCESSES.Queue()
+    processes = [PROCESSES.Process(target=work, args=(str(folder), spec, who, barrier, results)) for who in range(WRITERS)]
     for process in processes:
         process.start()
     won = [number for _ in processes for number in results.get(timeout=100)]

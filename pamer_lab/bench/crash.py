@@ -1,0 +1,127 @@
+"""`bench crash`: a process that compresses in a loop is killed with SIGKILL at random moments; is anything half there?
+
+After every kill the store is opened anew: every memory must be whole, the check clean, no block of the history lost, and
+the next process goes on with the session. `run` does 200 kills; the test suite does a few.
+"""
+
+import multiprocessing
+import random
+import sys
+import tempfile
+import time
+from typing import Any
+
+from pamer_lab.blocks import EstimatedCounter, MessageTokens
+from pamer_lab.controller import ControllerSettings, FixedProbe, PamerController
+from pamer_lab.controller.request import Chat, History
+from pamer_lab.errors import LabError
+from pamer_lab.memory import MemoryStore
+from pamer_lab.memory.archive import unpack
+from pamer_lab.memory.check import check
+from pamer_lab.memory.extractive import ExtractiveSummariser
+from pamer_lab.models.embedder import HashingEmbedder
+from pamer_lab.storage import Database
+
+HELP = "200 SIGKILLs at random moments of a compressing process"
+KILLS = 200
+SESSION = "crash 'test'"
+TURNS = 4_000
+"""Length of the session that the child works through; more than all children together reach."""
+START_SECONDS = 120.0
+PROCESSES = multiprocessing.get_context("forkserver")
+"""Children are forked from a server that has imported everything once and opened nothing."""
+PROCESSES.set_forkserver_preload(["pamer_lab.bench.crash"])
+
+
+def chat(turns: int) -> list[Chat]:
+    """A deterministic history: the parent and every child can make it for themselves."""
+    messages: list[Chat] = [{"role": "user", "content": "work through the list"}]
+    for number in range(turns):
+        call = {"id": f"c{number}", "type": "function", "function": {"name": "read", "arguments": f'{{"item": {number}}}'}}
+        messages.append({"role": "assistant", "content": "", "tool_calls": [call]})
+        messages.append({"role": "tool", "tool_call_id": f"c{number}", "content": f"item_{number} holds {number * 7919} pieces. " * 12})
+    return messages
+
+
+def controller(folder: str) -> PamerController:
+    counter = EstimatedCounter()
+    settings = ControllerSettings(minimum_candidate_tokens=100)
+    return PamerController(
+        MemoryStore(Database(folder)),
+        HashingEmbedder(32),
+        ExtractiveSummariser(counter, max_tokens=80),
+        FixedProbe(),
+        MessageTokens(counter),
+        settings,
+    )
+
+
+def child(folder: str, ready: Any) -> None:
+    """Compress without end, from where the session stands."""
+    pamer = controller(folder)
+    messages = chat(TURNS)
+    start = len(pamer.store.load(SESSION).covered)
+    ready.send("ready")
+    for turn in range(start + 2, TURNS):
+        pamer.transform(SESSION, messages[: 1 + 2 * turn])
+
+
+def run(kills: int = KILLS, seed: int = 0) -> tuple[dict[str, Any], dict[str, Any]]:
+    chance = random.Random(seed)  # noqa: S311
+    partial = lost = stuck = 0
+    orphans = memories = 0
+    began = time.perf_counter()
+    with tempfile.TemporaryDirectory() as folder:
+        messages = chat(TURNS)
+        for number in range(kills):
+            _kill_one(folder, chance)
+            findings = check(Database(folder))
+            partial += not findings.clean
+            lost += _lost(folder, messages)
+            stuck += findings.memories < memories
+            orphans, memories = len(findings.orphans), findings.memories
+            if sys.stderr.isatty():
+                sys.stderr.write(f"\r{number + 1} of {kills} kills, {memories} memories")
+        covered = len(MemoryStore(Database(folder)).load(SESSION).covered)
+        _, decision = controller(folder).transform(SESSION, messages[: 1 + 2 * (covered + 12)])
+    ratios = {"kills": kills, "partial_memories": partial, "lost_blocks": lost}
+    details = {
+        "memories": memories,
+        "covered_blocks": covered,
+        "orphans_left": orphans,
+        "memories_that_vanished": stuck,
+        "goes_on": decision.action == "compress",
+        "seconds": time.perf_counter() - began,
+    }
+    return ratios, details
+
+
+def _kill_one(folder: str, chance: random.Random) -> None:
+    """Start a child, let it work for a random moment, kill it."""
+    ours, theirs = PROCESSES.Pipe(duplex=False)
+    process = PROCESSES.Process(target=child, args=(folder, theirs))
+    process.start()
+    try:
+        if not ours.poll(START_SECONDS) or ours.recv() != "ready":
+            raise LabError("the child process did not start; see its message above")
+        time.sleep(chance.uniform(0.0, 0.5))
+    finally:
+        process.kill()
+        process.join(START_SECONDS)
+        ours.close()
+        theirs.close()
+
+
+def _lost(folder: str, messages: list[Chat]) -> int:
+    """Covered blocks whose archived form is not what the history holds: covered means recoverable, byte for byte."""
+    store = MemoryStore(Database(folder))
+    memory = store.load(SESSION)
+    covered = [block for entry in memory.memories for block in entry.blocks]
+    archive = store.raw_blocks([block.raw_hash for block in covered])
+    request = History(MessageTokens(EstimatedCounter())).read(
+        messages[: 1 + 2 * (max((block.step for block in covered), default=0) + 1)], None
+    )
+    return sum(
+        request.block_ids[block.step] != block.block_id or unpack(archive[block.raw_hash]) != request.chat_of_block(block.step)
+        for block in covered
+    )
