@@ -40,12 +40,16 @@ class Entry:
 
 def message(entries: Sequence[Entry], kind: str = "summary") -> Chat:
     """The one message that carries all entries."""
-    parts = [OPENING, NOTICE]
+    return {"role": "user", "content": "".join(pieces(entries, kind))}
+
+
+def pieces(entries: Sequence[Entry], kind: str) -> list[str]:
+    """The message's text, one piece per entry, each ending with its line."""
+    parts = [f"{OPENING}\n", f"{NOTICE}\n"]
     for entry in sorted(entries, key=lambda entry: entry.name):
         label = f" {defused(entry.label)}" if entry.label else ""
-        parts.append(f"<entry {kind} {defused(entry.name)}{label}>\n{defused(entry.text)}\n</entry>")
-    parts.append(CLOSING)
-    return {"role": "user", "content": "\n".join(parts)}
+        parts.append(f"<entry {kind} {defused(entry.name)}{label}>\n{defused(entry.text)}\n</entry>\n")
+    return [*parts, CLOSING]
 
 
 def defused(text: str) -> str:

@@ -17,10 +17,11 @@ from pamer_lab.blocks import MessageTokens
 from pamer_lab.controller import injection
 from pamer_lab.controller.compression import Compressor
 from pamer_lab.controller.decision import ContextItem, Decision, states
+from pamer_lab.controller.injection_tokens import InjectionTokens
 from pamer_lab.controller.plan import Plan, plan
 from pamer_lab.controller.probe import Probe, Votes
 from pamer_lab.controller.recall import Recalled, Recaller, TopSummaries
-from pamer_lab.controller.request import Chat, History, Request, read_message
+from pamer_lab.controller.request import Chat, History, Request
 from pamer_lab.controller.settings import ControllerSettings
 from pamer_lab.errors import InputError, StorageError
 from pamer_lab.memory import LostRaceError, MemoryStore, SessionMemory, Summariser
@@ -71,6 +72,7 @@ class PamerController:
         self.store = store
         self._probe = probe
         self._tokens = tokens
+        self._injected = InjectionTokens(tokens)
         self._recaller = recaller or TopSummaries(embedder, k=self.settings.top_k, query_characters=self.settings.query_characters)
         self._compressor = Compressor(store, summariser, embedder, tokens.counter, summary_tokens=self.settings.summary_tokens)
         self._histories: OrderedDict[str, tuple[threading.Lock, History]] = OrderedDict()
@@ -157,7 +159,7 @@ class PamerController:
         inserted = injection.message(found.entries, found.kind)
         numbers = current.active
         messages = injection.checked(current.request.rebuilt(numbers, [inserted]), current.request, numbers, [inserted])
-        size = self._tokens.counts([read_message(inserted, "recalled memory")])[0]
+        size = self._injected.count(found.entries, found.kind)
         ids = tuple(sorted({memory.memory_id for memory in found.memories}))
         return messages, self._decision(
             turn,

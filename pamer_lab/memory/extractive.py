@@ -1,28 +1,32 @@
 """Summaries without a model: the lines of each step that tell the most, quoted.
 
-Deterministic: the same blocks give the same bytes. Each step's best line is taken first, as far as the budget reaches, then
-the best lines overall; what is taken stands in the order of the history, under its step number. Nothing is worded anew,
-so the summary holds no fact that the blocks do not hold.
+Deterministic: the same blocks give the same bytes. Each step's best line is taken first, shortened to the step's share of the
+budget, then the best lines overall, as far as they carry something; what is taken stands in the order of the history,
+under its step number. Nothing is worded anew, so the summary holds no fact that the blocks do not hold.
 """
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pamer_lab.blocks import TokenCounter
 from pamer_lab.errors import ModelError
-from pamer_lab.memory.salience import scores
+from pamer_lab.memory.salience import scores, weight
 from pamer_lab.memory.source import BUDGET, clip, within_budget
 from pamer_lab.memory.summary import SourceBlock, Summary
 from pamer_lab.trajectory.values import Message
 
-LINE_CHARACTERS = 320
+LINE_CHARACTERS = 240
 """Longest line of a summary; a longer one keeps its beginning and its end."""
+SENTENCE_CHARACTERS = 100
+"""A line longer than this is taken sentence by sentence."""
+SHARE_CHARACTERS = 40
+"""Characters of a step's best line that are kept at least, however many steps share the budget."""
 DETAIL_CHARACTERS = 280
 """Longest step detail."""
 CALL_CHARACTERS = 110
 """Longest form of a tool call within a detail."""
-_SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z0-9\"'(\[])")
+_SENTENCE = re.compile(r"(?<=[.!?;])\s+")
 
 
 @dataclass(frozen=True)
@@ -49,7 +53,9 @@ class ExtractiveSummariser:
             raise ModelError("there are no blocks to summarise")
         source = within_budget(blocks, self._source_characters)
         lines = _lines(source)
-        kept = self._fitting(_by_worth(lines))
+        # About three characters to a token, and a few tokens for the step's number.
+        share = max(3 * (self._max_tokens // len(source) - 6), SHARE_CHARACTERS)
+        kept = self._fitting(_by_worth(lines, share))
         text = _text(kept) or "\n".join(f"Step {block.step}: (no text)" for block in source)[:LINE_CHARACTERS]
         of_step: dict[int, list[_Line]] = {block.step: [] for block in source}
         for line in lines:
@@ -70,17 +76,22 @@ class ExtractiveSummariser:
         return kept
 
 
-def _by_worth(lines: list[_Line]) -> list[_Line]:
-    """Each step's best line first, then the others, best first; a text that stands there already is left out."""
+def _by_worth(lines: list[_Line], share: int) -> list[_Line]:
+    """Each step's best line first, then the others that carry something, best first; each text once."""
     ranked = sorted(lines, key=lambda line: (-line.score, line.place))
     firsts: dict[int, _Line] = {}
     for line in ranked:
-        firsts.setdefault(line.step, line)
+        firsts.setdefault(line.step, replace(line, text=_cut(line.text, share)))
     leading = sorted(firsts.values(), key=lambda line: (-line.score, line.place))
+    places = {line.place for line in leading}
     unique: dict[str, _Line] = {}
-    for line in [*leading, *ranked]:
+    for line in [*leading, *(line for line in ranked if line.place not in places and weight(line.text) > 1)]:
         unique.setdefault(line.text.casefold(), line)
     return list(unique.values())
+
+
+def _cut(text: str, cap: int) -> str:
+    return text if len(text) <= cap else f"{text[: cap - 3]}..."
 
 
 def _text(lines: Sequence[_Line]) -> str:
@@ -103,7 +114,7 @@ def _message_lines(message: Message) -> Iterator[str]:
     for call in message.tool_calls:
         yield clip(f"{call.name}({' '.join(call.arguments.split())})", LINE_CHARACTERS)
     for line in message.content.splitlines():
-        for sentence in _SENTENCE.split(line) if len(line) > LINE_CHARACTERS else [line]:
+        for sentence in _SENTENCE.split(line) if len(line) > SENTENCE_CHARACTERS else [line]:
             text = " ".join(sentence.split())
             if any(char.isalnum() for char in text):
                 yield clip(text, LINE_CHARACTERS)

@@ -37,8 +37,8 @@ ERROR = re.compile(
 WORD = re.compile(r"[^\W\d_]{2,}|\d+")
 
 IDENTIFIER_WEIGHT, NUMBER_WEIGHT, NAME_WEIGHT, DECISION_WEIGHT, ERROR_WEIGHT = 0.5, 0.35, 0.2, 0.5, 0.6
-BASE = 0.15
-"""A line's least centrality, so that a line unlike all others can still be chosen for what it carries."""
+BASE = 0.6
+"""What a line counts without any centrality: what it carries matters more than how much it is like the others."""
 MOST_COUNTED = 3
 """Occurrences of one kind that count in one line; a table of numbers does not drown everything else."""
 
@@ -75,12 +75,13 @@ def scores(lines: Sequence[str]) -> list[float]:
     idf = {word: math.log((1 + len(lines)) / (1 + number)) + 1 for word, number in present.items()}
     vectors = [_unit({word: (1 + math.log(count)) * idf[word] for word, count in counts.items()}) for counts in counted]
     centre: Counter[str] = Counter()
-    for vector in vectors:
+    # A line that is repeated says nothing more by it.
+    for vector in dict(zip(lines, vectors, strict=True)).values():
         for word, value in vector.items():
             centre[word] += value  # type: ignore[assignment]
     middle = _unit(dict(centre))
     return [
-        (BASE + sum(value * middle[word] for word, value in vector.items())) * weight(line)
+        (BASE + (1 - BASE) * sum(value * middle[word] for word, value in vector.items())) * weight(line)
         for vector, line in zip(vectors, lines, strict=True)
     ]
 

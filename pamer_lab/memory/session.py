@@ -14,6 +14,10 @@ import numpy.typing as npt
 from pamer_lab.errors import StorageError
 from pamer_lab.memory.records import Memory, Vector, usable
 
+FEW = 4_096
+"""Up to so many memories all are scored in double precision at once."""
+DECIMALS = 12
+"""Digits of a cosine that count: below them, equal vectors differ by how the product was summed."""
 MARGIN = 32
 """Candidates beyond `k` that are scored again in double precision, so that rounding never changes the order."""
 
@@ -51,9 +55,16 @@ class SessionMemory:
         """Unit-length summary vectors, one row per memory."""  # (memories, dimensions)
         return self._unit if self._unit is not None else _unit_rows([memory.vector for memory in self.memories])
 
+    @cached_property
+    def _exact_units(self) -> npt.NDArray[np.float64]:
+        """Unit vectors in double precision, one row per memory."""
+        matrix = np.stack([memory.vector for memory in self.memories]).astype(np.float64)
+        unit: npt.NDArray[np.float64] = matrix / np.linalg.norm(matrix, axis=1, keepdims=True)
+        return unit
+
     def with_memory(self, memory: Memory) -> "SessionMemory":
         """This memory after one more was stored."""
-        unit = np.vstack([self.unit_vectors, _unit_rows([memory.vector])]) if self.memories else None
+        unit = np.vstack([self.unit_vectors, _unit_rows([memory.vector])]) if len(self.memories) >= FEW else None
         return SessionMemory(self.session_id, (*self.memories, memory), self.discarded, memory.sequence + 1, _unit=unit)
 
     def nearest(self, query: Vector, k: int, *, embedding_model: str) -> list[Memory]:
@@ -65,10 +76,15 @@ class SessionMemory:
         if not self.memories or k < 1:
             return []
         self._check(query, embedding_model)
+        if len(self.memories) <= FEW:
+            wide = query.astype(np.float64)
+            all_scores = np.round(self._exact_units @ (wide / np.sqrt(wide @ wide)), DECIMALS)
+            order = np.argsort(-all_scores, kind="stable")[:k]
+            return [(int(index), float(all_scores[index])) for index in order]
         unit = self.unit_vectors
         scores = unit @ np.asarray(query / np.linalg.norm(query), dtype=np.float32)  # (memories,)
         wanted = min(k + MARGIN, len(scores))
-        candidates = np.argpartition(-scores, wanted - 1)[:wanted] if wanted < len(scores) else np.arange(len(scores))
+        candidates = np.argpartition(-scores, wanted - 1)[:wanted]
         exact = _cosines([self.memories[index].vector for index in candidates], query)
         order = np.lexsort((candidates, -exact))[:k]
         return [(int(candidates[place]), float(exact[place])) for place in order]
@@ -81,8 +97,8 @@ class SessionMemory:
                 f"this session's memories were embedded with {min(others)!r} and the query with {embedding_model!r}; "
                 "use the embedder the session began with"
             )
-        if self.unit_vectors.shape[1] != query.size:
-            raise StorageError(f"the query vector has {query.size} dimensions, the memory's have {self.unit_vectors.shape[1]}")
+        if self.memories[0].vector.size != query.size:
+            raise StorageError(f"the query vector has {query.size} dimensions, the memory's have {self.memories[0].vector.size}")
 
 
 def assemble(session_id: str, stored: Iterable[Memory], archived: "set[str] | None" = None) -> SessionMemory:
@@ -127,5 +143,4 @@ def _unit_rows(vectors: Sequence[Vector]) -> npt.NDArray[np.float32]:
 def _cosines(vectors: Sequence[Vector], query: Vector) -> npt.NDArray[np.float64]:
     matrix = np.stack(vectors).astype(np.float64)
     wide = query.astype(np.float64)
-    result: npt.NDArray[np.float64] = matrix @ wide / (np.linalg.norm(matrix, axis=1) * np.linalg.norm(wide))
-    return result
+    return np.round(matrix @ wide / (np.linalg.norm(matrix, axis=1) * np.linalg.norm(wide)), DECIMALS)

@@ -21,7 +21,7 @@ def memory(sequence: int, vector: object, *, block: str = "") -> Memory:
 
 def brute_force(vectors: np.ndarray, query: np.ndarray, k: int) -> list[int]:
     wide = vectors.astype(np.float64)
-    scores = wide @ query / (np.linalg.norm(wide, axis=1) * np.linalg.norm(query))
+    scores = np.round(wide @ query / (np.linalg.norm(wide, axis=1) * np.linalg.norm(query)), 12)
     return [int(index) for index in np.lexsort((np.arange(len(scores)), -scores))[:k]]
 
 

@@ -1,0 +1,75 @@
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pamer_lab.blocks import EstimatedCounter
+from pamer_lab.memory import SourceBlock
+from pamer_lab.memory.extractive import ExtractiveSummariser
+from pamer_lab.memory.salience import identifiers, scores
+from pamer_lab.memory.source import clip, within_budget
+from pamer_lab.memory.summary import faults
+from pamer_lab.trajectory.values import Message, ToolCall
+from tests.strategies import block
+
+FILLER = "The weather is nice and the work goes on as it always does in this office, day by day."
+
+
+def step(number: int, result: str, *, tool: str = "read") -> SourceBlock:
+    call = ToolCall("c", tool, f'{{"path": "src/part_{number}.py"}}')
+    return SourceBlock(number, (Message("assistant", "I look.", (call,)), Message("tool", result, tool_call_id="c")))
+
+
+def test_lines_with_identifiers_numbers_decisions_and_errors_are_kept_and_filler_is_not() -> None:
+    telling = ["Order ORD-7781 costs 412.50 EUR.", "We decided to use config/prod.yaml instead.", "Error: connection refused by db_host_3"]
+    blocks = [step(number, "\n".join([FILLER] * 12 + [line] + [f"{FILLER} Again."] * 12)) for number, line in enumerate(telling)]
+    summary = ExtractiveSummariser(EstimatedCounter(), max_tokens=120).summarise("task", blocks)
+    assert all(line in summary.text for line in telling)
+    assert summary.text.count("weather") == 0
+
+
+def test_a_summary_stays_within_its_limit_covers_every_step_and_is_the_same_every_time() -> None:
+    blocks = [step(number, f"item_{number} holds {number * 31} pieces. " * 40) for number in range(20)]
+    summariser = ExtractiveSummariser(EstimatedCounter())
+    summary = summariser.summarise("task", blocks)
+    assert EstimatedCounter().count([summary.text])[0] <= 1024
+    assert all(f"Step {number}:" in summary.text for number in range(20))
+    assert all(f"part_{number}.py" in detail for number, detail in enumerate(summary.details))
+    assert summary == summariser.summarise("task", blocks)
+
+
+@settings(max_examples=60, deadline=None)
+@given(messages=st.lists(block(complete=False), min_size=1, max_size=6), limit=st.integers(20, 200))
+def test_any_blocks_get_a_summary_of_the_right_shape_within_the_limit(messages: list[list[Message]], limit: int) -> None:
+    blocks = [SourceBlock(number * 3, tuple(entry)) for number, entry in enumerate(messages)]
+    summary = ExtractiveSummariser(EstimatedCounter(), max_tokens=limit).summarise("task", blocks)
+    assert faults(summary, blocks) == []
+    assert EstimatedCounter().count([summary.text])[0] <= max(limit, 80)
+
+
+def test_under_the_budget_nothing_is_clipped_and_over_it_every_message_keeps_both_ends() -> None:
+    short = [step(0, "x" * 100), step(1, "y" * 100)]
+    assert within_budget(short, 10_000) == short
+    long = [step(number, f"BEGIN{number} " + "z" * (900 + 2_000 * number) + f" END{number}") for number in range(8)]
+    clipped = within_budget(long, 20_000)
+    for number, entry in enumerate(clipped):
+        text = entry.messages[1].content
+        assert text.startswith(f"BEGIN{number}") and text.endswith(f"END{number}")
+    total = sum(len(message.content) for entry in clipped for message in entry.messages)
+    assert total < 20_000 * 1.1
+    assert clipped[0].messages[1].content == long[0].messages[1].content and "left out" in clipped[7].messages[1].content
+
+
+def test_clipping_says_how_much_is_missing() -> None:
+    assert clip("abcdef", 6) == "abcdef"
+    assert clip("a" * 60 + "b" * 60, 20) == "a" * 10 + " [... 100 characters left out ...] " + "b" * 10
+
+
+def test_identifiers_are_found_in_every_usual_form() -> None:
+    text = "See https://x.org/a?b=1 and src/core/io.py, my_name, camelCase, ClassName, run-42, deadbeef1, 12,345 of 7 at a@b.org"
+    found = identifiers(text)
+    assert {"https://x.org/a?b=1", "src/core/io.py", "my_name", "camelcase", "classname", "run-42", "deadbeef1", "12,345"} <= found
+    assert "7" not in found and "see" not in found
+
+
+def test_scores_do_not_depend_on_chance_and_an_empty_line_scores_least() -> None:
+    lines = ["", "alpha beta", "Error: file_7.txt missing"]
+    assert scores(lines) == scores(lines) and scores(lines)[0] == min(scores(lines)) and scores([]) == []
