@@ -14,6 +14,8 @@ BENCHES: dict[str, str] = {
     "import": "import_",
     "blocks": "blocks",
     "fuzz": "fuzz",
+    "controller": "controller",
+    "crash": "crash",
 }
 """Bench name -> module under `pamer_lab/bench/`."""
 
