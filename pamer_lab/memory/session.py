@@ -143,4 +143,5 @@ def _unit_rows(vectors: Sequence[Vector]) -> npt.NDArray[np.float32]:
 def _cosines(vectors: Sequence[Vector], query: Vector) -> npt.NDArray[np.float64]:
     matrix = np.stack(vectors).astype(np.float64)
     wide = query.astype(np.float64)
-    return np.round(matrix @ wide / (np.linalg.norm(matrix, axis=1) * np.linalg.norm(wide)), DECIMALS)
+    scores: npt.NDArray[np.float64] = np.round(matrix @ wide / (np.linalg.norm(matrix, axis=1) * np.linalg.norm(wide)), DECIMALS)
+    return scores
