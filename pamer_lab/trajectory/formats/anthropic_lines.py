@@ -50,12 +50,14 @@ def to_steps(draft: Draft, lines: Sequence[Line | Mark]) -> list[Step]:
 def _turn(draft: Draft, group: list[Line]) -> list[Step]:
     turn = Turn(group[0].where)
     blocks: list[Any] = []
+    usage: Any = None
     for line in group:
         given = line.body.get("content")
         new = given if isinstance(given, list) else [] if given is None else [given]
         # Some loggers repeat what they wrote of the message so far; the longer version replaces it.
         blocks = new if blocks and new[: len(blocks)] == blocks else blocks + [block for block in new if not _seen_call(block, blocks)]
-        turn.usage = read_usage(line.body.get("usage")) or turn.usage
+        usage = line.body.get("usage") or usage
+    turn.usage = read_usage(usage)
     content = _content(draft, blocks, turn.where)
     turn.texts, turn.calls, turn.thinking, turn.images = content.texts, content.calls, content.thinking, content.images
     # Results of tools that ran on the server are part of the assistant's own message.

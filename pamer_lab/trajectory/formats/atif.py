@@ -28,12 +28,10 @@ TASKS = ("task_id", "task_name", "task", "instance_id")
 
 def detect(document: Document) -> bool:
     first = head(document, 1)
-    return document.kind in ("json", "jsonl") and bool(first) and (_is_trajectory(first[0]) or bool(first[0].get("__header__")))
-
-
-def _is_trajectory(value: dict[str, Any]) -> bool:
-    version = value.get("schema_version")
-    return isinstance(value.get("steps"), list) and isinstance(version, str) and version.startswith("ATIF")
+    if document.kind not in ("json", "jsonl") or not first:
+        return False
+    named = text_of(first[0].get("schema_version")).startswith("ATIF")
+    return named and (isinstance(first[0].get("steps"), list) or bool(first[0].get("__header__")))
 
 
 def read(document: Document) -> Iterator[Draft]:

@@ -16,16 +16,29 @@ def parent_of(row: dict[str, Any]) -> str:
     return parent if isinstance(parent, str) else ""
 
 
+def session_of(row: dict[str, Any]) -> str:
+    """The session a line names; empty where it names none."""
+    session = row.get("sessionId")
+    return session if isinstance(session, str) else ""
+
+
 def sessions(found: list[Row]) -> list[list[Row]]:
-    """Lines grouped by session; sessions whose chains are joined (a resumed one) are one group."""
-    leader: dict[str, str] = {}
+    """Lines grouped by session; sessions whose chains are joined (a resumed one) are one group.
+
+    A message that names no session belongs to its parent's, else to the one named last before it.
+    """
     owner: dict[str, str] = {}
-    for _, row in found:
-        session = row.get("sessionId")
-        if isinstance(session, str) and session:
-            leader.setdefault(session, session)
+    named: list[tuple[str, Row]] = []
+    current = next((session for _, row in found if (session := session_of(row))), "")
+    for item in found:
+        row = item[1]
+        current = session_of(row) or current
+        if session_of(row) or isinstance(row.get("message"), dict):
+            session = session_of(row) or owner.get(parent_of(row)) or current
+            named.append((session, item))
             if isinstance(row.get("uuid"), str):
                 owner.setdefault(row["uuid"], session)
+    leader = {session: session for session, _ in named}
 
     def lead(session: str) -> str:
         while leader[session] != session:
@@ -33,17 +46,13 @@ def sessions(found: list[Row]) -> list[list[Row]]:
         return session
 
     if len(leader) > 1:
-        for _, row in found:
-            session, above = row.get("sessionId"), owner.get(parent_of(row))
-            if above and isinstance(session, str) and session:
-                first, second = lead(above), lead(session)
-                if first != second:
-                    leader[second] = first
+        for session, (_, row) in named:
+            above = owner.get(parent_of(row))
+            if above is not None and lead(above) != lead(session):
+                leader[lead(session)] = lead(above)
     groups: dict[str, list[Row]] = {}
-    for item in found:
-        session = item[1].get("sessionId")
-        if isinstance(session, str) and session:
-            groups.setdefault(lead(session), []).append(item)
+    for session, item in named:
+        groups.setdefault(lead(session), []).append(item)
     return list(groups.values())
 
 

@@ -17,7 +17,7 @@ from typing import Any
 from pamer_lab.trajectory.document import Document
 from pamer_lab.trajectory.draft import Draft, json_text
 from pamer_lab.trajectory.formats.anthropic_lines import Line, to_steps, transcript
-from pamer_lab.trajectory.formats.chain import in_causal_order, parent_of, sessions
+from pamer_lab.trajectory.formats.chain import in_causal_order, parent_of, session_of, sessions
 from pamer_lab.trajectory.formats.rows import Row, head, number_of, rows, strays, text_of
 from pamer_lab.trajectory.formats.steps import Mark, add_steps
 
@@ -33,7 +33,7 @@ def detect(document: Document) -> bool:
 def read(document: Document) -> Iterator[Draft]:
     found = rows(document)
     groups = sessions(found)
-    loose = [row for row in found if not row[1].get("sessionId")]
+    loose = [row for row in found if not session_of(row[1]) and not isinstance(row[1].get("message"), dict)]
     for number, group in enumerate(groups):
         draft = Draft(NAME, where=f"session {number + 1}" if len(groups) > 1 else "", orphans="as_user")
         if number == 0:

@@ -114,6 +114,13 @@ def test_sessions_that_share_no_chain_are_traces_of_their_own_and_a_resumed_one_
     assert only(read_lines([*session(), resumed])).messages[-1].content == "one more thing"
 
 
+def test_messages_that_name_no_session_belong_to_their_parent_s() -> None:
+    rows = session()
+    for row in rows[4:]:
+        row.pop("sessionId", None)
+    assert only(read_lines(rows)).messages == only(read_lines(session())).messages
+
+
 def test_a_rewound_conversation_keeps_what_was_abandoned_and_says_where() -> None:
     again = [line("u11", "u4", "user", "no, otherwise"), line("u12", "u11", "assistant", [{"type": "text", "text": "so"}], mid="m9")]
     trace = only(read_lines([*session(), *again]))
