@@ -4,6 +4,7 @@ Files are mutated as bytes (flips, cuts, copies) and as JSON (values of other ty
 latter because it gets past the parser and into the readers.
 """
 
+import copy
 import random
 from collections import Counter
 from collections.abc import Iterator
@@ -137,5 +138,5 @@ def _mutate_value(root: list[Any], rng: random.Random) -> None:
             case 2 if isinstance(holder, dict):
                 holder[rng.choice(["role", "content", "type", "id", "messages", "tool_calls", "x"])] = child
             case _:
-                holder[key] = rng.choice(ODD)
+                holder[key] = copy.deepcopy(rng.choice(ODD))  # a later step may change it
         return

@@ -65,6 +65,12 @@ def operation_labels(messages: Iterable[Message]) -> list[Label]:
     return list(found.values())
 
 
+def missing_labels(labels: Iterable[Label], messages: Iterable[Message]) -> list[Label]:
+    """Labels from memory operations, for the targets that the source has not labelled itself."""
+    labelled = {label.target for label in labels}
+    return [label for label in operation_labels(messages) if label.target not in labelled]
+
+
 def _target(name: str) -> Target | None:
     if is_compression(name):
         return "compression"

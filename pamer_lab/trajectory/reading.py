@@ -13,7 +13,7 @@ from pamer_lab.errors import FormatError, InputError
 from pamer_lab.trajectory.document import EVENT_FILE, Document, event_number, load_document, parse_document, parse_events
 from pamer_lab.trajectory.episodes import SHAPE_ERRORS, shape_fault
 from pamer_lab.trajectory.formats import find_format
-from pamer_lab.trajectory.labels import operation_labels
+from pamer_lab.trajectory.labels import missing_labels
 from pamer_lab.trajectory.values import Source, Trace, Warning
 
 READ_SUFFIXES = {".json", ".jsonl", ".traj", ".gz", ".eval", ".af", ".ndjson"}
@@ -133,7 +133,7 @@ def traces_of(document: Document) -> Iterator[Trace | Rejection]:
             try:
                 for where, text in document.notes if index == 1 else ():
                     draft.warnings.insert(0, Warning(where, text))
-                draft.labels = [*draft.labels, *operation_labels(draft.messages)]
+                draft.labels += missing_labels(draft.labels, draft.messages)
                 yield draft.finish(source, trace_id)
             except FormatError as error:
                 yield Rejection(document.path, error.where, error.reason)

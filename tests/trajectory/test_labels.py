@@ -8,8 +8,8 @@ import pytest
 
 from pamer_lab.cli import main
 from pamer_lab.errors import InputError
-from pamer_lab.trajectory import Message, Rejection, ToolCall, iter_traces, read_traces
-from pamer_lab.trajectory.labels import SideLabels, is_compression, is_recall, operation_labels
+from pamer_lab.trajectory import Label, Message, Rejection, ToolCall, iter_traces, read_traces
+from pamer_lab.trajectory.labels import SideLabels, is_compression, is_recall, missing_labels, operation_labels
 from pamer_lab.workspace import Workspace
 
 FIXTURES = Path(__file__).resolve().parents[1] / "fixtures" / "traces"
@@ -54,6 +54,12 @@ def test_recorded_operations_become_labels_and_events_with_recorded_tokens() -> 
     assert (compaction.kind, compaction.tokens_before, compaction.tokens_after) == ("compaction", 300, 120)
     assert trace.messages[compaction.before_message - 1].tool_calls[0].name == "manage_context"
     assert (recall.kind, recall.text) == ("memory_read", "who founded")
+
+
+def test_a_target_that_the_source_labelled_itself_is_not_labelled_again() -> None:
+    asks = Message("assistant", tool_calls=(ToolCall("a", "query_memory"), ToolCall("b", "manage_context")))
+    own = [Label(0, "recall", value=False)]
+    assert [label.target for label in missing_labels(own, [asks])] == ["compression"]
 
 
 def _side(path: Path, *entries: dict[str, Any]) -> Path:

@@ -12,6 +12,7 @@ from typing import Protocol
 from pamer_lab.errors import FormatError
 from pamer_lab.trajectory.document import Document
 from pamer_lab.trajectory.draft import Draft
+from pamer_lab.trajectory.episodes import SHAPE_ERRORS
 
 
 class Format(Protocol):
@@ -76,6 +77,14 @@ def formats() -> list[Format]:
 def find_format(document: Document) -> Format:
     """The first format that knows this document."""
     for candidate in formats():
-        if candidate.detect(document):
+        if _knows(candidate, document):
             return candidate
     raise FormatError("holds no messages in a format we know; `docs/trace-format.md` lists them", path=document.path)
+
+
+def _knows(candidate: Format, document: Document) -> bool:
+    """Detection looks at a stranger's values; one that trips over an odd value does not know the document."""
+    try:
+        return candidate.detect(document)
+    except SHAPE_ERRORS:
+        return False

@@ -7,10 +7,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import msgspec
+import orjson
 
 from pamer_lab.errors import FormatError
 from pamer_lab.trajectory.document import Document
 from pamer_lab.trajectory.draft import Draft
+from pamer_lab.trajectory.episodes import read_each
 from pamer_lab.trajectory.values import Event, Label, Message, Tool, Trace, Usage
 
 NAME = "pamer-lab"
@@ -33,6 +35,9 @@ class NativeTrace(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknow
     meta: dict[str, Any] = msgspec.field(default_factory=dict)
 
 
+PARTS = {"messages": Message, "tools": Tool, "labels": Label, "events": Event}
+
+
 def detect(document: Document) -> bool:
     first = document.root
     if isinstance(first, list) and first:
@@ -41,13 +46,11 @@ def detect(document: Document) -> bool:
 
 
 def read(document: Document) -> Iterator[Draft]:
-    for record in document.records:
-        many = isinstance(record.value, list)
-        for number, value in enumerate(record.value if many else [record.value]):
-            yield _read_one(value, f"[{number}]" if many else record.where)
+    return read_each(document, NAME, _read_one)
 
 
 def _read_one(value: Any, where: str) -> Draft:
+    _refuse_unknown(value, where)
     try:
         native = msgspec.convert(value, NativeTrace)
     except msgspec.ValidationError as error:
@@ -62,10 +65,25 @@ def _read_one(value: Any, where: str) -> Draft:
             raise FormatError(f"has a label at decision point {label.t}; the trace has {turns}", where=where)
         if any(not 0 <= step < label.t for step in label.steps):
             raise FormatError(f"has a label at {label.t} that needs steps {list(label.steps)}, which are not all before it", where=where)
+    for number, event in enumerate(native.events):
+        if not 0 <= event.before_message <= len(native.messages):
+            raise FormatError(
+                f"stands before message {event.before_message}; there are {len(native.messages)}", where=f"{where} events[{number}]"
+            )
     draft.tools, draft.labels, draft.events = list(native.tools), list(native.labels), list(native.events)
     draft.question_id, draft.task_id, draft.model = native.question_id, native.task_id, native.model
     draft.reward, draft.usage, draft.meta = native.reward, native.usage, dict(native.meta)
     return draft
+
+
+def _refuse_unknown(value: Any, where: str) -> None:
+    """A misspelt field of a message or label would vanish; it is refused like one of the trace."""
+    for field, kind in PARTS.items():
+        items = value.get(field) if isinstance(value, dict) else None
+        for number, item in enumerate(items if isinstance(items, list) else []):
+            if isinstance(item, dict) and (unknown := item.keys() - set(kind.__struct_fields__)):
+                reason = f"has unknown fields {sorted(unknown)}; known: {', '.join(kind.__struct_fields__)}"
+                raise FormatError(reason, where=f"{where} {field}[{number}]".strip())
 
 
 def _add_messages(draft: Draft, messages: tuple[Message, ...]) -> None:
@@ -81,6 +99,14 @@ def _add_messages(draft: Draft, messages: tuple[Message, ...]) -> None:
                 draft.messages.append(message)
         kept = draft.messages[-1]
         draft.messages[-1] = msgspec.structs.replace(message, tool_calls=kept.tool_calls, tool_call_id=kept.tool_call_id)
+
+
+def schema() -> bytes:
+    """The JSON Schema of a native trace, as published in `docs/trace.schema.json`."""
+    described = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "PaMER Lab trace"} | msgspec.json.schema(NativeTrace)
+    for kind in PARTS.values():
+        described["$defs"][kind.__name__]["additionalProperties"] = False
+    return orjson.dumps(described, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
 
 
 def to_native(trace: Trace) -> bytes:

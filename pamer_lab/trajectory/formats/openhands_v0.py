@@ -102,7 +102,7 @@ class _Reader:
         self.draft = draft
         self.told: set[str] = set()
         """Responses whose calls were added, by response id and call ids."""
-        self.call_of: dict[Any, str] = {}
+        self.call_of: dict[str, str] = {}
         """Action id -> call id, for observations that only name their cause."""
         self.last = ""
         """Call of the newest action that had no recorded call id."""
@@ -143,7 +143,7 @@ class _Reader:
         if choice is not None:
             calls = read_openai_calls(choice.get("tool_calls"))
             key = f"{response.get('id')}/{'/'.join(call.id for call in calls)}"
-            self.call_of[event.get("id")] = call_id
+            self.call_of[str(event.get("id"))] = call_id
             if key in self.told and any(call.id == call_id for call in calls):
                 return
             self.told.add(key)
@@ -162,7 +162,7 @@ class _Reader:
         call_id, _ = _call_metadata(event)
         name = _function_name(event) or action
         self.last = call_id or f"action_{event.get('id', len(self.draft.messages))}"
-        self.call_of[event.get("id")] = self.last
+        self.call_of[str(event.get("id"))] = self.last
         if action == "message":
             return []
         return [ToolCall(self.last, name, json_text({key: value for key, value in args.items() if key != "thought"}))]
@@ -179,7 +179,7 @@ class _Reader:
             data = {key: value for key, value in extras.items() if value not in (None, "", [], {})}
             self.draft.event("memory_read" if kind == "recall" else "compaction", text, what=kind, **({"data": data} if data else {}))
             return
-        call_id = _call_metadata(event)[0] or self.call_of.get(event.get("cause"), "") or (self.last if "cause" not in event else "")
+        call_id = _call_metadata(event)[0] or self.call_of.get(str(event.get("cause")), "") or (self.last if "cause" not in event else "")
         images = _images(extras)
         if not call_id:
             self.draft.user(text, images=images, name=f"observation-{kind}")
