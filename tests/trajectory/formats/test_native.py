@@ -8,7 +8,7 @@ import msgspec
 import orjson
 import pytest
 
-from pamer_lab.trajectory import read_bytes, read_traces
+from pamer_lab.trajectory import read_all, read_bytes, read_traces
 from pamer_lab.trajectory.formats import formats
 from pamer_lab.trajectory.formats.native import schema, to_native
 from pamer_lab.trajectory.labels import SideFile
@@ -33,10 +33,11 @@ def test_a_trace_written_in_our_format_fits_the_schema_and_reads_back_equal() ->
 
 
 def test_traces_of_every_format_survive_the_way_through_ours() -> None:
-    for path in sorted(FIXTURE.parent.iterdir()):
-        for trace in read_traces(path):
-            again = only(read_json_bytes(to_native(trace)))
-            assert (again.messages, again.events) == (trace.messages, trace.events), path.name
+    traces = read_all([FIXTURE.parent]).traces
+    assert len({trace.format for trace in traces}) > 10
+    for trace in traces:
+        again = only(read_json_bytes(to_native(trace)))
+        assert (again.messages, again.events) == (trace.messages, trace.events), trace.source
 
 
 def test_the_examples_of_the_documentation_are_read_as_they_stand() -> None:
