@@ -11,35 +11,35 @@ from playwright.sync_api import sync_playwright
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from tests.browser.driver import Visitor, dashboard
+from tests.browser.driver import Visitor, dashboard, launch
 
 IMAGES = Path(__file__).resolve().parent / "images"
 PAGES = {"traces": "/", "trace": "/trace?block=7"}
 SIZES = [(1440, 900), (1024, 768)]
 
 
-def take(address: str, folder: Path, *, size: tuple[int, int], dark: bool, suffix: str) -> None:
+def take(visitor: Visitor, folder: Path, suffix: str = "") -> None:
     """One picture of every page."""
-    with sync_playwright() as playwright, tempfile.TemporaryDirectory() as profile:
-        visitor = Visitor(playwright, address, Path(profile), dark=dark, size=size)
-        for name, path in PAGES.items():
-            visitor.open(path)
-            visitor.page.wait_for_timeout(1_000)
-            visitor.page.screenshot(path=folder / f"{name}{suffix}.png")
-        visitor.close()
+    for name, path in PAGES.items():
+        visitor.open(path)
+        visitor.page.wait_for_timeout(1_000)
+        visitor.page.screenshot(path=folder / f"{name}{suffix}.png")
+    visitor.context.close()
 
 
 def main() -> None:
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else None
-    with tempfile.TemporaryDirectory() as workspace, dashboard(Path(workspace) / "lab") as address:
+    with tempfile.TemporaryDirectory() as workspace, dashboard(Path(workspace) / "lab") as address, sync_playwright() as playwright:
+        browser = launch(playwright)
         if folder is None:
             IMAGES.mkdir(exist_ok=True)
-            take(address, IMAGES, size=SIZES[0], dark=False, suffix="")
-            return
-        folder.mkdir(parents=True, exist_ok=True)
-        for size in SIZES:
-            for dark in (False, True):
-                take(address, folder, size=size, dark=dark, suffix=f"-{size[0]}-{'dark' if dark else 'light'}")
+            take(Visitor(browser, address, size=SIZES[0]), IMAGES)
+        else:
+            folder.mkdir(parents=True, exist_ok=True)
+            for size in SIZES:
+                for dark in (False, True):
+                    take(Visitor(browser, address, dark=dark, size=size), folder, f"-{size[0]}-{'dark' if dark else 'light'}")
+        browser.close()
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ import streamlit as st
 from pamer_lab.importing import DEMO_FOLDER, Imported, import_demo, import_paths, import_uploads
 from pamer_lab.trajectory.reading import READ_SUFFIXES
 from pamer_lab.ui.loaders import workspace
-from pamer_lab.ui.numbers import counted
+from pamer_lab.ui.numbers import counted, short
 from pamer_lab.ui.text import one_line
 from pamer_lab.ui.widgets import rejections, table
 from pamer_lab.ui.words import HINTS
@@ -87,8 +87,9 @@ def library_table(rows: Sequence[dict[str, Any]]) -> None:
         key="library",
         on_select="rerun",
         selection_mode="multi-row",
+        placeholder="",
         column_config={
-            "Open": column.ButtonColumn(" ", width=80, key="open_trace"),
+            "Open": column.ButtonColumn(" ", width=80, alignment="left", key="open_trace"),
             "Name": column.TextColumn(width=300),
             "Demo": column.TextColumn(width=60, help=HINTS["demo"]),
             "Turns": column.NumberColumn(width=70, help=HINTS["turn"]),

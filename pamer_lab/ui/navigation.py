@@ -111,7 +111,7 @@ def outline(transcript: Transcript) -> None:
 
     st.markdown("**Outline**", help="Click a row to open its block. " + HINTS["marks"])
     rows = [
-        {"Block": row["block"], "Does": row["what"], "Tokens": short(int(row["tokens"])), "Marks": row["marks"]}
+        {"Block": row["block"], "Tokens": short(int(row["tokens"])), "Marks": row["marks"], "Does": row["what"]}
         for row in transcript.outline()
     ]
     if not any(row["Marks"] for row in rows):

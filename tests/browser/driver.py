@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from playwright.sync_api import BrowserContext, Page, Playwright, Route, expect
+from playwright.sync_api import Browser, BrowserContext, Page, Playwright, Route, expect
 
 PROJECT = Path(__file__).resolve().parents[2]
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -61,29 +61,28 @@ def _wait(address: str, server: "subprocess.Popen[bytes]") -> None:
     raise RuntimeError("the dashboard did not start")
 
 
-class Visitor:
-    """One reader's browser: an empty profile, no way out of loopback."""
+def launch(playwright: Playwright) -> Browser:
+    """Chromium with an empty profile of its own."""
+    return playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
 
-    def __init__(
-        self, playwright: Playwright, address: str, folder: Path, *, dark: bool = False, size: tuple[int, int] = (1440, 900)
-    ) -> None:
+
+class Visitor:
+    """One reader: fresh cookies and cache, no way out of loopback."""
+
+    def __init__(self, browser: Browser, address: str, *, dark: bool = False, size: tuple[int, int] = (1440, 900)) -> None:
         self.address = address
         self.outside: list[str] = []
         """Addresses outside loopback that the page asked for."""
-        self.context: BrowserContext = playwright.chromium.launch_persistent_context(
-            str(folder),
-            executable_path=CHROMIUM,
-            args=FLAGS,
-            color_scheme="dark" if dark else "light",
-            viewport={"width": size[0], "height": size[1]},
+        self.context: BrowserContext = browser.new_context(
+            color_scheme="dark" if dark else "light", viewport={"width": size[0], "height": size[1]}
         )
         self.context.route("**/*", self._guard)
         self.context.set_default_timeout(PATIENCE_MS)
         expect.set_options(timeout=PATIENCE_MS)
-        self.page: Page = self.context.pages[0]
+        self.page: Page = self.context.new_page()
 
     def _guard(self, route: Route) -> None:
-        if urlsplit(route.request.url).hostname in ("127.0.0.1", "localhost", None):
+        if urlsplit(route.request.url).hostname in ("127.0.0.1", None):
             route.continue_()
         else:
             self.outside.append(route.request.url)

@@ -1,0 +1,159 @@
+"""What a reader does: add a file, open it, search, page, click a bar, send the link, switch to dark."""
+
+import json
+import re
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.driver import Visitor
+from tests.pages.conftest import chat
+
+pytestmark = pytest.mark.browser
+
+BODIES = '[data-testid="stCode"]'
+MOST_BODIES = 50
+
+
+def upload(visitor: Visitor, *files: tuple[str, bytes]) -> Page:
+    """Add files on the home page and wait for the report."""
+    page = visitor.open("/")
+    payload = [{"name": name, "mimeType": "application/json", "buffer": data} for name, data in files]
+    page.locator('[data-testid="stFileUploaderDropzoneInput"]').set_input_files(payload)  # type: ignore[arg-type]
+    expect(page.get_by_text(re.compile(r"\d+ traces? read|could not be read")).first).to_be_visible()
+    visitor.settle()
+    return page
+
+
+def open_first(visitor: Visitor, words: str) -> Page:
+    """Open the only trace that fits a search, by its button in the table."""
+    page = visitor.open(f"/?find={words}")
+    page.locator('[data-testid="stDataFrame"] .dvn-scroller').first.click(position={"x": 62, "y": 52})
+    page.wait_for_url(re.compile(r"/trace\?"))
+    expect(page.locator(".st-key-block-0")).to_be_visible()
+    visitor.settle()
+    return page
+
+
+def click_bar(page: Page, number: int) -> None:
+    """Click where a bar is; plotly lays a sheet of its own over its bars, so the bar itself cannot be clicked."""
+    bar = page.locator(".st-key-strip .bars .point path").nth(number)
+    bar.scroll_into_view_if_needed()
+    box = bar.bounding_box()
+    assert box is not None
+    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+
+
+def test_a_file_is_added_opened_searched_paged_and_linked(visitor: Visitor, stranger: Callable[..., Visitor]) -> None:
+    page = upload(visitor, ("walk.json", chat(70, model="walker")), ("cut.json", b'{"messages": ['))
+    expect(page.get_by_text("1 trace read. Format found: openai-chat")).to_be_visible()
+    expect(page.get_by_text("1 file or trace could not be read")).to_be_visible()
+    page = open_first(visitor, "walker")
+    page.get_by_placeholder("Search the whole trace").fill("answer 6")
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("Hit 1 of 11, in block 6")).to_be_visible()
+    visitor.settle()
+    page.get_by_role("button", name="Next hit").click()
+    expect(page.get_by_text("Hit 2 of 11, in block 60")).to_be_visible()
+    expect(page.locator(".st-key-block-60")).to_contain_text("answer 60")
+    visitor.settle()
+    assert {part.split("=")[0] for part in page.url.split("?")[1].split("&")} == {"trace", "q", "hit", "block"}
+    other = stranger()
+    other.page.goto(page.url)
+    expect(other.page.get_by_text("Hit 2 of 11, in block 60")).to_be_visible()
+    expect(other.page.locator(".st-key-block-60")).to_contain_text("answer 60")
+    other.settle()
+    assert other.page.url == page.url
+    page.keyboard.press("Alt+ArrowLeft")
+    expect(page.locator(".st-key-block-59")).to_be_visible()
+    expect(page.locator(".st-key-block-60")).to_have_count(0)
+
+
+def test_a_click_on_a_bar_or_a_row_opens_its_block(visitor: Visitor) -> None:
+    upload(visitor, ("bars.json", chat(40, model="barmaker")))
+    page = open_first(visitor, "barmaker")
+    page.locator(".st-key-outline .dvn-scroller").click(position={"x": 180, "y": 38 + 35 * 3 + 17})
+    expect(page.locator(".st-key-block-3")).to_contain_text("answer 3")
+    expect(page.locator(".st-key-block-0")).to_have_count(0)
+    visitor.settle()
+    click_bar(page, 30)
+    expect(page.locator(".st-key-block-30")).to_contain_text("answer 30")
+    visitor.settle()
+    assert "block=30" in page.url
+
+
+def test_a_trace_of_2000_turns_keeps_few_bodies_on_the_page(visitor: Visitor) -> None:
+    upload(visitor, ("long.json", chat(2_000, model="marathon")))
+    page = open_first(visitor, "marathon")
+    assert 0 < page.locator(BODIES).count() <= MOST_BODIES
+    page.get_by_placeholder("Search the whole trace").fill("answer 1999")
+    page.keyboard.press("Enter")
+    expect(page.locator(".st-key-block-1999")).to_contain_text("answer 1999")
+    visitor.settle()
+    assert 0 < page.locator(BODIES).count() <= MOST_BODIES
+    page.get_by_label("Block, 0 to 1,999", exact=True).fill("1000")
+    page.keyboard.press("Enter")
+    expect(page.locator(".st-key-block-1000")).to_contain_text("answer 1000")
+    visitor.settle()
+    assert 0 < page.locator(BODIES).count() <= MOST_BODIES
+
+
+def test_the_dark_theme_is_our_own_and_a_fresh_reader_sees_the_demo(stranger: Callable[..., Visitor]) -> None:
+    night = stranger(dark=True)
+    night.open("/trace")
+    expect(night.page.get_by_text("How full is the context before each turn?")).to_be_visible()
+    assert night.page.evaluate("getComputedStyle(document.querySelector('[data-testid=stApp]')).backgroundColor") == "rgb(22, 25, 29)"
+    expect(night.page.locator(".st-key-growth .js-plotly-plot")).to_be_visible()
+
+
+def test_a_link_to_a_missing_trace_says_which_one_it_needs(visitor: Visitor) -> None:
+    page = visitor.open("/trace?trace=t-0000000000000000")
+    expect(page.get_by_text("t-0000000000000000")).to_be_visible()
+    expect(page.get_by_text("This link needs the trace")).to_be_visible()
+    assert page.locator(BODIES).count() == 0
+
+
+def hostile() -> bytes:
+    """Everything a trace might try, in every place where its text is shown."""
+    evil = (
+        "<script>window.hacked = 1</script><img src=x onerror='window.hacked = 2'></script><svg onload='window.hacked = 3'>"
+        " ![pixel](https://outside.example/pixel.png) [link](javascript:window.hacked=4) <iframe src='https://outside.example/'></iframe>"
+        " \x1b[31mred\x1b[0m \u202egnp.exe :material/delete: $x^2$ :red[colour] https://outside.example/auto"
+    )
+    name = "<img src=x onerror='window.hacked=5'> `![p](https://outside.example/n.png)"
+    call = {"id": "c", "type": "function", "function": {"name": name, "arguments": json.dumps({"q": evil})}}
+    messages = [
+        {"role": "system", "content": evil},
+        {"role": "user", "content": evil, "name": name},
+        {"role": "assistant", "content": evil, "tool_calls": [call], "reasoning_content": evil},
+        {"role": "tool", "tool_call_id": "c", "name": name, "content": evil},
+        {"role": "assistant", "content": "A" * 1_000_000 + "END OF LINE"},
+    ]
+    tools = [{"type": "function", "function": {"name": name, "description": evil, "parameters": {}}}]
+    return json.dumps({"messages": messages, "tools": tools, "model": "hostile " + evil, "id": name}).encode()
+
+
+def test_a_hostile_trace_is_only_text_and_asks_nobody(visitor: Visitor) -> None:
+    dialogs: list[str] = []
+    visitor.page.on("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss()))
+    bad = json.dumps([{"role": "![p](https://outside.example/r.png)<img src=x onerror='window.hacked=6'>", "content": "x"}]).encode()
+    upload(visitor, ("![p](https:evil.png)<img src=x onerror=alert(1)>.json", hostile()), ("bad <b>name</b>.json", bad))
+    page = open_first(visitor, "hostile")
+    expect(page.locator(".st-key-block-0")).to_contain_text("<script>window.hacked = 1</script>")
+    expect(page.locator(".st-key-block-0")).to_contain_text("␛[31mred")
+    expect(page.locator(".st-key-block-0")).to_contain_text("⟨U+202E⟩gnp.exe")
+    page.get_by_text("Thinking (not part of the context)").click()
+    page.get_by_text("Details").click()
+    page.get_by_placeholder("Search the whole trace").fill("END OF LINE")
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("⟦END OF LINE⟧")).to_be_visible()
+    visitor.settle()
+    page.get_by_text("Show all 1,000,011 characters").click()
+    expect(page.get_by_text("Part 1 of 11")).to_be_visible()
+    click_bar(page, 0)
+    visitor.settle()
+    assert page.evaluate("window.hacked") is None
+    assert dialogs == []
+    strays = page.locator("main img, .stApp iframe, .stApp a[href*='outside'], .stApp a[href^='javascript'], .stApp script")
+    assert strays.count() == 0
