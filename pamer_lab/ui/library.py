@@ -203,7 +203,7 @@ def import_report(result: Imported) -> None:
                     "Name": row["name"],
                     "Format": row["format"],
                     "Turns": row["turns"],
-                    "Tokens": row["tokens"],
+                    "Tokens": short(row["tokens"]),
                     "Warnings": len(row["warnings"]),
                 }
                 for row in result.traces
