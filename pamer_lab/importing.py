@@ -18,7 +18,7 @@ from pamer_lab.workspace import Workspace
 BATCH = 200
 """Traces stored per commit."""
 
-DEMO_FOLDER = Path(__file__).resolve().parents[1] / "sample_traces"
+DEMO_FOLDER = Path(__file__).resolve().parents[1] / "sample_traces" / "demo"
 """The traces that come with a checkout of the project."""
 
 
