@@ -4,6 +4,7 @@ Knows lists, lines and places; knows no format.
 """
 
 from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import Any
 
 from pamer_lab.errors import FormatError
@@ -30,6 +31,11 @@ def first_episode(document: Document) -> Any:
         return None
     root = document.root
     return (root[0] if root else None) if isinstance(root, list) else root
+
+
+def first_episodes(document: Document, count: int = 20) -> list[Any]:
+    """The values that detection looks at where a file's first episodes may be failed runs without messages."""
+    return [value for _, value in islice(episodes(document), count)] if document.kind in ("json", "jsonl") else []
 
 
 def read_each(document: Document, name: str, read_one: Callable[[Any, str], Draft]) -> Iterator[Draft]:

@@ -12,7 +12,7 @@ from typing import Any
 from pamer_lab.errors import FormatError
 from pamer_lab.trajectory.document import Document
 from pamer_lab.trajectory.draft import Draft, json_text
-from pamer_lab.trajectory.episodes import attempt, first_episode, read_each
+from pamer_lab.trajectory.episodes import attempt, first_episode, first_episodes, read_each
 from pamer_lab.trajectory.formats.openai_chat import text_of
 from pamer_lab.trajectory.parts import measure_image, read_content, read_openai_calls, read_thinking, read_tools, read_usage
 from pamer_lab.trajectory.values import Image, Message, ToolCall
@@ -23,12 +23,20 @@ SILENT = ("agent_state_changed", "change_agent_state", "null", "server_ready", "
 
 
 def detect(document: Document) -> bool:
+    if _are_episodes(document):
+        return True
     first = first_episode(document)
-    if isinstance(first, dict) and isinstance(first.get("history"), list):
-        return any(_is_event(item) or _is_pair(item) for item in first["history"][:3])
     if document.kind == "jsonl":
         return _is_event(first) and not isinstance(first.get("kind"), str)
     return isinstance(document.root, list) and (_is_event(first) or _is_pair(first))
+
+
+def _are_episodes(document: Document) -> bool:
+    """Records with a `history` of events; a failed run's may be empty."""
+    histories = [
+        value["history"] for value in first_episodes(document) if isinstance(value, dict) and isinstance(value.get("history"), list)
+    ]
+    return any(_is_event(item) or _is_pair(item) for history in histories for item in history[:3])
 
 
 def _is_event(value: Any) -> bool:
@@ -43,8 +51,7 @@ def _is_pair(value: Any) -> bool:
 
 
 def read(document: Document) -> Iterator[Draft]:
-    first = first_episode(document)
-    if isinstance(first, dict) and isinstance(first.get("history"), list):
+    if _are_episodes(document):
         yield from read_each(document, NAME, _read_episode)
     else:
         events = document.root if isinstance(document.root, list) else [record.value for record in document.records]

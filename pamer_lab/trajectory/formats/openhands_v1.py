@@ -24,9 +24,12 @@ def detect(document: Document) -> bool:
     if document.kind == "zip":
         return False
     head = (value for _, value in islice(_events(document), 20))
-    return any(
-        isinstance(value, dict) and isinstance(value.get("kind"), str) and value["kind"] in KINDS and "source" in value for value in head
-    )
+    return any(isinstance(value, dict) and _kind(value) in KINDS and ("source" in value or "event" in value) for value in head)
+
+
+def _kind(event: dict[str, Any]) -> str:
+    """An event's kind; some writers of `events.jsonl` call the field `event` and flatten the message into it."""
+    return text_of(event, "kind") or text_of(event, "event")
 
 
 def read(document: Document) -> Iterator[Draft]:
@@ -69,7 +72,7 @@ class _Reader:
         self.told: set[str] = set()
 
     def add(self, event: dict[str, Any], where: str) -> None:
-        kind = event.get("kind")
+        kind = _kind(event)
         if kind == "ActionEvent":
             self._action(event, where)
             return
@@ -92,8 +95,8 @@ class _Reader:
             case "ConversationStateUpdateEvent":
                 self._state(event)
             case _:
-                rest = {key: value for key, value in event.items() if key not in ("id", "timestamp", "source", "kind")}
-                self.draft.event("note", "" if not rest else json_text(rest), what=str(kind))
+                rest = {key: value for key, value in event.items() if key not in ("id", "timestamp", "source", "kind", "event")}
+                self.draft.event("note", "" if not rest else json_text(rest), what=kind or None)
 
     def flush(self) -> None:
         """Write the turn that was being gathered."""
@@ -124,7 +127,7 @@ class _Reader:
         return [ToolCall(text_of(event, "tool_call_id"), text_of(event, "tool_name"), json_text(arguments))]
 
     def _message(self, event: dict[str, Any], where: str) -> None:
-        message = event.get("llm_message")
+        message = event.get("llm_message", event if "role" in event else None)
         if not isinstance(message, dict):
             raise FormatError("is a MessageEvent without `llm_message`", where=where)
         content = read_content(message.get("content"), where=where)

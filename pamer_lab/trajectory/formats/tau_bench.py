@@ -10,7 +10,7 @@ from typing import Any
 from pamer_lab.errors import FormatError
 from pamer_lab.trajectory.document import Document
 from pamer_lab.trajectory.draft import Draft
-from pamer_lab.trajectory.episodes import first_episode, read_each
+from pamer_lab.trajectory.episodes import first_episodes, read_each
 from pamer_lab.trajectory.formats.openai_chat import add_messages, is_message, text_of
 from pamer_lab.trajectory.parts import read_number
 
@@ -18,9 +18,14 @@ NAME = "tau-bench"
 
 
 def detect(document: Document) -> bool:
-    first = first_episode(document)
-    traj = first.get("traj") if isinstance(first, dict) else None
-    return isinstance(traj, list) and bool(traj) and is_message(traj[0]) and ("task_id" in first or "reward" in first)
+    return any(_is_episode(value) for value in first_episodes(document))
+
+
+def _is_episode(value: Any) -> bool:
+    traj = value.get("traj") if isinstance(value, dict) else None
+    if not isinstance(traj, list) or not ("task_id" in value or "reward" in value):
+        return False
+    return is_message(traj[0]) if traj else "task_id" in value and "reward" in value
 
 
 def read(document: Document) -> Iterator[Draft]:
@@ -30,6 +35,8 @@ def read(document: Document) -> Iterator[Draft]:
 def _read_one(value: Any, where: str) -> Draft:
     if not isinstance(value, dict) or not isinstance(value.get("traj"), list):
         raise FormatError("is not an episode with a `traj` list", where=where)
+    if not value["traj"]:
+        raise FormatError(f"holds no messages; the run failed with {_error(value)!r}", where=where)
     draft = Draft(NAME, where=where)
     draft.task_id = draft.question_id = text_of(value, "task_id")
     draft.reward = read_number(value.get("reward"))
@@ -51,3 +58,8 @@ def _read_info(draft: Draft, value: dict[str, Any]) -> None:
         "user_cost": info.get("user_cost"),
         "error": info.get("error"),
     }
+
+
+def _error(value: dict[str, Any]) -> str:
+    info = value.get("info")
+    return text_of(info, "error") if isinstance(info, dict) else ""

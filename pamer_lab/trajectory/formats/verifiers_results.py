@@ -10,7 +10,7 @@ from typing import Any
 from pamer_lab.errors import FormatError
 from pamer_lab.trajectory.document import Document
 from pamer_lab.trajectory.draft import Draft
-from pamer_lab.trajectory.episodes import first_episode, read_each
+from pamer_lab.trajectory.episodes import first_episodes, read_each
 from pamer_lab.trajectory.formats.openai_chat import add_messages, is_message, text_of
 from pamer_lab.trajectory.parts import parse_json, read_number, read_tools, read_usage
 
@@ -19,11 +19,14 @@ TAKEN = {"prompt", "completion", "info", "example_id", "id", "reward", "messages
 
 
 def detect(document: Document) -> bool:
-    first = first_episode(document)
-    if not isinstance(first, dict) or "prompt" not in first or "completion" not in first:
+    return any(_is_result(value) for value in first_episodes(document))
+
+
+def _is_result(value: Any) -> bool:
+    if not isinstance(value, dict) or "prompt" not in value or "completion" not in value:
         return False
-    said = [*_part(first["prompt"], "user")[:1], *_part(first["completion"], "assistant")[:1]]
-    return len(said) == 2 and all(is_message(item) for item in said) and ("reward" in first or "example_id" in first)
+    said = [*_part(value["prompt"], "user")[:1], *_part(value["completion"], "assistant")[:1]]
+    return len(said) == 2 and all(is_message(item) for item in said) and ("reward" in value or "example_id" in value)
 
 
 def _part(value: Any, role: str) -> list[Any]:

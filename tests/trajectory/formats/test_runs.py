@@ -188,6 +188,33 @@ def test_openhands_v1_joins_the_calls_of_one_response_and_keeps_condensations() 
     assert recorded.usage and (recorded.model, recorded.usage.input_tokens) == ("model-v", 70)
 
 
+def test_openhands_v1_lines_that_name_the_kind_event_and_flatten_messages_are_read() -> None:
+    call = {"id": "g", "name": "grep", "arguments": "{}"}
+    result = {"content": [{"type": "text", "text": "one match"}]}
+    trace = only(
+        read_lines(
+            [
+                {"event": "MessageEvent", "role": "user", "content": [{"type": "text", "text": "Search."}]},
+                {"event": "ActionEvent", "tool_call": call, "llm_response_id": "L", "action": {"kind": "GrepAction"}},
+                {"event": "ObservationEvent", "tool_name": "grep", "tool_call_id": "g", "observation": result},
+            ]
+        )
+    )
+    assert (trace.format, counts(trace), trace.messages[0].content) == ("openhands-v1-events", (1, 1, 1), "Search.")
+
+
+def test_a_failed_first_episode_does_not_hide_the_format() -> None:
+    failed = {"task_id": 0, "reward": 0.0, "info": {"error": "EOF"}, "traj": [], "trial": 0}
+    reading = read_bytes(orjson.dumps([failed, *source("tau_bench.json")]), "t.json")
+    assert [trace.format for trace in reading.traces] == ["tau-bench"] * 2
+    assert "failed with 'EOF'" in reading.rejected[0].reason
+    lines = (
+        orjson.dumps({"instance_id": "x", "history": [], "error": "no runtime"}) + b"\n" + (FIXTURES / "openhands_v0.jsonl").read_bytes()
+    )
+    reading = read_bytes(lines, "o.jsonl")
+    assert ([trace.task_id for trace in reading.traces], reading.rejected[0].where) == (["org__repo-5"], "line 1")
+
+
 def test_the_longest_request_wins_and_what_a_retry_dropped_is_told() -> None:
     trace = trace_of("request_log.jsonl")
     assert [message.usage.input_tokens for message in trace.messages if message.usage] == [10, 30, 40]
