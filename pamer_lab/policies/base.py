@@ -1,0 +1,35 @@
+"""`base`: the request as the agent sent it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from pamer_lab.policies.interface import PolicySession, Resources
+from pamer_lab.policies.values import Answer, History
+
+
+@dataclass(frozen=True)
+class Base:
+    """Keeps everything."""
+
+    description: ClassVar[str] = "the whole history, unchanged: what every other policy is measured against"
+    deviations: ClassVar[tuple[str, ...]] = ("an agent whose own harness compacts is replayed without that; recorded compactions stand beside",)
+
+    @property
+    def name(self) -> str:
+        return "base"
+
+    @property
+    def settings(self) -> dict[str, object]:
+        return {}
+
+    def start(self, resources: Resources) -> PolicySession:
+        return _Session()
+
+
+class _Session:
+    def turn(self, history: History) -> Answer:
+        return Answer("pass", "base keeps the whole history", tuple([*history.head(), *history.raw([(0, history.t)])]))
+
+    def resume(self, answers: Sequence[Answer]) -> None:
+        """Nothing is remembered between turns."""

@@ -1,0 +1,88 @@
+"""`periodic-summary:N`: every N blocks the older history becomes a summary that stays in the context."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from pamer_lab.blocks import split
+from pamer_lab.errors import LabError
+from pamer_lab.memory.summary import SourceBlock
+from pamer_lab.policies.interface import PolicySession, Resources
+from pamer_lab.policies.texts import add_text, task_text
+from pamer_lab.policies.values import Answer, History, Item, Spent, blocks_of, spans_of
+
+
+@dataclass(frozen=True)
+class PeriodicSummary:
+    """Summaries by the clock: no head, no memory, no recall."""
+
+    description: ClassVar[str] = "every N complete blocks, all but the newest become a summary that stays in the context"
+    deviations: ClassVar[tuple[str, ...]] = (
+        "the paper gives N only: here N counts complete blocks that have left the newest `keep`",
+        "reset writes one new summary of everything older, from the raw blocks; accumulate adds a summary of the new slice",
+        "summaries are written as PaMER's are (about 40,000 characters of source, 1,024 tokens), so that only the trigger differs",
+        "raw blocks are not archived: what the summary does not say is gone",
+    )
+
+    n: int = field(default=5, metadata={"least": 1})
+    """Complete blocks between two summaries."""
+    mode: str = field(default="reset", metadata={"choices": ("reset", "accumulate")})
+    """`reset`: one summary of everything older replaces the last one. `accumulate`: one more summary is added."""
+    keep: int = field(default=1, metadata={"least": 0})
+    """Newest complete blocks that are never summarised."""
+
+    @property
+    def name(self) -> str:
+        kept = f":keep={self.keep}" if self.keep != 1 else ""
+        return f"periodic-summary:{self.n}" + (f":{self.mode}" if self.mode != "reset" else "") + kept
+
+    @property
+    def settings(self) -> dict[str, object]:
+        return {"n": self.n, "mode": self.mode, "keep": self.keep}
+
+    def start(self, resources: Resources) -> PolicySession:
+        return _Session(self, resources)
+
+
+class _Session:
+    def __init__(self, policy: PeriodicSummary, resources: Resources) -> None:
+        self.policy, self.resources = policy, resources
+        self.summaries: tuple[Item, ...] = ()
+
+    def turn(self, history: History) -> Answer:
+        covered = set(blocks_of(span for item in self.summaries for span in item.spans))
+        waiting = [number for number in split(history.blocks, self.policy.keep).old if number not in covered]
+        candidate = history.tokens(spans_of(waiting))
+        if len(waiting) < self.policy.n:
+            reason = f"{len(waiting)} of {self.policy.n} blocks are waiting for the next summary"
+            return Answer("pass", reason, self._items(history), candidate_tokens=candidate)
+        source = sorted(covered | set(waiting)) if self.policy.mode == "reset" else waiting
+        try:
+            item, spent = self._summarise(history, source)
+        except LabError as error:
+            items = (*history.head(), *history.raw([(0, history.t)]))
+            return Answer("fallback", "the summary failed; the request went out as it came", items, candidate_tokens=candidate, error=str(error))
+        self.summaries = (item,) if self.policy.mode == "reset" else (*self.summaries, item)
+        reason = f"{len(waiting)} blocks have left the newest {self.policy.keep}: {len(source)} blocks became a summary of {item.tokens} tokens"
+        return Answer("compress", reason, self._items(history), candidate_tokens=candidate, spent=(spent,))
+
+    def resume(self, answers: Sequence[Answer]) -> None:
+        for answer in reversed(answers):
+            if answer.action != "fallback":
+                self.summaries = tuple(item for item in answer.items if item.kind == "summary")
+                return
+
+    def _items(self, history: History) -> tuple[Item, ...]:
+        covered = set(blocks_of(span for item in self.summaries for span in item.spans))
+        raw = spans_of(number for number in range(history.t) if number not in covered)
+        return (*history.head(), *self.summaries, *history.raw(raw))
+
+    def _summarise(self, history: History, source: list[int]) -> tuple[Item, Spent]:
+        blocks = [SourceBlock(number, tuple(history.block_messages(number))) for number in source]
+        summary = self.resources.summariser.summarise(task_text(history), blocks)
+        text = f"[Summary of steps {source[0]} to {source[-1]} of this session]\n{summary.text}\n[End of the summary]"
+        item = add_text("summary", text, spans_of(source), self.resources.tokens, source=f"steps {source[0]}-{source[-1]}")
+        local = not summary.input_tokens
+        read = summary.input_tokens or history.tokens(spans_of(source))
+        written = summary.output_tokens or self.resources.tokens.counter.count([summary.text])[0]
+        return item, Spent("summary", read, written, self.resources.summariser.name, local)

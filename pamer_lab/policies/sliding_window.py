@@ -1,0 +1,56 @@
+"""`sliding-window:K`: prefix and the newest K complete blocks."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from pamer_lab.blocks import split
+from pamer_lab.policies.interface import PolicySession, Resources
+from pamer_lab.policies.values import Answer, History
+
+
+@dataclass(frozen=True)
+class SlidingWindow:
+    """Drops whole blocks that leave the window; they are gone for good."""
+
+    description: ClassVar[str] = "the prefix and the newest K complete blocks; older blocks are dropped"
+    deviations: ClassVar[tuple[str, ...]] = (
+        "the paper gives K without its unit: here K counts complete blocks, and the window is applied at every turn",
+        "with budget=N it is applied only while the whole request is over N tokens, as public implementations do; no notice is added",
+    )
+
+    k: int = field(default=5, metadata={"least": 1})
+    """Complete blocks kept; incomplete blocks among or after them stay too."""
+    budget: int = 0
+    """Tokens of the whole request below which nothing is dropped; 0 applies the window always."""
+
+    @property
+    def name(self) -> str:
+        return f"sliding-window:{self.k}" + (f":budget={self.budget}" if self.budget else "")
+
+    @property
+    def settings(self) -> dict[str, object]:
+        return {"k": self.k, "budget": self.budget}
+
+    def start(self, resources: Resources) -> PolicySession:
+        return _Session(self)
+
+
+class _Session:
+    def __init__(self, policy: SlidingWindow) -> None:
+        self.policy = policy
+
+    def turn(self, history: History) -> Answer:
+        k, budget = self.policy.k, self.policy.budget
+        recent = split(history.blocks, k).recent
+        first = recent[0] if recent else history.t
+        if budget and history.raw_tokens <= budget:
+            first, reason = 0, f"the request is within the budget of {budget:,} tokens"
+        elif first:
+            reason = f"{first} blocks are older than the newest {k} complete ones and are dropped"
+        else:
+            reason = f"no block is older than the newest {k} complete ones"
+        return Answer("pass", reason, tuple([*history.head(), *history.raw([(first, history.t)])]))
+
+    def resume(self, answers: Sequence[Answer]) -> None:
+        """Nothing is remembered between turns."""

@@ -1,0 +1,35 @@
+"""How much of a request a provider's prefix cache could serve: its longest common prefix with the previous request.
+
+Rewriting early history breaks this prefix, which is why fewer tokens can cost more. Raw parts are compared by what they
+are, added texts character by character; nothing about a provider's cache lifetime or block size is assumed.
+"""
+
+from collections.abc import Sequence
+from os.path import commonprefix
+
+from pamer_lab.blocks import TokenCounter
+from pamer_lab.blocks.render import render_message
+from pamer_lab.policies.values import Item
+from pamer_lab.trajectory.values import Message
+
+
+def cached_tokens(previous: Sequence[Item], current: Sequence[Item], cumulative: Sequence[int], counter: TokenCounter) -> int:
+    """Tokens at the start of `current` that `previous` starts with too."""
+    shared = 0
+    for before, now in zip(previous, current, strict=False):
+        if before == now:
+            shared += now.tokens
+            continue
+        if before.kind == now.kind == "blocks" and before.spans[0][0] == now.spans[0][0]:
+            first, last = now.spans[0][0], min(before.spans[0][1], now.spans[0][1])
+            return shared + cumulative[last] - cumulative[first]
+        if before.text and now.text:
+            common = commonprefix([rendered(before), rendered(now)])
+            return shared + min(counter.count([common])[0], before.tokens, now.tokens)
+        return shared
+    return shared
+
+
+def rendered(item: Item) -> str:
+    """An added text as the model reads it."""
+    return render_message(Message(item.role, item.text))

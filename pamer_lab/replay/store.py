@@ -1,0 +1,184 @@
+"""Runs in the workspace: one row per run, one per turn, and each added text once per run.
+
+Order of writes: texts, then the turns that name them, so that a stored turn is always whole; the run's row is written
+first as `running` and again when it ends. A crash leaves the turns that were written, and the next replay of the same run
+goes on after them. Rows are appended; `tidy` merges the small files that many appends leave.
+"""
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+
+from pamer_lab.errors import InputError
+from pamer_lab.policies.values import Item, Span, Spent
+from pamer_lab.replay.values import Run, RunHead, Turn
+from pamer_lab.storage import Database, TableSpec, equals, is_in
+from pamer_lab.workspace import Workspace
+
+TOTALS = (
+    *("main_input", "main_output", "aux_input", "aux_output", "total", "base_total", "peak_active"),
+    *("cached_input", "uncached_input"),
+)
+"""Totals that have a column of their own, so that tables across runs need no JSON."""
+
+RUNS = TableSpec(
+    name="replay_runs",
+    key=("run_id",),
+    schema=pa.schema(
+        [
+            *((name, pa.string()) for name in ("run_id", "trace_id", "question_id", "task_id", "policy", "profile", "status")),
+            *((name, pa.int64()) for name in ("turns", *TOTALS)),
+            ("reduction_pct", pa.float64()),
+            ("started", pa.string()),
+            ("demo", pa.bool_()),
+            ("head", pa.large_binary()),
+        ]
+    ),
+)
+TURNS = TableSpec(
+    name="replay_turns",
+    key=("run_id", "t"),
+    schema=pa.schema(
+        [
+            ("run_id", pa.string()),
+            ("t", pa.int32()),
+            *((name, pa.string()) for name in ("action", "reason", "states", "error")),
+            *((name, pa.int64()) for name in ("raw_tokens", "active_tokens", "candidate_tokens", "output_tokens", "cached_tokens")),
+            ("logits", pa.list_(pa.float64())),
+            ("thresholds", pa.list_(pa.float64())),
+            ("votes", pa.list_(pa.bool_())),
+            ("memory_ids", pa.list_(pa.string())),
+            ("restored_steps", pa.list_(pa.int32())),
+            *((name, pa.large_binary()) for name in ("items", "stored", "spent")),
+            ("seconds", pa.float64()),
+        ]
+    ),
+)
+TEXTS = TableSpec(
+    name="replay_texts",
+    key=("run_id", "text_id"),
+    schema=pa.schema([("run_id", pa.string()), ("text_id", pa.string()), ("text", pa.large_string())]),
+)
+
+
+class RunStore:
+    """Writes and reads runs of one workspace."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self.database: Database = workspace.database
+        self._texts: dict[str, set[str]] = {}
+        """Texts already written, by run."""
+
+    def put_head(self, head: RunHead) -> None:
+        """Write the run's row, new or changed."""
+        totals: dict[str, Any] = {name: head.totals.get(name) for name in (*TOTALS, "reduction_pct")}
+        named = ("run_id", "trace_id", "question_id", "task_id", "policy", "profile", "status", "turns", "started", "demo")
+        row = {name: getattr(head, name) for name in named} | totals | {"head": msgspec.msgpack.encode(head)}
+        self.database.upsert(RUNS, [row])
+
+    def add_turns(self, run_id: str, turns: Sequence[Turn]) -> None:
+        """Append finished turns in one commit, after the texts they name."""
+        known = self._texts.setdefault(run_id, set())
+        fresh: dict[str, str] = {}
+        rows = [_turn_row(run_id, turn, fresh, known) for turn in turns]
+        if fresh:
+            self.database.append(TEXTS, [{"run_id": run_id, "text_id": key, "text": text} for key, text in fresh.items()])
+            known |= fresh.keys()
+        if rows:
+            self.database.append(TURNS, rows)
+
+    def heads(self, *, trace_id: str = "", run_ids: Iterable[str] | None = None) -> list[RunHead]:
+        """Runs of the workspace, or of one trace, or those named; oldest first."""
+        where = is_in("run_id", run_ids) if run_ids is not None else equals("trace_id", trace_id) if trace_id else ""
+        if not self.database.exists(RUNS):
+            return []
+        rows = self.database.rows(RUNS, where=where, columns=["head", "started", "run_id"])
+        rows.sort(key=lambda row: (row["started"], row["run_id"]))
+        return [msgspec.msgpack.decode(row["head"], type=RunHead) for row in rows]
+
+    def head(self, run_id: str) -> RunHead | None:
+        found = self.heads(run_ids=[run_id])
+        return found[0] if found else None
+
+    def turns(self, run_id: str, *, texts: bool = True) -> list[Turn]:
+        """The stored turns in order, without gaps; what stands behind a gap does not count."""
+        if not self.database.exists(TURNS):
+            return []
+        rows = {row["t"]: row for row in self.database.rows(TURNS, where=equals("run_id", run_id))}
+        known = self._load_texts(run_id) if texts else {}
+        ordered: list[Turn] = []
+        while (row := rows.get(len(ordered))) is not None:
+            ordered.append(_turn(row, known))
+        return ordered
+
+    def stored_count(self, run_id: str) -> int:
+        """How many turns are there; cheap, for following a run that is going on."""
+        return self.database.count(TURNS, equals("run_id", run_id)) if self.database.exists(TURNS) else 0
+
+    def run(self, run_id: str) -> Run:
+        """A stored run; an unknown id is answered with what to do."""
+        head = self.head(run_id)
+        if head is None:
+            raise InputError(f"run {run_id!r} is not in this workspace; `pamer-lab replay` makes runs and prints their ids")
+        return Run(head, tuple(self.turns(run_id)))
+
+    def remove(self, run_id: str) -> None:
+        """Forget a run: its row first, so that no half run is ever listed."""
+        for spec in (RUNS, TURNS, TEXTS):
+            if self.database.exists(spec):
+                self.database.delete(spec, equals("run_id", run_id))
+        self._texts.pop(run_id, None)
+
+    def forget_after(self, run_id: str, turns: int) -> None:
+        """Drop turns from number `turns` on (those behind a gap)."""
+        if self.database.exists(TURNS):
+            self.database.delete(TURNS, f"{equals('run_id', run_id)} AND t >= {int(turns)}")
+
+    def tidy(self) -> None:
+        """Merge the small files of many appends."""
+        for spec in (TURNS, TEXTS):
+            if self.database.exists(spec):
+                self.database.tidy(spec)
+
+    def _load_texts(self, run_id: str) -> dict[str, str]:
+        if not self.database.exists(TEXTS):
+            return {}
+        found = {row["text_id"]: row["text"] for row in self.database.rows(TEXTS, where=equals("run_id", run_id))}
+        self._texts.setdefault(run_id, set()).update(found)
+        return found
+
+
+def text_id(text: str) -> str:
+    """The name of a text: a hash of what it says."""
+    return hashlib.sha256(text.encode()).hexdigest()[:24]
+
+
+def _turn_row(run_id: str, turn: Turn, fresh: dict[str, str], known: set[str]) -> dict[str, Any]:
+    items: list[Item] = []
+    for item in turn.items:
+        if item.text:
+            key = text_id(item.text)
+            if key not in known:
+                fresh[key] = item.text
+            item = msgspec.structs.replace(item, text=key)
+        items.append(item)
+    row = {name: getattr(turn, name) for name in TURNS.schema.names if name not in ("run_id", "items", "stored", "spent")}
+    for name in ("logits", "thresholds", "votes", "memory_ids", "restored_steps"):
+        row[name] = list(row[name])
+    packed = {"items": items, "stored": turn.stored, "spent": turn.spent}
+    return row | {"run_id": run_id} | {name: msgspec.msgpack.encode(value) for name, value in packed.items()}
+
+
+def _turn(row: dict[str, Any], texts: dict[str, str]) -> Turn:
+    items = msgspec.msgpack.decode(row["items"], type=tuple[Item, ...])
+    if texts:
+        items = tuple(msgspec.structs.replace(item, text=texts[item.text]) if item.text else item for item in items)
+    given = {name: row[name] for name in TURNS.schema.names if name not in ("run_id", "items", "stored", "spent")}
+    for name in ("logits", "thresholds", "votes", "memory_ids", "restored_steps"):
+        given[name] = tuple(given[name])
+    stored = msgspec.msgpack.decode(row["stored"], type=tuple[Span, ...])
+    spent = msgspec.msgpack.decode(row["spent"], type=tuple[Spent, ...])
+    return Turn(**given, items=items, stored=stored, spent=spent)

@@ -1,0 +1,68 @@
+"""A trace laid out for replay: blocks, token counts, and the history at each decision point.
+
+What always holds: `at(t)` holds only what stands before assistant message `t`; every message is counted once.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+
+from pamer_lab.blocks import Cut, MessageTokens, cut
+from pamer_lab.blocks.tokens import CountKind
+from pamer_lab.policies.values import History
+from pamer_lab.trajectory.values import Trace
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """Counts of one trace, ready to be cut at any turn."""
+
+    trace: Trace
+    pieces: Cut
+    turns: int
+    """Decision points that are replayed: all of the trace's, or the first ones up to a stated limit."""
+    cumulative: tuple[int, ...]
+    """Tokens of the first 0, 1, ... blocks."""
+    prefix_tokens: int
+    tools_tokens: int
+    output_tokens: tuple[int, ...]
+    """Tokens of each recorded assistant message."""
+    tokenizer: str
+    kind: CountKind
+
+    @property
+    def block_tokens(self) -> list[int]:
+        return [self.cumulative[number + 1] - self.cumulative[number] for number in range(len(self.pieces.blocks))]
+
+    def at(self, t: int) -> History:
+        """The request at decision point `t`."""
+        block = self.pieces.blocks[t]
+        return History(
+            t=t,
+            messages=self.trace.messages[: block.start],
+            prefix_end=self.pieces.prefix_end,
+            blocks=self.pieces.blocks[:t],
+            cumulative=self.cumulative[: t + 1],
+            prefix_tokens=self.prefix_tokens,
+            tools=self.trace.tools,
+            tools_tokens=self.tools_tokens,
+        )
+
+
+def lay_out(trace: Trace, tokens: MessageTokens, *, turn_limit: int = 0, counts: Sequence[int] | None = None) -> Timeline:
+    """Count a trace; `counts` are its messages' counts by the same tokenizer where they are known already."""
+    pieces = cut(trace.messages)
+    counted = list(counts) if counts is not None else tokens.counts(trace.messages)
+    sums = [0, *accumulate(counted)]
+    blocks = pieces.blocks
+    return Timeline(
+        trace=trace,
+        pieces=pieces,
+        turns=min(len(blocks), turn_limit) if turn_limit else len(blocks),
+        cumulative=tuple([0, *(sums[block.end] - sums[pieces.prefix_end] for block in blocks)]),
+        prefix_tokens=sums[pieces.prefix_end],
+        tools_tokens=tokens.tools(trace.tools),
+        output_tokens=tuple(counted[block.start] for block in blocks),
+        tokenizer=tokens.counter.name,
+        kind=tokens.counter.kind,
+    )
