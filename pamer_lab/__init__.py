@@ -4,7 +4,9 @@ The names below are the whole public surface; everything is imported on first us
 `import pamer_lab` costs nothing and reading a trace needs neither torch nor transformers.
 """
 
+import sys
 from importlib import import_module
+from types import ModuleType
 from typing import Any
 
 __version__ = "0.1.0"
@@ -16,10 +18,25 @@ _PUBLIC = {
     "PamerController": "pamer_lab.controller",
 }
 
-__all__ = ["PamerController", "Trace", "Workspace", "__version__", "read_traces"]
+__all__ = ["PamerController", "Trace", "Workspace", "__version__", "read_traces", "replay"]
 
 
 def __getattr__(name: str) -> Any:
     if name in _PUBLIC:
         return getattr(import_module(_PUBLIC[name]), name)
     raise AttributeError(f"module 'pamer_lab' has no attribute {name!r}")
+
+
+class _Surface(ModuleType):
+    """`pamer_lab.replay` is the function, although a room has the same name: importing the room would otherwise bind it here."""
+
+    @property
+    def replay(self) -> Any:
+        return import_module("pamer_lab.replay.engine").replay
+
+    @replay.setter
+    def replay(self, room: ModuleType) -> None:
+        """The import system offers the room; it stays reachable by its full path."""
+
+
+sys.modules[__name__].__class__ = _Surface

@@ -20,6 +20,8 @@ COMMANDS = {
     "import": "import_",
     "prepare": "prepare",
     "memory": "memory",
+    "replay": "replay",
+    "whatif": "whatif",
     "bench": "bench",
     "app": "app",
 }

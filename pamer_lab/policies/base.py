@@ -13,7 +13,9 @@ class Base:
     """Keeps everything."""
 
     description: ClassVar[str] = "the whole history, unchanged: what every other policy is measured against"
-    deviations: ClassVar[tuple[str, ...]] = ("an agent whose own harness compacts is replayed without that; recorded compactions stand beside",)
+    deviations: ClassVar[tuple[str, ...]] = (
+        "an agent whose own harness compacts is replayed without that; recorded compactions stand beside",
+    )
 
     @property
     def name(self) -> str:
@@ -29,7 +31,7 @@ class Base:
 
 class _Session:
     def turn(self, history: History) -> Answer:
-        return Answer("pass", "base keeps the whole history", tuple([*history.head(), *history.raw([(0, history.t)])]))
+        return Answer("pass", "base keeps the whole history", (*history.head(), *history.raw([(0, history.t)])))
 
     def resume(self, answers: Sequence[Answer]) -> None:
         """Nothing is remembered between turns."""

@@ -8,7 +8,7 @@ from pamer_lab.blocks import split
 from pamer_lab.errors import LabError
 from pamer_lab.memory.summary import SourceBlock
 from pamer_lab.policies.interface import PolicySession, Resources
-from pamer_lab.policies.texts import add_text, task_text
+from pamer_lab.policies.texts import add_text, summary_spent, task_text
 from pamer_lab.policies.values import Answer, History, Item, Spent, blocks_of, spans_of
 
 
@@ -61,9 +61,13 @@ class _Session:
             item, spent = self._summarise(history, source)
         except LabError as error:
             items = (*history.head(), *history.raw([(0, history.t)]))
-            return Answer("fallback", "the summary failed; the request went out as it came", items, candidate_tokens=candidate, error=str(error))
+            return Answer(
+                "fallback", "the summary failed; the request went out as it came", items, candidate_tokens=candidate, error=str(error)
+            )
         self.summaries = (item,) if self.policy.mode == "reset" else (*self.summaries, item)
-        reason = f"{len(waiting)} blocks have left the newest {self.policy.keep}: {len(source)} blocks became a summary of {item.tokens} tokens"
+        reason = (
+            f"{len(waiting)} blocks have left the newest {self.policy.keep}: {len(source)} blocks became a summary of {item.tokens} tokens"
+        )
         return Answer("compress", reason, self._items(history), candidate_tokens=candidate, spent=(spent,))
 
     def resume(self, answers: Sequence[Answer]) -> None:
@@ -82,7 +86,4 @@ class _Session:
         summary = self.resources.summariser.summarise(task_text(history), blocks)
         text = f"[Summary of steps {source[0]} to {source[-1]} of this session]\n{summary.text}\n[End of the summary]"
         item = add_text("summary", text, spans_of(source), self.resources.tokens, source=f"steps {source[0]}-{source[-1]}")
-        local = not summary.input_tokens
-        read = summary.input_tokens or history.tokens(spans_of(source))
-        written = summary.output_tokens or self.resources.tokens.counter.count([summary.text])[0]
-        return item, Spent("summary", read, written, self.resources.summariser.name, local)
+        return item, summary_spent(summary, blocks, self.resources)

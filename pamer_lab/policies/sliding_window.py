@@ -50,7 +50,7 @@ class _Session:
             reason = f"{first} blocks are older than the newest {k} complete ones and are dropped"
         else:
             reason = f"no block is older than the newest {k} complete ones"
-        return Answer("pass", reason, tuple([*history.head(), *history.raw([(first, history.t)])]))
+        return Answer("pass", reason, (*history.head(), *history.raw([(first, history.t)])))
 
     def resume(self, answers: Sequence[Answer]) -> None:
         """Nothing is remembered between turns."""

@@ -1,13 +1,16 @@
-"""Texts that policies put into a request, and the task they are written for."""
+"""Texts that policies put into a request, the task they are written for, and what writing them took."""
+
+from collections.abc import Sequence
 
 from pamer_lab.blocks import MessageTokens
-from pamer_lab.policies.values import History, Item, ItemKind, Span
+from pamer_lab.memory.source import within_budget
+from pamer_lab.memory.summary import SourceBlock, Summary
+from pamer_lab.policies.interface import Resources
+from pamer_lab.policies.values import History, Item, ItemKind, Span, Spent
 from pamer_lab.trajectory.values import Message, Role
 
 
-def add_text(
-    kind: ItemKind, text: str, spans: tuple[Span, ...], tokens: MessageTokens, *, source: str = "", role: Role = "user"
-) -> Item:
+def add_text(kind: ItemKind, text: str, spans: tuple[Span, ...], tokens: MessageTokens, *, source: str = "", role: Role = "user") -> Item:
     """An item for a message that the trace does not hold, counted as the model would read it."""
     return Item(kind, tokens.total([Message(role, text)]), spans, source, text, role)
 
@@ -17,3 +20,12 @@ def task_text(history: History) -> str:
     prefix = history.messages[: history.prefix_end]
     asked = [message.content for message in prefix if message.role == "user"] or [message.content for message in prefix]
     return "\n\n".join(asked)
+
+
+def summary_spent(summary: Summary, blocks: Sequence[SourceBlock], resources: Resources) -> Spent:
+    """Tokens of a summary: as its model reported them, or what a rule read (within the source budget) and wrote."""
+    name = resources.summariser.name
+    if summary.input_tokens:
+        return Spent("summary", summary.input_tokens, summary.output_tokens, name)
+    read = sum(resources.tokens.total(block.messages) for block in within_budget(blocks))
+    return Spent("summary", read, resources.tokens.counter.count([summary.text])[0], name, local=True)

@@ -2,8 +2,9 @@
 
 `T = main input + main output + auxiliary input + auxiliary output` (Appendix D.2); cached input is part of main input, and
 features, embeddings and whatever a rule did without a model (extractive summaries) are local work that stands apart.
-`if_called` estimates the totals with those rules' reading and writing billed as calls. The amortised saving of Appendix C.5, `base - total = sum_j m_j L_j - A_add`, is checked for every run: `m_j` counts the requests that block `j` was left out
-of, and `A_add` is the text put into requests plus the auxiliary tokens.
+`if_called` estimates the totals with those rules' reading and writing billed as calls. The amortised saving of Appendix C.5,
+`base - total = sum_j m_j L_j - A_add`, is checked for every run: `m_j` counts the requests that block `j` was left out of, and
+`A_add` is the text put into requests plus the auxiliary tokens.
 """
 
 from collections import defaultdict
@@ -81,7 +82,13 @@ def recorded_usage(trace: Trace, turns: int) -> dict[str, Any] | None:
     if trace.usage is None:
         return None
     whole = trace.usage
-    return {"kind": "recorded", "input": whole.input_tokens, "output": whole.output_tokens, "cached": whole.cached_tokens, "whole_run": True}
+    return {
+        "kind": "recorded",
+        "input": whole.input_tokens,
+        "output": whole.output_tokens,
+        "cached": whole.cached_tokens,
+        "whole_run": True,
+    }
 
 
 def _spent(turns: Sequence[Turn]) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]]]:

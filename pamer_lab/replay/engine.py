@@ -8,12 +8,11 @@ that much work. One process at a time works on a run (a lock file that the syste
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
 from hashlib import sha256
-from typing import Any
 
 import msgspec
 from filelock import FileLock, Timeout
@@ -22,7 +21,7 @@ from pamer_lab.blocks import MessageTokens
 from pamer_lab.errors import Cancelled, InputError
 from pamer_lab.memory.extractive import ExtractiveSummariser
 from pamer_lab.memory.summary import Summariser
-from pamer_lab.policies.interface import Policy, PolicySession
+from pamer_lab.policies.interface import Policy, Resources
 from pamer_lab.policies.registry import parse_policy
 from pamer_lab.policies.values import Answer, History
 from pamer_lab.replay import ledger
@@ -30,9 +29,9 @@ from pamer_lab.replay.accounting import totals
 from pamer_lab.replay.prefix_cache import cached_tokens
 from pamer_lab.replay.store import RunStore
 from pamer_lab.replay.timeline import Timeline, lay_out
-from pamer_lab.replay.values import Run, RunHead, Turn
-from pamer_lab.trajectory.values import Trace
+from pamer_lab.replay.values import Run, RunHead, Status, Turn
 from pamer_lab.storage import equals
+from pamer_lab.trajectory.values import Trace
 from pamer_lab.workspace import Workspace
 
 VERSION = 1
@@ -60,7 +59,9 @@ class ReplayOptions:
 
 
 @dataclass
-class _Resources:
+class LocalResources:
+    """What the engine hands to a policy; models are loaded on first use and kept."""
+
     workspace: Workspace
     tokens: MessageTokens
     session_id: str
@@ -83,20 +84,60 @@ def replay(trace: Trace | str, policy: str | Policy, workspace: Workspace, optio
     timeline, demo = _timeline(trace, workspace, tokens, options.turn_limit)
     head = _head(timeline, chosen, options.profile, demo)
     store = RunStore(workspace)
+    resources = LocalResources(workspace, tokens, head.run_id, options.profile, options.device)
     lock = FileLock(workspace.path / "locks" / f"{head.run_id}.lock")
     workspace.path.joinpath("locks").mkdir(parents=True, exist_ok=True)
     try:
         with lock.acquire(timeout=0):
-            return _Replaying(timeline, chosen, head, store, options, _Resources(workspace, tokens, head.run_id, options.profile, options.device)).run()
+            return _Replaying(timeline, chosen, head, store, options, resources).run()
     except Timeout as error:
         raise InputError(f"run {head.run_id} is being replayed by another process; follow it, or wait until it ends") from error
 
 
+def replay_turns(timeline: Timeline, policy: Policy, resources: Resources, known: Sequence[Turn] = ()) -> Iterator[Turn]:
+    """The turns after the known ones, each checked against the ledger; stores nothing of its own."""
+    session = policy.start(resources)
+    session.resume([turn.answer() for turn in known])
+    previous = known[-1].items if known else ()
+    for t in range(len(known), timeline.turns):
+        began = time.perf_counter()
+        history = timeline.at(t)
+        answer = session.turn(history)
+        ledger.check(answer, history)
+        cached = cached_tokens(previous, answer.items, history.cumulative, resources.tokens.counter)
+        previous = answer.items
+        yield _turn(answer, history, timeline.output_tokens[t], cached, time.perf_counter() - began)
+
+
+def _turn(answer: Answer, history: History, output_tokens: int, cached: int, seconds: float) -> Turn:
+    return Turn(
+        t=history.t,
+        action=answer.action,
+        reason=answer.reason,
+        raw_tokens=history.raw_tokens,
+        active_tokens=answer.tokens,
+        candidate_tokens=answer.candidate_tokens,
+        output_tokens=output_tokens,
+        cached_tokens=cached,
+        states=ledger.letters(answer, history.t),
+        items=answer.items,
+        stored=answer.stored,
+        logits=answer.logits,
+        thresholds=answer.thresholds,
+        votes=answer.votes,
+        memory_ids=answer.memory_ids,
+        restored_steps=answer.restored_steps,
+        spent=answer.spent,
+        error=answer.error,
+        seconds=seconds,
+    )
+
+
 class _Replaying:
-    """The loop over the turns of one run."""
+    """One run being made: its turns go to the store as they come."""
 
     def __init__(
-        self, timeline: Timeline, policy: Policy, head: RunHead, store: RunStore, options: ReplayOptions, resources: _Resources
+        self, timeline: Timeline, policy: Policy, head: RunHead, store: RunStore, options: ReplayOptions, resources: Resources
     ) -> None:
         self.timeline, self.policy, self.head, self.store, self.options = timeline, policy, head, store, options
         self.resources = resources
@@ -129,56 +170,27 @@ class _Replaying:
         return self._end("done")
 
     def _loop(self) -> None:
-        session = self.policy.start(self.resources)
-        session.resume([turn.answer() for turn in self.turns])
+        self._ask_whether_to_stop()
         last_stored = time.monotonic()
-        for t in range(len(self.turns), self.timeline.turns):
-            if self.options.cancelled():
-                raise Cancelled(f"stopped before turn {t}; the turns before it are kept, and replaying again goes on from there")
-            self.turns.append(self._turn(session, t))
+        for turn in replay_turns(self.timeline, self.policy, self.resources, tuple(self.turns)):
+            self.turns.append(turn)
             if time.monotonic() - last_stored >= STORE_EVERY:
                 self._flush()
                 last_stored = time.monotonic()
             if self.options.watch:
-                self.options.watch(self.turns[-1], self.timeline.turns)
+                self.options.watch(turn, self.timeline.turns)
+            self._ask_whether_to_stop()
 
-    def _turn(self, session: PolicySession, t: int) -> Turn:
-        began = time.perf_counter()
-        history = self.timeline.at(t)
-        answer = session.turn(history)
-        ledger.check(answer, history)
-        return self._record(answer, history, began)
-
-    def _record(self, answer: Answer, history: History, began: float) -> Turn:
-        previous = self.turns[-1].items if self.turns else ()
-        return Turn(
-            t=history.t,
-            action=answer.action,
-            reason=answer.reason,
-            raw_tokens=history.raw_tokens,
-            active_tokens=answer.tokens,
-            candidate_tokens=answer.candidate_tokens,
-            output_tokens=self.timeline.output_tokens[history.t],
-            cached_tokens=cached_tokens(previous, answer.items, history.cumulative, self.resources.tokens.counter),
-            states=ledger.letters(answer, history.t),
-            items=answer.items,
-            stored=answer.stored,
-            logits=answer.logits,
-            thresholds=answer.thresholds,
-            votes=answer.votes,
-            memory_ids=answer.memory_ids,
-            restored_steps=answer.restored_steps,
-            spent=answer.spent,
-            error=answer.error,
-            seconds=time.perf_counter() - began,
-        )
+    def _ask_whether_to_stop(self) -> None:
+        if len(self.turns) < self.timeline.turns and self.options.cancelled():
+            raise Cancelled(f"stopped before turn {len(self.turns)}; the turns before it are kept, and replaying again goes on from there")
 
     def _flush(self) -> None:
         if self.stored < len(self.turns):
             self.store.add_turns(self.head.run_id, self.turns[self.stored :])
             self.stored = len(self.turns)
 
-    def _end(self, status: Any, error: str = "") -> Run:
+    def _end(self, status: Status, error: str = "") -> Run:
         self._flush()
         counted = totals(self.timeline, self.turns)
         self.head = msgspec.structs.replace(self.head, status=status, error=error, totals=counted, finished=_now())

@@ -82,7 +82,7 @@ def fates(timeline: Timeline, turns: Sequence[Turn], used: Sequence[Use] | None 
 
 def survival_rates(found: Sequence[Fate]) -> dict[str, Any]:
     """Counts by fate, and the share that was before the model; None where nothing was used."""
-    counts = {fate: sum(entry.survival == fate for entry in found) for fate in FATES}
+    counts: dict[str, int] = {fate: sum(entry.survival == fate for entry in found) for fate in FATES}
     kept = sum(counts[fate] for fate in IN_CONTEXT)
     return {"uses": len(found), **counts, "in_context_pct": 100 * kept / len(found) if found else None}
 
@@ -109,5 +109,3 @@ def _fate(use: Use, turn: Turn) -> Fate:
 
 def _covered(block: int, spans: Sequence[Span]) -> bool:
     return any(first <= block < last for first, last in spans)
-
-

@@ -16,17 +16,90 @@ IdentifierKind = Literal["url", "path", "id", "quoted", "number", "name"]
 MAX_CHARACTERS = 400_000
 """Per message; a longer text gives its first and last halves of this."""
 
-ENDINGS = "py|pyi|js|ts|tsx|jsx|json|jsonl|md|rst|txt|csv|tsv|html?|css|xml|ya?ml|toml|ini|cfg|conf|sh|c|cc|cpp|h|hpp|java|go|rs|rb|php|sql|db|log|pdf|docx?|xlsx?|pptx?|png|jpe?g|gif|svg|zip|tar|gz|ipynb|lock|patch|diff"
-OPENERS = frozenset(
-    "The This That These Those There Then They Their It Its If In On At As An And But Or For From With When Where What Which Who Why How "
-    "While After Before Because Since Let Now Also However Here He She His Her We Our You Your My Not No Yes Step Note Please First "
-    "Second Third Next Finally Based Given Using Found Result Results Error Warning".split()
+ENDINGS = "|".join(
+    [
+        *(
+            "py",
+            "pyi",
+            "ipynb",
+            "js",
+            "jsx",
+            "ts",
+            "tsx",
+            "json",
+            "jsonl",
+            "html?",
+            "css",
+            "c",
+            "cc",
+            "cpp",
+            "h",
+            "hpp",
+            "java",
+            "go",
+            "rs",
+        ),
+        *("rb", "php", "sh", "sql", "md", "rst", "txt", "csv", "tsv", "xml", "ya?ml", "toml", "ini", "cfg", "conf", "lock", "log", "db"),
+        *("patch", "diff", "pdf", "docx?", "xlsx?", "pptx?", "png", "jpe?g", "gif", "svg", "zip", "tar", "gz"),
+    ]
 )
+"""Endings that make a bare word a file name."""
+OPENERS = frozenset(
+    [
+        *(
+            "The",
+            "This",
+            "That",
+            "These",
+            "Those",
+            "There",
+            "Then",
+            "They",
+            "Their",
+            "It",
+            "Its",
+            "If",
+            "In",
+            "On",
+            "At",
+            "As",
+            "An",
+            "And",
+        ),
+        *("But", "Or", "For", "From", "With", "When", "Where", "What", "Which", "Who", "Why", "How", "While", "After", "Before", "Because"),
+        *(
+            "Since",
+            "Let",
+            "Now",
+            "Also",
+            "However",
+            "Here",
+            "He",
+            "She",
+            "His",
+            "Her",
+            "We",
+            "Our",
+            "You",
+            "Your",
+            "My",
+            "Not",
+            "No",
+            "Yes",
+        ),
+        *("Step", "Note", "Please", "First", "Second", "Third", "Next", "Finally", "Based", "Given", "Using", "Found", "Result", "Results"),
+        *("Error", "Warning"),
+    ]
+)
+"""Words that open sentences and are not part of a name."""
 
 _RULES: tuple[tuple[IdentifierKind, re.Pattern[str]], ...] = (
     ("url", re.compile(r"\b(?:https?|ftp|file)://[^\s<>\"'`\\|^{}\[\]]+")),
     ("id", re.compile(r"\b[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63})+\b")),
-    ("path", re.compile(r"(?<![\w/.~-])(?:~|\.{1,2})?/[\w.+@-]+(?:/[\w.+@-]+)*/?|(?<![\w/.~-])[\w.+@-]+(?:/[\w.+@-]+)*/[\w+@-]+\.\w{1,8}\b")),
+    (
+        "path",
+        re.compile(r"(?<![\w/.~-])(?:~|\.{1,2})?/[\w.+@-]+(?:/[\w.+@-]+)*/?|(?<![\w/.~-])[\w.+@-]+(?:/[\w.+@-]+)*/[\w+@-]+\.\w{1,8}\b"),
+    ),
     ("path", re.compile(rf"(?<![\w/.~-])[\w-][\w.-]*\.(?:{ENDINGS})\b(?![\w/])")),
     ("id", re.compile(r"(?<![\w/.#-])#?(?=[\w#:.-]*\d)(?=[\w#:.-]*[A-Za-z])\w+(?:[-_#.:]\w+)*")),
     ("number", re.compile(r"(?<![\w.])\d{1,3}(?:[,.]\d{3})+(?:\.\d+)?(?!\w)|(?<![\w.])\d{4,}(?:\.\d+)?(?!\w)")),

@@ -5,7 +5,7 @@ are, added texts character by character; nothing about a provider's cache lifeti
 """
 
 from collections.abc import Sequence
-from os.path import commonprefix
+from itertools import takewhile
 
 from pamer_lab.blocks import TokenCounter
 from pamer_lab.blocks.render import render_message
@@ -24,8 +24,7 @@ def cached_tokens(previous: Sequence[Item], current: Sequence[Item], cumulative:
             first, last = now.spans[0][0], min(before.spans[0][1], now.spans[0][1])
             return shared + cumulative[last] - cumulative[first]
         if before.text and now.text:
-            common = commonprefix([rendered(before), rendered(now)])
-            return shared + min(counter.count([common])[0], before.tokens, now.tokens)
+            return shared + min(counter.count([_common(rendered(before), rendered(now))])[0], before.tokens, now.tokens)
         return shared
     return shared
 
@@ -33,3 +32,8 @@ def cached_tokens(previous: Sequence[Item], current: Sequence[Item], cumulative:
 def rendered(item: Item) -> str:
     """An added text as the model reads it."""
     return render_message(Message(item.role, item.text))
+
+
+def _common(one: str, other: str) -> str:
+    """The text both start with."""
+    return one[: sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))]

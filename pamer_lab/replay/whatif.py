@@ -230,5 +230,7 @@ class _Pass:
             removed = 0
         elif action == "recall":
             self.estimated[t] = True
-            raw += round(self.given.recall_tokens * (min(memories, self.given.rule["top"]) if self.given.rule["recalls"] == "summaries" else 1))
+            raw += round(
+                self.given.recall_tokens * (min(memories, self.given.rule["top"]) if self.given.rule["recalls"] == "summaries" else 1)
+            )
         self.active[t] = raw - removed

@@ -1,0 +1,91 @@
+"""Runs -> tables across traces: how context grows per turn, and what each policy comes to.
+
+Polars over stored rows, one read per table. What always holds: a trace that has ended adds nothing to later turns, and every
+mean stands beside the number it was taken over.
+"""
+
+from collections.abc import Iterable
+
+import numpy as np
+import polars as pl
+
+from pamer_lab.replay.store import RUNS, TURNS
+from pamer_lab.storage import is_in
+from pamer_lab.workspace import Workspace
+
+REFERENCE_LINE = 128_000
+"""Tokens: the 128K line of the paper's figures, a reference only; nothing enforces it."""
+RESAMPLES = 2_000
+"""Bootstrap resamples of an interval."""
+RUN_COLUMNS = [
+    *("run_id", "trace_id", "question_id", "task_id", "policy", "profile", "status", "turns"),
+    *("main_input", "main_output", "aux_input", "aux_output", "total", "base_total", "peak_active", "cached_input", "uncached_input"),
+    *("reduction_pct", "demo"),
+]
+
+
+def run_table(workspace: Workspace, run_ids: Iterable[str] | None = None) -> pl.DataFrame:
+    """One row per finished run."""
+    wanted = None if run_ids is None else list(run_ids)
+    if not workspace.path.exists() or not workspace.database.exists(RUNS):
+        return pl.DataFrame(schema=dict.fromkeys(RUN_COLUMNS, pl.String))
+    where = "status = 'done'" + (f" AND {is_in('run_id', wanted)}" if wanted is not None else "")
+    return pl.DataFrame(workspace.database.arrow(RUNS, where=where, columns=RUN_COLUMNS)).sort("policy", "trace_id")
+
+
+def turn_table(workspace: Workspace, runs: pl.DataFrame) -> pl.DataFrame:
+    """One row per turn of these runs: policy, trace, turn, raw and active tokens."""
+    columns = ["run_id", "t", "active_tokens", "raw_tokens"]
+    if runs.is_empty():
+        return pl.DataFrame(
+            schema={"policy": pl.String, "trace_id": pl.String, "t": pl.Int32, "active_tokens": pl.Int64, "raw_tokens": pl.Int64}
+        )
+    # Beyond a few hundred ids one pass over the table is faster than a filter that names each.
+    few = runs.height <= 400
+    where = is_in("run_id", runs["run_id"].to_list()) if few else ""
+    turns = pl.DataFrame(workspace.database.arrow(TURNS, where=where, columns=columns))
+    return turns.join(runs.select("run_id", "policy", "trace_id"), on="run_id")
+
+
+def mean_context(turns: pl.DataFrame) -> pl.DataFrame:
+    """Mean active context per policy and turn over the traces still running, with their number (Appendix E.1)."""
+    return (
+        turns.group_by("policy", "t")
+        .agg(
+            pl.col("active_tokens").mean().alias("mean_active"),
+            pl.col("active_tokens").quantile(0.1).alias("low"),
+            pl.col("active_tokens").quantile(0.9).alias("high"),
+            pl.len().alias("running"),
+        )
+        .sort("policy", "t")
+    )
+
+
+def policy_table(runs: pl.DataFrame, *, seed: int = 0) -> pl.DataFrame:
+    """What each policy comes to over its traces; the reduction carries a 95% interval resampled by task (Appendix D.2)."""
+    if runs.is_empty():
+        return pl.DataFrame()
+    sums = ["main_input", "main_output", "aux_input", "aux_output", "total", "base_total", "cached_input", "uncached_input"]
+    table = runs.group_by("policy").agg(
+        pl.len().alias("traces"),
+        pl.col("question_id").n_unique().alias("tasks"),
+        pl.col("peak_active").mean().alias("mean_peak"),
+        pl.col("total").mean().alias("mean_total"),
+        *(pl.col(name).sum() for name in sums),
+    )
+    intervals = [{"policy": name[0], **reduction(part, seed=seed)} for name, part in runs.group_by("policy")]
+    return table.join(pl.DataFrame(intervals), on="policy").sort("policy")
+
+
+def reduction(runs: pl.DataFrame, *, seed: int = 0) -> dict[str, float]:
+    """`100 (1 - sum T / sum T_base)` of one policy's runs, with its bootstrap interval over tasks."""
+    tasks = runs.group_by("question_id").agg(pl.col("total").sum(), pl.col("base_total").sum()).sort("question_id")
+    total, base = tasks["total"].to_numpy(), tasks["base_total"].to_numpy()
+    picks = np.random.default_rng(seed).integers(0, len(total), (RESAMPLES, len(total)))  # (resamples, tasks)
+    again = 100 * (1 - total[picks].sum(axis=1) / np.maximum(base[picks].sum(axis=1), 1))
+    low, high = np.percentile(again, [2.5, 97.5])
+    return {
+        "reduction_pct": float(100 * (1 - total.sum() / max(base.sum(), 1))),
+        "reduction_low": float(low),
+        "reduction_high": float(high),
+    }

@@ -1,0 +1,135 @@
+"""`pamer-lab replay TRACE... --policy NAME[,NAME...]`: recorded traces through policies."""
+
+import argparse
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from pamer_lab.analysis.growth import mean_context, policy_table, run_table, turn_table
+from pamer_lab.analysis.scores import recorded_scores
+from pamer_lab.cli import say
+from pamer_lab.errors import InputError
+from pamer_lab.policies.registry import ALL_SEVEN, describe_policies, parse_policies
+from pamer_lab.replay.batch import BatchOptions, Outcome, Progress, replay_batch
+from pamer_lab.replay.divergence import first_divergence
+from pamer_lab.replay.engine import message_tokens
+from pamer_lab.replay.evidence import uses
+from pamer_lab.replay.export import run_json
+from pamer_lab.replay.prices import FILE, PriceTable, read_prices
+from pamer_lab.replay.store import RunStore
+from pamer_lab.replay.timeline import lay_out
+from pamer_lab.replay.values import FIXED_ACTIONS
+from pamer_lab.trajectory import Trace, iter_traces
+from pamer_lab.workspace import Workspace
+
+HELP = "replay recorded traces through context policies; actions are fixed"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("traces", nargs="*", metavar="TRACE", help="ids of imported traces, or trace files and folders")
+    parser.add_argument("--policy", default=",".join(ALL_SEVEN), help=f"NAME[,NAME...] (default: {','.join(ALL_SEVEN)})")
+    parser.add_argument("--turn-limit", type=int, default=0, metavar="N", help="replay only the first N turns of each trace")
+    parser.add_argument("--processes", type=int, default=-1, metavar="N", help="worker processes; 0 works in this one")
+    parser.add_argument("--fresh", action="store_true", help="forget stored runs and compute them again")
+    parser.add_argument("--prices", metavar="FILE", default="", help=f"price table (default: {FILE} of the workspace)")
+    parser.add_argument("--list", action="store_true", help="list the policies with their parameters and stated deviations")
+
+
+def run(args: argparse.Namespace) -> dict[str, Any]:
+    if args.list:
+        return {"policies": describe_policies()}
+    if not args.traces:
+        raise InputError("name at least one trace: the id of an imported one, or a file; --list shows the policies")
+    if args.turn_limit < 0:
+        raise InputError(f"--turn-limit is a number from 1 up, not {args.turn_limit}")
+    workspace = Workspace()
+    policies = [policy.name for policy in parse_policies(args.policy)]
+    prices = read_prices(Path(args.prices) if args.prices else workspace.path / FILE)
+    trace_ids = _trace_ids(args.traces, workspace, args.profile)
+    processes = args.processes if args.processes >= 0 else (min(len(trace_ids), os.cpu_count() or 1) if len(trace_ids) > 1 else 0)
+    options = BatchOptions(args.profile, args.device, args.turn_limit, args.fresh, processes)
+    outcomes = replay_batch(trace_ids, policies, workspace, options, report=_report())
+    for outcome in outcomes:
+        if outcome.status != "done":
+            say(f"{outcome.trace_id}, {outcome.policy}: {outcome.error or outcome.status}")
+    return _result(outcomes, workspace, args, prices)
+
+
+def _trace_ids(given: list[str], workspace: Workspace, profile: str) -> list[str]:
+    """Ids as they are; files and folders are imported first."""
+    ids: list[str] = []
+    for name in given:
+        if not Path(name).exists():
+            ids.append(workspace.trace(name).trace.trace_id)
+            continue
+        found: list[Trace] = []
+        for item in iter_traces([name]):
+            if not isinstance(item, Trace):
+                raise InputError(item.reason, path=item.path, where=item.where)
+            found.append(item)
+        workspace.add_traces(found, message_tokens(profile))
+        ids += [trace.trace_id for trace in found]
+    return list(dict.fromkeys(ids))
+
+
+def _report() -> Any:
+    """Progress on stderr: one line that renews itself on a terminal, nothing elsewhere but the end."""
+
+    def report(progress: Progress) -> None:
+        if sys.stderr.isatty():
+            sys.stderr.write(f"\r\x1b[K{progress.line}")
+            sys.stderr.write("\n" if progress.runs_done == progress.runs else "")
+            sys.stderr.flush()
+
+    return report
+
+
+def _result(outcomes: list[Outcome], workspace: Workspace, args: argparse.Namespace, prices: PriceTable) -> dict[str, Any]:
+    store, tokens = RunStore(workspace), message_tokens(args.profile)
+    runs: list[dict[str, Any]] = []
+    divergences: list[dict[str, Any]] = []
+    for trace_id in dict.fromkeys(outcome.trace_id for outcome in outcomes):
+        timeline = lay_out(workspace.trace(trace_id).trace, tokens, turn_limit=args.turn_limit)
+        used = uses(timeline)
+        done = [store.run(outcome.run_id) for outcome in outcomes if outcome.trace_id == trace_id and outcome.status == "done"]
+        runs += [run_json(run, timeline, prices=prices, used=used) for run in done]
+        for other in done[1:]:
+            found = first_divergence(done[0], other)
+            divergences.append(
+                {"trace_id": trace_id, "first": found.first, "second": found.second, "t": found.t, "sentence": found.sentence}
+            )
+    table = run_table(workspace, [outcome.run_id for outcome in outcomes])
+    failed = [{"trace_id": o.trace_id, "policy": o.policy, "error": o.error or o.status} for o in outcomes if o.status != "done"]
+    return {
+        "runs": runs,
+        "failed": failed,
+        "divergences": divergences,
+        "policies": policy_table(table).to_dicts(),
+        "mean_context": mean_context(turn_table(workspace, table)).to_dicts(),
+        "scores": recorded_scores(workspace, {outcome.trace_id for outcome in outcomes}),
+        "note": FIXED_ACTIONS,
+        "exit_code": 1 if failed else 0,
+    }
+
+
+def show(result: dict[str, Any]) -> None:
+    if "runs" not in result:
+        for entry in result["policies"]:
+            parameters = "".join(f":{name}={value}" for name, value in entry["parameters"].items())
+            print(f"{entry['name']}{parameters}\n    {entry['description']}")
+            print("".join(f"    differs: {text}\n" for text in entry["deviations"]), end="")
+        return
+    print(f"{'trace':<20}{'policy':<26}{'turns':>6}{'total':>13}{'change':>9}{'peak':>10}{'compr.':>7}{'recall':>7}  evidence in context")
+    for run in result["runs"]:
+        totals, kept = run["totals"], run["evidence"]["in_context_pct"]
+        survived = "none used" if kept is None else f"{kept:.0f} % of {run['evidence']['uses']}"
+        actions = totals["actions"]
+        print(
+            f"{run['trace_id']:<20}{run['policy']:<26}{len(run['turns']):>6}{totals['total']:>13,}{-totals['reduction_pct']:>8.1f}%"
+            f"{totals['peak_active']:>10,}{actions['compress']:>7}{actions['recall']:>7}  {survived}"
+        )
+    for entry in result["divergences"]:
+        print(f"{entry['trace_id']}: {entry['sentence']}")
+    if result["runs"]:
+        print(f"tokens: {result['runs'][0]['tokens_kind']}, {result['runs'][0]['tokenizer']}. {FIXED_ACTIONS}")

@@ -1,0 +1,54 @@
+"""`pamer-lab whatif RUN --threshold ... --vote ...`: decisions under other settings, from stored logits; no model call."""
+
+import argparse
+from typing import Any
+
+from pamer_lab.errors import InputError
+from pamer_lab.replay.store import RunStore
+from pamer_lab.replay.whatif import Changes, WhatIfRun
+from pamer_lab.workspace import Workspace
+
+HELP = "recompute a run's decisions and tokens under other settings, from stored logits"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("run", metavar="RUN", help="id of a PaMER run")
+    parser.add_argument("--threshold", metavar="P[,P...]", default="", help="probability for all heads, or one per head")
+    parser.add_argument("--threshold-scale", metavar="F", type=float, default=1.0, help="factor on the stored thresholds")
+    parser.add_argument("--vote", metavar="N", type=int, default=None, help="heads that must agree")
+    parser.add_argument("--min-candidate", metavar="TOKENS", type=int, default=None, help="least tokens of a candidate")
+    parser.add_argument("--retained", metavar="BLOCKS", type=int, default=None, help="complete blocks kept (approximate)")
+
+
+def run(args: argparse.Namespace) -> dict[str, Any]:
+    for name in ("vote", "min_candidate", "retained"):
+        value = getattr(args, name)
+        if value is not None and value < 0:
+            raise InputError(f"--{name.replace('_', '-')} is a number from 0 up, not {value}")
+    changes = Changes(_thresholds(args.threshold), args.threshold_scale, args.vote, args.min_candidate, args.retained)
+    laid_out = WhatIfRun(RunStore(Workspace()).run(args.run))
+    matches, of = laid_out.verified
+    return laid_out.ask(changes).as_json() | {"verified": {"matches": matches, "of": of}}
+
+
+def _thresholds(text: str) -> tuple[float, ...] | None:
+    if not text:
+        return None
+    try:
+        values = tuple(float(part) for part in text.split(","))
+    except ValueError as error:
+        raise InputError(f"--threshold takes probabilities separated by commas, not {text!r}") from error
+    if not all(0 <= value <= 1 for value in values):
+        raise InputError(f"--threshold takes probabilities from 0 to 1, not {text!r}")
+    return values
+
+
+def show(result: dict[str, Any]) -> None:
+    verified = result["verified"]
+    print(f"verified {verified['matches']} of {verified['of']} stored decisions")
+    for t in result["changed_turns"]:
+        turn = result["turns"][t]
+        print(f"turn {t}: {turn['stored_action']} -> {turn['action']}, {turn['active_tokens']:,} tokens ({turn['tokens_kind']})")
+    print(f"{len(result['changed_turns'])} turns change; main input {result['main_input']:,} tokens, peak {result['peak_active']:,}")
+    for note in result["notes"]:
+        print(note)

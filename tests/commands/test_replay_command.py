@@ -1,0 +1,83 @@
+"""`pamer-lab replay` and `pamer-lab whatif` as a user runs them."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from pamer_lab.cli import main
+from pamer_lab.trajectory.formats.native import to_native
+from pamer_lab.workspace import Workspace
+from tests.replay.making import long_trace
+
+PLAIN = "base,sliding-window:2,periodic-summary:2"
+TURN_KEYS = {
+    *("t", "action", "reason", "raw_tokens", "active_tokens", "candidate_tokens", "logits", "votes", "thresholds", "memory_ids"),
+    *("restored_steps", "block_states"),
+}
+TOTAL_KEYS = {
+    *("main_input", "main_output", "aux_input", "aux_output", "total", "peak_active", "reduction_pct", "cached_input"),
+    "uncached_input",
+}
+
+
+@pytest.fixture
+def trace_file(tmp_path: Path) -> Path:
+    file = tmp_path / "trace.json"
+    file.write_bytes(to_native(long_trace(6)))
+    return file
+
+
+def test_a_file_is_imported_and_replayed_with_the_contracts_keys(
+    workspace: Workspace, trace_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["replay", str(trace_file), "--policy", PLAIN, "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert [run["policy"] for run in result["runs"]] == PLAIN.split(",")
+    for run in result["runs"]:
+        assert set(run["totals"]) >= TOTAL_KEYS and len(run["turns"]) == 6
+        for turn in run["turns"]:
+            assert set(turn) >= TURN_KEYS and len(turn["block_states"]) == turn["t"]
+            assert turn["active_tokens"] == sum(item["tokens"] for item in turn["items"])
+        assert run["note"].startswith("Actions are fixed") and run["tokenizer"] and run["tokens_kind"]
+    assert [entry["t"] for entry in result["divergences"]] == [3, 3]
+    assert {row["policy"] for row in result["policies"]} == set(PLAIN.split(",")) and result["mean_context"][0]["running"] == 1
+
+
+def test_people_get_a_table_and_the_caveat(workspace: Workspace, trace_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["replay", str(trace_file), "--policy", PLAIN, "--turn-limit", "4"]) == 0
+    shown = capsys.readouterr().out
+    assert "sliding-window:2" in shown and "Actions are fixed" in shown and "first differ at turn 3" in shown
+    assert main(["replay", "--list"]) == 0
+    assert "periodic-summary:n=5:mode=reset:keep=1" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["replay"], "name at least one trace"),
+        (["replay", "t-none", "--policy", "base"], "import its file first"),
+        (["replay", "t-none", "--policy", "bass"], "unknown policy 'bass'; known: base"),
+        (["replay", "t-none", "--policy", "base", "--turn-limit", "-2"], "from 1 up"),
+        (["replay", "t-none", "--policy", "base", "--prices", "FILE"], "price table"),
+        (["whatif", "r-none"], "r-none"),
+        (["whatif", "r-none", "--threshold", "high"], "probabilities"),
+        (["whatif", "r-none", "--threshold", "1.5"], "from 0 to 1"),
+        (["whatif", "r-none", "--vote", "-1"], "--vote is a number from 0 up"),
+    ],
+)
+def test_bad_input_is_one_sentence(
+    workspace: Workspace, tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], said: str
+) -> None:
+    prices = tmp_path / "prices.json"
+    prices.write_text("[]")
+    assert main([str(prices) if word == "FILE" else word for word in arguments]) == 2
+    shown = capsys.readouterr()
+    assert said in shown.err and shown.err.count("\n") == 1 and not shown.out
+
+
+def test_what_if_needs_a_run_with_heads(workspace: Workspace, trace_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    main(["replay", str(trace_file), "--policy", "base", "--json"])
+    run_id = json.loads(capsys.readouterr().out)["runs"][0]["run_id"]
+    assert main(["whatif", run_id]) == 2
+    assert "decides without heads" in capsys.readouterr().err

@@ -1,0 +1,92 @@
+"""Traces through policies in worker processes: progress, failures, a kill, and going on."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from pamer_lab.errors import Cancelled
+from pamer_lab.replay.batch import BatchOptions, Progress, replay_batch
+from pamer_lab.replay.engine import message_tokens, replay
+from pamer_lab.replay.store import RunStore
+from pamer_lab.workspace import Workspace
+from tests.replay.making import long_trace, untimed
+
+PROJECT = Path(__file__).resolve().parents[2]
+POLICIES = ["base", "periodic-summary:2"]
+
+
+def filled(workspace: Workspace, turns: int, traces: int = 3) -> list[str]:
+    made = [long_trace(turns + number, trace_id=f"t-{number}") for number in range(traces)]
+    workspace.add_traces(made, message_tokens("embedded"))
+    return [trace.trace_id for trace in made]
+
+
+def test_a_batch_in_processes_gives_the_same_runs_as_one_by_one(workspace: Workspace, tmp_path: Path) -> None:
+    ids = filled(workspace, 6)
+    seen: list[Progress] = []
+    outcomes = replay_batch(ids, POLICIES, workspace, BatchOptions(processes=2), report=seen.append)
+    assert [(outcome.trace_id, outcome.policy) for outcome in outcomes] == [(trace, policy) for trace in ids for policy in POLICIES]
+    assert {outcome.status for outcome in outcomes} == {"done"}
+    other, store = Workspace(tmp_path / "other"), RunStore(workspace)
+    for outcome in outcomes:
+        alone = replay(workspace.trace(outcome.trace_id).trace, outcome.policy, other)
+        assert alone.run_id == outcome.run_id
+        assert [untimed(turn) for turn in alone.turns] == [untimed(turn) for turn in store.turns(outcome.run_id)]
+    last = seen[-1]
+    assert (last.turns_done, last.turns, last.runs_done, last.runs) == (42, 42, 6, 6) and last.seconds_left == 0
+    assert all(progress.turns_done <= progress.turns for progress in seen) and "42 of 42 turns, 6 of 6 runs" in last.line
+
+
+def test_a_failure_is_reported_and_stops_nothing_else(workspace: Workspace) -> None:
+    ids = filled(workspace, 3, traces=1)
+    outcomes = replay_batch(["t-unknown", *ids], ["base"], workspace, BatchOptions())
+    assert [outcome.status for outcome in outcomes] == ["failed", "done"]
+    assert "import its file first" in outcomes[0].error
+
+
+def test_a_stopped_batch_keeps_what_is_finished(workspace: Workspace) -> None:
+    ids = filled(workspace, 4)
+    seen: list[Progress] = []
+    with pytest.raises(Cancelled, match="finished turns are kept"):
+        replay_batch(ids, ["base"], workspace, BatchOptions(), report=seen.append, cancelled=lambda: any(p.runs_done for p in seen))
+    assert [head.status for head in RunStore(workspace).heads()] == ["done"]
+    assert {outcome.status for outcome in replay_batch(ids, ["base"], workspace)} == {"done"}
+
+
+def test_a_killed_batch_resumes_without_computing_finished_turns_again(workspace: Workspace) -> None:
+    ids = filled(workspace, 120, traces=2)
+    command = [sys.executable, "-m", "pamer_lab.cli", "replay", *ids, "--policy", "periodic-summary:2", "--processes", "2", "--json"]
+    environment = os.environ | {"PYTHONPATH": str(PROJECT), "PAMER_LAB_HOME": str(workspace.path)}
+    child = subprocess.Popen(command, env=environment, cwd=PROJECT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    store, deadline = RunStore(workspace), time.monotonic() + 60
+    while time.monotonic() < deadline and not any(store.stored_count(head.run_id) for head in store.heads()):
+        time.sleep(0.05)
+    child.send_signal(signal.SIGKILL)
+    child.wait()
+    heads = {head.trace_id: head for head in store.heads()}
+    while any(_locked(workspace, head.run_id) for head in heads.values()) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    before = {head.run_id: store.stored_count(head.run_id) for head in heads.values()}
+    assert 0 < sum(before.values()) < 241
+    outcomes = replay_batch(ids, ["periodic-summary:2"], workspace, BatchOptions(processes=2))
+    assert {outcome.status for outcome in outcomes} == {"done"}
+    for outcome in outcomes:
+        turns = store.turns(outcome.run_id)
+        assert len(turns) == store.stored_count(outcome.run_id) == store.run(outcome.run_id).head.turns
+        whole = replay(outcome.trace_id, "periodic-summary:2", workspace)
+        assert whole.totals["main_input"] == sum(turn.active_tokens for turn in turns)
+
+
+def _locked(workspace: Workspace, run_id: str) -> bool:
+    from filelock import FileLock, Timeout
+
+    try:
+        with FileLock(workspace.path / "locks" / f"{run_id}.lock").acquire(timeout=0):
+            return False
+    except Timeout:
+        return True
