@@ -10,17 +10,18 @@ from pamer_lab.analysis.growth import mean_context, policy_table, run_table, tur
 from pamer_lab.analysis.scores import recorded_scores
 from pamer_lab.cli import say
 from pamer_lab.errors import InputError
+from pamer_lab.importing import import_paths
+from pamer_lab.models.profiles import load_profile
 from pamer_lab.policies.registry import ALL_SEVEN, describe_policies, parse_policies
+from pamer_lab.policies.resources import message_tokens
 from pamer_lab.replay.batch import BatchOptions, Outcome, Progress, replay_batch
 from pamer_lab.replay.divergence import first_divergence
-from pamer_lab.replay.engine import message_tokens
 from pamer_lab.replay.evidence import uses
 from pamer_lab.replay.export import run_json
 from pamer_lab.replay.prices import FILE, PriceTable, read_prices
 from pamer_lab.replay.store import RunStore
 from pamer_lab.replay.timeline import lay_out
 from pamer_lab.replay.values import FIXED_ACTIONS
-from pamer_lab.trajectory import Trace, iter_traces
 from pamer_lab.workspace import Workspace
 
 HELP = "replay recorded traces through context policies; actions are fixed"
@@ -46,7 +47,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     workspace = Workspace()
     policies = [policy.name for policy in parse_policies(args.policy)]
     prices = read_prices(Path(args.prices) if args.prices else workspace.path / FILE)
-    trace_ids = _trace_ids(args.traces, workspace, args.profile)
+    trace_ids = _trace_ids(args.traces, workspace)
     processes = args.processes if args.processes >= 0 else (min(len(trace_ids), os.cpu_count() or 1) if len(trace_ids) > 1 else 0)
     options = BatchOptions(args.profile, args.device, args.turn_limit, args.fresh, processes)
     outcomes = replay_batch(trace_ids, policies, workspace, options, report=_report())
@@ -56,20 +57,17 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     return _result(outcomes, workspace, args, prices)
 
 
-def _trace_ids(given: list[str], workspace: Workspace, profile: str) -> list[str]:
+def _trace_ids(given: list[str], workspace: Workspace) -> list[str]:
     """Ids as they are; files and folders are imported first."""
     ids: list[str] = []
     for name in given:
         if not Path(name).exists():
             ids.append(workspace.trace(name).trace.trace_id)
             continue
-        found: list[Trace] = []
-        for item in iter_traces([name]):
-            if not isinstance(item, Trace):
-                raise InputError(item.reason, path=item.path, where=item.where)
-            found.append(item)
-        workspace.add_traces(found, message_tokens(profile))
-        ids += [trace.trace_id for trace in found]
+        imported = import_paths([name], workspace)
+        for rejection in imported.rejected:
+            raise InputError(rejection.reason, path=rejection.path, where=rejection.where)
+        ids += [row["trace_id"] for row in imported.traces]
     return list(dict.fromkeys(ids))
 
 
@@ -86,7 +84,7 @@ def _report() -> Any:
 
 
 def _result(outcomes: list[Outcome], workspace: Workspace, args: argparse.Namespace, prices: PriceTable) -> dict[str, Any]:
-    store, tokens = RunStore(workspace), message_tokens(args.profile)
+    store, tokens = RunStore(workspace), message_tokens(load_profile(args.profile))
     runs: list[dict[str, Any]] = []
     divergences: list[dict[str, Any]] = []
     for trace_id in dict.fromkeys(outcome.trace_id for outcome in outcomes):

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from pamer_lab.policies.interface import PolicySession, Resources
 from pamer_lab.policies.values import Answer, History
@@ -21,8 +21,7 @@ class Base:
     def name(self) -> str:
         return "base"
 
-    @property
-    def settings(self) -> dict[str, object]:
+    def settings(self, resources: Resources) -> dict[str, Any]:
         return {}
 
     def start(self, resources: Resources) -> PolicySession:

@@ -1,32 +1,44 @@
 """The seam between replay and a policy: start a session for a trace, then answer turn after turn.
 
-A policy is one class in one file with three texts (`description`, `parameters`, `deviations`); the registry finds it
-by name. What always holds: a session is told of every turn once, in order, and after `resume` it answers exactly as if
-it had given the earlier answers itself.
+A policy is one frozen dataclass in one file, its fields being its parameters, with a `description` and its stated
+`deviations`; the registry finds it by name. What always holds: a session is told of every turn once, in order, and after
+`resume` it answers exactly as if it had given the earlier answers itself.
 """
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 from pamer_lab.blocks import MessageTokens
-from pamer_lab.memory.summary import Summariser
+from pamer_lab.controller.probe import Probe
+from pamer_lab.memory import MemoryStore, Summariser
+from pamer_lab.models.embedder import Embedder
+from pamer_lab.models.profiles import Profile
 from pamer_lab.policies.values import Answer, History
-from pamer_lab.workspace import Workspace
 
 
 class Resources(Protocol):
-    """What a policy may use beside the history; models are loaded on first use."""
+    """What a policy may use beside the history; models are loaded when first asked for."""
 
-    workspace: Workspace
+    profile: Profile
     tokens: MessageTokens
     session_id: str
     """The session that memory is kept under: the run's id."""
-    profile: str
-    device: str
 
     @property
-    def summariser(self) -> Summariser:
-        """Writes summaries; the profile decides which."""
+    def summariser(self) -> Summariser: ...
+
+    @property
+    def embedder(self) -> Embedder: ...
+
+    @property
+    def probe(self) -> Probe: ...
+
+    @property
+    def memory(self) -> MemoryStore: ...
+
+    def identity(self) -> dict[str, Any]:
+        """What tells these models from others, without loading them."""
+        ...
 
 
 class PolicySession(Protocol):
@@ -35,7 +47,8 @@ class PolicySession(Protocol):
     def turn(self, history: History) -> Answer: ...
 
     def resume(self, answers: Sequence[Answer]) -> None:
-        """Take up the state after these answers; anything stored beyond them is forgotten."""
+        """Take up the state after these answers (none: from the start); anything kept beyond them is forgotten."""
+        ...
 
 
 class Policy(Protocol):
@@ -44,9 +57,10 @@ class Policy(Protocol):
     @property
     def name(self) -> str:
         """Name and parameters in their one canonical form, such as `sliding-window:5`."""
+        ...
 
-    @property
-    def settings(self) -> dict[str, object]:
-        """Every setting that changes an answer; part of the run's identity."""
+    def settings(self, resources: Resources) -> dict[str, Any]:
+        """Everything that changes an answer; part of the run's identity."""
+        ...
 
     def start(self, resources: Resources) -> PolicySession: ...

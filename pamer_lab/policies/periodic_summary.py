@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from pamer_lab.blocks import split
 from pamer_lab.errors import LabError
@@ -36,9 +36,8 @@ class PeriodicSummary:
         kept = f":keep={self.keep}" if self.keep != 1 else ""
         return f"periodic-summary:{self.n}" + (f":{self.mode}" if self.mode != "reset" else "") + kept
 
-    @property
-    def settings(self) -> dict[str, object]:
-        return {"n": self.n, "mode": self.mode, "keep": self.keep}
+    def settings(self, resources: Resources) -> dict[str, Any]:
+        return {"n": self.n, "mode": self.mode, "keep": self.keep} | resources.identity()
 
     def start(self, resources: Resources) -> PolicySession:
         return _Session(self, resources)

@@ -10,6 +10,9 @@ from typing import Any
 from pamer_lab.errors import InputError, UnknownNameError
 from pamer_lab.policies.base import Base
 from pamer_lab.policies.interface import Policy
+from pamer_lab.policies.pamer import Pamer
+from pamer_lab.policies.pamer_no_compression import PamerNoCompression
+from pamer_lab.policies.pamer_no_recall import PamerNoRecall
 from pamer_lab.policies.periodic_summary import PeriodicSummary
 from pamer_lab.policies.sliding_window import SlidingWindow
 
@@ -17,6 +20,9 @@ POLICIES: dict[str, Any] = {
     "base": Base,
     "sliding-window": SlidingWindow,
     "periodic-summary": PeriodicSummary,
+    "pamer": Pamer,
+    "pamer-no-recall": PamerNoRecall,
+    "pamer-no-compression": PamerNoCompression,
 }
 """Policy name -> its class: a frozen dataclass whose fields are the parameters, the first one being the unnamed one."""
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from pamer_lab.blocks import split
 from pamer_lab.policies.interface import PolicySession, Resources
@@ -28,8 +28,7 @@ class SlidingWindow:
     def name(self) -> str:
         return f"sliding-window:{self.k}" + (f":budget={self.budget}" if self.budget else "")
 
-    @property
-    def settings(self) -> dict[str, object]:
+    def settings(self, resources: Resources) -> dict[str, Any]:
         return {"k": self.k, "budget": self.budget}
 
     def start(self, resources: Resources) -> PolicySession:

@@ -1,7 +1,7 @@
 """One trace, one policy -> one run, turn by turn.
 
 The engine shows the policy only what stands before the turn, checks its answer against the ledger, and stores it. A run's
-id is a hash of what determines it (trace, policy, settings, profile, tokenizer, turn limit), so replaying the same thing
+id is a hash of what determines it (trace, policy, settings, models, tokenizer, turn limit), so replaying the same thing
 again finds the stored turns and computes only the missing ones; a run that is complete is returned as it is. Turns are
 stored at once, except that turns which come faster than `STORE_EVERY` are stored together: a killed process loses at most
 that much work. One process at a time works on a run (a lock file that the system releases when a process dies).
@@ -11,18 +11,18 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import cached_property
 from hashlib import sha256
+from typing import Any
 
 import msgspec
 from filelock import FileLock, Timeout
 
 from pamer_lab.blocks import MessageTokens
 from pamer_lab.errors import Cancelled, InputError
-from pamer_lab.memory.extractive import ExtractiveSummariser
-from pamer_lab.memory.summary import Summariser
+from pamer_lab.models.profiles import load_profile
 from pamer_lab.policies.interface import Policy, Resources
 from pamer_lab.policies.registry import parse_policy
+from pamer_lab.policies.resources import LocalResources, Parts, message_tokens
 from pamer_lab.policies.values import Answer, History
 from pamer_lab.replay import ledger
 from pamer_lab.replay.accounting import totals
@@ -45,9 +45,10 @@ Watcher = Callable[[Turn, int], None]
 
 @dataclass(frozen=True)
 class ReplayOptions:
-    """How a replay is run; only `turn_limit` and `profile` change its result."""
+    """How a replay is run; only `profile`, `turn_limit` and `parts` change its result."""
 
     profile: str = "embedded"
+    """A profile's name or TOML file."""
     device: str = "auto"
     turn_limit: int = 0
     """Replay only the first turns; 0 means all."""
@@ -56,21 +57,8 @@ class ReplayOptions:
     watch: Watcher | None = None
     cancelled: Callable[[], bool] = field(default=lambda: False)
     """Asked before each turn."""
-
-
-@dataclass
-class LocalResources:
-    """What the engine hands to a policy; models are loaded on first use and kept."""
-
-    workspace: Workspace
-    tokens: MessageTokens
-    session_id: str
-    profile: str
-    device: str
-
-    @cached_property
-    def summariser(self) -> Summariser:
-        return ExtractiveSummariser(self.tokens.counter)
+    parts: Parts = field(default_factory=Parts)
+    """Models to use instead of the profile's."""
 
 
 def replay(trace: Trace | str, policy: str | Policy, workspace: Workspace, options: ReplayOptions | None = None) -> Run:
@@ -80,16 +68,17 @@ def replay(trace: Trace | str, policy: str | Policy, workspace: Workspace, optio
     """
     options = options or ReplayOptions()
     chosen = parse_policy(policy) if isinstance(policy, str) else policy
-    tokens = message_tokens(options.profile)
+    profile = load_profile(options.profile)
+    tokens = message_tokens(profile)
+    resources = LocalResources(workspace, tokens, profile, options.device, parts=options.parts)
     timeline, demo = _timeline(trace, workspace, tokens, options.turn_limit)
-    head = _head(timeline, chosen, options.profile, demo)
-    store = RunStore(workspace)
-    resources = LocalResources(workspace, tokens, head.run_id, options.profile, options.device)
-    lock = FileLock(workspace.path / "locks" / f"{head.run_id}.lock")
-    workspace.path.joinpath("locks").mkdir(parents=True, exist_ok=True)
+    head = _head(timeline, chosen, resources, demo)
+    resources.session_id = head.run_id
+    locks = workspace.path / "locks"
+    locks.mkdir(parents=True, exist_ok=True)
     try:
-        with lock.acquire(timeout=0):
-            return _Replaying(timeline, chosen, head, store, options, resources).run()
+        with FileLock(locks / f"{head.run_id}.lock").acquire(timeout=0):
+            return _Replaying(timeline, chosen, head, RunStore(workspace), options, resources).run()
     except Timeout as error:
         raise InputError(f"run {head.run_id} is being replayed by another process; follow it, or wait until it ends") from error
 
@@ -198,20 +187,9 @@ class _Replaying:
         return Run(self.head, tuple(self.turns))
 
 
-def message_tokens(profile: str) -> MessageTokens:
-    """The token counter of a profile, remembered for the life of the process."""
-    from pamer_lab.models.tokenizer import embedded_counter
-
-    counter = embedded_counter()
-    return _COUNTERS.setdefault(counter.name, MessageTokens(counter))
-
-
-_COUNTERS: dict[str, MessageTokens] = {}
-
-
-def run_id(trace_id: str, policy: Policy, profile: str, tokenizer: str, turn_limit: int) -> str:
+def run_id(trace_id: str, policy: str, settings: dict[str, Any], tokenizer: str, turn_limit: int) -> str:
     """The id of the run that these inputs determine."""
-    parts = [VERSION, trace_id, policy.name, policy.settings, profile, tokenizer, turn_limit]
+    parts = [VERSION, trace_id, policy, settings, tokenizer, turn_limit]
     return "r-" + sha256(msgspec.json.encode(parts, order="sorted")).hexdigest()[:16]
 
 
@@ -226,17 +204,17 @@ def _timeline(trace: Trace | str, workspace: Workspace, tokens: MessageTokens, t
     return lay_out(stored.trace, tokens, turn_limit=turn_limit, counts=counts), bool(stored.row["demo"])
 
 
-def _head(timeline: Timeline, policy: Policy, profile: str, demo: bool) -> RunHead:
-    trace = timeline.trace
+def _head(timeline: Timeline, policy: Policy, resources: LocalResources, demo: bool) -> RunHead:
+    trace, settings = timeline.trace, policy.settings(resources)
     limit = timeline.turns if timeline.turns < len(timeline.pieces.blocks) else 0
     return RunHead(
-        run_id=run_id(trace.trace_id, policy, profile, timeline.tokenizer, limit),
+        run_id=run_id(trace.trace_id, policy.name, settings, timeline.tokenizer, limit),
         trace_id=trace.trace_id,
         question_id=trace.question_id,
         task_id=trace.task_id,
         policy=policy.name,
-        profile=profile,
-        settings=dict(policy.settings),
+        profile=resources.profile.name,
+        settings=settings,
         tokenizer=timeline.tokenizer,
         tokens_kind=timeline.kind,
         turns=timeline.turns,

@@ -108,6 +108,8 @@ class WhatIfRun:
         tokens = np.where(complete, run.head.block_tokens, 0)
         self.sums = np.concatenate([[0], np.cumsum(tokens, dtype=np.int64)])
         """Tokens of the complete blocks among the first 0, 1, ... blocks."""
+        self.numbers = np.concatenate([[0], np.cumsum(complete)])
+        """Number of complete blocks among the first 0, 1, ... blocks."""
 
     @cached_property
     def wanted(self) -> list[bool]:
@@ -195,7 +197,7 @@ class _Pass:
         self.missing: list[int] = []
 
     def go(self) -> "_Pass":
-        rule, sums = self.given.rule, self.given.sums.tolist()
+        rule, sums, numbers = self.given.rule, self.given.sums.tolist(), self.given.numbers.tolist()
         covered = stored_covered = memories = 0
         same = True
         for t, turn in enumerate(self.given.run.turns):
@@ -217,7 +219,7 @@ class _Pass:
             if old == "compress":
                 stored_covered = max((last for _, last in turn.stored), default=0)
             self.actions.append(action)
-            same = same and covered == stored_covered and (action == "compress") == (old == "compress")
+            same = same and numbers[covered] == numbers[stored_covered] and (action == "compress") == (old == "compress")
             if same and action == old:
                 self.active[t] = turn.active_tokens
             else:

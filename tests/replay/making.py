@@ -1,12 +1,20 @@
 """Small traces made by hand, and replay without a store."""
 
 import json
+from collections.abc import Sequence
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 from pamer_lab.blocks import EstimatedCounter, MessageTokens
+from pamer_lab.controller import Votes
+from pamer_lab.models.embedder import HashingEmbedder
+from pamer_lab.models.profiles import load_profile
 from pamer_lab.policies.registry import parse_policy
-from pamer_lab.replay.engine import LocalResources, replay_turns
+from pamer_lab.policies.resources import LocalResources, Parts
+from pamer_lab.replay.engine import replay_turns
 from pamer_lab.replay.timeline import Timeline, lay_out
 from pamer_lab.replay.values import Turn
 from pamer_lab.trajectory.values import Message, Tool, ToolCall, Trace
@@ -14,6 +22,22 @@ from pamer_lab.workspace import Workspace
 
 PLAIN = ["base", "sliding-window:2", "sliding-window:3:budget=300", "periodic-summary:2", "periodic-summary:2:accumulate:keep=0"]
 """Policies that need no model."""
+
+
+class TextProbe:
+    """Heads without a model: five numbers that depend on the last message alone."""
+
+    name = "by-text"
+
+    def vote(self, messages: Sequence[Message], tools: Sequence[Tool], hint_tokens: int) -> Votes:
+        digest = sha256(messages[-1].content.encode()).digest()
+        return Votes(tuple((byte - 110) / 40 for byte in digest[:5]), (0.4, 0.5, 0.5, 0.55, 0.6))
+
+
+PARTS = Parts(embedder=HashingEmbedder(64), probe=TextProbe())
+PAMER = ["pamer", "pamer-no-recall", "pamer-no-compression"]
+SMALL = ":minimum=60:retained=1"
+"""Settings with which small traces compress and recall."""
 
 
 def call(number: int, query: str, result: str, said: str = "") -> list[Message]:
@@ -44,13 +68,13 @@ def timeline_of(trace: Trace) -> Timeline:
     return lay_out(trace, estimated())
 
 
-def turns_of(trace: Trace, policy: str, known: tuple[Turn, ...] = (), workspace: Path = Path("unused")) -> list[Turn]:
-    """All turns of a trace, without timings and without a store."""
-    resources = LocalResources(Workspace(workspace), estimated(), "session", "embedded", "cpu")
+def turns_of(
+    trace: Trace, policy: str, known: tuple[Turn, ...] = (), *, workspace: Path = Path("unused"), parts: Parts | None = None
+) -> list[Turn]:
+    """All turns of a trace, without timings; only memories are stored."""
+    resources = LocalResources(Workspace(workspace), estimated(), load_profile("embedded"), "cpu", "session", parts or PARTS)
     return [*known, *map(untimed, replay_turns(timeline_of(trace), parse_policy(policy), resources, known))]
 
 
 def untimed(turn: Turn) -> Turn:
-    import msgspec
-
-    return msgspec.structs.replace(turn, seconds=0.0)
+    return replace(turn, seconds=0.0)

@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 
 from pamer_lab.errors import Cancelled
+from pamer_lab.models.profiles import load_profile
+from pamer_lab.policies.resources import message_tokens
 from pamer_lab.replay.batch import BatchOptions, Progress, replay_batch
-from pamer_lab.replay.engine import message_tokens, replay
+from pamer_lab.replay.engine import replay
 from pamer_lab.replay.store import RunStore
 from pamer_lab.workspace import Workspace
 from tests.replay.making import long_trace, untimed
@@ -22,7 +24,7 @@ POLICIES = ["base", "periodic-summary:2"]
 
 def filled(workspace: Workspace, turns: int, traces: int = 3) -> list[str]:
     made = [long_trace(turns + number, trace_id=f"t-{number}") for number in range(traces)]
-    workspace.add_traces(made, message_tokens("embedded"))
+    workspace.add_traces(made, message_tokens(load_profile("embedded")))
     return [trace.trace_id for trace in made]
 
 

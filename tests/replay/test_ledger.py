@@ -1,5 +1,7 @@
 """Every block in exactly one state, every token in exactly one item: for all policies, on random traces."""
 
+from pathlib import Path
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -11,8 +13,10 @@ from pamer_lab.replay.accounting import totals
 from pamer_lab.replay.ledger import LETTERS, LedgerError, check, expand, letters
 from pamer_lab.replay.values import Turn
 from pamer_lab.trajectory.values import Message, Trace
-from tests.replay.making import PLAIN, long_trace, timeline_of, turns_of
+from tests.replay.making import PAMER, PLAIN, long_trace, timeline_of, turns_of
 from tests.strategies import conversation
+
+RULES = [":minimum=0:retained=1", ":minimum=30", ":minimum=0:retained=0:top=1"]
 
 
 def traces() -> st.SearchStrategy[Trace]:
@@ -57,6 +61,24 @@ def test_the_future_changes_nothing_and_a_session_can_be_taken_up_anywhere(trace
     shorter = Trace("t-random", "q", "random", trace.messages[:end])
     assert turns_of(shorter, policy) == turns[: cut + 1]
     assert turns_of(trace, policy, tuple(turns[:cut])) == turns
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("memories")
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    trace=traces(),
+    policy=st.sampled_from(PAMER),
+    rule=st.sampled_from([":minimum=0:retained=1", ":minimum=30", ":minimum=0:retained=0:top=1"]),
+)
+def test_the_ledger_adds_up_for_pamer_on_random_traces(folder: Path, trace: Trace, policy: str, rule: str) -> None:
+    turns = turns_of(trace, policy + rule, workspace=folder)
+    assert_ledger(trace, turns)
+    # PaMER never loses a block: what is not shown is in memory.
+    assert not any("." in turn.states for turn in turns)
 
 
 def answer(*items: Item) -> Answer:

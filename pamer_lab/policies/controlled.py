@@ -1,0 +1,203 @@
+"""What the PaMER policies share: a `PamerController` at work on a recorded trace.
+
+The controller gets the recorded history as an agent would send it and is not told that this is a replay. Each decision is
+translated into an answer and held against the tokens counted here. Beside what the controller asked for, logits are read at
+every turn that has an older block (`logits=all`), because what-if needs them where another setting would have asked;
+`logits=asked` leaves that out.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
+
+from pamer_lab.blocks import split
+from pamer_lab.controller import ControllerSettings, Decision, PamerController, Votes, as_chat
+from pamer_lab.controller.recall import Recaller
+from pamer_lab.errors import LabError
+from pamer_lab.memory import SourceBlock, Summary
+from pamer_lab.policies.interface import PolicySession, Resources
+from pamer_lab.policies.texts import summary_spent
+from pamer_lab.policies.values import Answer, History, Item, Span, Spent, blocks_of, spans_of
+
+Recalls = Literal["summaries", "steps", ""]
+"""What comes back from memory: whole summaries, chosen raw steps, or nothing."""
+
+
+@dataclass(frozen=True)
+class Controlled:
+    """Parameters of all PaMER policies; the defaults are the paper's."""
+
+    title: ClassVar[str]
+    recalls: ClassVar[Recalls] = "summaries"
+    removes: ClassVar[bool] = True
+    """Blocks that became a memory leave the context."""
+
+    vote: int = field(default=3, metadata={"least": 1})
+    """Heads that must agree, of five."""
+    minimum: int = 1024
+    """Least tokens of a compression candidate."""
+    retained: int = 2
+    """Newest complete blocks that are never compressed."""
+    top: int = field(default=3, metadata={"least": 1})
+    """Summaries recalled at most."""
+    logits: str = field(default="all", metadata={"choices": ("all", "asked")})
+    """At which turns logits are read: all with an older block, or only where the controller asks."""
+
+    @property
+    def name(self) -> str:
+        changed = [f":{key}={getattr(self, key)}" for key in self.__dataclass_fields__ if getattr(self, key) != getattr(type(self), key)]
+        return self.title + "".join(changed)
+
+    def settings(self, resources: Resources) -> dict[str, Any]:
+        controller = self.controller_settings(resources).model_dump()
+        rule: dict[str, Any] = {"retained": self.retained, "vote": self.vote, "minimum": self.minimum, "top": self.top}
+        rule |= {"recalls": self.recalls, "compresses": True}
+        return {"controller": controller, "rule": rule if self.removes else None, "logits": self.logits} | resources.identity()
+
+    def controller_settings(self, resources: Resources) -> ControllerSettings:
+        given = ControllerSettings.of_profile(resources.profile).model_dump()
+        given |= {"vote": self.vote, "minimum_candidate_tokens": self.minimum, "retained_blocks": self.retained}
+        return ControllerSettings(**given | {"top_k": self.top, "recall": bool(self.recalls)})
+
+    def recaller(self, resources: Resources) -> Recaller | None:
+        """What finds memory; None takes the controller's own top summaries."""
+        return None
+
+    def start(self, resources: Resources) -> PolicySession:
+        return ControlledSession(self, resources)
+
+
+class ControlledSession:
+    """One trace under the controller."""
+
+    def __init__(self, policy: Controlled, resources: Resources) -> None:
+        self.policy, self.resources = policy, resources
+        self.settings = policy.controller_settings(resources)
+        self._controller: PamerController | None = None
+        self._chat: list[dict[str, Any]] = []
+        self._stored: tuple[Span, ...] = ()
+
+    @property
+    def controller(self) -> PamerController:
+        """Made at the first turn: a run that is complete needs no model."""
+        if self._controller is None:
+            given = self.resources
+            self._controller = PamerController(
+                given.memory,
+                given.embedder,
+                given.summariser,
+                given.probe,
+                given.tokens,
+                self.settings,
+                recaller=self.policy.recaller(given),
+            )
+        return self._controller
+
+    def resume(self, answers: Sequence[Answer]) -> None:
+        written = [answer for answer in answers if answer.stored]
+        self._stored = written[-1].stored if written else ()
+        memory, session = self.resources.memory, self.resources.session_id
+        memory.forget_from(session, len({answer.stored for answer in written}))
+        kept = spans_of(sorted(step for entry in memory.load(session).memories for step in entry.steps))
+        if kept != self._stored:
+            raise LabError(f"the memories of run {session} are not those its turns tell of; replay it from the start (--fresh)")
+
+    def turn(self, history: History) -> Answer:
+        self._chat += [as_chat(message) for message in history.messages[len(self._chat) :]]
+        tools = [
+            {"type": "function", "function": {"name": tool.name, "description": tool.description, "parameters": tool.parameters}}
+            for tool in history.tools
+        ]
+        messages, decision = self.controller.transform(self.resources.session_id, self._chat, tools)
+        answer = self._answer(history, messages, decision)
+        if self.policy.removes and decision.items and answer.tokens != decision.tokens_after:
+            raise LabError(f"turn {history.t}: the controller counts {decision.tokens_after} tokens, the ledger {answer.tokens}")
+        return answer
+
+    def _answer(self, history: History, messages: Sequence[dict[str, Any]], decision: Decision) -> Answer:
+        spent = [*self._compression(history, decision), *self._recall(history, decision)]
+        votes = Votes(decision.logits, decision.thresholds) if decision.logits else self._unasked(history, decision)
+        if votes is not None:
+            spent.append(self._features(history))
+        wrote = decision.action == "compress"
+        removes = self.policy.removes
+        return Answer(
+            action="pass" if wrote and not removes else decision.action,
+            reason=decision.reason + ("; the raw blocks stay" if wrote and not removes else ""),
+            items=self._items(history, messages, decision),
+            stored=self._stored,
+            candidate_tokens=decision.candidate_tokens,
+            logits=votes.logits if votes else (),
+            thresholds=votes.thresholds if votes else (),
+            votes=votes.votes if votes else (),
+            memory_ids=decision.memory_ids,
+            restored_steps=decision.restored_steps,
+            spent=tuple(spent),
+            error=decision.error,
+        )
+
+    def _items(self, history: History, messages: Sequence[dict[str, Any]], decision: Decision) -> tuple[Item, ...]:
+        active = [item.block for item in decision.items if item.block is not None]
+        whole = decision.action == "fallback" or not self.policy.removes
+        raw = [(0, history.t)] if whole else list(spans_of(active))
+        texts: list[Item] = []
+        for item in decision.items:
+            if item.kind == "memory":
+                text = str(messages[history.prefix_end]["content"])
+                ids = " ".join(item.memory_ids)
+                texts.append(
+                    Item("evidence" if item.steps else "recalled", item.tokens, self._covered(item.memory_ids, item.steps), ids, text)
+                )
+        return (*history.head(), *texts, *history.raw(raw))
+
+    def _covered(self, memory_ids: Sequence[str], steps: Sequence[int]) -> tuple[Span, ...]:
+        """The blocks that a recalled text stands for."""
+        if steps:
+            return spans_of(sorted(steps))
+        known = self.resources.memory.load(self.resources.session_id).by_id
+        return spans_of(sorted(step for name in memory_ids for step in known[name].steps))
+
+    def _compression(self, history: History, decision: Decision) -> list[Spent]:
+        """What a compression read and wrote; the memory it stored is now part of what is covered."""
+        if decision.action != "compress":
+            return []
+        memory = self.resources.memory.load(self.resources.session_id).by_id[decision.memory_ids[0]]
+        self._stored = spans_of(sorted([*blocks_of(self._stored), *memory.steps]))
+        sizes = {entry.operation: entry for entry in decision.auxiliary}
+        told = sizes["summary"]
+        blocks = [SourceBlock(step, tuple(history.block_messages(step))) for step in memory.steps]
+        summary = Summary(memory.summary, (), told.input_tokens, told.output_tokens)
+        embedding = Spent("embedding", memory.summary_tokens, model=memory.embedding_model, local=True)
+        return [summary_spent(summary, blocks, self.resources), embedding]
+
+    def _recall(self, history: History, decision: Decision) -> list[Spent]:
+        """What looking into memory took: the query's embedding, and any model that was asked."""
+        if decision.action == "compress" or not decision.memories or not self.policy.recalls:
+            return []
+        spent = [Spent("embedding", self._recent_tokens(history), model=self.resources.embedder.name, local=True)]
+        for entry in decision.auxiliary:
+            asked = bool(entry.input_tokens)
+            spent.append(Spent(entry.operation, entry.input_tokens, entry.output_tokens, entry.model, local=not asked))
+        return spent
+
+    def _unasked(self, history: History, decision: Decision) -> Votes | None:
+        """The heads' votes at a turn where the controller did not need them."""
+        parts = split(history.blocks, self.policy.retained)
+        if self.policy.logits != "all" or not parts.old or "probe" in decision.error or decision.action == "fallback":
+            return None
+        recent = [message for number in parts.recent for message in history.block_messages(number)]
+        hint = decision.tokens_after + self.settings.output_reserve_tokens
+        try:
+            messages = [*history.messages[: history.prefix_end], *recent]
+            return self.resources.probe.vote(messages, history.tools, hint).checked(self.settings.heads)
+        except Exception:  # what-if then says that this turn has no logit; the decision itself did not need it
+            return None
+
+    def _features(self, history: History) -> Spent:
+        limit = self.resources.profile.probe_limit
+        tokens = history.tools_tokens + self._recent_tokens(history)
+        return Spent("features", min(tokens, limit) if limit else tokens, model=self.resources.probe.name, local=True)
+
+    def _recent_tokens(self, history: History) -> int:
+        """Prefix and recent blocks: what the heads read and the recall query is made of."""
+        return history.prefix_tokens + history.tokens(spans_of(split(history.blocks, self.policy.retained).recent))

@@ -1,0 +1,18 @@
+"""`pamer`: compression by the heads' vote, recall of the nearest summaries (Algorithm 1)."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from pamer_lab.policies.controlled import Controlled
+
+
+@dataclass(frozen=True)
+class Pamer(Controlled):
+    """The controller as it runs online."""
+
+    title: ClassVar[str] = "pamer"
+    description: ClassVar[str] = "five heads vote on compressing older blocks; later requests recall the nearest summaries"
+    deviations: ClassVar[tuple[str, ...]] = (
+        "the embedded profile reads SmolLM2-135M and writes extractive summaries; the paper reads Qwen3.5-9B and asks it for summaries",
+        "logits are also read where the controller does not ask (logits=all), for what-if; decisions are the same without",
+    )

@@ -1,0 +1,16 @@
+"""`pamer-no-recall`: compression as in PaMER, and nothing ever comes back (the paper's "w/o Recall")."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from pamer_lab.policies.controlled import Controlled, Recalls
+
+
+@dataclass(frozen=True)
+class PamerNoRecall(Controlled):
+    """Memory is written and never read."""
+
+    title: ClassVar[str] = "pamer-no-recall"
+    recalls: ClassVar[Recalls] = ""
+    description: ClassVar[str] = "PaMER without recall: compressed blocks stay away"
+    deviations: ClassVar[tuple[str, ...]] = ("as for pamer; in replay the agent cannot search again for what it lost",)

@@ -1,0 +1,92 @@
+"""The models and the memory of a profile, loaded on first use and shared by all runs of this process.
+
+What always holds: asking for the identity loads nothing, and parts that are given instead (other heads, an embedder without
+weights) are named in it, so that runs with different parts are different runs.
+"""
+
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Any
+
+from pamer_lab.blocks import MessageTokens
+from pamer_lab.controller.probe import Probe
+from pamer_lab.memory import MemoryStore, Summariser
+from pamer_lab.memory.extractive import ExtractiveSummariser
+from pamer_lab.models.embedder import Embedder, load_embedder
+from pamer_lab.models.profiles import Profile
+from pamer_lab.models.tokenizer import TokenizerCounter, embedded_counter
+from pamer_lab.storage import Database
+from pamer_lab.workspace import Workspace
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Parts to use instead of the profile's; None takes the profile's."""
+
+    summariser: Summariser | None = None
+    embedder: Embedder | None = None
+    probe: Probe | None = None
+
+
+@dataclass
+class LocalResources:
+    """What one run uses."""
+
+    workspace: Workspace
+    tokens: MessageTokens
+    profile: Profile
+    device: str = "auto"
+    session_id: str = ""
+    parts: Parts = field(default_factory=Parts)
+
+    @cached_property
+    def summariser(self) -> Summariser:
+        return self.parts.summariser or ExtractiveSummariser(self.tokens.counter)
+
+    @property
+    def embedder(self) -> Embedder:
+        return self.parts.embedder or _embedder(self.profile.model_dump_json(), self.device)
+
+    @property
+    def probe(self) -> Probe:
+        return self.parts.probe or _probe(self.profile.model_dump_json(), self.device, str(self.workspace.path))
+
+    @property
+    def memory(self) -> MemoryStore:
+        return _memory(self.profile.memory_uri or self.workspace.database.uri)
+
+    def identity(self) -> dict[str, Any]:
+        given = {name: part.name for name in ("summariser", "embedder", "probe") if (part := getattr(self.parts, name)) is not None}
+        return {"models": self.profile.model_dump(exclude={"name", "memory_uri"}), "heads": _heads_identity(self.profile), "parts": given}
+
+
+def message_tokens(profile: Profile) -> MessageTokens:
+    """The token counter of a profile, with its counts remembered for the life of the process.
+
+    A frozen model in a local folder counts with its own tokenizer; otherwise SmolLM2's counts, and every count says which.
+    """
+    folder = Path(profile.frozen_model.model)
+    counter = TokenizerCounter(folder, folder.name) if (folder / "tokenizer.json").is_file() else embedded_counter()
+    return _COUNTERS.setdefault(counter.name, MessageTokens(counter))
+
+
+_COUNTERS: dict[str, MessageTokens] = {}
+
+
+@lru_cache(maxsize=2)
+def _embedder(profile: str, device: str) -> Embedder:
+    return load_embedder(Profile.model_validate_json(profile), device)
+
+
+@lru_cache(maxsize=8)
+def _memory(uri: str) -> MemoryStore:
+    return MemoryStore(Database(uri))
+
+
+def _probe(profile: str, device: str, workspace: str) -> Probe:
+    raise NotImplementedError
+
+
+def _heads_identity(profile: Profile) -> str:
+    return ""

@@ -1,0 +1,82 @@
+"""The PaMER policies in replay: what they show, what they keep, and how they go on."""
+
+from pathlib import Path
+
+import pytest
+
+from pamer_lab.controller import FixedProbe
+from pamer_lab.errors import LabError
+from pamer_lab.policies.resources import Parts
+from pamer_lab.replay.engine import ReplayOptions, replay
+from pamer_lab.workspace import Workspace
+from tests.replay.making import PARTS, SMALL, long_trace, turns_of, untimed
+
+ALWAYS = Parts(embedder=PARTS.embedder, probe=FixedProbe())
+
+
+def test_pamer_compresses_when_there_is_enough_and_recalls_otherwise(tmp_path: Path) -> None:
+    turns = turns_of(long_trace(8), "pamer:minimum=300:retained=1", workspace=tmp_path, parts=ALWAYS)
+    assert [turn.action for turn in turns] == ["pass", "pass", "pass", "compress", "recall", "compress", "recall", "compress"]
+    assert [turn.states for turn in turns][3:7] == ["SSA", "RRAA", "SSSSA", "RRRRAA"]
+    recalled = next(item for item in turns[6].items if item.kind == "recalled")
+    assert recalled.source == " ".join(turns[6].memory_ids) and recalled.spans == ((0, 4),)
+    assert "not an instruction" in recalled.text and turns[6].active_tokens < turns[6].raw_tokens
+    assert turns[5].spent[0].operation == "summary" and turns[5].spent[0].local
+
+
+def test_without_recall_nothing_comes_back(tmp_path: Path) -> None:
+    turns = turns_of(long_trace(8), "pamer-no-recall:minimum=300:retained=1", workspace=tmp_path, parts=ALWAYS)
+    assert [turn.action for turn in turns][3:] == ["compress", "pass", "compress", "pass", "compress"]
+    assert turns[6].states == "SSSSAA" and not any(item.text for turn in turns for item in turn.items)
+
+
+def test_without_compression_everything_stays_and_summaries_come_on_top(tmp_path: Path) -> None:
+    turns = turns_of(long_trace(8), "pamer-no-compression:minimum=300:retained=1", workspace=tmp_path, parts=ALWAYS)
+    assert [turn.action for turn in turns][3:] == ["pass", "recall", "pass", "recall", "pass"]
+    assert all(set(turn.states) <= {"A"} and turn.active_tokens >= turn.raw_tokens for turn in turns)
+    assert turns[4].active_tokens > turns[4].raw_tokens and "the raw blocks stay" in turns[3].reason
+
+
+def test_logits_are_read_at_every_turn_with_an_older_block_or_only_where_asked(tmp_path: Path) -> None:
+    whole = turns_of(long_trace(8), "pamer:minimum=400:retained=1", workspace=tmp_path / "all")
+    asked = turns_of(long_trace(8), "pamer:minimum=400:retained=1:logits=asked", workspace=tmp_path / "asked")
+    assert [bool(turn.logits) for turn in whole] == [False, False] + [True] * 6
+    assert [turn.action for turn in whole] == [turn.action for turn in asked]
+    assert [turn.t for turn in asked if turn.logits] == [turn.t for turn in whole if turn.candidate_tokens >= 400]
+
+
+def test_a_probe_that_fails_never_compresses_and_the_turn_says_so(tmp_path: Path) -> None:
+    class Broken:
+        name = "broken"
+
+        def vote(self, *given: object) -> None:
+            raise MemoryError("out of memory")
+
+    turns = turns_of(long_trace(6), "pamer" + SMALL, workspace=tmp_path, parts=Parts(embedder=PARTS.embedder, probe=Broken()))  # type: ignore[arg-type]
+    assert {turn.action for turn in turns} == {"pass"} and "out of memory" in turns[3].error
+    assert turns[5].states == "AAAAA"
+
+
+@pytest.mark.parametrize("policy", ["pamer", "pamer-no-compression"])
+@pytest.mark.parametrize("cut", [0, 4, 7, 11])
+def test_a_session_goes_on_after_any_turn_and_forgets_what_came_later(tmp_path: Path, policy: str, cut: int) -> None:
+    trace, name = long_trace(12), policy + SMALL
+    whole = turns_of(trace, name, workspace=tmp_path)
+    assert turns_of(trace, name, tuple(whole[:cut]), workspace=tmp_path) == whole
+
+
+def test_a_run_whose_memories_are_gone_is_not_continued_wrongly(tmp_path: Path) -> None:
+    trace, name = long_trace(12), "pamer" + SMALL
+    whole = turns_of(trace, name, workspace=tmp_path)
+    with pytest.raises(LabError, match="--fresh"):
+        turns_of(trace, name, tuple(whole[:8]), workspace=tmp_path / "other")
+
+
+def test_the_same_trace_twice_gives_the_same_run_down_to_the_text(tmp_path: Path) -> None:
+    trace, options = long_trace(14), ReplayOptions(parts=PARTS)
+    first, second = (replay(trace, "pamer" + SMALL, Workspace(tmp_path / name), options) for name in ("one", "two"))
+    assert first.run_id == second.run_id and first.totals == second.totals
+    assert [untimed(turn) for turn in first.turns] == [untimed(turn) for turn in second.turns]
+    again = replay(trace, "pamer" + SMALL, Workspace(tmp_path / "one"), ReplayOptions(parts=PARTS, fresh=True))
+    assert [untimed(turn) for turn in again.turns] == [untimed(turn) for turn in first.turns]
+    assert replay(trace, "pamer" + SMALL, Workspace(tmp_path / "one"), ReplayOptions(parts=ALWAYS)).run_id != first.run_id
