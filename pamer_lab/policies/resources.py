@@ -6,16 +6,22 @@ weights) are named in it, so that runs with different parts are different runs.
 
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from pamer_lab.blocks import MessageTokens
+from pamer_lab.controller.heads_probe import HeadsProbe
 from pamer_lab.controller.probe import Probe
+from pamer_lab.features.store import FeatureStore
 from pamer_lab.memory import MemoryStore, Summariser
 from pamer_lab.memory.extractive import ExtractiveSummariser
+from pamer_lab.models.embedded import SMOLLM2
 from pamer_lab.models.embedder import Embedder, load_embedder
-from pamer_lab.models.profiles import Profile
+from pamer_lab.models.frozen import load_frozen
+from pamer_lab.models.profiles import EMBEDDED, Profile
 from pamer_lab.models.tokenizer import TokenizerCounter, embedded_counter
+from pamer_lab.probes.artefact import FACTS, load_shipped, shipped_folder
 from pamer_lab.storage import Database
 from pamer_lab.workspace import Workspace
 
@@ -50,7 +56,7 @@ class LocalResources:
 
     @property
     def probe(self) -> Probe:
-        return self.parts.probe or _probe(self.profile.model_dump_json(), self.device, str(self.workspace.path))
+        return self.parts.probe or _probe(self.profile.model_dump_json(), self.device, self.workspace.database.uri)
 
     @property
     def memory(self) -> MemoryStore:
@@ -84,9 +90,14 @@ def _memory(uri: str) -> MemoryStore:
     return MemoryStore(Database(uri))
 
 
-def _probe(profile: str, device: str, workspace: str) -> Probe:
-    raise NotImplementedError
+@lru_cache(maxsize=2)
+def _probe(profile: str, device: str, database: str) -> Probe:
+    model = load_frozen(Profile.model_validate_json(profile), device)
+    return HeadsProbe(model, load_shipped(model.name), FeatureStore(Database(database), model))
 
 
 def _heads_identity(profile: Profile) -> str:
-    return ""
+    """The heads' hash, or nothing where none are installed for the profile's model."""
+    model = profile.frozen_model.model
+    facts = shipped_folder(SMOLLM2.name if model == EMBEDDED else Path(model).name) / FACTS
+    return sha256(facts.read_bytes()).hexdigest() if facts.exists() else ""

@@ -148,6 +148,8 @@ class WhatIfRun:
 
     def _votes(self, changes: Changes) -> npt.NDArray[np.int64]:
         heads = self.logits.shape[1]
+        if changes.thresholds is None and changes.threshold_scale == 1.0:
+            return np.array([sum(turn.votes) if turn.logits else -1 for turn in self.run.turns], dtype=np.int64)
         limits = self.thresholds
         if changes.thresholds is not None:
             if len(changes.thresholds) not in (1, heads) and heads:
@@ -156,7 +158,7 @@ class WhatIfRun:
         if changes.threshold_scale != 1.0:
             limits = limits * changes.threshold_scale
         with np.errstate(invalid="ignore", over="ignore"):
-            over = 1.0 / (1.0 + np.exp(-self.logits)) >= limits
+            over = 1.0 / (1.0 + np.exp(-self.logits)) >= limits  # (turns, heads)
         known = ~np.isnan(self.logits).any(axis=1) if heads else np.zeros(len(self.logits), dtype=bool)
         return np.where(known, over.sum(axis=1), -1).astype(np.int64)
 
