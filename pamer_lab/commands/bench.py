@@ -16,6 +16,7 @@ BENCHES: dict[str, str] = {
     "fuzz": "fuzz",
     "controller": "controller",
     "crash": "crash",
+    "replay": "replay",
 }
 """Bench name -> module under `pamer_lab/bench/`."""
 

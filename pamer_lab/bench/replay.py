@@ -1,0 +1,238 @@
+"""`pamer-lab bench replay`: what replay itself costs when the models' answers are there already.
+
+One synthetic trace of 256 turns and 200,000 tokens goes through all policies twice: the first time fills a memory of
+summaries and embeddings, the second time is measured, storage included. Then what-if over 1,000 turns, and the per-turn mean
+table over 260 stored runs of 256 turns.
+"""
+
+import random
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pamer_lab.analysis.growth import mean_context, run_table, turn_table
+from pamer_lab.controller import Votes
+from pamer_lab.memory import SourceBlock, Summary
+from pamer_lab.memory.extractive import ExtractiveSummariser
+from pamer_lab.models.embedder import HashingEmbedder, Matrix
+from pamer_lab.models.profiles import load_profile
+from pamer_lab.policies.registry import ALL_SEVEN
+from pamer_lab.policies.resources import Parts, message_tokens
+from pamer_lab.policies.values import Item
+from pamer_lab.replay.engine import ReplayOptions, replay
+from pamer_lab.replay.store import RunStore
+from pamer_lab.replay.values import Run, RunHead, Turn
+from pamer_lab.replay.whatif import Changes, WhatIfRun
+from pamer_lab.trajectory.values import Message, Tool, ToolCall, Trace
+from pamer_lab.workspace import Workspace
+
+HELP = "engine overhead of all policies on 256 turns and 200,000 tokens, what-if on 1,000 turns, the mean table of 260 runs"
+TURNS, TOKENS = 256, 200_000
+WHATIF_TURNS = 1_000
+RUNS = 260
+
+
+class KeptSummaries:
+    """A summariser that writes each summary once."""
+
+    def __init__(self, inner: ExtractiveSummariser) -> None:
+        self.name, self._inner = inner.name, inner
+        self._known: dict[tuple[int, ...], Summary] = {}
+
+    def summarise(self, task: str, blocks: Sequence[SourceBlock]) -> Summary:
+        key = tuple(block.step for block in blocks)
+        if key not in self._known:
+            self._known[key] = self._inner.summarise(task, blocks)
+        return self._known[key]
+
+
+class KeptVectors:
+    """An embedder that computes each vector once."""
+
+    def __init__(self, inner: HashingEmbedder) -> None:
+        self.name, self.dimensions, self._inner = inner.name, inner.dimensions, inner
+        self._known: dict[str, Matrix] = {}
+
+    def embed(self, texts: Sequence[str]) -> Matrix:
+        for text in texts:
+            if text not in self._known:
+                self._known[text] = self._inner.embed([text])
+        return np.concatenate([self._known[text] for text in texts])
+
+
+class KeptVotes:
+    """Heads whose votes are known for every context: about one turn in three asks for compression."""
+
+    name = "kept votes"
+
+    def vote(self, messages: Sequence[Message], tools: Sequence[Tool], hint_tokens: int) -> Votes:
+        yes = len(messages[-1].content) % 3 == 0
+        return Votes((1.0 if yes else -1.0,) * 5, (0.5,) * 5)
+
+
+def make_trace(turns: int, tokens: int) -> Trace:
+    """A search session with results of different length, about `tokens` tokens long."""
+    chance = random.Random(0)  # noqa: S311 - a fixed text, no secret
+    words = [
+        f"{chance.choice('bcdfghklmnprst')}{chance.choice('aeiou')}{chance.choice(['ren', 'lis', 'mont', 'dar', 'tov'])}"
+        for _ in range(400)
+    ]
+    messages = [Message("system", "You are a careful researcher."), Message("user", "Who founded the museum named in the first letter?")]
+    for number in range(turns):
+        size = int(tokens / turns / 2.4 * chance.uniform(0.5, 1.5))
+        body = " ".join(chance.choice(words) for _ in range(size))
+        text = ". ".join(body[start : start + 120] for start in range(0, len(body), 120))
+        call = ToolCall(f"c{number}", "search", f'{{"q": "letter {number}"}}')
+        messages += [
+            Message("assistant", f"Next: letter {number}.", (call,)),
+            Message("tool", text, tool_call_id=f"c{number}", name="search"),
+        ]
+    return Trace("t-bench", "q-bench", "bench", tuple(messages), (Tool("search", "finds letters"),))
+
+
+def run() -> tuple[dict[str, float], dict[str, Any]]:
+    with tempfile.TemporaryDirectory() as folder:
+        overhead, details = _all_policies(Path(folder))
+        milliseconds, asked = _what_if()
+        seconds, rows = _mean_table(Path(folder))
+    ratios = overhead | {"whatif_ms_1000_turns": milliseconds, "mean_table_seconds": seconds}
+    return ratios, details | {"whatif": asked, "mean_table_rows": rows}
+
+
+def _all_policies(folder: Path) -> tuple[dict[str, float], dict[str, Any]]:
+    tokens = message_tokens(load_profile("embedded"))
+    trace = make_trace(TURNS, TOKENS)
+    parts = Parts(KeptSummaries(ExtractiveSummariser(tokens.counter)), KeptVectors(HashingEmbedder()), KeptVotes())
+    first: dict[str, float] = {}
+    seconds: dict[str, float] = {}
+    per_turn: list[list[float]] = []
+    for measured in (first, seconds):
+        workspace = Workspace(folder / ("first" if measured is first else "second"))
+        for policy in ALL_SEVEN:
+            began = time.perf_counter()
+            done = replay(trace, policy, workspace, ReplayOptions(parts=parts))
+            measured[policy] = time.perf_counter() - began
+            if measured is seconds:
+                per_turn.append([turn.seconds for turn in done.turns])
+    late = sum(statistics.median(times[TURNS - 32 :]) for times in per_turn)
+    early = sum(statistics.median(times[16:48]) for times in per_turn)
+    ratios = {"seconds_all_policies": sum(seconds.values()), "turn256_vs_turn32": late / early}
+    details = {
+        "turns": TURNS,
+        "tokens": sum(tokens.counts(trace.messages)),
+        "tokenizer": tokens.counter.name,
+        "policies": seconds,
+        "with_summaries_written": sum(first.values()),
+        "median_ms_per_turn": {policy: 1000 * statistics.median(times) for policy, times in zip(ALL_SEVEN, per_turn, strict=True)},
+    }
+    return ratios, details
+
+
+def _what_if() -> tuple[float, dict[str, Any]]:
+    run = what_if_run(WHATIF_TURNS)
+    laid_out: WhatIfRun | None = None
+
+    def lay_out() -> None:
+        nonlocal laid_out
+        laid_out = WhatIfRun(run)
+
+    layout = _milliseconds(lay_out)
+    if laid_out is None:
+        raise AssertionError("laid out above")
+    ready = laid_out
+    asked = _milliseconds(lambda: ready.ask(Changes(vote=2, threshold_scale=1.1, minimum=2048)))
+    matches, of = ready.verified
+    return asked, {"turns": WHATIF_TURNS, "layout_ms": layout, "verified": f"{matches} of {of}"}
+
+
+def what_if_run(count: int) -> Run:
+    """A PaMER run of many turns, decided by the rule itself."""
+    chance = np.random.default_rng(0)
+    sizes = chance.integers(200, 1500, count)
+    sums = np.concatenate([[0], np.cumsum(sizes)]).tolist()
+    logits = chance.normal(size=(count, 5))
+    votes = 1 / (1 + np.exp(-logits)) >= 0.5
+    turns: list[Turn] = []
+    covered = 0
+    for t in range(count):
+        window = max(t - 2, 0)
+        candidate = sums[window] - sums[covered]
+        fires = candidate >= 1024 and int(votes[t].sum()) >= 3
+        covered = window if fires else covered
+        recalls = bool(covered) and not fires
+        turns.append(
+            Turn(
+                t=t,
+                action="compress" if fires else "recall" if recalls else "pass",
+                reason="made",
+                raw_tokens=sums[t],
+                active_tokens=sums[t] - sums[covered] + 900 * recalls,
+                candidate_tokens=candidate,
+                output_tokens=10,
+                cached_tokens=0,
+                states="S" * covered + "A" * (t - covered),
+                items=(Item("recalled", 900, ((0, covered),), "m", "text"),) if recalls else (),
+                stored=((0, covered),) if covered else (),
+                logits=tuple(logits[t].tolist()),
+                thresholds=(0.5,) * 5,
+                votes=tuple(votes[t].tolist()),
+            )
+        )
+    rule = {"retained": 2, "vote": 3, "minimum": 1024, "top": 3, "recalls": "summaries", "compresses": True}
+    head = _head("r-what-if", "pamer", count, tuple(sizes.tolist()), {"rule": rule})
+    return Run(head, tuple(turns))
+
+
+def _mean_table(folder: Path) -> tuple[float, int]:
+    """Seconds from stored rows to the table, in a process that has not read them before."""
+    workspace = Workspace(folder / "many")
+    store = RunStore(workspace)
+    pattern = what_if_run(TURNS)
+    for number in range(RUNS):
+        head = _head(f"r-{number:04d}", ALL_SEVEN[number % len(ALL_SEVEN)], TURNS, pattern.head.block_tokens, {}, status="done")
+        store.put_head(head)
+        store.add_turns(head.run_id, pattern.turns)
+    store.tidy()
+    fresh = Workspace(workspace.path)
+    began = time.perf_counter()
+    runs = run_table(fresh)
+    turns = turn_table(fresh, runs)
+    table = mean_context(turns)
+    seconds = time.perf_counter() - began
+    if table["running"].sum() != RUNS * TURNS:
+        raise AssertionError("the table does not hold every turn")
+    return seconds, turns.height
+
+
+def _head(run_id: str, policy: str, turns: int, sizes: tuple[int, ...], settings: dict[str, Any], status: Any = "running") -> RunHead:
+    return RunHead(
+        run_id=run_id,
+        trace_id=f"t-{run_id}",
+        question_id=f"q-{run_id}",
+        task_id="",
+        policy=policy,
+        profile="embedded",
+        settings=settings,
+        tokenizer="made",
+        tokens_kind="estimated",
+        turns=turns,
+        trace_turns=turns,
+        prefix_tokens=0,
+        tools_tokens=0,
+        block_tokens=sizes,
+        status=status,
+    )
+
+
+def _milliseconds(work: Callable[[], object]) -> float:
+    times = []
+    for _ in range(9):
+        began = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - began)
+    return 1000 * statistics.median(times)
