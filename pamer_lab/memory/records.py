@@ -60,7 +60,7 @@ class Memory:
     """One stored memory."""
 
     memory_id: str
-    """Sorts in the order of storing, and ends in the beginning of the checksum."""
+    """Sorts in the order of storing; the same session replayed gives the same ids."""
     session_id: str
     sequence: int
     """Number of the memory within its session, from 0; one writer only can take a number."""
@@ -97,7 +97,7 @@ class Memory:
             found.append("a step has no detail")
         if not usable(self.vector):
             found.append("its vector is empty, zero or not finite")
-        if self.checksum != checksum(self) or self.memory_id != memory_id(self.sequence, self.checksum):
+        if self.checksum != checksum(self) or self.memory_id != memory_id(self):
             found.append("its checksum does not match")
         return found
 
@@ -122,8 +122,10 @@ def checksum(memory: "Memory") -> str:
     return digest.hexdigest()
 
 
-def memory_id(sequence: int, digest: str) -> str:
-    return f"m{sequence:06d}-{digest[:12]}"
+def memory_id(memory: "Memory") -> str:
+    """Number, and a hash of what is remembered of which session; the time is left out, so that a replay names its memories alike."""
+    named = [memory.session_id, memory.sequence, memory.summary, [block.block_id for block in memory.blocks]]
+    return f"m{memory.sequence:06d}-{hashlib.sha256(orjson.dumps(named)).hexdigest()[:12]}"
 
 
 def seal(draft: MemoryDraft, sequence: int, created_at: datetime) -> Memory:
@@ -142,5 +144,4 @@ def seal(draft: MemoryDraft, sequence: int, created_at: datetime) -> Memory:
         created_at=created_at,
         checksum="",
     )
-    digest = checksum(bare)
-    return replace(bare, memory_id=memory_id(sequence, digest), checksum=digest)
+    return replace(bare, memory_id=memory_id(bare), checksum=checksum(bare))

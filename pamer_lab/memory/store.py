@@ -108,6 +108,14 @@ class MemoryStore:
         with self._lock:
             self._kept.pop(session_id, None)
 
+    def forget_from(self, session_id: str, sequence: int) -> None:
+        """Delete a session's memories from number `sequence` on, so that a replay can go on from the ones before."""
+        where = f"{equals('session_id', session_id)} AND sequence >= {int(sequence)}"
+        if self.database.exists(MEMORIES) and self.database.count(MEMORIES, where):
+            self.database.delete(MEMORIES, where)
+        with self._lock:
+            self._kept.pop(session_id, None)
+
     def _read(self, session_id: str) -> SessionMemory:
         stored = memories_of(self.database.arrow(MEMORIES, where=equals("session_id", session_id)))
         hashes = {block.raw_hash for memory in stored for block in memory.blocks}

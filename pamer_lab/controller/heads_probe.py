@@ -1,0 +1,41 @@
+"""The real probe: the frozen model's state before the next action, and the trained heads' votes on it.
+
+Computed states are kept in the workspace's feature store, so that policies which read the same context, and a replay that
+goes on after a crash, compute each state once. What always holds: heads only ever read the model they were trained on.
+"""
+
+from collections.abc import Sequence
+
+from pamer_lab.controller.probe import Votes
+from pamer_lab.features.extract import state_of
+from pamer_lab.features.store import FeatureStore
+from pamer_lab.models.frozen import FrozenModel
+from pamer_lab.probes.artefact import HeadSet
+from pamer_lab.trajectory.values import Message, Tool
+
+
+class HeadsProbe:
+    """Five heads on one hidden state."""
+
+    def __init__(self, model: FrozenModel, heads: HeadSet, store: FeatureStore | None = None) -> None:
+        self._model = model
+        self._heads = heads.require(model.name, model.width)
+        self._store = store
+        self.name = f"{model.name} {heads.layer} {heads.pooling}"
+
+    def vote(self, messages: Sequence[Message], tools: Sequence[Tool], hint_tokens: int) -> Votes:
+        heads = self._heads
+        # The feature room adds the output reserve itself.
+        active = max(hint_tokens - self._model.output_reserve, 0)
+        state = state_of(
+            messages,
+            tools,
+            self._model,
+            "faithful" if heads.hint == "faithful" else "none",
+            heads.layer.replace(":", "_"),
+            heads.pooling,
+            self._store,
+            active_tokens=active,
+            probe_prompt=heads.probe_system_prompt,
+        )
+        return Votes(tuple(float(value) for value in heads.logits(state)), heads.thresholds)
