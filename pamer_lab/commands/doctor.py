@@ -1,7 +1,14 @@
 """`pamer-lab doctor`: what is here, what is missing, and the command that gets it."""
 
 import argparse
+import tempfile
 from typing import Any
+
+from pamer_lab.config import default_workspace
+from pamer_lab.models import health
+from pamer_lab.models.health import GB, Check, guarded
+from pamer_lab.models.profiles import Profile, load_profile
+from pamer_lab.probes.artefact import FACTS, SHIPPED, TRAIN
 
 HELP = "show devices, models, heads and the store, and what to do about what is missing"
 
@@ -11,4 +18,64 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
-    raise NotImplementedError
+    profile = load_profile(args.profile)
+    device = health.device_facts()
+    profiles = health.all_profiles(profile)
+    chosen = next(row for row in profiles if row["name"] == profile.name)
+    checks = [
+        guarded("packages", health.package_check),
+        *(Check(f"{profile.name}: {part['name']}", part["ok"], part["detail"], part["fix"], part["required"]) for part in chosen["parts"]),
+        guarded("heads", lambda: _heads(profile), TRAIN),
+        guarded("LanceDB", _store),
+        guarded("chromium", health.browser_check),
+    ]
+    result = {
+        "ok": all(check.ok for check in checks if check.required),
+        "profile": profile.name,
+        "device": device,
+        "profiles": profiles,
+        "checks": [check.row() for check in checks],
+    }
+    if profile.name != "embedded":
+        result["gpu_memory"] = health.memory_facts(profile, device)
+    return result
+
+
+def _heads(profile: Profile) -> Check:
+    found = sorted(path.parent.name for path in SHIPPED.rglob(FACTS)) if SHIPPED.is_dir() else []
+    if not found:
+        return Check("heads", False, f"no trained heads for the {profile.name} profile; compression decisions need them", TRAIN, required=False)
+    return Check("heads", True, ", ".join(found), required=False)
+
+
+def _store() -> Check:
+    """Whether LanceDB can be written where the workspace is, or will be."""
+    from importlib.metadata import version
+
+    folder = default_workspace()
+    place = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    with tempfile.NamedTemporaryFile(dir=place, prefix=".pamer-lab-doctor-"):
+        pass
+    tables = len(list((folder / "lance").glob("*.lance"))) if (folder / "lance").is_dir() else 0
+    return Check("LanceDB", True, f"lancedb {version('lancedb')}, workspace {folder} can be written ({tables} tables)")
+
+
+def show(result: dict[str, Any]) -> None:
+    device = result["device"]
+    print(f"device   {device['name']}, {device['cores']} cores, {device['memory_available'] / GB:.1f} of {device['memory_total'] / GB:.1f} GB free")
+    for gpu in device["gpus"]:
+        print(f"         {gpu['name']}, {gpu['memory_available'] / GB:.1f} of {gpu['memory_total'] / GB:.1f} GB free")
+    for check in result["checks"]:
+        mark = "ok     " if check["ok"] else "MISSING" if check["required"] else "-      "
+        print(f"{mark}  {check['name']}: {check['detail']}" + (f"\n         get it: {check['fix']}" if check["fix"] else ""))
+    for row in result["profiles"]:
+        lacking = [part for part in row["parts"] if not part["ok"]]
+        state = "ready" if row["ok"] else "; ".join(f"{part['detail']} (get it: {part['fix']})" for part in lacking)
+        print(f"profile  {row['name']}: {state}")
+    if needed := result.get("gpu_memory"):
+        print(
+            f"memory   {needed['model']} with {needed['input_tokens']:,} tokens (estimated): weights {needed['weights_gb']} GB + cache "
+            f"{needed['cache_gb']} GB + working {needed['working_gb']} GB = about {needed['total_gb']} GB"
+        )
+        print(f"         fits: {', '.join(needed['cards']) or 'no single card in our list'}")
+    print("ready" if result["ok"] else f"the {result['profile']} profile is not ready; see MISSING above")

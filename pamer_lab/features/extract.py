@@ -128,7 +128,8 @@ class _Plan:
 
     def __init__(self, model: FrozenModel, layers: str | Sequence[str], poolings: Sequence[str], requests: Sequence[Request]) -> None:
         known = layer_names(model)
-        chosen = known if layers == "all" else (layers,) if isinstance(layers, str) else tuple(layers)
+        listed = known if layers == "all" else (layers,) if isinstance(layers, str) else tuple(layers)
+        chosen = [name.replace(":", "_") for name in listed]  # heads on disk write `block:K`
         for kind, names, valid in (("layer", chosen, known), ("pooling", poolings, POOLINGS)):
             wrong = [name for name in names if name not in valid]
             if wrong or not names:

@@ -1,0 +1,61 @@
+"""Answers from any server that speaks OpenAI's `/v1/chat/completions`.
+
+What always holds: one answer per call, whole (an answer cut at its token limit is refused where a schema was asked for),
+with the server's usage; a failed attempt is tried again with back-off, a refused request is not.
+"""
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from pamer_lab.errors import InputError, ModelError
+from pamer_lab.models.attempts import BadAnswer, with_attempts
+from pamer_lab.models.chat import ChatAnswer, ChatMessages, ChatUsage, parsed_answer
+from pamer_lab.models.profiles import ChatSettings
+
+
+class ChatClient:
+    """A chat server behind the `Chat` Protocol."""
+
+    def __init__(self, settings: ChatSettings) -> None:
+        import openai
+
+        if not settings.base_url or not settings.model:
+            raise InputError("a chat server needs base_url and model in its profile")
+        self._settings = settings
+        self.name = settings.model
+        key = os.environ.get(settings.api_key_variable) or "none"
+        self._client = openai.OpenAI(base_url=settings.base_url, api_key=key, timeout=settings.timeout_seconds, max_retries=0)
+
+    def complete(self, messages: ChatMessages, *, max_tokens: int, schema: Mapping[str, Any] | None = None) -> ChatAnswer:
+        what = f"{self.name} at {self._settings.base_url}"
+        return with_attempts(lambda: self._ask(messages, max_tokens, schema), what=what, attempts=self._settings.attempts)
+
+    def _ask(self, messages: ChatMessages, max_tokens: int, schema: Mapping[str, Any] | None) -> ChatAnswer:
+        request: dict[str, Any] = {
+            "model": self._settings.model,
+            "messages": [dict(message) for message in messages],
+            "temperature": self._settings.temperature,
+            "max_tokens": max_tokens,
+        }
+        if not self._settings.thinking:
+            request["extra_body"] = {"chat_template_kwargs": {"enable_thinking": False}}
+        if schema is not None:
+            request["response_format"] = {"type": "json_schema", "json_schema": {"name": "answer", "strict": True, "schema": dict(schema)}}
+        return self._parsed(self._client.chat.completions.create(**request), max_tokens, schema)
+
+    def _parsed(self, answer: Any, max_tokens: int, schema: Mapping[str, Any] | None) -> ChatAnswer:
+        choices = getattr(answer, "choices", None)
+        if not isinstance(choices, list) or len(choices) != 1:
+            raise BadAnswer("the answer holds no single choice")
+        text = getattr(getattr(choices[0], "message", None), "content", None)
+        if not isinstance(text, str):
+            raise BadAnswer("the answer holds no text")
+        if schema is not None and choices[0].finish_reason == "length":
+            # At temperature 0 another attempt is cut at the same place.
+            raise ModelError(f"{self.name} did not finish its JSON within {max_tokens} tokens")
+        usage = getattr(answer, "usage", None)
+        numbers = [getattr(usage, name, None) for name in ("prompt_tokens", "completion_tokens")]
+        if not all(isinstance(number, int) and number >= 0 for number in numbers):
+            raise BadAnswer("the answer does not say its usage")
+        return ChatAnswer(parsed_answer(text, schema), ChatUsage(numbers[0] or 0, numbers[1] or 0, "recorded"))
