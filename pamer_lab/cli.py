@@ -18,6 +18,7 @@ from pamer_lab.errors import InputError, LabError
 COMMANDS = {
     "doctor": "doctor",
     "import": "import_",
+    "extract": "extract",
     "prepare": "prepare",
     "memory": "memory",
     "replay": "replay",

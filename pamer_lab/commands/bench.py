@@ -17,6 +17,7 @@ BENCHES: dict[str, str] = {
     "controller": "controller",
     "crash": "crash",
     "replay": "replay",
+    "extract": "extract",
 }
 """Bench name -> module under `pamer_lab/bench/`."""
 

@@ -44,7 +44,9 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 def _heads(profile: Profile) -> Check:
     found = sorted(path.parent.name for path in SHIPPED.rglob(FACTS)) if SHIPPED.is_dir() else []
     if not found:
-        return Check("heads", False, f"no trained heads for the {profile.name} profile; compression decisions need them", TRAIN, required=False)
+        return Check(
+            "heads", False, f"no trained heads for the {profile.name} profile; compression decisions need them", TRAIN, required=False
+        )
     return Check("heads", True, ", ".join(found), required=False)
 
 
@@ -62,7 +64,8 @@ def _store() -> Check:
 
 def show(result: dict[str, Any]) -> None:
     device = result["device"]
-    print(f"device   {device['name']}, {device['cores']} cores, {device['memory_available'] / GB:.1f} of {device['memory_total'] / GB:.1f} GB free")
+    memory = f"{device['memory_available'] / GB:.1f} of {device['memory_total'] / GB:.1f} GB free"
+    print(f"device   {device['name']}, {device['cores']} cores, {memory}")
     for gpu in device["gpus"]:
         print(f"         {gpu['name']}, {gpu['memory_available'] / GB:.1f} of {gpu['memory_total'] / GB:.1f} GB free")
     for check in result["checks"]:

@@ -21,7 +21,7 @@ SAFE_FILES = ["*.safetensors", "*.json", "*.jinja", "*.txt", "*.model"]
 SAMPLES = 16
 SAMPLE_BYTES = 65_536
 """A weight file is known by its header, its size and this many samples of this many bytes."""
-CHUNKS = {"cpu": 2048, "cuda": 4096, "mps": 1024}
+CHUNKS = {"cpu": 1024, "cuda": 4096, "mps": 1024}
 """Tokens per forward pass where the profile names none."""
 
 

@@ -103,7 +103,12 @@ def profile_facts(profile: Profile) -> dict[str, Any]:
         Check("chat", True, _chat(profile), required=False),
         Check("memory", True, profile.memory_uri or "LanceDB in the workspace folder", required=False),
     ]
-    return {"name": profile.name, "ok": all(part.ok for part in parts), "probe_limit": profile.probe_limit, "parts": [p.row() for p in parts]}
+    return {
+        "name": profile.name,
+        "ok": all(part.ok for part in parts),
+        "probe_limit": profile.probe_limit,
+        "parts": [p.row() for p in parts],
+    }
 
 
 def all_profiles(chosen: Profile) -> list[dict[str, Any]]:

@@ -57,7 +57,9 @@ class Geometry:
         linear = self.width * (mixed + 2 * linear_values + 2 * self.linear_value_heads) + mixed * self.convolution
         linear += 2 * self.linear_value_heads + self.linear_head_width
         full_blocks = self.blocks - self.linear_blocks
-        return self.vocabulary * self.width + head + self.width + self.blocks * common + full_blocks * attention + self.linear_blocks * linear
+        return (
+            self.vocabulary * self.width + head + self.width + self.blocks * common + full_blocks * attention + self.linear_blocks * linear
+        )
 
 
 QWEN35_9B = Geometry(32, 4096, 12288, 248320, 16, 4, 256, False, 24, 16, 32, 128, 4, True)

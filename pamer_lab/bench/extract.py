@@ -1,0 +1,146 @@
+"""`pamer-lab bench extract`: trunk and branches against one forward pass per decision point, and against the bare pass.
+
+One generated trace of 40 decisions, all layers, both poolings. Times are this process's own processor time with one torch
+thread, so that other processes do not inflate them; the shortest of several rounds counts, and the ways take turns, so that a
+slow phase of the machine meets them all.
+"""
+
+import gc
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pamer_lab.bench.measure import fresh_peak, own_peak
+from pamer_lab.blocks import cut
+from pamer_lab.features.extract import extract, extract_traces, inputs_of
+from pamer_lab.features.pooling import Pooler
+from pamer_lab.features.serialise import Tokens, serialiser_for
+from pamer_lab.features.store import POOLINGS, FeatureStore, content_key, layer_names
+from pamer_lab.features.values import trace_requests
+from pamer_lab.models.frozen import FrozenModel, load_frozen
+from pamer_lab.storage import Database
+from pamer_lab.trajectory.values import Message, Tool, ToolCall, Trace
+
+HELP = "hidden states of all decision points: speed, memory, tokens, second run"
+DECISIONS = 40
+ROUNDS = 2
+STORED_POINTS = 1_000
+
+
+def generated_trace(name: str = "bench", decisions: int = DECISIONS) -> Trace:
+    """A trace whose turns look like an agent's: a call, and a result of about fifty tokens."""
+    line = "the log shows a request from client {0} to port {1} that took {2} ms and ended with code {3}; "
+    messages = [Message("system", "You are a careful agent."), Message("user", f"Find out why the service of {name} is slow. " * 12)]
+    for turn in range(decisions - 1):
+        text = "".join(line.format(turn * 7 % 101, 5000 + turn, turn * 13 % 997, part) for part in range(2))
+        messages.append(
+            Message("assistant", f"Step {turn}: I look further.", (ToolCall(f"c{turn}", "search", f'{{"query": "log {turn}"}}'),))
+        )
+        messages.append(Message("tool", f"{turn}. {text}", tool_call_id=f"c{turn}", name="search"))
+    messages.append(Message("assistant", "The disk is full."))
+    return Trace(f"t-{name}", name, "generated", tuple(messages), (Tool("search", "Searches the logs.", {"type": "object"}),))
+
+
+def run() -> tuple[dict[str, float], dict[str, Any]]:
+    import torch
+
+    torch.set_num_threads(1)
+    model = load_frozen("embedded", "cpu")
+    trace = generated_trace()
+    serialiser = serialiser_for(model)
+    inputs = [tokens for _, tokens in inputs_of(trace_requests([trace], ["full"], "none")[0], model, serialiser)]
+    full, hinted = trace_requests([trace], ["full"], "none"), trace_requests([trace], ["full"], "faithful")
+    seconds = _turns(
+        {"bare": lambda: bare(model, inputs[-1]), "full": lambda: extract(full, model), "hint": lambda: extract(hinted, model)}
+    )
+    seconds["naive"] = _seconds(lambda: naive(model, inputs))
+    memory = {"bare": extra_peak(lambda: bare(model, inputs[-1])), "full": extra_peak(lambda: extract(full, model))}
+    recent = extract(trace_requests([trace], ["recent2"], "none"), model, layers=["final"])
+    second = _second_run(model)
+    ratios = {
+        "speedup_vs_naive": seconds["naive"] / seconds["full"],
+        "vs_bare_forward": seconds["full"] / seconds["bare"],
+        "recent2_tokens_vs_bound": recent.tokens_computed / _recent_bound(trace, model),
+        "hint_vs_none": seconds["hint"] / seconds["full"],
+        "memory_vs_bare_forward": memory["full"] / memory["bare"],
+        "second_run_tokens": second["tokens"],
+        "second_run_seconds_1000_points": second["seconds"],
+    }
+    details = {"cpu_seconds": seconds, "extra_memory_bytes": memory, "decisions": DECISIONS, "tokens": len(inputs[-1]), "threads": 1}
+    return ratios, details | {"model": model.name, "chunk": model.chunk, "recent2_tokens": recent.tokens_computed}
+
+
+def bare(model: FrozenModel, tokens: Tokens) -> None:
+    """One forward pass over the trace's tokens, as `transformers` does it, without pooling."""
+    import torch
+
+    with torch.inference_mode():
+        model.decoder(torch.as_tensor(tokens.astype(np.int64), device=model.device)[None])
+
+
+def naive(model: FrozenModel, inputs: list[Tokens]) -> None:
+    """One forward pass per decision point, pooled by the same hooks."""
+    with Pooler(model, range(model.layers + 1)) as pooler:
+        for tokens in inputs:
+            pooler.expect([len(tokens) - 1], np.ones((1, len(tokens)), dtype=bool))
+            bare(model, tokens)
+            pooler.collect()
+
+
+def extra_peak(work: Callable[[], Any]) -> int:
+    """Bytes of memory a call needs at most beyond what is there before it."""
+    gc.collect()
+    before = next(int(line.split()[1]) * 1024 for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmRSS"))
+    fresh_peak()
+    work()
+    return max(1, own_peak() - before)
+
+
+def _turns(ways: dict[str, Callable[[], Any]]) -> dict[str, float]:
+    best = dict.fromkeys(ways, float("inf"))
+    for _ in range(ROUNDS):
+        for name, work in ways.items():
+            best[name] = min(best[name], _seconds(work))
+    return best
+
+
+def _seconds(work: Callable[[], Any]) -> float:
+    gc.collect()
+    started = time.process_time()
+    work()
+    return time.process_time() - started
+
+
+def _recent_bound(trace: Trace, model: FrozenModel) -> int:
+    """Tokens of the prefix once, of every point's recent blocks, and of its generation prompt."""
+    serialiser = serialiser_for(model)
+    pieces = cut(trace.messages)
+    prompt = len(serialiser.tokens((), ()))
+    total = serialiser.count(trace.messages[: pieces.prefix_end], trace.tools)
+    for t in range(len(pieces.blocks)):
+        recent = pieces.blocks[max(0, t - 2) : t]
+        total += sum(serialiser.count(block.of(trace.messages), ()) for block in recent) + prompt
+    return total
+
+
+def _second_run(model: FrozenModel) -> dict[str, float]:
+    """Reading a thousand points back: their rows are filled with noise, since only reading is measured."""
+    traces = [generated_trace(f"service-{number}") for number in range(STORED_POINTS // DECISIONS)]
+    serialiser = serialiser_for(model)
+    with tempfile.TemporaryDirectory() as folder:
+        store = FeatureStore(Database(Path(folder) / "lance"), model)
+        columns = [f"{layer}_{pooling}" for layer in layer_names(model) for pooling in POOLINGS]
+        noise = np.random.default_rng(0)
+        for request in trace_requests(traces, ["full"], "none"):
+            inputs = [tokens for _, tokens in inputs_of(request, model, serialiser)]
+            keys = [content_key(model, serialiser.name, tokens) for tokens in inputs]
+            store.write(
+                keys, [len(tokens) for tokens in inputs], columns, noise.random((len(keys), len(columns), model.width), dtype=np.float32)
+            )
+        started = time.perf_counter()
+        found = extract_traces(traces, model, ["full"], workspace=folder)
+        return {"seconds": time.perf_counter() - started, "tokens": found.tokens_computed}

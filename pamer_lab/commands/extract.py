@@ -1,0 +1,101 @@
+"""`pamer-lab extract TRACE...`: hidden states of all decision points into the workspace."""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from pamer_lab.cli import say
+from pamer_lab.errors import InputError, UnknownNameError
+from pamer_lab.features.contexts import check_context
+from pamer_lab.features.values import FeatureSet, Progress
+from pamer_lab.models.profiles import load_profile
+from pamer_lab.trajectory import Trace, read_traces
+from pamer_lab.workspace import Workspace
+
+HELP = "compute the frozen model's states at every decision point and keep them in the workspace"
+SAY_EVERY_SECONDS = 2.0
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("traces", nargs="+", metavar="TRACE", help="a file, a folder, or the id of an imported trace")
+    parser.add_argument("--contexts", default="full,recent2", help="full, current, recentK; separated by commas")
+    parser.add_argument("--hint", choices=["none", "faithful"], default="none", help="whether the context-token hint is added")
+    parser.add_argument("--layers", default="all", help="all, or names such as block_4,final")
+    parser.add_argument("--poolings", default="last,mean", help="last, mean")
+
+
+def run(args: argparse.Namespace) -> dict[str, Any]:
+    profile = load_profile(args.profile)
+    contexts = [check_context(name) for name in _names(args.contexts)]
+    poolings = _names(args.poolings)
+    if wrong := [name for name in poolings if name not in ("last", "mean")]:
+        raise UnknownNameError("pooling", wrong[0], ["last", "mean"])
+    workspace = Workspace()
+    traces = find_traces(args.traces, workspace)
+    from pamer_lab.features.extract import extract_traces
+    from pamer_lab.models.frozen import load_frozen
+
+    model = load_frozen(profile, args.device)
+    found = extract_traces(
+        traces,
+        model,
+        contexts,
+        args.hint,
+        layers="all" if args.layers == "all" else _names(args.layers),
+        poolings=poolings,
+        workspace=workspace,
+        progress=Speaker(),
+    )
+    return summary(found) | {"model": model.name, "device": model.device, "dtype": model.dtype, "traces": len(traces)}
+
+
+def summary(found: FeatureSet) -> dict[str, Any]:
+    return {
+        "decision_points": len(found.points),
+        "tokens_computed": found.tokens_computed,
+        "tokens_naive": found.tokens_naive,
+        "seconds": round(found.seconds, 3),
+        "cache_hits": found.cache_hits,
+        "layers": len(found.layers),
+        "poolings": list(found.poolings),
+    }
+
+
+def find_traces(names: Sequence[str], workspace: Workspace) -> list[Trace]:
+    """Traces of files and folders, and of ids in the workspace."""
+    found: list[Trace] = []
+    for name in names:
+        if Path(name).exists():
+            found += read_traces(name)
+        elif name.startswith("t-") and workspace.path.exists():
+            found.append(workspace.trace(name).trace)
+        else:
+            raise InputError("is neither a file nor the id of an imported trace", path=name)
+    return found
+
+
+class Speaker:
+    """Progress on stderr, not more often than every two seconds."""
+
+    def __init__(self) -> None:
+        self._last = 0.0
+
+    def __call__(self, progress: Progress) -> None:
+        if progress.seconds - self._last >= SAY_EVERY_SECONDS:
+            self._last = progress.seconds
+            say(progress.sentence)
+
+
+def _names(text: str) -> list[str]:
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    if not names:
+        raise InputError(f"{text!r} names nothing")
+    return names
+
+
+def show(result: dict[str, Any]) -> None:
+    print(
+        f"{result['decision_points']} decision points, {result['tokens_computed']:,} tokens computed "
+        f"({result['tokens_naive']:,} one by one), {result['cache_hits']} from the store, {result['seconds']:.1f} s on {result['device']}"
+    )

@@ -1,0 +1,78 @@
+"""A small real HTTP server that misbehaves on request: slow, 429, 500, cut connections, wrong JSON, wrong shapes."""
+
+import json
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+CHAT = {
+    "id": "x",
+    "object": "chat.completion",
+    "created": 0,
+    "model": "m",
+    "choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": '{"steps": [1, 2]}'}}],
+    "usage": {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10},
+}
+
+
+def embedding_answer(count: int, dimensions: int) -> dict[str, Any]:
+    rows = [{"object": "embedding", "index": number, "embedding": [float(number + 1)] * dimensions} for number in reversed(range(count))]
+    return {"object": "list", "model": "m", "data": rows, "usage": {"prompt_tokens": 1, "total_tokens": 1}}
+
+
+class FaultServer:
+    """Answers each request by the next plan; the last plan stays."""
+
+    def __init__(self, plans: list[Any]) -> None:
+        self.plans = plans
+        self.requests: list[dict[str, Any]] = []
+        self.url = ""
+
+    def next_plan(self) -> Any:
+        return self.plans.pop(0) if len(self.plans) > 1 else self.plans[0]
+
+
+@contextmanager
+def serving(*plans: Any) -> Iterator[FaultServer]:
+    """A plan is a status number, `slow`, `cut`, raw text, or the JSON to answer."""
+    state = FaultServer(list(plans))
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            state.requests.append(body)
+            plan = state.next_plan()
+            if plan == "slow":
+                time.sleep(1.0)
+                plan = CHAT
+            if plan == "cut":
+                self.send_response(200)
+                self.send_header("Content-Length", "1000")
+                self.end_headers()
+                self.wfile.write(b'{"id": "x", "choi')
+                self.connection.close()
+                return
+            status, answer = (plan, '{"error": {"message": "on purpose"}}') if isinstance(plan, int) else (200, plan)
+            data = (answer if isinstance(answer, str) else json.dumps(answer)).encode()
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        def log_message(self, *_: Any) -> None:
+            """Silence."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    state.url = f"http://127.0.0.1:{server.server_port}/v1"
+    try:
+        yield state
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()

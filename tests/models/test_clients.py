@@ -1,0 +1,116 @@
+"""The chat and embedding clients against a server that misbehaves."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pamer_lab.errors import InputError, ModelError
+from pamer_lab.models import attempts
+from pamer_lab.models.chat import ChatAnswer, load_chat, schema_fault
+from pamer_lab.models.chat_client import ChatClient
+from pamer_lab.models.embedding_client import EmbeddingClient
+from pamer_lab.models.profiles import ChatSettings, EmbeddingSettings, load_profile
+from tests.models.fault_server import CHAT, embedding_answer, serving
+
+SCHEMA = {
+    "type": "object",
+    "properties": {"steps": {"type": "array", "items": {"type": "integer"}}},
+    "required": ["steps"],
+    "additionalProperties": False,
+}
+pytestmark = pytest.mark.server
+
+
+@pytest.fixture(autouse=True)
+def short_delays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(attempts, "FIRST_DELAY_SECONDS", 0.01)
+
+
+def ask(url: str, *, schema: Any = SCHEMA, tries: int = 3, timeout: float = 20.0) -> ChatAnswer:
+    settings = ChatSettings(kind="openai", model="m", base_url=url, attempts=tries, timeout_seconds=timeout)
+    return ChatClient(settings).complete([{"role": "user", "content": "which steps?"}], max_tokens=50, schema=schema)
+
+
+def embed(url: str, texts: list[str], tries: int = 3) -> Any:
+    settings = EmbeddingSettings(kind="openai", model="m", base_url=url, dimensions=4, attempts=tries)
+    return EmbeddingClient(settings).embed(texts)
+
+
+def chat_with(text: Any, **choice: Any) -> dict[str, Any]:
+    return CHAT | {"choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text}} | choice]}
+
+
+@pytest.mark.parametrize("fault", [429, 500, "cut", "this is not JSON", {"choices": []}, chat_with(None), chat_with("no JSON")])
+def test_a_fault_is_tried_again_and_the_next_answer_counts(fault: Any) -> None:
+    with serving(fault, CHAT) as server:
+        answer = ask(server.url)
+    assert answer.data() == {"steps": [1, 2]}
+    assert (answer.usage.input_tokens, answer.usage.output_tokens, answer.usage.kind) == (7, 3, "recorded")
+    assert len(server.requests) == 2
+
+
+@pytest.mark.parametrize("fault", [429, 503, "cut", "this is not JSON", chat_with('{"steps": ["one"]}'), chat_with('{"other": 1}')])
+def test_when_all_attempts_fail_one_sentence_says_so(fault: Any) -> None:
+    with serving(fault) as server, pytest.raises(ModelError, match="after 2 attempts") as caught:
+        ask(server.url, tries=2)
+    assert len(server.requests) == 2
+    assert "\n" not in str(caught.value)
+
+
+def test_a_slow_server_runs_into_the_timeout() -> None:
+    with serving("slow") as server, pytest.raises(ModelError, match="one attempt"):
+        ask(server.url, tries=1, timeout=0.2)
+
+
+@pytest.mark.parametrize("status", [400, 401, 404])
+def test_a_refused_request_is_not_tried_again(status: int) -> None:
+    with serving(status) as server, pytest.raises(ModelError, match="refused"):
+        ask(server.url)
+    assert len(server.requests) == 1
+
+
+def test_an_answer_cut_at_its_limit_is_refused_where_json_was_asked_for() -> None:
+    with serving(chat_with('{"steps": [1', finish_reason="length")) as server, pytest.raises(ModelError, match="50 tokens"):
+        ask(server.url)
+    assert len(server.requests) == 1
+
+
+def test_thinking_and_code_fences_are_taken_off_and_the_request_asks_for_neither() -> None:
+    with serving(chat_with('<think>\n\n</think>\n\n```json\n{"steps": []}\n```')) as server:
+        assert ask(server.url).text == '{"steps": []}'
+    assert server.requests[0]["temperature"] == 0
+    assert server.requests[0]["chat_template_kwargs"] == {"enable_thinking": False}
+    assert server.requests[0]["response_format"]["json_schema"]["schema"] == SCHEMA
+
+
+def test_embeddings_come_back_in_order_and_of_unit_length() -> None:
+    with serving(500, embedding_answer(2, 4)) as server:
+        rows = embed(server.url, ["a", "b"])
+    assert rows.shape == (2, 4)
+    assert np.allclose(np.linalg.norm(rows, axis=1), 1.0)
+    assert server.requests[-1]["dimensions"] == 4
+
+
+def test_a_wrong_dimension_is_an_error_at_once() -> None:
+    with serving(embedding_answer(1, 3)) as server, pytest.raises(ModelError, match="3 dimensions"):
+        embed(server.url, ["a"])
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("fault", [embedding_answer(1, 4), "nonsense", {"data": "x"}, {"data": [{"index": 0, "embedding": ["a"] * 4}] * 2}])
+def test_a_wrong_shape_of_embeddings_is_never_taken_for_an_answer(fault: Any) -> None:
+    with serving(fault) as server, pytest.raises(ModelError, match="no usable answer"):
+        embed(server.url, ["a", "b"], tries=2)
+
+
+def test_the_schema_check_names_the_place() -> None:
+    assert schema_fault({"steps": [1, True]}, SCHEMA) == "answer.steps[1] is bool, not integer"
+    assert schema_fault({"steps": [], "more": 1}, SCHEMA) == "answer.more is not known"
+    assert schema_fault({"steps": [3]}, SCHEMA) == ""
+
+
+def test_the_embedded_profile_has_no_chat_and_a_server_needs_an_address() -> None:
+    assert load_chat(load_profile("embedded")) is None
+    with pytest.raises(InputError, match="base_url"):
+        ChatClient(ChatSettings(kind="openai", model="m"))
