@@ -23,6 +23,10 @@ COMMANDS = {
     "memory": "memory",
     "replay": "replay",
     "whatif": "whatif",
+    "train": "train",
+    "layerwise": "layerwise",
+    "controls": "controls",
+    "annotate": "annotate",
     "bench": "bench",
     "app": "app",
 }

@@ -18,6 +18,7 @@ BENCHES: dict[str, str] = {
     "crash": "crash",
     "replay": "replay",
     "extract": "extract",
+    "probes": "probes",
 }
 """Bench name -> module under `pamer_lab/bench/`."""
 

@@ -38,7 +38,7 @@ class HeadSet:
     """One probability per head: the head says yes at or above it. Chosen by validation F1."""
     model_name: str
     layer: str
-    """`block:K` for the output of block K (counted from 1), `final` for the state after the final norm."""
+    """`block_K` for the output of block K (counted from 1), `final` for the state after the final norm."""
     pooling: str = "last"
     context: str = "recent2"
     hint: str = "none"

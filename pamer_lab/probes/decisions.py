@@ -2,8 +2,8 @@
 
 Knows labels and turns, nothing of features. What always holds: decision point 0 is left out (it has no history); recall
 counts only where external memory can exist, that is from decision point 3 on, where a block older than Recent2 is there.
-A trace that writes down negatives for a target counts only where it has a label; otherwise a point without a label is
-negative, as in the paper.
+A trace without any label of a target is not asked about it. One that writes down negatives counts only where it has a
+label; in one with positives alone, every other point is negative, as in the paper.
 """
 
 import hashlib
@@ -93,8 +93,11 @@ def make_splits(decisions: Decisions, seeds: Sequence[int] = SEEDS) -> tuple[tup
 
 
 def _of_target(trace: Trace, target: Target) -> dict[int, bool]:
-    """Decision points at which the target is asked, with the answer."""
-    given = {label.t: label.value for label in trace.labels if label.target == target}
-    everywhere = all(given.values())
-    asked = {t: given.get(t, False) for t in range(trace.turns)} if everywhere else given
+    """Decision points at which the target is asked, with the answer; two origins that differ count as a need."""
+    given: dict[int, bool] = {}
+    for label in trace.labels:
+        if label.target == target:
+            given[label.t] = given.get(label.t, False) or label.value
+    throughout = bool(given) and all(label.value for label in trace.labels if label.target == target)
+    asked = {t: given.get(t, False) for t in range(trace.turns)} if throughout else given
     return {t: value for t, value in asked.items() if t >= FIRST[target]}

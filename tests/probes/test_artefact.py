@@ -20,7 +20,7 @@ def heads(capacity: str = "mlp", width: int = 12) -> HeadSet:
 
     hidden = {"hidden_weight": draw(5, inner, width), "hidden_bias": draw(5, inner)} if capacity == "mlp" else {}
     stack = HeadStack(draw(5, width), np.abs(draw(5, width)) + 0.5, draw(5, inner), draw(5), **hidden)
-    return HeadSet(stack, (0.3, 0.4, 0.5, 0.6, 0.7), "Some-Model", "block:3", seeds=(0, 1, 2, 3, 4), facts={"corpus": "abc"})
+    return HeadSet(stack, (0.3, 0.4, 0.5, 0.6, 0.7), "Some-Model", "block_3", seeds=(0, 1, 2, 3, 4), facts={"corpus": "abc"})
 
 
 @pytest.mark.parametrize("capacity", ["linear", "mlp"])

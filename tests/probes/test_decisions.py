@@ -23,7 +23,20 @@ def test_a_point_without_a_label_is_negative_and_recall_needs_memory() -> None:
 
 def test_written_negatives_mean_that_only_labelled_points_count() -> None:
     found = decisions_of([trace(0, [Label(2, "compression"), Label(3, "compression", value=False), Label(4, "recall")])])
-    assert found.counts[0].tolist() == [True, True, False, False] == [t in (2, 3) for _, t in found.keys]
+    assert [t for _, t in found.keys] == [2, 3, 4, 5]
+    assert found.counts[0].tolist() == [True, True, False, False]
+
+
+def test_a_target_without_any_label_is_not_asked() -> None:
+    found = decisions_of([trace(0, [Label(2, "compression")])])
+    assert found.counts[0].all()
+    assert not found.counts[1].any()
+
+
+def test_a_need_seen_by_one_of_two_origins_is_a_need() -> None:
+    both = [Label(4, "recall", value=True, origin="a"), Label(4, "recall", value=False, origin="b"), Label(3, "recall", value=False)]
+    found = decisions_of([trace(0, both)])
+    assert found.labels[1].tolist() == [False, True]
 
 
 def test_traces_without_labels_are_left_out_and_none_at_all_is_refused() -> None:

@@ -1,0 +1,49 @@
+"""`pamer-lab controls TRACE...`: the hidden state against length, tools, text, rules and shuffled labels."""
+
+import argparse
+from typing import Any
+
+from pamer_lab.blocks import MessageTokens
+from pamer_lab.commands import studying
+from pamer_lab.commands.studying import show
+from pamer_lab.models.embedder import load_embedder
+from pamer_lab.models.tokenizer import embedded_counter
+from pamer_lab.probes.controls import hidden_rows, observable_rows, rule_rows
+from pamer_lab.probes.decisions import TARGETS
+from pamer_lab.probes.study import Study
+from pamer_lab.probes.tables import compare
+
+HELP = "the hidden state against what can be seen without a model, on the same splits"
+__all__ = ["HELP", "configure", "run", "show"]
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    studying.configure(parser)
+
+
+def run(args: argparse.Namespace) -> dict[str, Any]:
+    setting = studying.read_setting(args)
+    counter = embedded_counter()
+    frozen, maker = setting.model(args.device)
+    bank = maker.get("full")
+    hidden, chosen = hidden_rows(setting.decisions, setting.splits, bank, device=frozen.device)
+    embedder = load_embedder(setting.profile, args.device)
+    seen = observable_rows(setting.traces, setting.decisions, setting.splits, MessageTokens(counter), embedder)
+    rows = [*seen, *rule_rows(setting.traces, setting.decisions, setting.splits), *hidden]
+    compared = []
+    for target in TARGETS:
+        own = [row for row in rows if row["target"] == target]
+        best = next(row for row in own if row["name"].startswith("Hidden state, preferred"))
+        compared += [compare(best, row) for row in own if row["kind"] == "control"]
+    study = Study(
+        kind="controls",
+        name=args.name or "Hidden state against controls",
+        command=studying.command_line(args),
+        model=frozen.name,
+        corpus=setting.decisions.facts(),
+        settings={"seeds": args.seeds, "tokenizer": counter.name, "embedder": embedder.name},
+        rows=rows,
+        comparisons=compared,
+        notes={"splits": setting.checks, "preferred_layer": chosen, "features": maker.costs},
+    )
+    return studying.finish(setting, study)

@@ -1,0 +1,41 @@
+"""`pamer-lab layerwise TRACE...`: linear probes at every layer, last token and mean pooling."""
+
+import argparse
+from typing import Any
+
+from pamer_lab.commands import studying
+from pamer_lab.commands.studying import show
+from pamer_lab.probes.decisions import TARGETS
+from pamer_lab.probes.layerwise import layerwise, preferred_layer
+from pamer_lab.probes.study import Study
+
+HELP = "how well each layer tells compression and recall needs, last token against mean pooling"
+__all__ = ["HELP", "configure", "run", "show"]
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    studying.configure(parser)
+    parser.add_argument("--layers", default="all", help="all, or names such as block_4,block_8,final (default: %(default)s)")
+    parser.add_argument("--context", default="full", help="full, current, recent1, recent2 or recent4 (default: %(default)s)")
+    parser.add_argument("--hint", choices=["none", "faithful"], default="none")
+
+
+def run(args: argparse.Namespace) -> dict[str, Any]:
+    setting = studying.read_setting(args)
+    frozen, maker = setting.model(args.device)
+    layers = "all" if args.layers == "all" else args.layers.split(",")
+    bank = maker.get(args.context, args.hint, layers)
+    rows = layerwise(setting.decisions, setting.splits, bank, device=frozen.device)
+    chosen = {target: preferred_layer(rows, target) for target in TARGETS}
+    settings = {"layers": args.layers, "context": args.context, "hint": args.hint, "seeds": args.seeds}
+    study = Study(
+        kind="layerwise",
+        name=args.name or f"Layers, {args.context}",
+        command=studying.command_line(args, layers=args.layers, context=args.context, hint=args.hint),
+        model=frozen.name,
+        corpus=setting.decisions.facts(),
+        settings=settings,
+        rows=rows,
+        notes={"splits": setting.checks, "preferred_layer": chosen, "features": maker.costs},
+    )
+    return studying.finish(setting, study)

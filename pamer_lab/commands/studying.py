@@ -1,0 +1,105 @@
+"""What the study commands share: options, reading labelled traces, the model, and printing a table."""
+
+import argparse
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pamer_lab.cli import say
+from pamer_lab.errors import InputError
+from pamer_lab.models.frozen import FrozenModel, load_frozen
+from pamer_lab.models.profiles import Profile, load_profile
+from pamer_lab.probes.bank import BankMaker
+from pamer_lab.probes.decisions import Decisions, decisions_of, make_splits
+from pamer_lab.probes.split import SEEDS, Split
+from pamer_lab.probes.study import Study, save_study
+from pamer_lab.trajectory import read_all
+from pamer_lab.trajectory.values import Trace
+from pamer_lab.workspace import Workspace
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Everything a study needs, read once."""
+
+    profile: Profile
+    traces: dict[str, Trace]
+    decisions: Decisions
+    splits: tuple[Split, ...]
+    checks: list[str]
+    """The leak check of each split, in words."""
+    workspace: Workspace
+
+    def model(self, device: str) -> tuple[FrozenModel, BankMaker]:
+        frozen = load_frozen(self.profile, device)
+        return frozen, BankMaker(self.traces, self.decisions, frozen, self.workspace, say)
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Options that all studies have."""
+    parser.add_argument("traces", nargs="+", metavar="TRACE", help="labelled trace files or folders")
+    parser.add_argument(
+        "--seeds", default=",".join(str(seed) for seed in SEEDS), help="split and initialisation seeds (default: %(default)s)"
+    )
+    parser.add_argument("--name", default="", help="a name for the study")
+
+
+def read_setting(args: argparse.Namespace) -> Setting:
+    """Traces, decisions and checked splits; a file that cannot be read stops the study."""
+    reading = read_all(args.traces)
+    if reading.rejected:
+        first = reading.rejected[0]
+        raise InputError(first.reason, path=first.path, where=first.where)
+    decisions = decisions_of(reading.traces)
+    splits, checks = make_splits(decisions, _seeds(args.seeds))
+    for split, check in zip(splits, checks, strict=True):
+        say(f"seed {split.seed}: {check.sentence}")
+    sentences = [f"seed {split.seed}: {check.sentence}" for split, check in zip(splits, checks, strict=True)]
+    traces = {trace.trace_id: trace for trace in reading.traces}
+    return Setting(load_profile(args.profile), traces, decisions, splits, sentences, Workspace())
+
+
+def _seeds(text: str) -> list[int]:
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError:
+        raise InputError(f"--seeds takes numbers with commas between them, such as 0,1,2, not {text!r}") from None
+
+
+def command_line(args: argparse.Namespace, **options: str) -> str:
+    """The command that gives the same study again, without what only concerns this machine."""
+    words = ["pamer-lab", args.command, *args.traces]
+    for name, value in {**options, "seeds": args.seeds, "profile": args.profile}.items():
+        if value and not (name == "seeds" and value == "0,1,2,3,4") and not (name == "profile" and value == "embedded"):
+            words += [f"--{name}", value]
+    return shlex.join(words)
+
+
+def finish(setting: Setting, study: Study) -> dict[str, Any]:
+    """Store the study and return what the command prints as JSON."""
+    save_study(setting.workspace, study)
+    return study.to_json()
+
+
+def show(result: dict[str, Any]) -> None:
+    """A table for people: AUROC with sd and interval, AUPRC, F1 and gap."""
+    print(f"{result['study_id']}   {result['corpus']['decision_points']} decisions, {result['corpus']['questions']} questions")
+    for target in dict.fromkeys(row["target"] for row in result["rows"]):
+        print(f"\n{target:<46}{'AUROC':>7} {'sd':>6} {'95% interval':>15}{'AUPRC':>8}{'F1':>7}{'gap':>7}")
+        for row in (row for row in result["rows"] if row["target"] == target):
+            print(_line(row))
+    for row in result["comparisons"]:
+        print(f"{row['comparison']:<70} {row['target']:<12}{row['metric']:<7}{row['mean']:+.4f}  p {row['p']:.4f}")
+    for key, value in result["notes"].items():
+        print(f"{key}: {'; '.join(str(item) for item in value) if _listed(value) else value}")
+
+
+def _listed(value: Any) -> bool:
+    return isinstance(value, Sequence) and not isinstance(value, str)
+
+
+def _line(row: dict[str, Any]) -> str:
+    interval = "[{:.3f}, {:.3f}]".format(*row["interval"]) if row["interval"] else ""
+    others = "".join(f"{row['metrics'][name]['mean']:>{width}.3f}" for name, width in (("auprc", 8), ("f1", 7), ("logit_gap", 7)))
+    return f"{row['name']:<46}{row['mean']:>7.3f} {row['sd']:>6.3f} {interval:>15}{others}"

@@ -1,0 +1,80 @@
+"""`pamer-lab train TRACE...`: capacity x hint, the Full Context reference, distilled students, and heads on request."""
+
+import argparse
+from typing import Any
+
+from pamer_lab.commands import studying
+from pamer_lab.commands.studying import show
+from pamer_lab.errors import InputError
+from pamer_lab.probes.bank import BankMaker
+from pamer_lab.probes.distill import Fitted, Lab, capacity_rows, make_heads, student_rows
+from pamer_lab.probes.study import Study
+
+HELP = "train probes (capacity x hint), the teacher, Recent2 students, and write the heads the controller votes with"
+__all__ = ["HELP", "configure", "run", "show"]
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    studying.configure(parser)
+    parser.add_argument("--contexts", default="recent2", help="compact contexts of the students (default: %(default)s)")
+    parser.add_argument("--layer", default="preferred", help="layer of students and heads; preferred: by validation (default: %(default)s)")
+    parser.add_argument(
+        "--heads", default="", metavar="FOLDER", help="write the five compression heads (students of the first context) here"
+    )
+
+
+def run(args: argparse.Namespace) -> dict[str, Any]:
+    setting = studying.read_setting(args)
+    frozen, maker = setting.model(args.device)
+    lab = Lab(setting.decisions, setting.splits, frozen.device)
+    contexts = [name for name in args.contexts.split(",") if name]
+    if not contexts:
+        raise InputError("--contexts needs at least one compact context, such as recent2")
+    rows, teacher, layers = _reference(lab, maker)
+    compared: list[dict[str, Any]] = []
+    students = {}
+    for context in contexts:
+        bank = maker.get(context, "none")
+        layer = lab.preferred(bank) if args.layer == "preferred" else args.layer
+        layers[context] = layer
+        own, pairs, student = student_rows(lab, bank, layer, teacher, context.capitalize())
+        rows, compared = [*rows, *own], [*compared, *pairs]
+        students[context] = (student, bank, own)
+    command = studying.command_line(args, contexts=args.contexts, layer=args.layer, heads=args.heads)
+    if args.heads:
+        student, bank, own = students[contexts[0]]
+        facts = _facts(setting, command, own, teacher)
+        make_heads(lab, student, bank, frozen.name, facts).save(args.heads)
+    study = Study(
+        kind="train",
+        name=args.name or "Capacity, hint and distillation",
+        command=command,
+        model=frozen.name,
+        corpus=setting.decisions.facts(),
+        settings={"contexts": args.contexts, "layer": args.layer, "seeds": args.seeds},
+        rows=rows,
+        comparisons=compared,
+        notes={"splits": setting.checks, "layers": layers, "features": maker.costs} | ({"heads": args.heads} if args.heads else {}),
+    )
+    return studying.finish(setting, study)
+
+
+def _reference(lab: Lab, maker: BankMaker) -> tuple[list[dict[str, Any]], Fitted, dict[str, str]]:
+    """Capacity x hint at the final state and at the preferred layer; the teacher reads the latter."""
+    banks = {"none": maker.get("full", "none"), "faithful": maker.get("full", "faithful")}
+    layer = lab.preferred(banks["faithful"])
+    rows, fits = capacity_rows(lab, banks, {"final": "final", "preferred": layer})
+    return rows, fits["preferred", "faithful"], {"full": layer}
+
+
+def _facts(setting: studying.Setting, command: str, rows: list[dict[str, Any]], teacher: Fitted) -> dict[str, Any]:
+    """What the artefact says about how its heads were made."""
+    own = next(row for row in rows if row["target"] == "compression" and "KD" in row["name"])
+    metrics = {name: {key: found[key] for key in ("mean", "sd", "seeds")} for name, found in own["metrics"].items()}
+    return {
+        "command": command,
+        "corpus": setting.decisions.facts(),
+        "teacher": {"context": "full", "hint": "faithful", "capacity": "mlp", "layer": teacher.layer},
+        "metrics": metrics | {"agreement": own["agreement"]},
+        "splits": setting.checks,
+    }

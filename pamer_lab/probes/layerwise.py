@@ -1,0 +1,54 @@
+"""The layerwise study: one linear probe per layer, pooling, target and seed, trained as one grid (Appendix A.5)."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from pamer_lab.probes.bank import Bank
+from pamer_lab.probes.decisions import TARGETS, Decisions
+from pamer_lab.probes.grid import GridData, GridResult, Training, train_grid
+from pamer_lab.probes.intervals import RESAMPLES
+from pamer_lab.probes.readout import Capacity, Floats
+from pamer_lab.probes.split import Split
+from pamer_lab.probes.tables import Row, make_row, validation_auroc
+
+
+def fit_probes(
+    decisions: Decisions,
+    splits: Sequence[Split],
+    features: Floats,
+    capacity: Capacity = "linear",
+    *,
+    teacher: Floats | None = None,
+    training: Training | None = None,
+    device: str = "cpu",
+) -> GridResult:
+    """Probes for both targets and all seeds on feature sets [F, n, d]."""
+    labels = np.repeat(decisions.labels[:, None], len(splits), 1)
+    return train_grid(GridData(features, labels, decisions.counts, tuple(splits), teacher), capacity, training, device)
+
+
+def layerwise(decisions: Decisions, splits: Sequence[Split], bank: Bank, *, device: str = "cpu", resamples: int = RESAMPLES) -> list[Row]:
+    """One row per target, layer and pooling."""
+    layers, poolings, count, width = bank.vectors.shape
+    fitted = fit_probes(decisions, splits, bank.vectors.reshape(layers * poolings, count, width), device=device)
+    shared = {"context": bank.context, "hint": bank.hint, "capacity": "linear"}
+    rows: list[Row] = []
+    for target in range(len(TARGETS)):
+        for number, layer in enumerate(bank.layers):
+            for place, pooling in enumerate(bank.poolings):
+                logits = fitted.logits[number * poolings + place, target]
+                own = {"name": f"{layer} {pooling}", "layer": layer, "pooling": pooling}
+                rows.append(make_row(decisions, splits, target, logits, own | shared, resamples=resamples))
+    return rows
+
+
+def preferred_layer(rows: Sequence[Row], target: str, pooling: str = "last") -> str:
+    """The layer with the best mean validation AUROC; test numbers play no part."""
+    own = [row for row in rows if row["target"] == target and row["pooling"] == pooling]
+    return str(max(own, key=lambda row: row["validation_auroc"])["layer"])
+
+
+def preferred_of(decisions: Decisions, splits: Sequence[Split], target: int, logits: Floats, layers: Sequence[str]) -> str:
+    """The same choice from logits [layers, S, n]."""
+    return layers[int(validation_auroc(decisions, splits, target, logits).mean(-1).argmax())]

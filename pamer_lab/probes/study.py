@@ -1,0 +1,129 @@
+"""Named studies: what a command computed, kept in the workspace as rows with the command that reproduces them.
+
+On disk: table `studies`, one row per study, results as JSON. A study's id is a hash of its kind, its corpus and
+its settings, so that the same study run again replaces itself and is not listed twice.
+"""
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal
+
+import pyarrow as pa
+
+from pamer_lab.errors import InputError
+from pamer_lab.storage import TableSpec, equals
+from pamer_lab.workspace import Workspace
+
+Kind = Literal["train", "layerwise", "controls", "compact"]
+"""`train`: capacity x hint, distillation and heads. `layerwise`: layers x poolings. `controls`: hidden state against what can be
+seen without a model. `compact`: the compact-context conditions."""
+
+STUDIES = TableSpec(
+    name="studies",
+    key=("study_id",),
+    schema=pa.schema(
+        [
+            ("study_id", pa.string()),
+            ("kind", pa.string()),
+            ("name", pa.string()),
+            ("created", pa.string()),
+            ("command", pa.string()),
+            ("model", pa.string()),
+            ("corpus", pa.string()),
+            ("body", pa.large_string()),
+        ]
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Study:
+    """One study's results."""
+
+    kind: Kind
+    name: str
+    command: str
+    """The command line that gives these rows again."""
+    model: str
+    corpus: dict[str, Any]
+    """`Decisions.facts()`."""
+    settings: dict[str, Any]
+    rows: list[dict[str, Any]]
+    comparisons: list[dict[str, Any]] = field(default_factory=list)
+    notes: dict[str, Any] = field(default_factory=dict)
+    """Chosen layers, split checks, costs."""
+    created: str = ""
+
+    @property
+    def study_id(self) -> str:
+        named = json.dumps([self.kind, self.model, self.corpus["corpus"], self.settings], sort_keys=True)
+        return f"{self.kind}-{hashlib.sha256(named.encode()).hexdigest()[:12]}"
+
+    def to_json(self) -> dict[str, Any]:
+        return {"study_id": self.study_id, **asdict(self)}
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> "Study":
+        return cls(**{key: item for key, item in value.items() if key != "study_id"})
+
+
+def save_study(workspace: Workspace, study: Study) -> str:
+    """Store a study, replacing an earlier run of the same one; returns its id."""
+    created = study.created or datetime.now(UTC).isoformat(timespec="seconds")
+    body = json.dumps(study.to_json() | {"created": created})
+    row = {
+        "study_id": study.study_id,
+        "kind": study.kind,
+        "name": study.name,
+        "created": created,
+        "command": study.command,
+        "model": study.model,
+        "corpus": study.corpus["corpus"],
+        "body": body,
+    }
+    workspace.database.upsert(STUDIES, [row])
+    return study.study_id
+
+
+def list_studies(workspace: Workspace) -> list[dict[str, Any]]:
+    """All studies without their rows, newest first."""
+    if not workspace.path.exists() or not workspace.database.exists(STUDIES):
+        return []
+    columns = [name for name in STUDIES.schema.names if name != "body"]
+    return sorted(workspace.database.rows(STUDIES, columns=columns), key=lambda row: str(row["created"]), reverse=True)
+
+
+def load_study(workspace: Workspace, study_id: str) -> Study:
+    """One study; an unknown id is answered with what to do."""
+    known = workspace.path.exists() and workspace.database.exists(STUDIES)
+    found = workspace.database.rows(STUDIES, where=equals("study_id", study_id)) if known else []
+    if not found:
+        raise InputError(f"study {study_id!r} is not in the workspace {workspace.path}; run it first: pamer-lab layerwise TRACE...")
+    return Study.from_json(json.loads(found[0]["body"]))
+
+
+def write_study(study: Study, path: Path) -> None:
+    """A study as a JSON file, numbers rounded to six places so that files of equal runs are equal."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(_rounded(study.to_json()), indent=1) + "\n")
+
+
+def read_study(path: Path) -> Study:
+    """A study from its JSON file."""
+    try:
+        return Study.from_json(json.loads(path.read_text()))
+    except (OSError, ValueError, TypeError) as error:
+        raise InputError(f"is not a study ({error})", path=str(path)) from error
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, float):
+        return round(value, 6)
+    if isinstance(value, dict):
+        return {key: _rounded(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_rounded(item) for item in value]
+    return value

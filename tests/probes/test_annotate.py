@@ -1,0 +1,111 @@
+"""Annotation: strict answers, nothing of the future, resumable, everything kept."""
+
+import json
+
+import pytest
+
+from pamer_lab.probes.annotate import ANNOTATIONS, HISTORY_CHARACTERS, RUBRIC, Reply, annotate, labelled, parse_answer, question
+from pamer_lab.trajectory.values import Label, Message, ToolCall, Trace
+from pamer_lab.workspace import Workspace
+
+
+def trace(turns: int = 5, size: int = 10) -> Trace:
+    messages = [Message("system", "be brief"), Message("user", "find the founder")]
+    for step in range(turns):
+        messages.append(Message("assistant", f"act {step}", (ToolCall("c", "search", json.dumps({"query": f"query {step}"})),)))
+        messages.append(Message("tool", f"result {step} " + "x" * size, tool_call_id="c"))
+    return Trace("t1", "q1", "test", tuple(messages))
+
+
+def good(compression: bool = False, steps: tuple[int, ...] = ()) -> str:
+    return json.dumps({"compression": compression, "recall": bool(steps), "steps": list(steps), "reason": "because"})
+
+
+def test_the_question_holds_the_past_and_nothing_of_the_future() -> None:
+    for t in range(1, 5):
+        shown = question(trace(), t)
+        assert "find the founder" in shown
+        for step in range(5):
+            assert (f"act {step}" in shown) == (f"result {step}" in shown) == (step < t)
+        assert shown.count(", active]") == min(t, 2)
+
+
+def test_a_long_history_keeps_its_newest_steps_and_all_numbers() -> None:
+    shown = question(trace(turns=40, size=5_000), 39)
+    assert len(shown) < HISTORY_CHARACTERS + 5_000
+    assert "result 38" in shown
+    assert "result 0 " not in shown
+    assert all(f"[step {number}" in shown for number in range(39))
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "not the agreed JSON"),
+        ("true", "not the agreed JSON"),
+        ("```json\n{}\n```", "not the agreed JSON"),
+        ('{"compression": true}', "not the agreed JSON"),
+        ('{"compression": 1, "recall": false, "steps": [], "reason": ""}', "not the agreed JSON"),
+        ('{"compression": true, "recall": false, "steps": [], "reason": "", "more": 1}', "not the agreed JSON"),
+        (good(steps=(3,)), "not older steps"),
+        (good(steps=(-1,)), "not older steps"),
+        (good(steps=(0, 0)), "named twice"),
+        ('{"compression": true, "recall": true, "steps": [], "reason": ""}', "recall is true without steps"),
+        ('{"compression": true, "recall": false, "steps": [0], "reason": ""}', "although recall is false"),
+    ],
+)
+def test_a_malformed_answer_is_refused(text: str, reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
+        parse_answer(text, 5)
+
+
+def test_a_run_goes_on_where_it_stopped_and_asks_again_what_was_refused(workspace: Workspace) -> None:
+    asked: list[str] = []
+
+    def first(system: str, user: str) -> Reply:
+        assert system == RUBRIC
+        asked.append(user)
+        if len(asked) == 4:
+            raise ConnectionError("the server went away")
+        return Reply("no JSON" if len(asked) == 2 else good(compression=True), 100, 10)
+
+    with pytest.raises(ConnectionError):
+        annotate([trace()], first, "judge", workspace)
+    assert workspace.database.count(ANNOTATIONS) == 3
+
+    again: list[str] = []
+
+    def second(system: str, user: str) -> Reply:
+        again.append(user)
+        return Reply(good(steps=(0,)) if len(again) == 2 else good(), 100, 10)
+
+    result = annotate([trace()], second, "judge", workspace)
+    assert (result.asked, result.kept, result.refused) == (2, 2, [])
+    assert again[0] == asked[1]
+    assert (result.input_tokens, result.output_tokens) == (200, 20)
+    labels = result.labels["t1"]
+    assert [label.value for label in labels if label.target == "compression"] == [True, False, True, False]
+    assert [(label.t, label.value, label.steps) for label in labels if label.target == "recall"] == [(3, False, ()), (4, True, (0,))]
+    assert {label.origin for label in labels} == {"judge"}
+    assert annotate([trace()], second, "judge", workspace).asked == 0
+    assert annotate([trace()], second, "other judge", workspace).asked == 4
+
+
+def test_refused_answers_make_no_label_and_are_kept_as_they_came(workspace: Workspace) -> None:
+    result = annotate([trace(turns=3)], lambda system, user: Reply("I think yes.", 5, 3), "judge", workspace)
+    assert result.labels == {}
+    assert [row["t"] for row in result.refused] == [1, 2]
+    assert {row["raw"] for row in workspace.database.rows(ANNOTATIONS)} == {"I think yes."}
+
+
+def test_a_limit_bounds_the_questions(workspace: Workspace) -> None:
+    assert annotate([trace()], lambda system, user: Reply(good()), "judge", workspace, limit=2).asked == 2
+
+
+def test_new_labels_replace_the_same_models_old_ones_only(workspace: Workspace) -> None:
+    result = annotate([trace(turns=2)], lambda system, user: Reply(good()), "judge", workspace)
+    before = Trace(
+        "t1", "q1", "test", trace(turns=2).messages, labels=(Label(1, "compression", origin="judge"), Label(1, "recall", origin="native"))
+    )
+    after = next(iter(labelled([before], result, "judge")))
+    assert [(label.origin, label.value) for label in after.labels] == [("native", True), ("judge", False)]
