@@ -6,7 +6,8 @@ from typing import Any
 from pamer_lab.commands import studying
 from pamer_lab.commands.studying import show
 from pamer_lab.errors import InputError
-from pamer_lab.probes.bank import BankMaker
+from pamer_lab.features.serialise import Hint
+from pamer_lab.probes.bank import Bank
 from pamer_lab.probes.distill import Fitted, Lab, capacity_rows, make_heads, student_rows
 from pamer_lab.probes.study import Study
 
@@ -30,11 +31,12 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     contexts = [name for name in args.contexts.split(",") if name]
     if not contexts:
         raise InputError("--contexts needs at least one compact context, such as recent2")
-    rows, teacher, layers = _reference(lab, maker)
+    inputs: list[tuple[str, Hint]] = [("full", "none"), ("full", "faithful"), *((context, "none") for context in contexts)]
+    none, faithful, *compact = maker.get_all(inputs)
+    rows, teacher, layers = _reference(lab, {"none": none, "faithful": faithful})
     compared: list[dict[str, Any]] = []
     students = {}
-    for context in contexts:
-        bank = maker.get(context, "none")
+    for context, bank in zip(contexts, compact, strict=True):
         layer = lab.preferred(bank) if args.layer == "preferred" else args.layer
         layers[context] = layer
         own, pairs, student = student_rows(lab, bank, layer, teacher, context.capitalize())
@@ -59,9 +61,8 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     return studying.finish(setting, study)
 
 
-def _reference(lab: Lab, maker: BankMaker) -> tuple[list[dict[str, Any]], Fitted, dict[str, str]]:
+def _reference(lab: Lab, banks: dict[str, Bank]) -> tuple[list[dict[str, Any]], Fitted, dict[str, str]]:
     """Capacity x hint at the final state and at the preferred layer; the teacher reads the latter."""
-    banks = {"none": maker.get("full", "none"), "faithful": maker.get("full", "faithful")}
     layer = lab.preferred(banks["faithful"])
     rows, fits = capacity_rows(lab, banks, {"final": "final", "preferred": layer})
     return rows, fits["preferred", "faithful"], {"full": layer}

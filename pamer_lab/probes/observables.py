@@ -3,6 +3,7 @@
 Knows traces and token counts. What always holds: only messages before the decision enter, and rows follow `Decisions.keys`.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -17,12 +18,14 @@ from pamer_lab.probes.readout import Floats
 from pamer_lab.trajectory.values import Message, Trace
 
 FAMILIES = {
-    "search": ("search", "find", "query", "grep", "lookup", "list"),
-    "read": ("get", "open", "read", "fetch", "visit", "view", "browse", "cat", "scroll", "click"),
-    "write": ("write", "edit", "create", "save", "replace", "insert", "update", "patch", "submit"),
-    "run": ("run", "bash", "exec", "shell", "python", "terminal", "command", "execute"),
+    "search": {"search", "find", "query", "grep", "lookup", "list"},
+    "read": {"get", "open", "read", "fetch", "visit", "view", "browse", "cat", "scroll", "click"},
+    "write": {"write", "edit", "create", "save", "replace", "insert", "update", "patch", "submit"},
+    "run": {"run", "bash", "exec", "shell", "python", "terminal", "command", "execute"},
 }
 """Words in a tool's name that tell what kind of action it is."""
+
+_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 
 
 @dataclass(frozen=True)
@@ -59,8 +62,8 @@ def action_type(message: Message) -> str:
     """Kind of an assistant message: `answer` without calls, else the family of its last call, `several` for many calls."""
     if not message.tool_calls:
         return "answer"
-    name = message.tool_calls[-1].name.lower()
-    family = next((family for family, words in FAMILIES.items() if any(word in name for word in words)), "other")
+    words = {word.lower() for word in _WORD.findall(message.tool_calls[-1].name)}
+    family = next((family for family, known in FAMILIES.items() if words & known), "other")
     several = "several " if len(message.tool_calls) > 1 else ""
     return several + family + (" with text" if message.content.strip() else "")
 

@@ -1,6 +1,7 @@
 """Annotation: strict answers, nothing of the future, resumable, everything kept."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -109,3 +110,8 @@ def test_new_labels_replace_the_same_models_old_ones_only(workspace: Workspace) 
     )
     after = next(iter(labelled([before], result, "judge")))
     assert [(label.origin, label.value) for label in after.labels] == [("native", True), ("judge", False)]
+
+
+def test_the_documentation_shows_the_rubric_that_is_sent() -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "annotation.md").read_text()
+    assert f"```text\n{RUBRIC.strip()}\n```" in page

@@ -1,0 +1,92 @@
+"""`pamer-lab annotate TRACE...`: labels by a language model, one question per decision point."""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from pamer_lab.cli import say
+from pamer_lab.errors import InputError
+from pamer_lab.models.chat import Chat, load_chat
+from pamer_lab.models.frozen import load_frozen
+from pamer_lab.models.profiles import Profile, load_profile
+from pamer_lab.probes.annotate import Annotation, Ask, Reply, annotate, labelled
+from pamer_lab.trajectory import read_all
+from pamer_lab.trajectory.formats.native import to_native
+from pamer_lab.trajectory.values import Trace
+from pamer_lab.workspace import Workspace
+
+HELP = "label memory needs with a language model (rubric: docs/annotation.md)"
+ANSWER_TOKENS = 400
+"""Most tokens of one answer."""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("traces", nargs="+", metavar="TRACE", help="trace files or folders")
+    parser.add_argument(
+        "--out", type=Path, default=None, metavar="FILE.jsonl", help="write the traces with their labels here, in our own format"
+    )
+    parser.add_argument("--limit", type=int, default=None, metavar="N", help="ask at most N questions in this run; the next run goes on")
+
+
+def run(args: argparse.Namespace) -> dict[str, Any]:
+    reading = read_all(args.traces)
+    if reading.rejected:
+        first = reading.rejected[0]
+        raise InputError(first.reason, path=first.path, where=first.where)
+    chat = _chat(load_profile(args.profile), args.device)
+    result = annotate(reading.traces, _ask(chat), chat.name, Workspace(), say=say, limit=args.limit)
+    if args.out is not None:
+        _write(args.out, list(labelled(reading.traces, result, chat.name)))
+    return _report(result, chat.name, args.out)
+
+
+def show(result: dict[str, Any]) -> None:
+    usage = result["usage"]
+    print(f"{len(result['labels'])} labels by {result['model']}; {len(result['refused'])} answers refused")
+    print(
+        f"{usage['asked']} questions asked, {usage['kept']} answers known; {usage['input_tokens']} tokens in, {usage['output_tokens']} out"
+    )
+
+
+def _chat(profile: Profile, device: str) -> Chat:
+    frozen = load_frozen(profile, device) if profile.chat.kind == "local" else None
+    chat = load_chat(profile, frozen)
+    if chat is None:
+        raise InputError(f'profile {profile.name!r} names no chat model; use --profile paper, or a TOML file with [chat] kind = "openai"')
+    return chat
+
+
+def _ask(chat: Chat) -> Ask:
+    """The answer is asked for without a schema, so that a malformed one is seen and kept as it came."""
+
+    def ask(system: str, user: str) -> Reply:
+        messages = [{"role": "system", "content": system}, {"role": "user", "content": user}]
+        answer = chat.complete(messages, max_tokens=ANSWER_TOKENS)
+        return Reply(answer.text, answer.usage.input_tokens, answer.usage.output_tokens)
+
+    return ask
+
+
+def _write(path: Path, traces: list[Trace]) -> None:
+    draft = path.with_name(f".{path.name}.draft")
+    try:
+        draft.write_bytes(b"".join(to_native(trace) + b"\n" for trace in traces))
+        draft.replace(path)
+    except OSError as error:
+        raise InputError(f"cannot be written ({error})", path=str(path)) from error
+
+
+def _report(result: Annotation, model: str, out: Path | None) -> dict[str, Any]:
+    rows = [
+        {"trace_id": trace_id, "t": label.t, "target": label.target, "value": label.value, "steps": list(label.steps)}
+        for trace_id, labels in result.labels.items()
+        for label in labels
+    ]
+    usage = {
+        "asked": result.asked,
+        "kept": result.kept,
+        "input_tokens": result.input_tokens,
+        "output_tokens": result.output_tokens,
+        "kind": "recorded",
+    }
+    return {"model": model, "labels": rows, "refused": result.refused, "usage": usage, "out": str(out) if out else None}
