@@ -16,7 +16,8 @@ import numpy as np
 
 from pamer_lab.bench.measure import fresh_peak, own_peak
 from pamer_lab.blocks import cut
-from pamer_lab.features.extract import extract, extract_traces, inputs_of
+from pamer_lab.features.extract import extract, extract_traces
+from pamer_lab.features.inputs import inputs_of
 from pamer_lab.features.pooling import Pooler
 from pamer_lab.features.serialise import Tokens, serialiser_for
 from pamer_lab.features.store import POOLINGS, FeatureStore, content_key, layer_names

@@ -15,11 +15,11 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from pamer_lab.blocks import cut
-from pamer_lab.errors import Cancelled, InputError, UnknownNameError
+from pamer_lab.errors import Cancelled, UnknownNameError
 from pamer_lab.features.compute import Computation
-from pamer_lab.features.contexts import Context, context_messages, context_name, decision_index
-from pamer_lab.features.serialise import Hint, Serialiser, Tokens, serialiser_for, truncated, with_hint, with_probe_prompt
+from pamer_lab.features.contexts import Context, context_name
+from pamer_lab.features.inputs import inputs_of, points_of
+from pamer_lab.features.serialise import Hint, Tokens, serialiser_for
 from pamer_lab.features.store import POOLINGS, FeatureStore, Vectors, content_key, layer_names
 from pamer_lab.features.values import Cancel, FeatureSet, OnProgress, Point, Progress, Request, trace_requests
 from pamer_lab.models.frozen import FrozenModel
@@ -180,7 +180,7 @@ class _Plan:
         for _, together in groupby(self.requests, key=lambda request: (id(request.messages), request.tools)):
             group: list[_Item] = []
             for request in together:
-                count = _points(request)
+                count = points_of(request)
                 wanted = [self.keys[index] in work and self.keys[index] not in seen for index in range(number, number + count)]
                 if any(wanted):
                     for offset, (_, tokens) in enumerate(inputs_of(request, self.model, self.serialiser)):
@@ -221,39 +221,3 @@ class _Writer:
             )
         self._batch = []
         self._since = time.perf_counter()
-
-
-def _points(request: Request) -> int:
-    return 1 if request.points is None else len(request.points)
-
-
-def inputs_of(request: Request, model: FrozenModel, serialiser: Serialiser) -> Iterator[tuple[int, Tokens]]:
-    """(decision point, tokens after truncation) for each point of a request."""
-    if request.points is None:
-        if not isinstance(request.context, str) or request.context != "full":
-            raise InputError("a context needs decision points; give the messages themselves, or the points")
-        yield -1, _tokens(request, request.messages, request.messages, None, model, serialiser)
-        return
-    pieces = cut(request.messages)
-    for t in request.points:
-        chosen = context_messages(request.messages, t, request.context, pieces)
-        end = decision_index(pieces, t, len(request.messages))
-        coming = request.messages[end] if end < len(request.messages) else None
-        yield t, _tokens(request, chosen, request.messages[:end], coming, model, serialiser)
-
-
-def _tokens(
-    request: Request,
-    chosen: Sequence[Message],
-    active: Sequence[Message],
-    coming: Message | None,
-    model: FrozenModel,
-    serialiser: Serialiser,
-) -> Tokens:
-    """The input's tokens: probe prompt, hint, serialisation, truncation, in this order."""
-    messages = with_probe_prompt(chosen, request.probe_prompt)
-    if request.hint == "faithful":
-        recorded = coming.usage.input_tokens if coming and coming.usage else 0
-        size = request.active_tokens or recorded or serialiser.count(active, request.tools)
-        messages = with_hint(messages, size + model.output_reserve)
-    return truncated(serialiser.tokens(messages, request.tools), model.limit, model.prefix_kept)

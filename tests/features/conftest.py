@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pamer_lab.features.extract import inputs_of
+from pamer_lab.features.inputs import inputs_of
 from pamer_lab.features.serialise import serialiser_for
 from pamer_lab.features.values import Request
 from pamer_lab.models import embedded

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pamer_lab.features.extract import inputs_of
+from pamer_lab.features.inputs import inputs_of
 from pamer_lab.features.serialise import keeps_everything, serialiser_for, truncated, with_hint, with_probe_prompt
 from pamer_lab.features.values import Request
 from pamer_lab.models.frozen import FrozenModel

@@ -1,0 +1,48 @@
+"""A request -> the tokens of each of its decision points: context, probe prompt, hint, serialisation, truncation, in this order."""
+
+from collections.abc import Iterator, Sequence
+
+from pamer_lab.blocks import cut
+from pamer_lab.errors import InputError
+from pamer_lab.features.contexts import context_messages, decision_index
+from pamer_lab.features.serialise import Serialiser, Tokens, truncated, with_hint, with_probe_prompt
+from pamer_lab.features.values import Request
+from pamer_lab.models.frozen import FrozenModel
+from pamer_lab.trajectory.values import Message
+
+
+def points_of(request: Request) -> int:
+    """How many inputs a request has."""
+    return 1 if request.points is None else len(request.points)
+
+
+def inputs_of(request: Request, model: FrozenModel, serialiser: Serialiser) -> Iterator[tuple[int, Tokens]]:
+    """(decision point, tokens after truncation) for each point of a request."""
+    if request.points is None:
+        if not isinstance(request.context, str) or request.context != "full":
+            raise InputError("a context needs decision points; give the messages themselves, or the points")
+        yield -1, _tokens(request, request.messages, request.messages, None, model, serialiser)
+        return
+    pieces = cut(request.messages)
+    for t in request.points:
+        chosen = context_messages(request.messages, t, request.context, pieces)
+        end = decision_index(pieces, t, len(request.messages))
+        coming = request.messages[end] if end < len(request.messages) else None
+        yield t, _tokens(request, chosen, request.messages[:end], coming, model, serialiser)
+
+
+def _tokens(
+    request: Request,
+    chosen: Sequence[Message],
+    active: Sequence[Message],
+    coming: Message | None,
+    model: FrozenModel,
+    serialiser: Serialiser,
+) -> Tokens:
+    """The input's tokens: probe prompt, hint, serialisation, truncation, in this order."""
+    messages = with_probe_prompt(chosen, request.probe_prompt)
+    if request.hint == "faithful":
+        recorded = coming.usage.input_tokens if coming and coming.usage else 0
+        size = request.active_tokens or recorded or serialiser.count(active, request.tools)
+        messages = with_hint(messages, size + model.output_reserve)
+    return truncated(serialiser.tokens(messages, request.tools), model.limit, model.prefix_kept)
