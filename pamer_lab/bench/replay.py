@@ -17,11 +17,11 @@ import numpy as np
 
 from pamer_lab.analysis.growth import mean_context, run_table, turn_table
 from pamer_lab.controller import Votes
-from pamer_lab.memory import SourceBlock, Summary
 from pamer_lab.memory.extractive import ExtractiveSummariser
-from pamer_lab.models.embedder import HashingEmbedder, Matrix
+from pamer_lab.models.embedder import HashingEmbedder
 from pamer_lab.models.profiles import load_profile
 from pamer_lab.policies.registry import ALL_SEVEN
+from pamer_lab.policies.remembered import RememberedSummaries, RememberedVectors
 from pamer_lab.policies.resources import Parts, message_tokens
 from pamer_lab.policies.values import Item
 from pamer_lab.replay.engine import ReplayOptions, replay
@@ -37,41 +37,13 @@ WHATIF_TURNS = 1_000
 RUNS = 260
 
 
-class KeptSummaries:
-    """A summariser that writes each summary once."""
-
-    def __init__(self, inner: ExtractiveSummariser) -> None:
-        self.name, self._inner = inner.name, inner
-        self._known: dict[tuple[int, ...], Summary] = {}
-
-    def summarise(self, task: str, blocks: Sequence[SourceBlock]) -> Summary:
-        key = tuple(block.step for block in blocks)
-        if key not in self._known:
-            self._known[key] = self._inner.summarise(task, blocks)
-        return self._known[key]
-
-
-class KeptVectors:
-    """An embedder that computes each vector once."""
-
-    def __init__(self, inner: HashingEmbedder) -> None:
-        self.name, self.dimensions, self._inner = inner.name, inner.dimensions, inner
-        self._known: dict[str, Matrix] = {}
-
-    def embed(self, texts: Sequence[str]) -> Matrix:
-        for text in texts:
-            if text not in self._known:
-                self._known[text] = self._inner.embed([text])
-        return np.concatenate([self._known[text] for text in texts])
-
-
 class KeptVotes:
-    """Heads whose votes are known for every context: about one turn in three asks for compression."""
+    """Heads whose votes are known for every context: about one turn in eight asks for compression."""
 
     name = "kept votes"
 
     def vote(self, messages: Sequence[Message], tools: Sequence[Tool], hint_tokens: int) -> Votes:
-        yes = len(messages[-1].content) % 3 == 0
+        yes = len(messages[-1].content) % 8 == 0
         return Votes((1.0 if yes else -1.0,) * 5, (0.5,) * 5)
 
 
@@ -107,10 +79,11 @@ def run() -> tuple[dict[str, float], dict[str, Any]]:
 def _all_policies(folder: Path) -> tuple[dict[str, float], dict[str, Any]]:
     tokens = message_tokens(load_profile("embedded"))
     trace = make_trace(TURNS, TOKENS)
-    parts = Parts(KeptSummaries(ExtractiveSummariser(tokens.counter)), KeptVectors(HashingEmbedder()), KeptVotes())
+    parts = Parts(RememberedSummaries(ExtractiveSummariser(tokens.counter)), RememberedVectors(HashingEmbedder()), KeptVotes())
     first: dict[str, float] = {}
     seconds: dict[str, float] = {}
     per_turn: list[list[float]] = []
+    actions: dict[str, dict[str, int]] = {}
     for measured in (first, seconds):
         workspace = Workspace(folder / ("first" if measured is first else "second"))
         for policy in ALL_SEVEN:
@@ -119,6 +92,7 @@ def _all_policies(folder: Path) -> tuple[dict[str, float], dict[str, Any]]:
             measured[policy] = time.perf_counter() - began
             if measured is seconds:
                 per_turn.append([turn.seconds for turn in done.turns])
+                actions[policy] = done.totals["actions"]
     late = sum(statistics.median(times[TURNS - 32 :]) for times in per_turn)
     early = sum(statistics.median(times[16:48]) for times in per_turn)
     ratios = {"seconds_all_policies": sum(seconds.values()), "turn256_vs_turn32": late / early}
@@ -127,6 +101,7 @@ def _all_policies(folder: Path) -> tuple[dict[str, float], dict[str, Any]]:
         "tokens": sum(tokens.counts(trace.messages)),
         "tokenizer": tokens.counter.name,
         "policies": seconds,
+        "actions": actions,
         "with_summaries_written": sum(first.values()),
         "median_ms_per_turn": {policy: 1000 * statistics.median(times) for policy, times in zip(ALL_SEVEN, per_turn, strict=True)},
     }

@@ -76,6 +76,8 @@ class ControlledSession:
         self._controller: PamerController | None = None
         self._chat: list[dict[str, Any]] = []
         self._stored: tuple[Span, ...] = ()
+        self._steps: dict[str, tuple[int, ...]] = {}
+        """Memory id -> the blocks it covers."""
 
     @property
     def controller(self) -> PamerController:
@@ -98,8 +100,8 @@ class ControlledSession:
         self._stored = written[-1].stored if written else ()
         memory, session = self.resources.memory, self.resources.session_id
         memory.forget_from(session, len({answer.stored for answer in written}))
-        kept = spans_of(sorted(step for entry in memory.load(session).memories for step in entry.steps))
-        if kept != self._stored:
+        self._steps = {entry.memory_id: entry.steps for entry in memory.load(session).memories}
+        if spans_of(sorted(step for steps in self._steps.values() for step in steps)) != self._stored:
             raise LabError(f"the memories of run {session} are not those its turns tell of; replay it from the start (--fresh)")
 
     def turn(self, history: History) -> Answer:
@@ -154,14 +156,14 @@ class ControlledSession:
         """The blocks that a recalled text stands for."""
         if steps:
             return spans_of(sorted(steps))
-        known = self.resources.memory.load(self.resources.session_id).by_id
-        return spans_of(sorted(step for name in memory_ids for step in known[name].steps))
+        return spans_of(sorted(step for name in memory_ids for step in self._steps[name]))
 
     def _compression(self, history: History, decision: Decision) -> list[Spent]:
         """What a compression read and wrote; the memory it stored is now part of what is covered."""
         if decision.action != "compress":
             return []
         memory = self.resources.memory.load(self.resources.session_id).by_id[decision.memory_ids[0]]
+        self._steps[memory.memory_id] = memory.steps
         self._stored = spans_of(sorted([*blocks_of(self._stored), *memory.steps]))
         sizes = {entry.operation: entry for entry in decision.auxiliary}
         told = sizes["summary"]

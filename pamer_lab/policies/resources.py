@@ -5,12 +5,12 @@ weights) are named in it, so that runs with different parts are different runs.
 """
 
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from pamer_lab.blocks import MessageTokens
+from pamer_lab.blocks import MessageTokens, TokenCounter
 from pamer_lab.controller.heads_probe import HeadsProbe
 from pamer_lab.controller.probe import Probe
 from pamer_lab.features.store import FeatureStore
@@ -21,6 +21,7 @@ from pamer_lab.models.embedder import Embedder, load_embedder
 from pamer_lab.models.frozen import load_frozen
 from pamer_lab.models.profiles import EMBEDDED, Profile
 from pamer_lab.models.tokenizer import TokenizerCounter, embedded_counter
+from pamer_lab.policies.remembered import RememberedSummaries, RememberedVectors
 from pamer_lab.probes.artefact import FACTS, load_shipped, shipped_folder
 from pamer_lab.storage import Database
 from pamer_lab.workspace import Workspace
@@ -46,9 +47,9 @@ class LocalResources:
     session_id: str = ""
     parts: Parts = field(default_factory=Parts)
 
-    @cached_property
+    @property
     def summariser(self) -> Summariser:
-        return self.parts.summariser or ExtractiveSummariser(self.tokens.counter)
+        return self.parts.summariser or _summariser(self.tokens.counter)
 
     @property
     def embedder(self) -> Embedder:
@@ -81,8 +82,13 @@ _COUNTERS: dict[str, MessageTokens] = {}
 
 
 @lru_cache(maxsize=2)
+def _summariser(counter: TokenCounter) -> Summariser:
+    return RememberedSummaries(ExtractiveSummariser(counter))
+
+
+@lru_cache(maxsize=2)
 def _embedder(profile: str, device: str) -> Embedder:
-    return load_embedder(Profile.model_validate_json(profile), device)
+    return RememberedVectors(load_embedder(Profile.model_validate_json(profile), device))
 
 
 @lru_cache(maxsize=8)

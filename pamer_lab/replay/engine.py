@@ -3,8 +3,8 @@
 The engine shows the policy only what stands before the turn, checks its answer against the ledger, and stores it. A run's
 id is a hash of what determines it (trace, policy, settings, models, tokenizer, turn limit), so replaying the same thing
 again finds the stored turns and computes only the missing ones; a run that is complete is returned as it is. Turns are
-stored at once, except that turns which come faster than `STORE_EVERY` are stored together: a killed process loses at most
-that much work. One process at a time works on a run (a lock file that the system releases when a process dies).
+stored at once, except that turns which come faster than `STORE_EVERY` (or than the disk can follow) are stored together: a
+killed process loses no more than that. One process at a time works on a run (a lock file that the system releases when a process dies).
 """
 
 import time
@@ -38,6 +38,8 @@ VERSION = 1
 """Raised whenever the same inputs would give other turns, so that no run mixes two programs' turns."""
 STORE_EVERY = 0.25
 """Seconds; turns that follow each other faster are stored in one commit."""
+STORE_SHARE = 0.1
+"""Share of the time that storing may take; where the disk is slow, commits become rarer."""
 
 Watcher = Callable[[Turn, int], None]
 """Told of each new turn and of the number of turns in all."""
@@ -160,12 +162,13 @@ class _Replaying:
 
     def _loop(self) -> None:
         self._ask_whether_to_stop()
-        last_stored = time.monotonic()
+        last_stored, wait = time.monotonic(), STORE_EVERY
         for turn in replay_turns(self.timeline, self.policy, self.resources, tuple(self.turns)):
             self.turns.append(turn)
-            if time.monotonic() - last_stored >= STORE_EVERY:
+            if (now := time.monotonic()) - last_stored >= wait:
                 self._flush()
                 last_stored = time.monotonic()
+                wait = max(STORE_EVERY, (last_stored - now) / STORE_SHARE) if STORE_EVERY else 0.0
             if self.options.watch:
                 self.options.watch(turn, self.timeline.turns)
             self._ask_whether_to_stop()
