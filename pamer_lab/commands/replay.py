@@ -124,7 +124,7 @@ def show(result: dict[str, Any]) -> None:
         survived = "none used" if kept is None else f"{kept:.0f} % of {run['evidence']['uses']}"
         actions = totals["actions"]
         print(
-            f"{run['trace_id']:<20}{run['policy']:<26}{len(run['turns']):>6}{totals['total']:>13,}{-totals['reduction_pct']:>8.1f}%"
+            f"{run['trace_id']:<20}{run['policy']:<26}{len(run['turns']):>6}{totals['total']:>13,}{0.0 - totals['reduction_pct']:>8.1f}%"
             f"{totals['peak_active']:>10,}{actions['compress']:>7}{actions['recall']:>7}  {survived}"
         )
     for entry in result["divergences"]:

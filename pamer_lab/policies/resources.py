@@ -10,7 +10,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from pamer_lab.blocks import MessageTokens, TokenCounter
+from pamer_lab.blocks import MessageTokens
 from pamer_lab.controller.heads_probe import HeadsProbe
 from pamer_lab.controller.probe import Probe
 from pamer_lab.features.store import FeatureStore
@@ -49,7 +49,7 @@ class LocalResources:
 
     @property
     def summariser(self) -> Summariser:
-        return self.parts.summariser or _summariser(self.tokens.counter)
+        return self.parts.summariser or _summariser(self.tokens)
 
     @property
     def embedder(self) -> Embedder:
@@ -82,8 +82,8 @@ _COUNTERS: dict[str, MessageTokens] = {}
 
 
 @lru_cache(maxsize=2)
-def _summariser(counter: TokenCounter) -> Summariser:
-    return RememberedSummaries(ExtractiveSummariser(counter))
+def _summariser(tokens: MessageTokens) -> Summariser:
+    return RememberedSummaries(ExtractiveSummariser(tokens.counter))
 
 
 @lru_cache(maxsize=2)

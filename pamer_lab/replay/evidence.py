@@ -6,9 +6,11 @@ or in a call's arguments. At that turn the identifier is looked for, in this ord
 the request lacks (`memory`), and otherwise it is `gone`. Matching is by words, not meaning: a paraphrase counts as lost.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
+
+import orjson
 
 from pamer_lab.policies.values import Span
 from pamer_lab.replay.identifiers import IdentifierKind, holds, identifiers
@@ -88,8 +90,25 @@ def survival_rates(found: Sequence[Fate]) -> dict[str, Any]:
 
 
 def message_text(message: Message) -> str:
-    """What a message says, with the names and arguments of its calls."""
-    return "\n".join([message.content, *(f"{call.name} {call.arguments}" for call in message.tool_calls)])
+    """What a message says, with the values of its calls' arguments, free of JSON's escapes."""
+    return "\n".join([message.content, *(text for call in message.tool_calls for text in _values(call.arguments))])
+
+
+def _values(arguments: str) -> Iterator[str]:
+    """Keys and values of JSON arguments as plain texts; arguments that are not JSON as they are."""
+    try:
+        pending = [orjson.loads(arguments)]
+    except orjson.JSONDecodeError:
+        yield arguments
+        return
+    while pending:
+        value = pending.pop(0)
+        if isinstance(value, dict):
+            pending[:0] = [part for pair in value.items() for part in pair]
+        elif isinstance(value, list):
+            pending[:0] = value
+        else:
+            yield str(value)
 
 
 def _fate(use: Use, turn: Turn) -> Fate:

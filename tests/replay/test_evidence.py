@@ -1,12 +1,14 @@
 """Identifiers, their uses, and where they were when they were used: a trace made by hand."""
 
+import json
+
 import pytest
 from msgspec.structs import replace
 
 from pamer_lab.policies.values import Item
-from pamer_lab.replay.evidence import fates, survival_rates, uses
+from pamer_lab.replay.evidence import fates, message_text, survival_rates, uses
 from pamer_lab.replay.identifiers import holds, identifiers
-from pamer_lab.trajectory.values import Message, Trace
+from pamer_lab.trajectory.values import Message, ToolCall, Trace
 from tests.replay.making import call, make_trace, timeline_of, turns_of
 
 
@@ -31,6 +33,12 @@ def test_identifiers_are_found_by_kind(text: str, found: dict[str, str]) -> None
 def test_a_part_of_a_longer_word_is_not_a_match() -> None:
     assert holds("in 1907.", "1907") and not holds("in 21907", "1907") and holds("21907 and 1907", "1907")
     assert holds("(D0012)", "D0012") and not holds("AD0012", "D0012")
+
+
+def test_arguments_are_read_without_their_escapes() -> None:
+    said = Message("assistant", "", (ToolCall("c1", "bash", json.dumps({"cmd": "ls\nuser_42x\t/a/b", "n": [12345, {"k": None}]})),))
+    assert {"user_42x": "id", "/a/b": "path", "12345": "number"}.items() <= identifiers(message_text(said)).items()
+    assert message_text(Message("assistant", "hi", (ToolCall("c1", "bash", "not {json"),))) == "hi\nnot {json"
 
 
 def hand_made() -> Trace:
