@@ -41,9 +41,9 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         command=studying.command_line(args),
         model=frozen.name,
         corpus=setting.decisions.facts(),
-        settings={"seeds": args.seeds, "tokenizer": counter.name, "embedder": embedder.name},
+        settings={"seeds": args.seeds, "replicas": args.replicas, "tokenizer": counter.name, "embedder": embedder.name},
         rows=rows,
         comparisons=compared,
         notes={"splits": setting.checks, "preferred_layer": chosen, "features": maker.costs},
     )
-    return studying.finish(setting, study)
+    return studying.finish(args, setting, study)

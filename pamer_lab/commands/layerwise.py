@@ -27,7 +27,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     bank = maker.get(args.context, args.hint, layers)
     rows = layerwise(setting.decisions, setting.splits, bank, device=frozen.device)
     chosen = {target: preferred_layer(rows, target) for target in TARGETS}
-    settings = {"layers": args.layers, "context": args.context, "hint": args.hint, "seeds": args.seeds}
+    settings = {"layers": args.layers, "context": args.context, "hint": args.hint, "seeds": args.seeds, "replicas": args.replicas}
     study = Study(
         kind="layerwise",
         name=args.name or f"Layers, {args.context}",
@@ -38,4 +38,4 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         rows=rows,
         notes={"splits": setting.checks, "preferred_layer": chosen, "features": maker.costs},
     )
-    return studying.finish(setting, study)
+    return studying.finish(args, setting, study)

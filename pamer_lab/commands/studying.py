@@ -2,8 +2,10 @@
 
 import argparse
 import shlex
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from pamer_lab.cli import say
@@ -13,10 +15,12 @@ from pamer_lab.models.profiles import Profile, load_profile
 from pamer_lab.probes.bank import BankMaker
 from pamer_lab.probes.decisions import Decisions, decisions_of, make_splits
 from pamer_lab.probes.split import SEEDS, Split
-from pamer_lab.probes.study import Study, save_study
+from pamer_lab.probes.study import Study, save_study, write_study
 from pamer_lab.trajectory import read_all
 from pamer_lab.trajectory.values import Trace
 from pamer_lab.workspace import Workspace
+
+DEFAULT_SEEDS = ",".join(str(seed) for seed in SEEDS)
 
 
 @dataclass(frozen=True)
@@ -39,10 +43,10 @@ class Setting:
 def configure(parser: argparse.ArgumentParser) -> None:
     """Options that all studies have."""
     parser.add_argument("traces", nargs="+", metavar="TRACE", help="labelled trace files or folders")
-    parser.add_argument(
-        "--seeds", default=",".join(str(seed) for seed in SEEDS), help="split and initialisation seeds (default: %(default)s)"
-    )
+    parser.add_argument("--seeds", default=DEFAULT_SEEDS, help="split and initialisation seeds (default: %(default)s)")
+    parser.add_argument("--replicas", type=int, default=0, metavar="N", help="use the first N traces of each question (default: all)")
     parser.add_argument("--name", default="", help="a name for the study")
+    parser.add_argument("--out", type=Path, default=None, metavar="FILE.json", help="also write the study to a file")
 
 
 def read_setting(args: argparse.Namespace) -> Setting:
@@ -51,13 +55,25 @@ def read_setting(args: argparse.Namespace) -> Setting:
     if reading.rejected:
         first = reading.rejected[0]
         raise InputError(first.reason, path=first.path, where=first.where)
-    decisions = decisions_of(reading.traces)
+    kept = first_replicas(reading.traces, args.replicas)
+    decisions = decisions_of(kept)
     splits, checks = make_splits(decisions, _seeds(args.seeds))
     for split, check in zip(splits, checks, strict=True):
         say(f"seed {split.seed}: {check.sentence}")
     sentences = [f"seed {split.seed}: {check.sentence}" for split, check in zip(splits, checks, strict=True)]
-    traces = {trace.trace_id: trace for trace in reading.traces}
+    traces = {trace.trace_id: trace for trace in kept}
     return Setting(load_profile(args.profile), traces, decisions, splits, sentences, Workspace())
+
+
+def first_replicas(traces: Sequence[Trace], count: int) -> list[Trace]:
+    """The first `count` traces of each question, in their order; zero keeps all."""
+    seen: Counter[str] = Counter()
+    kept: list[Trace] = []
+    for trace in traces:
+        seen[trace.question_id] += 1
+        if not count or seen[trace.question_id] <= count:
+            kept.append(trace)
+    return kept
 
 
 def _seeds(text: str) -> list[int]:
@@ -70,15 +86,22 @@ def _seeds(text: str) -> list[int]:
 def command_line(args: argparse.Namespace, **options: str) -> str:
     """The command that gives the same study again, without what only concerns this machine."""
     words = ["pamer-lab", args.command, *args.traces]
-    for name, value in {**options, "seeds": args.seeds, "profile": args.profile}.items():
-        if value and not (name == "seeds" and value == "0,1,2,3,4") and not (name == "profile" and value == "embedded"):
-            words += [f"--{name}", value]
+    if args.replicas:
+        options["replicas"] = str(args.replicas)
+    if args.seeds != DEFAULT_SEEDS:
+        options["seeds"] = args.seeds
+    if args.profile != "embedded":
+        options["profile"] = args.profile
+    for name, value in options.items():
+        words += [f"--{name}", value] if value else []
     return shlex.join(words)
 
 
-def finish(setting: Setting, study: Study) -> dict[str, Any]:
+def finish(args: argparse.Namespace, setting: Setting, study: Study) -> dict[str, Any]:
     """Store the study and return what the command prints as JSON."""
     save_study(setting.workspace, study)
+    if args.out is not None:
+        write_study(study, args.out)
     return study.to_json()
 
 

@@ -53,12 +53,12 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         command=command,
         model=frozen.name,
         corpus=setting.decisions.facts(),
-        settings={"contexts": args.contexts, "layer": args.layer, "seeds": args.seeds},
+        settings={"contexts": args.contexts, "layer": args.layer, "seeds": args.seeds, "replicas": args.replicas},
         rows=rows,
         comparisons=compared,
         notes={"splits": setting.checks, "layers": layers, "features": maker.costs} | ({"heads": args.heads} if args.heads else {}),
     )
-    return studying.finish(setting, study)
+    return studying.finish(args, setting, study)
 
 
 def _reference(lab: Lab, banks: dict[str, Bank]) -> tuple[list[dict[str, Any]], Fitted, dict[str, str]]:

@@ -1,0 +1,135 @@
+"""`layerwise`, `controls`, `train` and `annotate` through the program, with a tiny model of random weights."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pamer_lab.cli import main
+from pamer_lab.commands.studying import first_replicas
+from pamer_lab.probes.artefact import HeadSet
+from pamer_lab.probes.study import list_studies, read_study
+from pamer_lab.workspace import Workspace
+from tests.features.conftest import save_tiny
+from tests.models.fault_server import CHAT, serving
+
+
+def write_corpus(path: Path, questions: int = 14) -> Path:
+    rng = np.random.default_rng(3)
+    lines = []
+    for number in range(questions * 2):
+        messages: list[dict[str, Any]] = [{"role": "user", "content": f"question {number // 2}"}]
+        labels = []
+        for step in range(6):
+            call = {"id": f"c{step}", "name": "search", "arguments": json.dumps({"query": f"w{step}"})}
+            messages.append({"role": "assistant", "tool_calls": [call]})
+            messages.append({"role": "tool", "content": f"found {rng.integers(100)}", "tool_call_id": f"c{step}"})
+            if step:
+                labels.append({"t": step, "target": "compression", "value": bool(rng.random() < 0.5)})
+            if step >= 3:
+                labels.append({"t": step, "target": "recall", "value": bool(rng.random() < 0.5)})
+        lines.append(json.dumps({"pamer_lab": 1, "question_id": f"q{number // 2}", "messages": messages, "labels": labels}))
+    path.write_text("\n".join(lines))
+    return path
+
+
+@pytest.fixture(scope="module")
+def profile(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("tiny")
+    model = save_tiny(folder / "model", "llama")
+    file = folder / "tiny.toml"
+    file.write_text(f'[frozen_model]\nmodel = "{model}"\n[embedding]\nkind = "hashing"\n')
+    return file
+
+
+def run(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+    assert main([*arguments, "--device", "cpu", "--json"]) == 0
+    result: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return result
+
+
+@pytest.mark.weights
+def test_the_studies_run_store_themselves_and_write_heads(
+    workspace: Workspace, profile: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    corpus = write_corpus(tmp_path / "corpus.jsonl")
+    common = [str(corpus), "--seeds", "0,1", "--profile", str(profile)]
+    layers = run(["layerwise", *common, "--out", str(tmp_path / "layers.json")], capsys)
+    names = {row["name"] for row in layers["rows"]}
+    assert {"final last", "final mean", "block_1 last"} <= names
+    assert all({"mean", "sd", "seeds", "n", "interval", "target"} <= set(row) for row in layers["rows"])
+    assert layers["notes"]["splits"][0].endswith("none in two parts")
+    assert read_study(tmp_path / "layers.json").study_id == layers["study_id"]
+
+    controls = run(["controls", *common], capsys)
+    kinds = [row["kind"] for row in controls["rows"]]
+    assert (kinds.count("control"), kinds.count("rule"), kinds.count("shuffled"), kinds.count("hidden")) == (12, 6, 2, 4)
+    assert controls["notes"]["features"][0]["tokens_computed"] == 0
+    shown = {tuple(row["test_n"]) for row in controls["rows"] if row["target"] == "recall"}
+    assert shown == {tuple(row["test_n"]) for row in layers["rows"] if row["target"] == "recall"}
+
+    trained = run(["train", *common, "--replicas", "1", "--heads", str(tmp_path / "heads")], capsys)
+    assert [row["name"] for row in trained["rows"]].count("Recent2 + decision KD") == 2
+    assert "--replicas 1" in trained["command"]
+    heads = HeadSet.load(tmp_path / "heads")
+    assert heads.seeds == (0, 1)
+    assert heads.facts["corpus"]["traces"] == 14
+    assert heads.facts["command"] == trained["command"]
+    assert {row["kind"] for row in list_studies(workspace)} == {"layerwise", "controls", "train"}
+    assert main(["layerwise", *common, "--device", "cpu"]) == 0
+    assert "AUROC" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["layerwise", "{few}"], "at least 7 questions"),
+        (["controls", "nowhere.jsonl"], "does not exist"),
+        (["train", "{few}", "--seeds", "one"], "--seeds takes numbers"),
+        (["annotate", "{few}"], "names no chat model"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_code_2(
+    workspace: Workspace, tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], reason: str
+) -> None:
+    few = write_corpus(tmp_path / "few.jsonl", 3)
+    assert main([word.replace("{few}", str(few)) for word in arguments]) == 2
+    error = capsys.readouterr().err.strip()
+    assert reason in error
+    assert "\n" not in error
+
+
+def test_first_replicas_keeps_the_order_and_zero_keeps_all(tmp_path: Path) -> None:
+    from pamer_lab import read_traces
+
+    traces = read_traces(write_corpus(tmp_path / "corpus.jsonl", 3))
+    assert first_replicas(traces, 0) == traces
+    assert [trace.question_id for trace in first_replicas(traces, 1)] == ["q0", "q1", "q2"]
+
+
+@pytest.mark.server
+def test_annotate_asks_a_real_server_counts_usage_and_writes_labelled_traces(
+    workspace: Workspace, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def answer(text: str) -> dict[str, Any]:
+        return CHAT | {"choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text}}]}
+
+    good = json.dumps({"compression": True, "recall": False, "steps": [], "reason": "settled"})
+    corpus, out, file = write_corpus(tmp_path / "corpus.jsonl", 1), tmp_path / "labelled.jsonl", tmp_path / "judge.toml"
+    with serving(500, answer("I am not sure."), answer(good)) as server:
+        file.write_text(f'[chat]\nkind = "openai"\nmodel = "judge"\nbase_url = "{server.url}"\nattempts = 3\n')
+        options = ["annotate", str(corpus), "--profile", str(file), "--out", str(out), "--json"]
+        assert main(options) == 0
+        first = json.loads(capsys.readouterr().out)
+        assert main(options) == 0
+        second = json.loads(capsys.readouterr().out)
+    assert [row["t"] for row in first["refused"]] == [1]
+    assert first["usage"] == {"asked": 10, "kept": 0, "input_tokens": 70, "output_tokens": 30, "kind": "recorded"}
+    assert (second["usage"]["asked"], second["usage"]["kept"], second["refused"]) == (1, 9, [])
+    assert "w0" in server.requests[1]["messages"][1]["content"]
+    assert "w1" not in server.requests[1]["messages"][1]["content"]
+    labels = [label for trace in map(json.loads, out.read_text().splitlines()) for label in trace["labels"] if label.get("origin") == "judge"]
+    assert sum(label["target"] == "compression" for label in labels) == 10
+    assert {label["t"] for label in labels if label["target"] == "recall"} == {3, 4, 5}
