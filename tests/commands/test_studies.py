@@ -130,6 +130,8 @@ def test_annotate_asks_a_real_server_counts_usage_and_writes_labelled_traces(
     assert (second["usage"]["asked"], second["usage"]["kept"], second["refused"]) == (1, 9, [])
     assert "w0" in server.requests[1]["messages"][1]["content"]
     assert "w1" not in server.requests[1]["messages"][1]["content"]
-    labels = [label for trace in map(json.loads, out.read_text().splitlines()) for label in trace["labels"] if label.get("origin") == "judge"]
+    labels = [
+        label for trace in map(json.loads, out.read_text().splitlines()) for label in trace["labels"] if label.get("origin") == "judge"
+    ]
     assert sum(label["target"] == "compression" for label in labels) == 10
     assert {label["t"] for label in labels if label["target"] == "recall"} == {3, 4, 5}
