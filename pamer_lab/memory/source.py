@@ -36,6 +36,17 @@ def clip(text: str, cap: int) -> str:
     return text[:head] + mark + text[len(text) - (cap - head) :]
 
 
+def block_text(messages: Sequence[Message]) -> str:
+    """A block in plain words: who said what, what was called, what came back."""
+    parts: list[str] = []
+    for message in messages:
+        if message.content:
+            who = f"{message.role} {message.name}".strip()
+            parts.append(f"{who}: {message.content}")
+        parts.extend(f"call {call.name}: {call.arguments}" for call in message.tool_calls)
+    return "\n".join(parts)
+
+
 def _length(message: Message) -> int:
     return len(message.content) + sum(len(call.arguments) for call in message.tool_calls)
 

@@ -1,0 +1,80 @@
+"""How far reviewers agree, and how good selections are by their word. Pure.
+
+Cohen's kappa is undefined where there is nothing to compare or where chance alone would explain everything; then there is none, and the
+reason is given.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pamer_lab.audit.reviews import Review
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Two reviewers' verdicts on the selections both have reviewed."""
+
+    reviewers: tuple[str, str]
+    common: int
+    agreed: float | None
+    """Share of equal verdicts."""
+    kappa: float | None
+    reason: str = ""
+    """Why there is no kappa."""
+
+
+@dataclass(frozen=True)
+class Quality:
+    """Selections against the steps reviewers would have chosen, summed over reviews."""
+
+    reviews: int
+    precision: float | None
+    recall: float | None
+    exact: float | None
+    """Share of reviews whose steps are exactly those selected."""
+
+
+def cohens_kappa(reviews: Sequence[Review], one: str, other: str) -> Agreement:
+    """Agreement of two reviewers; each one's newest revision counts."""
+    said: dict[str, dict[str, str]] = {one: {}, other: {}}
+    for review in reviews:
+        if review.reviewer in said:
+            said[review.reviewer][review.audit_id] = review.verdict
+    common = sorted(set(said[one]) & set(said[other]))
+    pair = (one, other)
+    if not common:
+        return Agreement(pair, 0, None, None, "they have reviewed no selection in common")
+    first, second = [said[one][name] for name in common], [said[other][name] for name in common]
+    observed = sum(left == right for left, right in zip(first, second, strict=True)) / len(common)
+    counts, others = Counter(first), Counter(second)
+    expected = sum(counts[verdict] * others[verdict] for verdict in counts) / len(common) ** 2
+    if len(common) < 2:
+        return Agreement(pair, len(common), observed, None, "one common selection is not enough")
+    if expected == 1:
+        return Agreement(pair, len(common), observed, None, "both gave every selection the same verdict, so chance explains all agreement")
+    return Agreement(pair, len(common), observed, (observed - expected) / (1 - expected))
+
+
+def all_agreements(reviews: Sequence[Review]) -> list[Agreement]:
+    """Every pair of reviewers, by name."""
+    names = sorted({review.reviewer for review in reviews})
+    return [cohens_kappa(reviews, one, other) for place, one in enumerate(names) for other in names[place + 1 :]]
+
+
+def quality(reviews: Sequence[Review], selected: Mapping[str, set[int]]) -> Quality:
+    """Precision and recall of selections; a `right` without steps means the selected ones."""
+    hits = chosen = wanted = exact = counted = 0
+    for review in reviews:
+        if review.audit_id not in selected:
+            continue
+        ours = selected[review.audit_id]
+        theirs = ours if review.verdict == "right" and not review.steps else set(review.steps)
+        hits, chosen, wanted = hits + len(ours & theirs), chosen + len(ours), wanted + len(theirs)
+        exact, counted = exact + (ours == theirs), counted + 1
+    return Quality(
+        reviews=counted,
+        precision=hits / chosen if chosen else None,
+        recall=hits / wanted if wanted else None,
+        exact=exact / counted if counted else None,
+    )

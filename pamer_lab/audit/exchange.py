@@ -1,0 +1,111 @@
+"""Selections and reviews to files and back: CSV, JSONL or Parquet by the file's ending.
+
+One file holds both tables: a `table` column says which, columns of the other stay empty. Lists stand as JSON text in every
+format, so that a spreadsheet can show them and all three formats hold the same. What always holds: importing what was exported
+gives the same rows, and rows that are already there are left alone.
+"""
+
+import io
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+
+from pamer_lab.audit.tables import REVIEWS, SELECTIONS
+from pamer_lab.errors import FormatError, InputError
+from pamer_lab.storage import Database, TableSpec
+
+FORMATS = (".csv", ".jsonl", ".parquet")
+TABLES: dict[str, TableSpec] = {"selection": SELECTIONS, "review": REVIEWS}
+COLUMNS = ["table", *dict.fromkeys([*SELECTIONS.schema.names, *REVIEWS.schema.names])]
+
+
+def export_audit(database: Database, path: str | Path) -> int:
+    """Write everything to a file; returns the number of rows."""
+    target = Path(path)
+    frame = audit_frame(database)
+    match _format(target):
+        case ".csv":
+            text = frame.write_csv()
+        case ".jsonl":
+            text = "".join(
+                json.dumps({key: value for key, value in row.items() if value is not None}, ensure_ascii=False) + "\n"
+                for row in frame.to_dicts()
+            )
+        case _:
+            frame.write_parquet(target)
+            return frame.height
+    target.write_text(text, encoding="utf-8", newline="")
+    return frame.height
+
+
+def audit_frame(database: Database) -> pl.DataFrame:
+    """Both tables in one frame of text columns."""
+    rows: list[dict[str, str | None]] = []
+    for name, spec in TABLES.items():
+        for row in database.rows(spec) if database.exists(spec) else []:
+            rows.append(dict.fromkeys(COLUMNS) | {"table": name} | {key: _text(value) for key, value in row.items()})
+    rows.sort(key=lambda row: tuple(row[key] or "" for key in ("table", "created_at", "audit_id", "reviewer", "revision")))
+    return pl.DataFrame(rows, schema=dict.fromkeys(COLUMNS, pl.String))
+
+
+def import_audit(database: Database, path: str | Path) -> dict[str, int]:
+    """Read a file that `export_audit` wrote; returns how many rows of each table were new."""
+    source = Path(path)
+    rows = _read(source)
+    added: dict[str, int] = {}
+    for name, spec in TABLES.items():
+        values = [_row(spec, row, number, source) for number, row in enumerate(rows, 1) if row.get("table") == name]
+        added[name] = database.insert(spec, values)[0] if values else 0
+    unknown = next((number for number, row in enumerate(rows, 1) if row.get("table") not in TABLES), None)
+    if unknown is not None and not any(added.values()):
+        raise FormatError("names no table; export the audit to get a file of the right form", path=str(source), where=f"row {unknown}")
+    return added
+
+
+def _read(source: Path) -> list[dict[str, Any]]:
+    try:
+        match _format(source):
+            case ".csv":
+                return pl.read_csv(io.BytesIO(source.read_bytes()), infer_schema=False).to_dicts()
+            case ".jsonl":
+                lines = source.read_text(encoding="utf-8").split("\n")
+                return [json.loads(line) for line in lines if line.strip()]
+            case _:
+                return pl.read_parquet(source).to_dicts()
+    except (OSError, ValueError, pl.exceptions.PolarsError) as error:
+        raise FormatError(f"cannot be read as an exported audit ({error})", path=str(source)) from error
+
+
+def _row(spec: TableSpec, row: dict[str, Any], number: int, source: Path) -> dict[str, Any]:
+    try:
+        return {column.name: _value(column.type, row.get(column.name)) for column in spec.schema}
+    except (TypeError, ValueError) as error:
+        raise FormatError(f"holds a value of the wrong kind ({error})", path=str(source), where=f"row {number}") from error
+
+
+def _value(kind: pa.DataType, text: str | None) -> Any:
+    if text is None:
+        return "" if pa.types.is_string(kind) else [] if pa.types.is_list(kind) else None
+    if pa.types.is_list(kind):
+        return json.loads(text)
+    if pa.types.is_timestamp(kind):
+        return datetime.fromisoformat(text).astimezone(UTC)
+    return int(text) if pa.types.is_integer(kind) else text
+
+
+def _text(value: Any) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).isoformat()
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _format(path: Path) -> str:
+    if path.suffix.lower() not in FORMATS:
+        raise InputError(f"the audit is exchanged as {', '.join(FORMATS)}, not as {path.suffix or 'a file without ending'}", path=str(path))
+    return path.suffix.lower()

@@ -1,0 +1,82 @@
+"""What people say about selections: a verdict, the steps they would have chosen, a note, with every edit kept.
+
+An edit is a further revision under the same reviewer and selection. Two people, or one person in two windows, may save at the same
+moment: each save takes the next free revision number, and one that finds it taken tries the next. What always holds: no
+review is ever changed or lost; the newest revision counts.
+"""
+
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from typing import Literal, get_args
+
+from pamer_lab.audit.tables import REVIEWS
+from pamer_lab.errors import InputError, StorageError
+from pamer_lab.storage import Database, equals
+
+Verdict = Literal["right", "missing evidence", "unnecessary step", "wrong step"]
+"""`right`: as the reviewer would have chosen. `missing evidence`: a needed step was not chosen. `unnecessary step`: one of the chosen
+was not needed. `wrong step`: another step was needed instead."""
+
+VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
+SAVE_ATTEMPTS = 50
+NOTE_CHARACTERS = 10_000
+
+
+@dataclass(frozen=True)
+class Review:
+    """One revision of one person's review of one selection."""
+
+    audit_id: str
+    reviewer: str
+    revision: int
+    verdict: Verdict
+    steps: tuple[int, ...]
+    """The steps the reviewer would have chosen."""
+    note: str
+    created_at: datetime
+
+
+class ReviewStore:
+    """Writes and reads reviews."""
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+
+    def save(self, audit_id: str, reviewer: str, verdict: str, steps: tuple[int, ...] = (), note: str = "") -> Review:
+        """Add a review, or a revision of one."""
+        name = " ".join(reviewer.split())
+        if not name:
+            raise InputError("a review needs the reviewer's name")
+        if verdict not in VERDICTS:
+            raise InputError(f"unknown verdict {verdict!r}; known: {', '.join(VERDICTS)}")
+        if any(step < 0 for step in steps) or len(set(steps)) != len(steps):
+            raise InputError("the steps of a review are step numbers, each once")
+        if len(note) > NOTE_CHARACTERS:
+            raise InputError(f"the note is longer than {NOTE_CHARACTERS:,} characters")
+        revision = max((review.revision for review in self.history(audit_id, name)), default=-1) + 1
+        for number in range(revision, revision + SAVE_ATTEMPTS):
+            review = Review(audit_id, name, number, verdict, tuple(sorted(steps)), note, datetime.now(UTC))
+            added, _ = self.database.insert(REVIEWS, [asdict(review)])
+            if added:
+                self.database.tidy(REVIEWS)
+                return review
+        raise StorageError(f"the review was not saved: {SAVE_ATTEMPTS} others were faster; save it again")
+
+    def history(self, audit_id: str, reviewer: str = "") -> list[Review]:
+        """All revisions, oldest first; of one reviewer or of all."""
+        where = equals("audit_id", audit_id) + (f" AND {equals('reviewer', reviewer)}" if reviewer else "")
+        return self._read(where)
+
+    def all(self) -> list[Review]:
+        """Every revision of every review, oldest first."""
+        return self._read("")
+
+    def current(self) -> list[Review]:
+        """The newest revision of every review."""
+        newest = {(review.audit_id, review.reviewer): review for review in self._read("")}
+        return list(newest.values())
+
+    def _read(self, where: str) -> list[Review]:
+        rows = self.database.rows(REVIEWS, where=where) if self.database.exists(REVIEWS) else []
+        found = [Review(**{**row, "steps": tuple(row["steps"] or ())}) for row in rows]
+        return sorted(found, key=lambda review: (review.audit_id, review.reviewer, review.revision))

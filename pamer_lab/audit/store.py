@@ -1,0 +1,60 @@
+"""Audit rows: one for every selection of PaMER+, accepted or refused.
+
+Implements the controller's `Recorder`. What always holds: a row is written before the request goes out, in one commit, and is
+never changed afterwards.
+"""
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import Any
+
+from pamer_lab.audit.tables import SELECTIONS
+from pamer_lab.controller.selection_record import SelectionRecord
+from pamer_lab.storage import Database, equals
+
+SHORT = [name for name in SELECTIONS.schema.names if name not in ("query", "answer", "candidates")]
+"""Columns of a list; the rest is for one row's page."""
+
+
+class AuditStore:
+    """Writes and reads audit rows of one run."""
+
+    def __init__(self, database: Database, *, run_id: str = "", trace_id: str = "") -> None:
+        self.database = database
+        self.run_id = run_id
+        self.trace_id = trace_id
+
+    def record(self, record: SelectionRecord) -> None:
+        """Keep one selection."""
+        row = asdict(record) | {
+            "audit_id": f"a-{uuid.uuid4().hex[:16]}",
+            "run_id": self.run_id,
+            "trace_id": self.trace_id,
+            "created_at": datetime.now(UTC),
+        }
+        self.database.insert(SELECTIONS, [row])
+        self.database.tidy(SELECTIONS)
+
+    def rows(self, *, run_id: str = "", where: str = "") -> list[dict[str, Any]]:
+        """Short rows in the order of run and turn."""
+        if not self.database.exists(SELECTIONS):
+            return []
+        filters = " AND ".join(part for part in (equals("run_id", run_id) if run_id else "", where) if part)
+        found = self.database.rows(SELECTIONS, where=filters, columns=SHORT)
+        return sorted(found, key=lambda row: (row["run_id"], row["session_id"], row["turn"], row["created_at"]))
+
+    def row(self, audit_id: str) -> dict[str, Any] | None:
+        """One row with everything in it."""
+        found = self.database.rows(SELECTIONS, where=equals("audit_id", audit_id)) if self.database.exists(SELECTIONS) else []
+        return found[0] if found else None
+
+    def full_rows(self) -> list[dict[str, Any]]:
+        found = self.database.rows(SELECTIONS) if self.database.exists(SELECTIONS) else []
+        return sorted(found, key=lambda row: (row["created_at"], row["audit_id"]))
+
+
+def steps_of(rows: Sequence[dict[str, Any]]) -> dict[str, set[int]]:
+    """Audit id -> chosen steps."""
+    return {row["audit_id"]: set(row["steps"] or []) for row in rows}

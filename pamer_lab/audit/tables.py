@@ -1,0 +1,52 @@
+"""The audit's two tables. Rows are only ever added: a review that is edited becomes a further revision."""
+
+import pyarrow as pa
+
+from pamer_lab.storage import TableSpec
+
+CANDIDATE = pa.struct([("memory_id", pa.string()), ("step", pa.int64()), ("score", pa.float64()), ("rank", pa.int64())])
+SELECTIONS = TableSpec(
+    name="selections",
+    key=("audit_id",),
+    schema=pa.schema(
+        [
+            ("audit_id", pa.string()),
+            ("run_id", pa.string()),
+            ("trace_id", pa.string()),
+            ("session_id", pa.string()),
+            ("turn", pa.int64()),
+            ("table_version", pa.int64()),
+            ("created_at", pa.timestamp("us", tz="UTC")),
+            ("query", pa.string()),
+            ("router", pa.string()),
+            ("agent", pa.string()),
+            ("answer", pa.string()),
+            ("outcome", pa.string()),
+            ("reason", pa.string()),
+            ("candidates", pa.list_(CANDIDATE)),
+            ("summary_ids", pa.list_(pa.string())),
+            ("steps", pa.list_(pa.int64())),
+            ("goal", pa.string()),
+            ("near_misses", pa.list_(CANDIDATE)),
+            ("cache", pa.string()),
+            ("cited_steps", pa.list_(pa.int64())),
+            ("chosen_tokens", pa.int64()),
+            ("covered_tokens", pa.int64()),
+        ]
+    ),
+)
+REVIEWS = TableSpec(
+    name="reviews",
+    key=("audit_id", "reviewer", "revision"),
+    schema=pa.schema(
+        [
+            ("audit_id", pa.string()),
+            ("reviewer", pa.string()),
+            ("revision", pa.int64()),
+            ("verdict", pa.string()),
+            ("steps", pa.list_(pa.int64())),
+            ("note", pa.string()),
+            ("created_at", pa.timestamp("us", tz="UTC")),
+        ]
+    ),
+)

@@ -1,0 +1,53 @@
+"""The seam between a request and the steps it needs: the `Router` Protocol and what a router gets and gives.
+
+A router sees task, recent blocks and the index of summaries with their step details, never the future action. Its answer
+is untrusted: only `selection.select` turns it into anything.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from pamer_lab.controller.decision import Auxiliary
+from pamer_lab.memory import SessionMemory
+from pamer_lab.trajectory.values import Message
+
+
+@dataclass(frozen=True)
+class RouterQuery:
+    """What a router may look at."""
+
+    task: str
+    recent: tuple[tuple[Message, ...], ...]
+    """The recent blocks, oldest first."""
+    memory: SessionMemory
+    """The index: summaries with their step details."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One step that a router considered."""
+
+    memory_id: str
+    step: int
+    score: float
+    rank: int
+    """From 1, the best."""
+
+
+@dataclass(frozen=True)
+class Routing:
+    """A router's answer, as it came, and what it considered."""
+
+    answer: Any
+    """Should be `{summary_ids, raw_steps_needed, goal}`; may be anything."""
+    candidates: tuple[Candidate, ...] = ()
+    """Best first; empty where a router gives no scores."""
+    auxiliary: tuple[Auxiliary, ...] = ()
+
+
+class Router(Protocol):
+    """Names the smallest set of earlier steps that a request needs."""
+
+    name: str
+
+    def route(self, query: RouterQuery) -> Routing: ...

@@ -1,0 +1,141 @@
+"""Algorithm 2 of the paper: what a router may have of the raw history.
+
+A pure component: no model, no store, no clock. What always holds: an empty selection is valid; a summary or step that is
+unknown, repeated, foreign, or not covered by a chosen summary refuses the whole selection, with the reason; what is handed
+on are complete blocks, byte for byte as they were archived. Choosing a summary gives no right to its other steps.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pamer_lab.controller.request import read_message
+from pamer_lab.errors import InputError, LabError, StorageError
+from pamer_lab.memory import CoveredBlock, Memory, RawBlock, SessionMemory
+from pamer_lab.memory.archive import unpack
+from pamer_lab.memory.steps import memory_faults
+from pamer_lab.trajectory.values import Message
+
+KEYS = {"summary_ids", "raw_steps_needed", "goal"}
+GOAL_CHARACTERS = 2_000
+"""Longest goal a router may word."""
+
+
+class SelectionRefusedError(LabError):
+    """Raised when a selection is not valid; the message is the reason, for the audit row."""
+
+
+@dataclass(frozen=True)
+class Selection:
+    """A valid selection: summaries, and the steps of theirs that are wanted."""
+
+    memories: tuple[Memory, ...]
+    """In the order of their ids."""
+    blocks: tuple[CoveredBlock, ...]
+    """In the order of their steps."""
+    goal: str = ""
+
+    @property
+    def memory_ids(self) -> tuple[str, ...]:
+        return tuple(memory.memory_id for memory in self.memories)
+
+    @property
+    def steps(self) -> tuple[int, ...]:
+        return tuple(block.step for block in self.blocks)
+
+    @property
+    def tokens(self) -> int:
+        """Tokens of the chosen steps."""
+        return sum(block.tokens for block in self.blocks)
+
+    @property
+    def covered_tokens(self) -> int:
+        """Tokens of all steps that the chosen summaries cover."""
+        return sum(memory.tokens for memory in self.memories)
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """One chosen step as it was archived."""
+
+    memory_id: str
+    covered: CoveredBlock
+    chat: tuple[dict[str, Any], ...]
+    """The caller's own messages."""
+    messages: tuple[Message, ...]
+
+
+def select(session: SessionMemory, answer: Any) -> Selection:
+    """The selection that an answer asks for, or a `SelectionRefusedError`; the answer may be anything at all."""
+    summary_ids, steps, goal = _shape(answer, session)
+    if not steps:
+        return Selection((), (), goal)
+    memories = tuple(session.by_id[name] for name in sorted(summary_ids))
+    if faults := memory_faults(memories):
+        raise SelectionRefusedError(f"a chosen summary is not sound: {faults[0]}")
+    allowed = {block.step: block for memory in memories for block in memory.blocks}
+    known = {block.step for memory in session.memories for block in memory.blocks}
+    for step in steps:
+        if step not in known:
+            raise SelectionRefusedError(f"unknown step {step}: no memory of this session covers it")
+        if step not in allowed:
+            raise SelectionRefusedError(f"step {step} is not authorised: no chosen summary covers it")
+    return Selection(memories, tuple(allowed[step] for step in sorted(steps)), goal)
+
+
+def evidence(selection: Selection, archive: Mapping[str, RawBlock]) -> tuple[Evidence, ...]:
+    """The chosen blocks, each complete and with the hash it was archived under."""
+    owner = {block.step: memory.memory_id for memory in selection.memories for block in memory.blocks}
+    found: list[Evidence] = []
+    for block in selection.blocks:
+        raw = archive.get(block.raw_hash)
+        if raw is None or raw.raw_hash != block.raw_hash:
+            raise SelectionRefusedError(f"the raw block of step {block.step} is missing")
+        try:
+            chat = tuple(unpack(raw))
+            messages = tuple(read_message(item, f"step {block.step}") for item in chat)
+        except (StorageError, InputError, ValueError) as error:
+            raise SelectionRefusedError(f"the raw block of step {block.step} is not as it was archived ({error})") from error
+        if not _complete(messages):
+            raise SelectionRefusedError(f"the raw block of step {block.step} is not complete")
+        found.append(Evidence(owner[block.step], block, chat, messages))
+    return tuple(found)
+
+
+def _shape(answer: Any, session: SessionMemory) -> tuple[list[str], list[int], str]:
+    """The answer's parts, after their types, lengths and ids were found right."""
+    if not isinstance(answer, dict) or set(answer) != KEYS:
+        raise SelectionRefusedError(f"malformed: the answer must be an object with the keys {', '.join(sorted(KEYS))}")
+    summary_ids, steps, goal = answer["summary_ids"], answer["raw_steps_needed"], answer["goal"]
+    if not isinstance(goal, str) or len(goal) > GOAL_CHARACTERS:
+        raise SelectionRefusedError("malformed: the goal is not a text of a sentence or two")
+    if not isinstance(summary_ids, list) or not all(type(name) is str for name in summary_ids):
+        raise SelectionRefusedError("malformed: summary_ids is not a list of texts")
+    if not isinstance(steps, list) or not all(type(step) is int for step in steps):
+        raise SelectionRefusedError("malformed: raw_steps_needed is not a list of step numbers")
+    if len(summary_ids) > len(session.memories) or len(steps) > len(session.covered):
+        raise SelectionRefusedError(f"over-long: {len(summary_ids)} summaries and {len(steps)} steps are more than there are")
+    if (repeated := _repeated(summary_ids)) is not None:
+        raise SelectionRefusedError(f"duplicate summary {repeated!r}")
+    if (twice := _repeated(steps)) is not None:
+        raise SelectionRefusedError(f"duplicate step {twice}")
+    for name in summary_ids:
+        if name not in session.by_id:
+            raise SelectionRefusedError(f"unknown summary {name[:80]!r}: it is not of this session")
+    return summary_ids, steps, goal
+
+
+def _repeated(values: Sequence[Any]) -> Any:
+    seen: set[Any] = set()
+    for value in values:
+        if value in seen:
+            return value
+        seen.add(value)
+    return None
+
+
+def _complete(messages: Sequence[Message]) -> bool:
+    if not messages or messages[0].role != "assistant":
+        return False
+    calls = {call.id for call in messages[0].tool_calls}
+    return calls <= {message.tool_call_id for message in messages[1:] if message.role == "tool"}

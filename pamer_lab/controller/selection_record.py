@@ -1,0 +1,59 @@
+"""What is kept of every selection, accepted or refused, for whoever audits it later.
+
+Pure values and the `Recorder` seam; the audit room stores them. What always holds: a refused selection has its reason in words.
+"""
+
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from pamer_lab.controller.recall_cache import CacheOutcome
+from pamer_lab.controller.router import Candidate
+
+SelectionOutcome = Literal["accepted", "empty", "declined", "refused"]
+"""`accepted`: evidence entered the request. `empty`: the router chose nothing. `declined`: the recall agent found nothing of use in
+what was chosen. `refused`: selection or packet was invalid, and the original request was returned."""
+
+
+@dataclass(frozen=True)
+class SelectionRecord:
+    """One selection."""
+
+    session_id: str
+    turn: int
+    """The decision point."""
+    table_version: int
+    """Version of the memory table that was read."""
+    query: str
+    """Task and recent blocks, as the recall query has them."""
+    router: str
+    agent: str
+    answer: str
+    """The router's answer as JSON, shortened; for refused ones the only trace of what was asked."""
+    outcome: SelectionOutcome
+    reason: str
+    candidates: tuple[Candidate, ...] = ()
+    """Best first, as far as they are kept."""
+    summary_ids: tuple[str, ...] = ()
+    steps: tuple[int, ...] = ()
+    goal: str = ""
+    near_misses: tuple[Candidate, ...] = ()
+    """The best candidates that were not chosen."""
+    cache: CacheOutcome | Literal[""] = ""
+    """Empty where no selection came to the cache."""
+    cited_steps: tuple[int, ...] = ()
+    chosen_tokens: int = 0
+    covered_tokens: int = 0
+    """Of all steps that the chosen summaries cover."""
+
+
+class Recorder(Protocol):
+    """Keeps records."""
+
+    def record(self, record: SelectionRecord) -> None: ...
+
+
+class NoRecorder:
+    """Keeps nothing."""
+
+    def record(self, record: SelectionRecord) -> None:
+        return None

@@ -1,0 +1,71 @@
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pamer_lab.blocks import EstimatedCounter
+from pamer_lab.controller.recall_agent import Citation, Packet, checked
+from pamer_lab.controller.recall_agent_quote import QuotingAgent
+from pamer_lab.controller.recall_cache import RecallCache, material
+from pamer_lab.controller.request import read_message
+from pamer_lab.controller.selection import Evidence, Selection, SelectionRefusedError
+from pamer_lab.memory import CoveredBlock, MemoryDraft
+from pamer_lab.memory.records import seal
+from pamer_lab.memory.source import block_text
+from tests.controller.world import turn
+
+
+def block(step: int, words: int) -> Evidence:
+    chat = tuple(turn(step, words=words))
+    return Evidence("m", CoveredBlock(step, f"{step}:0", "h", "d", words), chat, tuple(read_message(item, "") for item in chat))
+
+
+def test_blocks_that_fit_are_quoted_whole_and_the_rest_keeps_both_ends_with_an_honest_mark() -> None:
+    blocks = [block(1, 900), block(4, 30), block(6, 700)]
+    packet = QuotingAgent(EstimatedCounter(), max_tokens=600).recall("task", "goal", blocks)
+    texts = {citation.step: citation.text for citation in packet.citations}
+    assert texts[4] == block_text(blocks[1].messages)
+    for step in (1, 6):
+        assert texts[step].startswith(f"assistant: Next I read part_{step}.") and texts[step].endswith(f"{step * 17} EUR.")
+        assert "characters left out" in texts[step]
+    assert sum(EstimatedCounter().count(list(texts.values()))) <= 600
+
+
+def test_everything_is_whole_where_the_budget_allows() -> None:
+    blocks = [block(2, 50), block(3, 60)]
+    packet = QuotingAgent(EstimatedCounter(), max_tokens=5_000).recall("", "", blocks)
+    assert [citation.text for citation in packet.citations] == [block_text(entry.messages) for entry in blocks]
+    assert packet.steps == (2, 3)
+
+
+@pytest.mark.parametrize("packet", [Packet((Citation(9, "from elsewhere"),)), Packet((Citation(2, " "),)), {"evidence": []}, None], ids=str)
+def test_a_packet_that_cites_outside_the_selection_or_says_nothing_is_refused(packet: Any) -> None:
+    with pytest.raises(SelectionRefusedError, match="invalid packet"):
+        checked(packet, [block(2, 5)])
+
+
+def selection(*steps: int, goal: str = "g", raw: str = "h") -> Selection:
+    blocks = tuple(CoveredBlock(step, f"{step}:0", f"{raw}{step}", "d", 5) for step in steps)
+    everything = tuple(CoveredBlock(step, f"{step}:0", f"{raw}{step}", "d", 5) for step in range(9))
+    draft = MemoryDraft("s", "t", np.ones(2, dtype=np.float32), everything, 1, "t", "s", "e")
+    return Selection((seal(draft, 0, datetime(2026, 1, 1, tzinfo=UTC)),), blocks, goal)
+
+
+def test_the_cache_tells_its_six_outcomes_apart() -> None:
+    cache, packet = RecallCache(), Packet((Citation(1, "x"),))
+    assert cache.look("s", selection(), "agent") == ("empty_selection", None)
+    assert cache.look("s", selection(1), "agent") == ("miss", None)
+    cache.keep("s", selection(1), "agent", packet)
+    assert cache.look("s", selection(1), "agent") == ("hit", packet)
+    assert cache.look("s", selection(1, 2), "agent") == ("selector_changed", None)
+    assert cache.look("other", selection(1), "agent") == ("miss", None)
+    assert cache.look("s", selection(1), "another agent") == ("material_changed", None)
+
+
+def test_the_routers_wording_of_the_goal_does_not_matter_and_changed_blocks_do() -> None:
+    assert material(selection(1, goal="a"), "agent") == material(selection(1, goal="b"), "agent")
+    assert material(selection(1), "agent") != material(selection(1, raw="changed"), "agent")
+    cache = RecallCache()
+    cache.keep("s", selection(3, 1, goal="a"), "agent", Packet(()))
+    assert cache.look("s", selection(1, 3, goal="b"), "agent") == ("hit", Packet(()))
