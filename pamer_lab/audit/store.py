@@ -4,11 +4,13 @@ Implements the controller's `Recorder`. What always holds: a row is written befo
 never changed afterwards.
 """
 
-import uuid
+import hashlib
 from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
+
+import orjson
 
 from pamer_lab.audit.tables import SELECTIONS
 from pamer_lab.controller.selection_record import SelectionRecord
@@ -29,13 +31,18 @@ class AuditStore:
     def record(self, record: SelectionRecord) -> None:
         """Keep one selection."""
         row = asdict(record) | {
-            "audit_id": f"a-{uuid.uuid4().hex[:16]}",
+            "audit_id": self._id(record),
             "run_id": self.run_id,
             "trace_id": self.trace_id,
             "created_at": datetime.now(UTC),
         }
         self.database.insert(SELECTIONS, [row])
         self.database.tidy(SELECTIONS)
+
+    def _id(self, record: SelectionRecord) -> str:
+        """Names the selection by what it was: a run that is replayed again gives the same rows, and reviews stay with them."""
+        named = [self.run_id, record.session_id, record.turn, record.router, record.answer, record.outcome, record.reason, record.cache]
+        return f"a-{hashlib.sha256(orjson.dumps(named)).hexdigest()[:16]}"
 
     def rows(self, *, run_id: str = "", where: str = "") -> list[dict[str, Any]]:
         """Short rows in the order of run and turn."""

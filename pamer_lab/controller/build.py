@@ -6,7 +6,7 @@ What always holds: with the embedded profile nothing is fetched and no language 
 from pathlib import Path
 from typing import Literal
 
-from pamer_lab.blocks import MessageTokens
+from pamer_lab.blocks import MessageTokens, TokenCounter
 from pamer_lab.controller.heads_probe import HeadsProbe
 from pamer_lab.controller.pamer import PamerController
 from pamer_lab.controller.pamer_plus import StepRecaller, archived_messages
@@ -60,11 +60,7 @@ def load_controller(
     if probe is None and model is not None:
         probe = heads_probe(model, heads, workspace)
     assert probe is not None
-    summariser: Summariser = (
-        LlmSummariser(chat, max_tokens=settings.summary_tokens, source_characters=settings.summary_source_characters)
-        if chat
-        else ExtractiveSummariser(tokens.counter, max_tokens=settings.summary_tokens, source_characters=settings.summary_source_characters)
-    )
+    summariser = load_summariser(chat, tokens.counter, settings)
     recaller = step_recaller(store, embedder, chat, tokens, settings, recorder) if kind == "pamer+" else None
     return PamerController(store, embedder, summariser, probe, tokens, settings, recaller=recaller)
 
@@ -73,6 +69,12 @@ def heads_probe(model: FrozenModel, heads: HeadSet | str | Path | None, workspac
     """The trained heads on their model, with features kept in the workspace."""
     chosen = heads if isinstance(heads, HeadSet) else HeadSet.load(heads) if heads is not None else load_shipped(model.name)
     return HeadsProbe(model, chosen, FeatureStore(workspace.database, model))
+
+
+def load_summariser(chat: Chat | None, counter: TokenCounter, settings: ControllerSettings) -> Summariser:
+    """The chat model's summaries where there is one, else extractive ones."""
+    limits = {"max_tokens": settings.summary_tokens, "source_characters": settings.summary_source_characters}
+    return LlmSummariser(chat, **limits) if chat else ExtractiveSummariser(counter, **limits)
 
 
 def step_recaller(

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from pamer_lab.blocks import MessageTokens
 from pamer_lab.controller.probe import Probe
 from pamer_lab.memory import MemoryStore, Summariser
+from pamer_lab.models.chat import Chat
 from pamer_lab.models.embedder import Embedder
 from pamer_lab.models.profiles import Profile
 from pamer_lab.policies.values import Answer, History
@@ -29,6 +30,11 @@ class Resources(Protocol):
 
     @property
     def embedder(self) -> Embedder: ...
+
+    @property
+    def chat(self) -> Chat | None:
+        """The profile's language model for summaries, routing and recall; None: the deterministic parts do it."""
+        ...
 
     @property
     def probe(self) -> Probe: ...

@@ -13,6 +13,7 @@ from pamer_lab.policies.interface import Policy
 from pamer_lab.policies.pamer import Pamer
 from pamer_lab.policies.pamer_no_compression import PamerNoCompression
 from pamer_lab.policies.pamer_no_recall import PamerNoRecall
+from pamer_lab.policies.pamer_plus import PamerPlus
 from pamer_lab.policies.periodic_summary import PeriodicSummary
 from pamer_lab.policies.sliding_window import SlidingWindow
 
@@ -21,12 +22,13 @@ POLICIES: dict[str, Any] = {
     "sliding-window": SlidingWindow,
     "periodic-summary": PeriodicSummary,
     "pamer": Pamer,
+    "pamer+": PamerPlus,
     "pamer-no-recall": PamerNoRecall,
     "pamer-no-compression": PamerNoCompression,
 }
 """Policy name -> its class: a frozen dataclass whose fields are the parameters, the first one being the unnamed one."""
 
-ALL_SEVEN = ("base", "sliding-window:5", "periodic-summary:5", "pamer", "pamer-no-recall", "pamer-no-compression")
+ALL_SEVEN = ("base", "sliding-window:5", "periodic-summary:5", "pamer", "pamer+", "pamer-no-recall", "pamer-no-compression")
 """The policies of spec 8 with the parameters we show by default."""
 
 

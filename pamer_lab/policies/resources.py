@@ -11,14 +11,16 @@ from pathlib import Path
 from typing import Any
 
 from pamer_lab.blocks import MessageTokens
+from pamer_lab.controller.build import load_summariser
 from pamer_lab.controller.heads_probe import HeadsProbe
 from pamer_lab.controller.probe import Probe
+from pamer_lab.controller.settings import ControllerSettings
 from pamer_lab.features.store import FeatureStore
 from pamer_lab.memory import MemoryStore, Summariser
-from pamer_lab.memory.extractive import ExtractiveSummariser
+from pamer_lab.models.chat import Chat, load_chat
 from pamer_lab.models.embedded import SMOLLM2
 from pamer_lab.models.embedder import Embedder, load_embedder
-from pamer_lab.models.frozen import load_frozen
+from pamer_lab.models.frozen import FrozenModel, load_frozen
 from pamer_lab.models.profiles import EMBEDDED, Profile
 from pamer_lab.models.tokenizer import TokenizerCounter, embedded_counter
 from pamer_lab.policies.remembered import RememberedSummaries, RememberedVectors
@@ -49,7 +51,11 @@ class LocalResources:
 
     @property
     def summariser(self) -> Summariser:
-        return self.parts.summariser or _summariser(self.tokens)
+        return self.parts.summariser or _summariser(self.tokens, self.profile.model_dump_json(), self.device)
+
+    @property
+    def chat(self) -> Chat | None:
+        return _chat(self.profile.model_dump_json(), self.device)
 
     @property
     def embedder(self) -> Embedder:
@@ -82,8 +88,9 @@ _COUNTERS: dict[str, MessageTokens] = {}
 
 
 @lru_cache(maxsize=2)
-def _summariser(tokens: MessageTokens) -> Summariser:
-    return RememberedSummaries(ExtractiveSummariser(tokens.counter))
+def _summariser(tokens: MessageTokens, profile: str, device: str) -> Summariser:
+    settings = ControllerSettings.of_profile(Profile.model_validate_json(profile))
+    return RememberedSummaries(load_summariser(_chat(profile, device), tokens.counter, settings))
 
 
 @lru_cache(maxsize=2)
@@ -97,8 +104,19 @@ def _memory(uri: str) -> MemoryStore:
 
 
 @lru_cache(maxsize=2)
+def _model(profile: str, device: str) -> FrozenModel:
+    return load_frozen(Profile.model_validate_json(profile), device)
+
+
+@lru_cache(maxsize=2)
+def _chat(profile: str, device: str) -> Chat | None:
+    named = Profile.model_validate_json(profile)
+    return load_chat(named, _model(profile, device) if named.chat.kind == "local" else None)
+
+
+@lru_cache(maxsize=2)
 def _probe(profile: str, device: str, database: str) -> Probe:
-    model = load_frozen(Profile.model_validate_json(profile), device)
+    model = _model(profile, device)
     return HeadsProbe(model, load_shipped(model.name), FeatureStore(Database(database), model))
 
 

@@ -35,7 +35,7 @@ class TextProbe:
 
 
 PARTS = Parts(embedder=HashingEmbedder(64), probe=TextProbe())
-PAMER = ["pamer", "pamer-no-recall", "pamer-no-compression"]
+PAMER = ["pamer", "pamer+", "pamer-no-recall", "pamer-no-compression"]
 SMALL = ":minimum=60:retained=1"
 """Settings with which small traces compress and recall."""
 
