@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import psutil
 
 from pamer_lab.bench.measure import fresh_peak, own_peak
 from pamer_lab.blocks import cut
@@ -33,11 +34,11 @@ STORED_POINTS = 1_000
 
 
 def generated_trace(name: str = "bench", decisions: int = DECISIONS) -> Trace:
-    """A trace whose turns look like an agent's: a call, and a result of about fifty tokens."""
+    """A trace whose turns look like an agent's: a call, and a result of about forty tokens."""
     line = "the log shows a request from client {0} to port {1} that took {2} ms and ended with code {3}; "
     messages = [Message("system", "You are a careful agent."), Message("user", f"Find out why the service of {name} is slow. " * 12)]
     for turn in range(decisions - 1):
-        text = "".join(line.format(turn * 7 % 101, 5000 + turn, turn * 13 % 997, part) for part in range(2))
+        text = line.format(turn * 7 % 101, 5000 + turn, turn * 13 % 997, turn % 5)
         messages.append(
             Message("assistant", f"Step {turn}: I look further.", (ToolCall(f"c{turn}", "search", f'{{"query": "log {turn}"}}'),))
         )
@@ -55,17 +56,16 @@ def run() -> tuple[dict[str, float], dict[str, Any]]:
     serialiser = serialiser_for(model)
     inputs = [tokens for _, tokens in inputs_of(trace_requests([trace], ["full"], "none")[0], model, serialiser)]
     full, hinted = trace_requests([trace], ["full"], "none"), trace_requests([trace], ["full"], "faithful")
-    seconds = _turns(
+    seconds, memory = _turns(
         {"bare": lambda: bare(model, inputs[-1]), "full": lambda: extract(full, model), "hint": lambda: extract(hinted, model)}
     )
     seconds["naive"] = _seconds(lambda: naive(model, inputs))
-    memory = {"bare": extra_peak(lambda: bare(model, inputs[-1])), "full": extra_peak(lambda: extract(full, model))}
     recent = extract(trace_requests([trace], ["recent2"], "none"), model, layers=["final"])
     second = _second_run(model)
     ratios = {
         "speedup_vs_naive": seconds["naive"] / seconds["full"],
         "vs_bare_forward": seconds["full"] / seconds["bare"],
-        "recent2_tokens_vs_bound": recent.tokens_computed / _recent_bound(trace, model),
+        "recent2_tokens_vs_bound": recent.tokens_computed / recent_bound(trace, model),
         "hint_vs_none": seconds["hint"] / seconds["full"],
         "memory_vs_bare_forward": memory["full"] / memory["bare"],
         "second_run_tokens": second["tokens"],
@@ -92,21 +92,30 @@ def naive(model: FrozenModel, inputs: list[Tokens]) -> None:
             pooler.collect()
 
 
-def extra_peak(work: Callable[[], Any]) -> int:
-    """Bytes of memory a call needs at most beyond what is there before it."""
+def _measured(work: Callable[[], Any]) -> tuple[float, int]:
+    """Processor seconds of a call, and the bytes it needs at most beyond what is there before it."""
     gc.collect()
-    before = next(int(line.split()[1]) * 1024 for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmRSS"))
+    before = resident()
     fresh_peak()
-    work()
-    return max(1, own_peak() - before)
+    seconds = _seconds(work)
+    return seconds, max(1, own_peak() - before)
 
 
-def _turns(ways: dict[str, Callable[[], Any]]) -> dict[str, float]:
-    best = dict.fromkeys(ways, float("inf"))
+def resident() -> int:
+    """Memory of this process in bytes."""
+    return int(psutil.Process().memory_info().rss)
+
+
+def _turns(ways: dict[str, Callable[[], Any]]) -> tuple[dict[str, float], dict[str, int]]:
+    """Shortest seconds and smallest extra memory of each way."""
+    seconds: dict[str, list[float]] = {name: [] for name in ways}
+    memory: dict[str, list[int]] = {name: [] for name in ways}
     for _ in range(ROUNDS):
         for name, work in ways.items():
-            best[name] = min(best[name], _seconds(work))
-    return best
+            taken, extra = _measured(work)
+            seconds[name].append(taken)
+            memory[name].append(extra)
+    return {name: min(found) for name, found in seconds.items()}, {name: min(sizes) for name, sizes in memory.items()}
 
 
 def _seconds(work: Callable[[], Any]) -> float:
@@ -116,7 +125,7 @@ def _seconds(work: Callable[[], Any]) -> float:
     return time.process_time() - started
 
 
-def _recent_bound(trace: Trace, model: FrozenModel) -> int:
+def recent_bound(trace: Trace, model: FrozenModel) -> int:
     """Tokens of the prefix once, of every point's recent blocks, and of its generation prompt."""
     serialiser = serialiser_for(model)
     pieces = cut(trace.messages)
@@ -142,6 +151,6 @@ def _second_run(model: FrozenModel) -> dict[str, float]:
             store.write(
                 keys, [len(tokens) for tokens in inputs], columns, noise.random((len(keys), len(columns), model.width), dtype=np.float32)
             )
-        started = time.perf_counter()
+        started = time.process_time()
         found = extract_traces(traces, model, ["full"], workspace=folder)
-        return {"seconds": time.perf_counter() - started, "tokens": found.tokens_computed}
+        return {"seconds": time.process_time() - started, "tokens": found.tokens_computed}

@@ -59,9 +59,11 @@ class FeatureStore:
             table = self._database.arrow(self._spec, where=is_in("key", unique[start : start + KEYS_PER_QUERY]), columns=["key", *columns])
             if table.num_rows:
                 complete = np.all([table[name].is_valid().to_numpy() for name in columns], axis=0)
-                table = table.filter(pa.array(complete))
+                table = table if complete.all() else table.filter(pa.array(complete))
                 found += table["key"].to_pylist()
                 parts.append(self._matrix(table, columns))
+        if len(parts) == 1:
+            return found, parts[0]
         return found, np.concatenate(parts) if parts else np.zeros((0, len(columns), self._width), dtype=np.float32)
 
     def write(self, keys: Sequence[str], tokens: Sequence[int], columns: Sequence[str], vectors: Vectors) -> None:

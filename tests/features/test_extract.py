@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from pamer_lab.bench.extract import generated_trace, recent_bound
 from pamer_lab.errors import Cancelled, InputError
 from pamer_lab.features import serialise
 from pamer_lab.features.extract import extract, extract_traces, state_of
@@ -50,6 +51,17 @@ def test_full_context_without_a_hint_computes_every_token_of_the_trace_once(llam
     found = extract(trace_requests([make_trace(6)], ["full"], "none"), llama)
     assert found.tokens_computed == found.points[-1].tokens
     assert found.tokens_naive == sum(point.tokens for point in found.points)
+
+
+@pytest.mark.parametrize("kind", ["llama", "qwen"])
+def test_recent2_computes_the_prefix_once_and_hints_add_only_short_branches(tiny_folders: dict[str, Path], kind: str) -> None:
+    model = load_tiny(tiny_folders[kind])
+    trace = generated_trace(decisions=6)
+    recent = extract(trace_requests([trace], ["recent2"], "none"), model, layers=["final"])
+    assert recent.tokens_computed <= 1.05 * recent_bound(trace, model)
+    plain = extract(trace_requests([trace], ["full"], "none"), model, layers=["final"])
+    hinted = extract(trace_requests([trace], ["full"], "faithful"), model, layers=["final"])
+    assert hinted.tokens_computed <= 1.5 * plain.tokens_computed
 
 
 def test_a_second_run_computes_nothing_and_gives_the_same_vectors(llama: FrozenModel, workspace: Workspace) -> None:
