@@ -4,9 +4,12 @@ from pathlib import Path
 
 import streamlit as st
 
+from pamer_lab.ui.page import ROUTED
+
 # A file of our own: Streamlit would fetch a Material page icon from the network.
 ICON = Path(__file__).parent / "pamer_lab" / "ui" / "icon.png"
 
+st.session_state[ROUTED] = True
 st.set_page_config(page_title="PaMER Lab", page_icon=str(ICON), layout="wide")
 st.navigation(
     [

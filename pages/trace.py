@@ -7,12 +7,12 @@ from pamer_lab.ui.facts import details, facts
 from pamer_lab.ui.loaders import rows_or_demo, stored_trace
 from pamer_lab.ui.navigation import navigation, outline, page
 from pamer_lab.ui.numbers import short
+from pamer_lab.ui.page import run
 from pamer_lab.ui.picker import pick_trace
 from pamer_lab.ui.reader import reader
 from pamer_lab.ui.state import out_of_range
 from pamer_lab.ui.theme import colours
 from pamer_lab.ui.transcript import Transcript
-from pamer_lab.ui.widgets import sentences
 from pamer_lab.ui.words import HINTS
 from pamer_lab.workspace import StoredTrace
 
@@ -81,12 +81,11 @@ def main() -> None:
     block, hit = navigation(transcript)
     with above:
         charts(stored, transcript, block)
-    left, right = st.columns([1, 3], gap="medium")
+    left, right = st.columns([2, 5], gap="medium")
     with left:
         outline(transcript)
     with right:
         reader(transcript, block, hit)
 
 
-with sentences():
-    main()
+run(main)

@@ -5,7 +5,7 @@ import streamlit as st
 from pamer_lab.ui.library import add_traces, filtered, import_report, library_table
 from pamer_lab.ui.loaders import rows_or_demo
 from pamer_lab.ui.numbers import counted, short
-from pamer_lab.ui.widgets import sentences
+from pamer_lab.ui.page import run
 
 INTRODUCTION = (
     "What did the model still see at a turn, why was the rest dropped, and was that right? It begins with a recorded run of an agent: "
@@ -32,5 +32,4 @@ def main() -> None:
     add_traces()
 
 
-with sentences():
-    main()
+run(main)

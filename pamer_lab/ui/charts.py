@@ -85,6 +85,7 @@ def strip_figure(transcript: Transcript, shown: Sequence[int], block: int, colou
         for row in transcript.outline()
     ]
     figure = go.Figure(layout=layout(height=HEIGHT))
+    figure.add_vline(x=block, line={"color": colours["chosen"], "width": 1})
     figure.add_bar(
         x=list(range(len(paint))),
         y=transcript.sizes,

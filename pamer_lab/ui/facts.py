@@ -15,8 +15,9 @@ def facts(stored: StoredTrace, transcript: Transcript) -> None:
     parts = [
         f"**{counted(row['turns'], 'turn')}**",
         f"**{short(row['tokens'])}** tokens ({row['tokens_kind']}, {row['tokenizer']})",
-        f"{short(transcript.prefix_tokens)} in the prefix",
     ]
+    if transcript.prefix_tokens:
+        parts.append(f"{short(transcript.prefix_tokens)} in the prefix")
     if transcript.tools_tokens:
         parts.append(f"{short(transcript.tools_tokens)} in tool descriptions")
     if row["tool_calls"]:

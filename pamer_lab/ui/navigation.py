@@ -28,7 +28,7 @@ def page(transcript: Transcript, block: int) -> range:
 
 def navigation(transcript: Transcript) -> tuple[int, Hit | None]:
     """Search and paging; returns the opened block and the search hit that is looked at, if any."""
-    find, found, where = st.columns([3, 4, 3], vertical_alignment="bottom")
+    find, where = st.columns([5, 4], vertical_alignment="bottom")
     words = find.text_input(
         "Search the whole trace",
         key="q",
@@ -40,20 +40,10 @@ def navigation(transcript: Transcript) -> tuple[int, Hit | None]:
         icon=":material/search:",
         label_visibility="collapsed",
     )
-    all_hits = hits(transcript, words or "")
     hit = None
-    with found.container(horizontal=True, vertical_alignment="center"):
-        if all_hits:
-            number = _hit_number(len(all_hits))
-            hit = all_hits[number - 1]
-            more = " or more" if len(all_hits) >= MOST_HITS else ""
-            place = "the prefix" if hit.block == PREFIX else f"block {hit.block}"
-            st.markdown(f"Hit **{number:,} of {len(all_hits):,}**{more}, in {place}", width="content")
-            for name, other in (("Previous hit", number - 1), ("Next hit", number + 1)):
-                known = 1 <= other <= len(all_hits)
-                st.button(name, key=name, disabled=not known, on_click=_go_to_hit, args=(transcript, other), type="tertiary")
-        elif words:
-            st.markdown("Not found in this trace")
+    if words:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            hit = _hit_line(transcript, hits(transcript, words))
     if hit and "block" not in st.session_state and "block" not in st.query_params:
         st.session_state["block"] = max(hit.block, 0)
     count = len(transcript.sizes)
@@ -72,17 +62,32 @@ def navigation(transcript: Transcript) -> tuple[int, Hit | None]:
         )
         after = page(transcript, block).stop
         before = transcript.window_before(block, PAGE_BODIES)
-        for name, icon, target, known in (
-            ("Previous page", ":material/chevron_left:", before, block > 0),
-            ("Next page", ":material/chevron_right:", after, after < count),
+        for name, icon, target, known, letter in (
+            ("Previous page", ":material/chevron_left:", before, block > 0, "k"),
+            ("Next page", ":material/chevron_right:", after, after < count, "j"),
         ):
-            keys = "Alt+ArrowLeft" if target == before else "Alt+ArrowRight"
-            st.button(icon, key=name, help=name, disabled=not known, on_click=open_block, args=(target,), shortcut=keys)
+            st.button(icon, key=name, help=name, disabled=not known, on_click=open_block, args=(target,), shortcut=letter)
     return block, hit
 
 
 def open_block(block: int) -> None:
     st.session_state["block"] = block
+
+
+def _hit_line(transcript: Transcript, found: list[Hit]) -> Hit | None:
+    """Which of the hits is looked at, and the way to its neighbours."""
+    if not found:
+        st.markdown("Not found in this trace")
+        return None
+    number = _hit_number(len(found))
+    hit = found[number - 1]
+    more = " or more" if len(found) >= MOST_HITS else ""
+    place = "the prefix" if hit.block == PREFIX else f"block {hit.block}"
+    st.markdown(f"Hit **{number:,} of {len(found):,}**{more}, in {place}", width="content")
+    for name, other in (("Previous hit", number - 1), ("Next hit", number + 1)):
+        known = 1 <= other <= len(found)
+        st.button(name, key=name, disabled=not known, on_click=_go_to_hit, args=(transcript, other), type="tertiary")
+    return hit
 
 
 def _hit_number(count: int) -> int:

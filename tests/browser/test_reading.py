@@ -3,11 +3,12 @@
 import json
 import re
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.driver import Visitor
+from tests.browser.driver import Visitor, dashboard
 from tests.pages.conftest import chat
 
 pytestmark = pytest.mark.browser
@@ -65,7 +66,8 @@ def test_a_file_is_added_opened_searched_paged_and_linked(visitor: Visitor, stra
     expect(other.page.locator(".st-key-block-60")).to_contain_text("answer 60")
     other.settle()
     assert other.page.url == page.url
-    page.keyboard.press("Alt+ArrowLeft")
+    page.locator("body").click(position={"x": 5, "y": 300})
+    page.keyboard.press("k")
     expect(page.locator(".st-key-block-59")).to_be_visible()
     expect(page.locator(".st-key-block-60")).to_have_count(0)
 
@@ -99,12 +101,18 @@ def test_a_trace_of_2000_turns_keeps_few_bodies_on_the_page(visitor: Visitor) ->
     assert 0 < page.locator(BODIES).count() <= MOST_BODIES
 
 
-def test_the_dark_theme_is_our_own_and_a_fresh_reader_sees_the_demo(stranger: Callable[..., Visitor]) -> None:
-    night = stranger(dark=True)
-    night.open("/trace")
-    expect(night.page.get_by_text("How full is the context before each turn?")).to_be_visible()
-    assert night.page.evaluate("getComputedStyle(document.querySelector('[data-testid=stApp]')).backgroundColor") == "rgb(22, 25, 29)"
-    expect(night.page.locator(".st-key-growth .js-plotly-plot")).to_be_visible()
+def test_a_link_may_be_the_first_thing_a_fresh_server_is_asked_and_dark_is_our_own(browser: Browser, tmp_path: Path) -> None:
+    with dashboard(tmp_path / "workspace") as address:
+        night = Visitor(browser, address, dark=True)
+        page = night.open("/trace?block=7")
+        expect(page.get_by_text("How full is the context before each turn?")).to_be_visible()
+        expect(page.locator(".st-key-growth .js-plotly-plot")).to_be_visible()
+        expect(page.locator(".st-key-block-7")).to_be_visible()
+        expect(page.get_by_test_id("stTopNavLink").first).to_be_visible()
+        assert page.get_by_test_id("stSidebar").count() == 0
+        assert page.evaluate("getComputedStyle(document.querySelector('[data-testid=stApp]')).backgroundColor") == "rgb(22, 25, 29)"
+        night.close()
+        assert night.outside == []
 
 
 def test_a_link_to_a_missing_trace_says_which_one_it_needs(visitor: Visitor) -> None:
