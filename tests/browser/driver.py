@@ -27,8 +27,8 @@ FLAGS = [
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 ]
 """The last one makes every host but loopback unreachable; Playwright's own interception would switch off the cache."""
-READY_SECONDS = 90
-PATIENCE_MS = 90_000
+READY_SECONDS = 180
+PATIENCE_MS = 180_000
 """How long an element may take to appear on a busy machine."""
 
 
@@ -76,7 +76,7 @@ class Visitor:
         self.outside: list[str] = []
         """Addresses outside loopback that the page asked for."""
         self.context: BrowserContext = browser.new_context(
-            color_scheme="dark" if dark else "light", viewport={"width": size[0], "height": size[1]}
+            color_scheme="dark" if dark else "light", reduced_motion="reduce", viewport={"width": size[0], "height": size[1]}
         )
         self.context.on("request", self._note)
         self.context.set_default_timeout(PATIENCE_MS)
