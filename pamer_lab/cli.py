@@ -19,6 +19,7 @@ COMMANDS = {
     "doctor": "doctor",
     "import": "import_",
     "extract": "extract",
+    "generate": "generate",
     "prepare": "prepare",
     "memory": "memory",
     "replay": "replay",

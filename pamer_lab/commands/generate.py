@@ -1,0 +1,61 @@
+"""`pamer-lab generate`: labelled synthetic traces, the same bytes for the same seed."""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from pamer_lab.cli import say
+from pamer_lab.corpus import write_corpus
+from pamer_lab.corpus.demo import write_demos
+from pamer_lab.errors import InputError
+from pamer_lab.trajectory.formats.native import NativeTrace
+
+HELP = "write labelled synthetic traces"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--questions", type=int, default=48, metavar="N", help="number of questions, each with its own world (default 48)")
+    parser.add_argument("--replicas", type=int, default=2, metavar="K", help="runs over each question (default 2)")
+    parser.add_argument("--seed", type=int, default=7, metavar="S", help="the same seed gives the same bytes (default 7)")
+    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder that gets traces.jsonl")
+    parser.add_argument("--demo", action="store_true", help="write the three long demo traces instead, one file each")
+
+
+def run(args: argparse.Namespace) -> dict[str, Any]:
+    if args.questions < 1 or args.replicas < 1:
+        raise InputError("--questions and --replicas must be at least 1")
+    if args.demo:
+        named = {f"{trace.task_id}.json": [trace] for trace in write_demos(args.seed)}
+    else:
+        named = {"traces.jsonl": list(write_corpus(args.seed, args.questions, args.replicas))}
+    for name, traces in named.items():
+        _write(args.out / name, traces)
+        say(f"wrote {args.out / name}")
+    labels = [label for traces in named.values() for trace in traces for label in trace.labels]
+    return {
+        "traces": sum(len(traces) for traces in named.values()),
+        "decision_points": len({(id(trace), label.t) for traces in named.values() for trace in traces for label in trace.labels}),
+        "labels": {target: sum(label.target == target for label in labels) for target in ("compression", "recall")},
+        "positives": {target: sum(label.target == target and label.value for label in labels) for target in ("compression", "recall")},
+        "paths": [str(args.out / name) for name in named],
+    }
+
+
+def show(result: dict[str, Any]) -> None:
+    positives = result["positives"]
+    print(f"{result['traces']} traces, {result['decision_points']} decision points")
+    for target, count in result["labels"].items():
+        print(f"{target}: {positives[target]} of {count} labelled points are positive")
+
+
+def _write(path: Path, traces: list[NativeTrace]) -> None:
+    """One trace per line, written beside its place and renamed, so that a broken run leaves no half file."""
+    draft = path.with_name(f".{path.name}.draft")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        draft.write_bytes(b"".join(msgspec.json.encode(trace) + b"\n" for trace in traces))
+        draft.replace(path)
+    except OSError as error:
+        raise InputError(f"cannot be written ({error.strerror or error}); give another folder with --out", path=str(path)) from error

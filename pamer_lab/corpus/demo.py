@@ -1,0 +1,128 @@
+"""Three long demo traces with planted needs and a recorded baseline of memory operations.
+
+The museum case is built like the case study of the paper (Appendix E.2): a founder, an editor and biographical clues, 94 turns,
+81 searches, 16 document retrievals, four compressions and two memory queries at the turns the paper prints where it
+prints them. Everything in it is generated; only its shape is the paper's. What always holds: events stand beside the
+messages and change none of them.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import orjson
+from msgspec import structs
+
+from pamer_lab.corpus.labels import make_labels
+from pamer_lab.corpus.plan import Pace, Step
+from pamer_lab.corpus.rng import Draw
+from pamer_lab.corpus.wording import Wording
+from pamer_lab.corpus.world import World, make_world
+from pamer_lab.corpus.writer import GENERATOR_VERSION, TOOLS, plan_of, write_blocks
+from pamer_lab.trajectory.formats.native import VERSION, NativeTrace
+from pamer_lab.trajectory.values import Event, Label, Message, ToolCall
+
+
+@dataclass(frozen=True)
+class Demo:
+    """The shape of one demo trace."""
+
+    name: str
+    domain: str
+    turns: int
+    """Assistant messages, the final answer included."""
+    mains: int
+    """Entities of the world, one sub-goal each."""
+    documents: int = 0
+    """Turns that read a document, the others searching; 0 leaves the mix of tools to chance."""
+    double_searches: int = 0
+    """Turns with a second search beside their call."""
+    compressions: tuple[int, ...] = ()
+    """Turns of the recorded compressions; empty: at every fourth settled sub-goal."""
+    queries: tuple[int, ...] = ()
+    """Turns of the recorded memory queries; empty: at every fifth recall need."""
+
+
+DEMOS = (
+    Demo("museum-case", "biography", 94, 26, documents=16, double_searches=4, compressions=(19, 28, 47, 71), queries=(36, 80)),
+    Demo("service-handover", "services", 68, 18),
+    Demo("polar-stations", "expeditions", 112, 30),
+)
+
+
+def write_demos(seed: int) -> Iterator[NativeTrace]:
+    """The demo traces in order."""
+    taken: set[str] = set()
+    for demo in DEMOS:
+        world = make_world(Draw(seed, "demo", demo.name), f"demo-{demo.name}", demo.domain, taken, mains=demo.mains, outsiders=130)
+        yield _write(seed, demo, world)
+
+
+def _write(seed: int, demo: Demo, world: World) -> NativeTrace:
+    length = demo.turns - 1
+    pace = Pace(
+        goals=(demo.mains, demo.mains),
+        steps=(length, length),
+        settle=(28, 28),
+        back_last=(28, 34),
+        repeat=0 if demo.documents else 5,
+        finish=True,
+    )
+    steps = plan_of(seed, world, 0, pace)
+    deck = ["get_document"] * demo.documents + ["search"] * (length - demo.documents) if demo.documents else []
+    draw = Draw(seed, "demo-words", demo.name)
+    wording = Wording(draw, world, tools=draw.shuffled(deck))
+    messages = [Message("system", wording.system()), Message("user", wording.task()), *write_blocks(wording, steps)]
+    for number in sorted(draw.some(range(length), demo.double_searches), reverse=True):
+        _double(messages, number, wording, steps[number])
+    labels = make_labels(steps)
+    return NativeTrace(
+        pamer_lab=VERSION,
+        messages=tuple(messages),
+        question_id=world.question_id,
+        task_id=demo.name,
+        tools=TOOLS[world.domain.tools],
+        labels=tuple(labels),
+        events=tuple(_events(demo, messages, labels)),
+        meta={"generator": GENERATOR_VERSION, "seed": seed, "domain": world.domain.name, "answer": world.goals[-1].value},
+    )
+
+
+def _double(messages: list[Message], number: int, wording: Wording, step: Step) -> None:
+    """Give turn `number` a second search beside its call."""
+    start = _message_of(messages, number)
+    turn = wording.side_search(step)
+    call = ToolCall(f"call_{number}b", turn.tool, orjson.dumps(turn.arguments).decode())
+    messages[start] = structs.replace(messages[start], tool_calls=(*messages[start].tool_calls, call))
+    messages.insert(start + 2, Message("tool", turn.result, tool_call_id=call.id, name=turn.tool))
+
+
+def _message_of(messages: Sequence[Message], turn: int) -> int:
+    return [index for index, message in enumerate(messages) if message.role == "assistant"][turn]
+
+
+def _events(demo: Demo, messages: Sequence[Message], labels: Sequence[Label]) -> list[Event]:
+    """The memory operations a baseline agent recorded, in order."""
+    settled = [label.t for label in labels if label.target == "compression" and label.value]
+    needs = [label.t for label in labels if label.target == "recall" and label.value]
+    compressions = demo.compressions or tuple(settled[3::4])
+    queries = demo.queries or tuple(needs[4::5])
+    events: list[Event] = []
+    covered, memory = _message_of(messages, 0), 0
+    for turn in sorted({*compressions, *queries}):
+        before = _message_of(messages, turn)
+        if turn in compressions:
+            memory += 1
+            text = f"{before - covered} messages are summarised into memory {memory}."
+            events.append(
+                Event(
+                    "compaction",
+                    before,
+                    text,
+                    data={"turn": turn, "operation": "manage_context", "memory": memory, "messages": before - covered},
+                )
+            )
+            covered = before
+        elif memory:
+            text = f"The agent requests memory {memory}."
+            events.append(Event("memory_read", before, text, data={"turn": turn, "operation": "query_memory", "memory": memory}))
+    return events
