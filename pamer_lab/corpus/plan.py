@@ -53,7 +53,7 @@ class Pace:
     """Least and most steps: shorter plans are drawn again, longer ones end where the agent's budget ends."""
     settle: tuple[int, int] = (36, 36)
     """Chance that a step settles its sub-goal: at the first step, and from `ramp` steps on."""
-    back_last: tuple[int, int] = (26, 44)
+    back_last: tuple[int, int] = (18, 52)
     """Chance that an exhibit's last word sends its reader back: at the first step, and from `ramp` steps on."""
     ramp: int = 14
     finish: bool = False
@@ -136,8 +136,7 @@ class _Planner:
             return entity, attribute, entity.facts[attribute], attribute in entity.lost
         alike = [stranger for stranger in self.world.outsiders if attribute in stranger.facts]
         stranger = self.draw.pick([stranger for stranger in alike if stranger.name not in self.met] or alike)
-        if outcome == "outsider":
-            self.met.add(stranger.name)
+        self.met.add(stranger.name)
         return stranger if outcome == "outsider" else entity, attribute, stranger.facts[attribute], attribute in stranger.lost
 
     def _back(self, subject: Entity) -> tuple[Entity | None, bool]:

@@ -55,7 +55,20 @@ def test_class_rates_are_between_10_and_40_percent(traces: list[NativeTrace]) ->
 
 
 def test_no_message_holds_a_label_or_a_marker(traces: list[NativeTrace]) -> None:
-    words = ("compress", "recall", "label", "memory", "decision point", "sub-goal", "outsider", "distractor", "settles", "rumour", "{", "}")
+    words = (
+        "compress",
+        "recall",
+        "label",
+        "in memory",
+        "decision point",
+        "sub-goal",
+        "outsider",
+        "distractor",
+        "settles",
+        "withdrawn:",
+        "{",
+        "}",
+    )
     for trace in traces:
         for message in trace.messages:
             assert not [word for word in words if word in message.content.lower()], message.content
