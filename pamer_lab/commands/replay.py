@@ -3,6 +3,8 @@
 import argparse
 import os
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +26,8 @@ from pamer_lab.replay.timeline import lay_out
 from pamer_lab.replay.values import FIXED_ACTIONS
 from pamer_lab.workspace import Workspace
 
+LINE_EVERY = 10.0
+"""Seconds between two progress lines where stderr is no terminal."""
 HELP = "replay recorded traces through context policies; actions are fixed"
 
 
@@ -71,14 +75,19 @@ def _trace_ids(given: list[str], workspace: Workspace) -> list[str]:
     return list(dict.fromkeys(ids))
 
 
-def _report() -> Any:
-    """Progress on stderr: one line that renews itself on a terminal, nothing elsewhere but the end."""
+def _report() -> Callable[[Progress], None]:
+    """Progress on stderr: one line that renews itself on a terminal, a line now and then elsewhere."""
+    last = time.monotonic()
 
     def report(progress: Progress) -> None:
+        nonlocal last
+        ended = progress.runs_done == progress.runs
         if sys.stderr.isatty():
-            sys.stderr.write(f"\r\x1b[K{progress.line}")
-            sys.stderr.write("\n" if progress.runs_done == progress.runs else "")
+            sys.stderr.write(f"\r\x1b[K{progress.line}" + ("\n" if ended else ""))
             sys.stderr.flush()
+        elif time.monotonic() - last >= LINE_EVERY:
+            last = time.monotonic()
+            say(progress.line)
 
     return report
 

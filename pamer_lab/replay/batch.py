@@ -185,7 +185,8 @@ class _Batch:
     def _start(self) -> "subprocess.Popen[str]":
         command = [sys.executable, "-m", "pamer_lab.replay.worker"]
         path = os.pathsep.join(filter(None, [*sys.path, os.environ.get("PYTHONPATH", "")]))
-        environment = os.environ | {"PYTHONPATH": path}
+        threads = str(max(1, (os.cpu_count() or 1) // self.workers))
+        environment = {"OMP_NUM_THREADS": threads, **os.environ, "PYTHONPATH": path}
         process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
         self.processes.append(process)
         return process
