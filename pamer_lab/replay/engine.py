@@ -4,21 +4,23 @@ The engine shows the policy only what stands before the turn, checks its answer 
 id is a hash of what determines it (trace, policy, settings, models, tokenizer, turn limit), so replaying the same thing
 again finds the stored turns and computes only the missing ones; a run that is complete is returned as it is. Turns are
 stored at once, except that turns which come faster than `STORE_EVERY` (or than the disk can follow) are stored together: a
-killed process loses no more than that. One process at a time works on a run (a lock file that the system releases when a process dies).
+killed process loses no more than that. One process at a time works on a run (the system releases a dead process's lock).
 """
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 import msgspec
 from filelock import FileLock, Timeout
 
 from pamer_lab.blocks import MessageTokens
-from pamer_lab.errors import Cancelled, InputError
+from pamer_lab.errors import Cancelled, InputError, StorageError
 from pamer_lab.models.profiles import load_profile
 from pamer_lab.policies.interface import Policy, Resources
 from pamer_lab.policies.registry import parse_policy
@@ -76,13 +78,25 @@ def replay(trace: Trace | str, policy: str | Policy, workspace: Workspace, optio
     timeline, demo = _timeline(trace, workspace, tokens, options.turn_limit)
     head = _head(timeline, chosen, resources, demo)
     resources.session_id = head.run_id
-    locks = workspace.path / "locks"
-    locks.mkdir(parents=True, exist_ok=True)
+    with _alone(workspace, head.run_id):
+        return _Replaying(timeline, chosen, head, RunStore(workspace), options, resources).run()
+
+
+@contextmanager
+def _alone(workspace: Workspace, run: str) -> Iterator[None]:
+    """No other process works on this run meanwhile."""
+    lock = FileLock(workspace.path / "locks" / f"{run}.lock")
     try:
-        with FileLock(locks / f"{head.run_id}.lock").acquire(timeout=0):
-            return _Replaying(timeline, chosen, head, RunStore(workspace), options, resources).run()
+        Path(lock.lock_file).parent.mkdir(parents=True, exist_ok=True)
+        lock.acquire(timeout=0)
     except Timeout as error:
-        raise InputError(f"run {head.run_id} is being replayed by another process; follow it, or wait until it ends") from error
+        raise InputError(f"run {run} is being replayed by another process; follow it, or wait until it ends") from error
+    except OSError as error:
+        raise StorageError(f"the workspace {workspace.path} cannot be written ({error.strerror or error})") from error
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def replay_turns(timeline: Timeline, policy: Policy, resources: Resources, known: Sequence[Turn] = ()) -> Iterator[Turn]:

@@ -13,6 +13,7 @@ import msgspec
 import pyarrow as pa
 
 from pamer_lab.errors import InputError
+from pamer_lab.memory import MemoryStore
 from pamer_lab.policies.values import Item, Span, Spent
 from pamer_lab.replay.values import Run, RunHead, Turn
 from pamer_lab.storage import Database, TableSpec, equals, is_in
@@ -126,10 +127,11 @@ class RunStore:
         return Run(head, tuple(self.turns(run_id)))
 
     def remove(self, run_id: str) -> None:
-        """Forget a run: its row first, so that no half run is ever listed."""
+        """Forget a run and its memories: its row first, so that no half run is ever listed. Audit rows and reviews stay."""
         for spec in (RUNS, TURNS, TEXTS):
             if self.database.exists(spec):
                 self.database.delete(spec, equals("run_id", run_id))
+        MemoryStore(self.database).forget_session(run_id)
         self._texts.pop(run_id, None)
 
     def forget_after(self, run_id: str, turns: int) -> None:

@@ -11,7 +11,8 @@ import pytest
 from filelock import FileLock
 
 import pamer_lab
-from pamer_lab.errors import Cancelled, InputError
+from pamer_lab.errors import Cancelled, InputError, StorageError
+from pamer_lab.memory import MemoryStore
 from pamer_lab.policies.sliding_window import SlidingWindow
 from pamer_lab.policies.values import Answer, History
 from pamer_lab.replay import engine
@@ -21,7 +22,7 @@ from pamer_lab.replay.store import RunStore
 from pamer_lab.replay.values import Turn
 from pamer_lab.trajectory.formats.native import to_native
 from pamer_lab.workspace import Workspace
-from tests.replay.making import long_trace, untimed
+from tests.replay.making import PARTS, SMALL, long_trace, untimed
 
 PROJECT = Path(__file__).resolve().parents[2]
 
@@ -165,3 +166,23 @@ def test_a_page_can_follow_a_run_that_is_going_on(workspace: Workspace, monkeypa
 
     replay(long_trace(5), "periodic-summary:2", workspace, ReplayOptions(watch=watch))
     assert counts == [1, 2, 3, 4, 5]
+
+
+def test_a_workspace_that_cannot_be_written_is_one_sentence(workspace: Workspace) -> None:
+    trace = long_trace(2)
+    replay(trace, "base", workspace)
+    blocked = workspace.path / "locks"
+    for file in blocked.iterdir():
+        file.unlink()
+    blocked.rmdir()
+    blocked.write_text("a file where a folder should be")
+    with pytest.raises(StorageError, match="cannot be written"):
+        replay(trace, "sliding-window:2", workspace)
+
+
+def test_a_removed_run_takes_its_memories_along(workspace: Workspace) -> None:
+    run = replay(long_trace(8), "pamer" + SMALL, workspace, ReplayOptions(parts=PARTS))
+    memories = MemoryStore(workspace.database)
+    assert memories.sessions().get(run.run_id)
+    RunStore(workspace).remove(run.run_id)
+    assert RunStore(workspace).head(run.run_id) is None and run.run_id not in memories.sessions()
