@@ -30,14 +30,22 @@ class AuditStore:
 
     def record(self, record: SelectionRecord) -> None:
         """Keep one selection."""
-        row = asdict(record) | {
-            "audit_id": self._id(record),
-            "run_id": self.run_id,
-            "trace_id": self.trace_id,
-            "created_at": datetime.now(UTC),
-        }
-        self.database.insert(SELECTIONS, [row])
-        self.database.tidy(SELECTIONS)
+        self.record_all([record])
+
+    def record_all(self, records: Sequence[SelectionRecord]) -> None:
+        """Keep several selections in one commit; one that is known adds nothing."""
+        now = datetime.now(UTC)
+        own = {"run_id": self.run_id, "trace_id": self.trace_id, "created_at": now}
+        rows = {name: asdict(record) | own | {"audit_id": name} for record in records for name in [self._id(record)]}
+        if rows:
+            self.database.insert(SELECTIONS, list(rows.values()))
+            self.database.tidy(SELECTIONS)
+
+    def forget_from(self, turn: int) -> None:
+        """Delete this run's rows from a turn on: a replay that goes on from there records them again, under the same ids."""
+        where = f"{equals('run_id', self.run_id)} AND turn >= {int(turn)}"
+        if self.run_id and self.database.exists(SELECTIONS) and self.database.count(SELECTIONS, where):
+            self.database.delete(SELECTIONS, where)
 
     def _id(self, record: SelectionRecord) -> str:
         """Names the selection by what it was: a run that is replayed again gives the same rows, and reviews stay with them."""

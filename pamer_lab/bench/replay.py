@@ -42,7 +42,7 @@ class KeptVotes:
 
     name = "kept votes"
 
-    def vote(self, messages: Sequence[Message], tools: Sequence[Tool], hint_tokens: int) -> Votes:
+    def vote(self, messages: Sequence[Message], tools: Sequence[Tool], active_tokens: int) -> Votes:
         yes = len(messages[-1].content) % 8 == 0
         return Votes((1.0 if yes else -1.0,) * 5, (0.5,) * 5)
 

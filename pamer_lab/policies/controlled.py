@@ -177,10 +177,8 @@ class ControlledSession:
         if decision.action == "compress" or not decision.memories or not self.policy.recalls:
             return []
         spent = [Spent("embedding", self._recent_tokens(history), model=self.resources.embedder.name, local=True)]
-        for entry in decision.auxiliary:
-            asked = bool(entry.input_tokens)
-            spent.append(Spent(entry.operation, entry.input_tokens, entry.output_tokens, entry.model, local=not asked))
-        return spent
+        asked = [entry for entry in decision.auxiliary if entry.input_tokens]
+        return spent + [Spent(entry.operation, entry.input_tokens, entry.output_tokens, entry.model) for entry in asked]
 
     def _unasked(self, history: History, decision: Decision) -> Votes | None:
         """The heads' votes at a turn where the controller did not need them."""
@@ -188,10 +186,10 @@ class ControlledSession:
         if self.policy.logits != "all" or not parts.old or "probe" in decision.error or decision.action == "fallback":
             return None
         recent = [message for number in parts.recent for message in history.block_messages(number)]
-        hint = decision.tokens_after + self.settings.output_reserve_tokens
+        active = decision.tokens_after - sum(item.tokens for item in decision.items if item.kind == "memory")
         try:
             messages = [*history.messages[: history.prefix_end], *recent]
-            return self.resources.probe.vote(messages, history.tools, hint).checked(self.settings.heads)
+            return self.resources.probe.vote(messages, history.tools, active).checked(self.settings.heads)
         except Exception:  # what-if then says that this turn has no logit; the decision itself did not need it
             return None
 

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from pamer_lab.blocks import MessageTokens
 from pamer_lab.controller.probe import Probe
+from pamer_lab.controller.selection_record import Recorder
 from pamer_lab.memory import MemoryStore, Summariser
 from pamer_lab.models.chat import Chat
 from pamer_lab.models.embedder import Embedder
@@ -24,6 +25,11 @@ class Resources(Protocol):
     tokens: MessageTokens
     session_id: str
     """The session that memory is kept under: the run's id."""
+
+    @property
+    def recorder(self) -> Recorder:
+        """Keeps every selection of PaMER+ for audit."""
+        ...
 
     @property
     def summariser(self) -> Summariser: ...

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from pamer_lab.audit import AuditStore
 from pamer_lab.controller.build import step_recaller
 from pamer_lab.controller.recall import Recaller
 from pamer_lab.policies.controlled import Controlled, Recalls
@@ -22,6 +21,5 @@ class PamerPlus(Controlled):
     )
 
     def recaller(self, resources: Resources) -> Recaller:
-        audit = AuditStore(resources.memory.database, run_id=resources.session_id)
         settings = self.controller_settings(resources)
-        return step_recaller(resources.memory, resources.embedder, resources.chat, resources.tokens, settings, audit)
+        return step_recaller(resources.memory, resources.embedder, resources.chat, resources.tokens, settings, resources.recorder)

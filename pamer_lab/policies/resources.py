@@ -10,10 +10,14 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import orjson
+
+from pamer_lab.audit import AuditStore
 from pamer_lab.blocks import MessageTokens
 from pamer_lab.controller.build import load_summariser
 from pamer_lab.controller.heads_probe import HeadsProbe
 from pamer_lab.controller.probe import Probe
+from pamer_lab.controller.selection_record import SelectionRecord
 from pamer_lab.controller.settings import ControllerSettings
 from pamer_lab.features.store import FeatureStore
 from pamer_lab.memory import MemoryStore, Summariser
@@ -38,6 +42,21 @@ class Parts:
     probe: Probe | None = None
 
 
+class HeldSelections:
+    """Keeps the records of PaMER+'s selections until they are stored together: a commit for each would take most of a replay's time."""
+
+    def __init__(self) -> None:
+        self._records: list[SelectionRecord] = []
+
+    def record(self, record: SelectionRecord) -> None:
+        self._records.append(record)
+
+    def take(self) -> list[SelectionRecord]:
+        """The records since the last taking."""
+        taken, self._records = self._records, []
+        return taken
+
+
 @dataclass
 class LocalResources:
     """What one run uses."""
@@ -48,6 +67,8 @@ class LocalResources:
     device: str = "auto"
     session_id: str = ""
     parts: Parts = field(default_factory=Parts)
+    trace_id: str = ""
+    recorder: HeldSelections = field(default_factory=HeldSelections)
 
     @property
     def summariser(self) -> Summariser:
@@ -68,6 +89,18 @@ class LocalResources:
     @property
     def memory(self) -> MemoryStore:
         return _memory(self.profile.memory_uri or self.workspace.database.uri)
+
+    def save(self) -> None:
+        """Store the selections that are held back; called before the turns that they belong to are stored."""
+        self._audit.record_all(self.recorder.take())
+
+    def forget_from(self, turn: int) -> None:
+        """Forget stored selections of turns that are not stored."""
+        self._audit.forget_from(turn)
+
+    @property
+    def _audit(self) -> AuditStore:
+        return AuditStore(self.memory.database, run_id=self.session_id, trace_id=self.trace_id)
 
     def identity(self) -> dict[str, Any]:
         given = {name: part.name for name in ("summariser", "embedder", "probe") if (part := getattr(self.parts, name)) is not None}
@@ -120,8 +153,11 @@ def _probe(profile: str, device: str, database: str) -> Probe:
     return HeadsProbe(model, load_shipped(model.name), FeatureStore(Database(database), model))
 
 
-def _heads_identity(profile: Profile) -> str:
-    """The heads' hash, or nothing where none are installed for the profile's model."""
+def _heads_identity(profile: Profile) -> dict[str, str]:
+    """The heads' hash and the hint they read; nothing where none are installed for the profile's model."""
     model = profile.frozen_model.model
     facts = shipped_folder(SMOLLM2.name if model == EMBEDDED else Path(model).name) / FACTS
-    return sha256(facts.read_bytes()).hexdigest() if facts.exists() else ""
+    if not facts.exists():
+        return {}
+    body = facts.read_bytes()
+    return {"sha256": sha256(body).hexdigest(), "hint": str(orjson.loads(body).get("hint", ""))}

@@ -77,7 +77,7 @@ def replay(trace: Trace | str, policy: str | Policy, workspace: Workspace, optio
     resources = LocalResources(workspace, tokens, profile, options.device, parts=options.parts)
     timeline, demo = _timeline(trace, workspace, tokens, options.turn_limit)
     head = _head(timeline, chosen, resources, demo)
-    resources.session_id = head.run_id
+    resources.session_id, resources.trace_id = head.run_id, head.trace_id
     with _alone(workspace, head.run_id):
         return _Replaying(timeline, chosen, head, RunStore(workspace), options, resources).run()
 
@@ -142,7 +142,7 @@ class _Replaying:
     """One run being made: its turns go to the store as they come."""
 
     def __init__(
-        self, timeline: Timeline, policy: Policy, head: RunHead, store: RunStore, options: ReplayOptions, resources: Resources
+        self, timeline: Timeline, policy: Policy, head: RunHead, store: RunStore, options: ReplayOptions, resources: LocalResources
     ) -> None:
         self.timeline, self.policy, self.head, self.store, self.options = timeline, policy, head, store, options
         self.resources = resources
@@ -160,6 +160,7 @@ class _Replaying:
                 return Run(known, tuple(self.turns))
             self.store.forget_after(self.head.run_id, self.stored)
             self.head = msgspec.structs.replace(self.head, started=known.started)
+        self.resources.forget_from(self.stored)
         self.store.put_head(self.head)
         try:
             self._loop()
@@ -193,6 +194,7 @@ class _Replaying:
 
     def _flush(self) -> None:
         if self.stored < len(self.turns):
+            self.resources.save()
             self.store.add_turns(self.head.run_id, self.turns[self.stored :])
             self.stored = len(self.turns)
 

@@ -176,6 +176,9 @@ class WhatIfRun:
         notes = []
         if changes.retained is not None and changes.retained != self.rule["retained"]:
             notes.append(f"the heads read the newest {self.rule['retained']} blocks; their logits stand in for {changes.retained}")
+        heads = self.run.head.settings.get("heads") or {}
+        if heads.get("hint") == "faithful" and answer.actions != self.actions:
+            notes.append("the heads' hint names the stored run's context size, so logits after the first changed turn are approximate")
         if answer.missing:
             notes.append(f"no logit is stored for {len(answer.missing)} turns that would need one; they count as no compression")
         if answer.estimated.any():

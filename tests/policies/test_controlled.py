@@ -4,12 +4,13 @@ from pathlib import Path
 
 import pytest
 
+from pamer_lab.audit import AuditStore
 from pamer_lab.controller import FixedProbe
-from pamer_lab.errors import LabError
+from pamer_lab.errors import Cancelled, LabError
 from pamer_lab.policies.resources import Parts
 from pamer_lab.replay.engine import ReplayOptions, replay
 from pamer_lab.workspace import Workspace
-from tests.replay.making import PARTS, SMALL, long_trace, turns_of, untimed
+from tests.replay.making import PARTS, SMALL, call, long_trace, make_trace, turns_of, untimed
 
 ALWAYS = Parts(embedder=PARTS.embedder, probe=FixedProbe())
 
@@ -57,8 +58,8 @@ def test_a_probe_that_fails_never_compresses_and_the_turn_says_so(tmp_path: Path
     assert turns[5].states == "AAAAA"
 
 
-@pytest.mark.parametrize("policy", ["pamer", "pamer-no-compression"])
-@pytest.mark.parametrize("cut", [0, 4, 7, 11])
+@pytest.mark.parametrize("policy", ["pamer", "pamer+", "pamer-no-compression"])
+@pytest.mark.parametrize("cut", [0, 5, 11])
 def test_a_session_goes_on_after_any_turn_and_forgets_what_came_later(tmp_path: Path, policy: str, cut: int) -> None:
     trace, name = long_trace(12), policy + SMALL
     whole = turns_of(trace, name, workspace=tmp_path)
@@ -80,3 +81,31 @@ def test_the_same_trace_twice_gives_the_same_run_down_to_the_text(tmp_path: Path
     again = replay(trace, "pamer" + SMALL, Workspace(tmp_path / "one"), ReplayOptions(parts=PARTS, fresh=True))
     assert [untimed(turn) for turn in again.turns] == [untimed(turn) for turn in first.turns]
     assert replay(trace, "pamer" + SMALL, Workspace(tmp_path / "one"), ReplayOptions(parts=ALWAYS)).run_id != first.run_id
+
+
+def test_pamer_plus_restores_steps_and_every_selection_is_kept_for_audit(tmp_path: Path) -> None:
+    blocks = [call(n, f"letter L{n:04d}", f"Letter L{n:04d} says {'word ' * 120}") for n in range(9)]
+    trace = make_trace([*blocks, call(9, "index", "It names L0002 first."), call(10, "more", "none")], trace_id="t-letters")
+    run = replay(trace, "pamer+:minimum=300:retained=1", Workspace(tmp_path), ReplayOptions(parts=ALWAYS))
+    restored = [turn for turn in run.turns if turn.restored_steps]
+    assert restored and all(turn.action == "recall" for turn in restored)
+    for turn in restored:
+        assert all(turn.states[step] == "X" for step in turn.restored_steps)
+        (item,) = [item for item in turn.items if item.text]
+        assert item.kind == "evidence" and {step for first, last in item.spans for step in range(first, last)} == set(turn.restored_steps)
+    rows = AuditStore(Workspace(tmp_path).database).rows(run_id=run.run_id)
+    looked = [turn.t for turn in run.turns if turn.stored and turn.action != "compress"]
+    assert [row["turn"] for row in rows] == looked and {row["trace_id"] for row in rows} == {"t-letters"}
+
+
+def test_a_continued_pamer_plus_run_has_each_audit_row_once(tmp_path: Path) -> None:
+    trace, name, workspace = long_trace(12), "pamer+:minimum=300:retained=1", Workspace(tmp_path)
+    seen: list[int] = []
+    stop = ReplayOptions(parts=ALWAYS, watch=lambda turn, of: seen.append(turn.t), cancelled=lambda: len(seen) == 7)
+    with pytest.raises(Cancelled):
+        replay(trace, name, workspace, stop)
+    run = replay(trace, name, workspace, ReplayOptions(parts=ALWAYS))
+    other = replay(trace, name, Workspace(tmp_path / "other"), ReplayOptions(parts=ALWAYS))
+    assert [untimed(turn) for turn in run.turns] == [untimed(turn) for turn in other.turns]
+    turns = [row["turn"] for row in AuditStore(workspace.database).rows(run_id=run.run_id)]
+    assert turns and turns == sorted(set(turns))

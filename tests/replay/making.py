@@ -29,7 +29,7 @@ class TextProbe:
 
     name = "by-text"
 
-    def vote(self, messages: Sequence[Message], tools: Sequence[Tool], hint_tokens: int) -> Votes:
+    def vote(self, messages: Sequence[Message], tools: Sequence[Tool], active_tokens: int) -> Votes:
         digest = sha256(messages[-1].content.encode()).digest()
         return Votes(tuple((byte - 110) / 40 for byte in digest[:5]), (0.4, 0.5, 0.5, 0.55, 0.6))
 
