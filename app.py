@@ -15,6 +15,7 @@ st.navigation(
     [
         st.Page("pages/traces.py", title="Traces", icon=":material/list_alt:", default=True),
         st.Page("pages/trace.py", title="Transcript", icon=":material/article:", url_path="trace"),
+        st.Page("pages/replay.py", title="Replay", icon=":material/replay:", url_path="replay"),
     ],
     position="top",
 ).run()

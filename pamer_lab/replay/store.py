@@ -119,6 +119,13 @@ class RunStore:
         """How many turns are there; cheap, for following a run that is going on."""
         return self.database.count(TURNS, equals("run_id", run_id)) if self.database.exists(TURNS) else 0
 
+    def last_turn(self, run_id: str) -> Turn | None:
+        """The newest stored turn, without its texts."""
+        number = self.stored_count(run_id) - 1
+        where = f"{equals('run_id', run_id)} AND t = {number}"
+        rows = self.database.rows(TURNS, where=where, limit=1) if number >= 0 else []
+        return _turn(rows[0], {}) if rows else None
+
     def run(self, run_id: str) -> Run:
         """A stored run; an unknown id is answered with what to do."""
         head = self.head(run_id)

@@ -5,6 +5,8 @@ bind, such as the trace's id. Streamlit empties the URL on a page change, so the
 beside it. What always holds: the URL wins over the session, and no trace text enters a URL.
 """
 
+from collections.abc import Sequence
+
 import streamlit as st
 
 
@@ -18,6 +20,19 @@ def choose(name: str, value: str) -> None:
     st.session_state[f"chosen:{name}"] = value
     if st.query_params.get(name) != value:
         st.query_params[name] = value
+
+
+def settle(name: str, allowed: Sequence[str] | range, otherwise: str | int) -> None:
+    """Give a widget its value before it is drawn: what it has, else what the URL says, else `otherwise`.
+
+    For widgets whose start depends on the data: a bound one leaves its start out of the URL, and a link would lose it.
+    """
+    if st.session_state.get(name) in allowed:
+        return
+    asked: str | int = st.query_params.get(name, "")
+    if isinstance(allowed, range):
+        asked = int(asked) if isinstance(asked, str) and asked.isascii() and asked.isdigit() else -1
+    st.session_state[name] = asked if name not in st.session_state and asked in allowed else otherwise
 
 
 def out_of_range(name: str, limit: int) -> int | None:

@@ -1,0 +1,134 @@
+"""Replay: one trace through several policies; what the model would see at each turn, why, and at what cost."""
+
+import streamlit as st
+
+from pamer_lab.replay.divergence import first_divergence
+from pamer_lab.replay.ledger import LETTERS
+from pamer_lab.replay.recorded import recorded_events
+from pamer_lab.replay.values import FIXED_ACTIONS, Run
+from pamer_lab.trajectory import Trace
+from pamer_lab.ui.charts import show_chart
+from pamer_lab.ui.loaders import rows_or_demo, stored_trace
+from pamer_lab.ui.numbers import counted, short
+from pamer_lab.ui.picker import pick_trace
+from pamer_lab.ui.run_charts import context_figure, ledger_figure, strip_figure
+from pamer_lab.ui.run_form import choose, heads_shown, run_panel
+from pamer_lab.ui.run_tables import accounts, evidence, headline, recorded
+from pamer_lab.ui.runs import open_run, timeline_of
+from pamer_lab.ui.share import share
+from pamer_lab.ui.theme import colours
+from pamer_lab.ui.turn_steps import choose_run, choose_turn, open_clicked
+from pamer_lab.ui.turn_view import turn_view
+from pamer_lab.ui.whatif_panel import whatif_panel
+from pamer_lab.ui.widgets import sentences
+from pamer_lab.ui.words import HINTS
+
+
+def start_over() -> None:
+    """Another trace was chosen: the old turn means nothing in it."""
+    st.session_state.pop("turn", None)
+
+
+def context_chart(runs: list[Run], trace: Trace, turn: int, whatif: object) -> None:
+    policies = [run.head.policy for run in runs]
+    head = runs[0].head
+    ends = ", ".join(f"{run.head.policy} {short(run.turns[-1].active_tokens)}" for run in runs)
+    counts = f"{head.tokens_kind.capitalize()} with {head.tokenizer}, n = {counted(len(runs[0].turns), 'turn')}"
+    answer = f"At the last turn: {ends} tokens. {counts}. ▼ compression, ▲ recall, ✕ fallback. Actions are fixed."
+    lines = "policy,turn,action,raw_tokens,active_tokens,cached_tokens\n" + "".join(
+        f"{run.head.policy},{turn.t},{turn.action},{turn.raw_tokens},{turn.active_tokens},{turn.cached_tokens}\n"
+        for run in runs
+        for turn in run.turns
+    )
+    places = [event["t"] for event in recorded_events(trace) if event["kind"] in ("compaction", "context_edit")]
+    show_chart(
+        "How full is the context at each turn?",
+        context_figure(runs, turn, colours(), whatif=whatif, recorded=places),  # type: ignore[arg-type]
+        answer,
+        key="context",
+        hint=f"{HINTS['active']} Click a point to open its turn. {FIXED_ACTIONS}",
+        on_click=lambda: open_clicked("context", policies),
+        csv=lines,
+    )
+    st.plotly_chart(
+        strip_figure(runs, st.session_state.get("policy", ""), turn, colours()),
+        key="strip",
+        config={"displayModeBar": False},
+        on_select=lambda: open_clicked("strip", policies),
+        selection_mode="points",
+        alt="What each policy did at each turn; click a mark to open it.",
+    )
+
+
+def ledger(run: Run, turn: int) -> None:
+    states = run.turns[turn].states
+    counts = ", ".join(f"{states.count(letter)} {word}" for letter, word in LETTERS.items() if letter in states)
+    answer = f"At turn {turn}, of {counted(len(states), 'earlier block')}: {counts or 'none'}. Each is in exactly one state, at every turn."
+    lines = "turn,states\n" + "".join(f"{entry.t},{entry.states}\n" for entry in run.turns)
+    show_chart(
+        f"Where is every block under {run.head.policy}?",
+        ledger_figure(run, turn, colours()),
+        answer,
+        key="ledger",
+        hint=HINTS["ledger"],
+        csv=lines,
+    )
+
+
+def more(runs: list[Run], run: Run, trace: Trace) -> None:
+    """What one looks at less often; only the open one is computed."""
+    names = ["Tokens and cost", "Evidence", "Recorded events", "First divergence"]
+    picked = st.segmented_control(
+        "More", names, default=names[0], required=True, key="more", bind="query-params", label_visibility="collapsed"
+    )
+    if picked == names[0]:
+        accounts(runs)
+    elif picked == names[1]:
+        evidence(run)
+    elif picked == names[2]:
+        recorded(trace, run)
+    else:
+        for other in runs:
+            if other.run_id != run.run_id:
+                st.markdown(f"- {first_divergence(run, other).sentence}.")
+
+
+def main() -> None:
+    rows, _ = rows_or_demo()
+    head, picker, link = st.columns([1, 3, 0.5], vertical_alignment="bottom")
+    head.title("Replay")
+    with picker:
+        trace_id = pick_trace(rows, on_change=start_over)
+    if trace_id is None:
+        return
+    with link:
+        share()
+    stored, _ = stored_trace(trace_id)
+    choice = choose(trace_id)
+    if not choice.policies:
+        st.info("Choose at least one policy.")
+        return
+    found = heads_shown(trace_id, choice)
+    run_panel(trace_id, choice, found)
+    runs = [run for run in (open_run(entry) for entry in found.values()) if run.turns]
+    if not runs:
+        st.info("No run of these policies exists for this trace yet. Start one with the button above.")
+        return
+    summary, chart, steps, blocks = st.container(), st.container(), st.container(), st.container()
+    with steps:
+        run = choose_run(runs)
+        turn = choose_turn(run)
+        timeline, _ = timeline_of(trace_id, run.head.profile)
+        turn_view(run, timeline, turn)
+        st.divider()
+        answer = whatif_panel(run)
+    summary.markdown(headline(run), help=HINTS["fixed"])
+    with chart:
+        context_chart(runs, stored.trace, turn, answer)
+    with blocks:
+        ledger(run, turn)
+        more(runs, run, stored.trace)
+
+
+with sentences():
+    main()

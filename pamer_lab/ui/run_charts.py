@@ -1,0 +1,192 @@
+"""The charts of a replay: context over turns for all policies, the strip of events, the ledger of blocks.
+
+Figures are built from numbers and our own words only; no text of a trace enters them.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from pamer_lab.replay.ledger import LETTERS
+from pamer_lab.replay.values import Run
+from pamer_lab.replay.whatif import WhatIf
+from pamer_lab.ui.looks import COLOURS, SIGNS, STATE_LETTERS, STATE_MEANINGS, SYMBOLS, look
+from pamer_lab.ui.numbers import round_ticks, short
+from pamer_lab.ui.theme import Meaning, layout
+
+UNFADED: dict[str, Any] = {"selected": {"marker": {"opacity": 1}}, "unselected": {"marker": {"opacity": 1}}}
+"""Our own marks show what is open; plotly's fading of the rest would contradict them later."""
+MOST_POINTS = 4_000
+"""Points of all lines together that get a marker to click; with more, only events do."""
+WINDOW = 256
+"""Turns shown at once in the strip and the ledger."""
+LETTERED = 30
+"""Up to this many turns the ledger writes a letter into each cell."""
+
+
+def context_figure(
+    runs: Sequence[Run], turn: int, colours: dict[Meaning, str], *, whatif: WhatIf | None = None, recorded: Sequence[int] = ()
+) -> Any:
+    """Active tokens before each turn, a line per policy, with its events as marks."""
+    import plotly.graph_objects as go
+
+    figure = go.Figure(layout=layout(height=330, showlegend=True, legend=_legend(), hovermode="closest"))
+    figure.add_vline(x=turn, line={"color": colours["chosen"], "width": 1.5})
+    marked = sum(len(run.turns) for run in runs) <= MOST_POINTS
+    for run in runs:
+        _line(figure, run, colours, marked=marked)
+    for run in runs:
+        _events(figure, run, colours)
+    if whatif is not None:
+        figure.add_scatter(
+            x=list(range(len(whatif.actions))),
+            y=whatif.active_tokens.tolist(),
+            name="what if",
+            mode="lines",
+            line={"color": colours["chosen"], "dash": "dash", "width": 1.5},
+            hovertemplate="what if, turn %{x}: %{y:,} tokens<extra></extra>",
+        )
+    largest = max((turn.active_tokens for run in runs for turn in run.turns), default=0)
+    if recorded:
+        figure.add_scatter(
+            x=list(recorded),
+            y=[0] * len(recorded),
+            name="recorded by the source",
+            mode="markers",
+            marker={"symbol": "diamond", "size": 9, "color": colours["compression"]},
+            hovertemplate="the source changed its own context before turn %{x}<extra></extra>",
+            **UNFADED,
+        )
+    turns = max((len(run.turns) for run in runs), default=1)
+    _token_axis(figure, largest)
+    figure.update_xaxes(title={"text": "turn", "standoff": 4}, range=[-0.6, turns - 0.4], showgrid=False)
+    return figure
+
+
+def _line(figure: Any, run: Run, colours: dict[Meaning, str], *, marked: bool) -> None:
+    style = look(run.head.policy)
+    figure.add_scatter(
+        x=[turn.t for turn in run.turns],
+        y=[turn.active_tokens for turn in run.turns],
+        customdata=[[run.head.policy, turn.t] for turn in run.turns],
+        name=run.head.policy,
+        mode="lines+markers" if marked else "lines",
+        line={"color": colours[style.meaning], "dash": style.dash, "width": style.width},
+        marker={"size": 5 if len(run.turns) <= 60 else 3, "color": colours[style.meaning], "symbol": style.symbol},
+        hovertemplate=f"{run.head.policy}, turn %{{x}}: %{{y:,}} tokens<extra></extra>",
+        **UNFADED,
+    )
+
+
+def _events(figure: Any, run: Run, colours: dict[Meaning, str]) -> None:
+    for action in ("compress", "recall", "fallback"):
+        turns = [turn for turn in run.turns if turn.action == action]
+        if turns:
+            small = len(turns) > 40
+            figure.add_scatter(
+                x=[turn.t for turn in turns],
+                y=[turn.active_tokens for turn in turns],
+                customdata=[[run.head.policy, turn.t] for turn in turns],
+                mode="markers",
+                showlegend=False,
+                marker={"size": 6 if small else 10, "color": colours[COLOURS[action]], "symbol": SYMBOLS[action]},
+                hovertemplate=f"{SIGNS[action]} {action}, {run.head.policy}, turn %{{x}}: %{{y:,}} tokens<extra></extra>",
+                **UNFADED,
+            )
+
+
+def window(turns: int, turn: int) -> range:
+    """The turns shown at once: the page of `WINDOW` turns that holds the open one."""
+    first = turn // WINDOW * WINDOW
+    return range(first, min(turns, first + WINDOW))
+
+
+def strip_figure(runs: Sequence[Run], policy: str, turn: int, colours: dict[Meaning, str]) -> Any:
+    """A row per policy, a mark per turn: what it did there."""
+    import plotly.graph_objects as go
+
+    shown = window(max((len(run.turns) for run in runs), default=1), turn)
+    figure = go.Figure(layout=layout(height=58 + 22 * len(runs)))
+    figure.add_vline(x=turn, line={"color": colours["chosen"], "width": 1.5})
+    for run in runs:
+        cells = run.turns[shown.start : shown.stop]
+        figure.add_scatter(
+            x=[entry.t for entry in cells],
+            y=[run.head.policy] * len(cells),
+            customdata=[[run.head.policy, entry.t] for entry in cells],
+            mode="markers",
+            marker={
+                "symbol": [SYMBOLS[entry.action] for entry in cells],
+                "color": [colours[COLOURS[entry.action]] for entry in cells],
+                "size": [5 if entry.action == "pass" else 11 for entry in cells],
+                "line": {
+                    "width": [2 if entry.t == turn and run.head.policy == policy else 0 for entry in cells],
+                    "color": colours["chosen"],
+                },
+            },
+            hovertext=[f"{run.head.policy}, turn {entry.t}: {entry.action}" for entry in cells],
+            hovertemplate="%{hovertext}<extra></extra>",
+            **UNFADED,
+        )
+    figure.update_xaxes(range=[shown.start - 0.6, shown.stop - 0.4], showgrid=False)
+    figure.update_yaxes(showgrid=False, autorange="reversed", type="category")
+    return figure
+
+
+def ledger_figure(run: Run, turn: int, colours: dict[Meaning, str]) -> Any:
+    """Rows are blocks, columns are turns, a cell is where the block is: in the context, in a summary, brought back, or gone."""
+    import plotly.graph_objects as go
+
+    shown = window(len(run.turns), turn)
+    codes = {letter: number for number, letter in enumerate(LETTERS)}
+    grid = np.full((max(shown.stop - 1, 1), len(shown)), np.nan, dtype=np.float32)  # (blocks, turns)
+    for column, t in enumerate(shown):
+        states = run.turns[t].states
+        grid[: len(states), column] = [codes[letter] for letter in states]
+    count = len(LETTERS)
+    scale = [[edge / count, colours[meaning]] for number, meaning in enumerate(STATE_MEANINGS) for edge in (number, number + 1)]
+    lettered = len(run.turns) <= LETTERED
+    figure = go.Figure(layout=layout(height=320))
+    figure.add_heatmap(
+        z=grid,
+        x=list(shown),
+        y=list(range(grid.shape[0])),
+        zmin=-0.5,
+        zmax=count - 0.5,
+        colorscale=scale,
+        xgap=1 if lettered else 0,
+        ygap=1 if lettered else 0,
+        colorbar=_state_bar(),
+        text=_letters(grid) if lettered else None,
+        texttemplate="%{text}" if lettered else None,
+        hovertemplate="block %{y} at turn %{x}" + (": %{text}" if lettered else "") + "<extra></extra>",
+    )
+    figure.add_vline(x=turn, line={"color": colours["chosen"], "width": 1.5})
+    figure.update_xaxes(title={"text": "turn", "standoff": 4}, range=[shown.start - 0.6, shown.stop - 0.4], showgrid=False)
+    figure.update_yaxes(title={"text": "block", "standoff": 4}, autorange="reversed", showgrid=False)
+    return figure
+
+
+def _letters(grid: Any) -> list[list[str]]:
+    letters = list(STATE_LETTERS.values())
+    return [["" if np.isnan(value) else letters[int(value)] for value in row] for row in grid]
+
+
+def _state_bar() -> dict[str, Any]:
+    words = [f"{STATE_LETTERS[letter]} {word}" for letter, word in LETTERS.items()]
+    return {"tickvals": list(range(len(words))), "ticktext": words, "thickness": 14, "outlinewidth": 0, "len": 0.9}
+
+
+def _token_axis(figure: Any, largest: float) -> None:
+    ticks = round_ticks(largest)
+    figure.update_yaxes(
+        title={"text": "tokens", "standoff": 4},
+        range=[-0.04 * largest, 1.06 * largest],
+        tickvals=ticks,
+        ticktext=[short(tick).replace(".0", "") for tick in ticks],
+    )
+
+
+def _legend() -> dict[str, Any]:
+    return {"orientation": "h", "yanchor": "bottom", "y": 1.0, "x": 0}

@@ -1,0 +1,180 @@
+"""Choosing what to replay, what that would take, and following it while it runs.
+
+Policies without models run at once where a trace has no run yet, so that a fresh install shows something true. Everything
+else waits for the button and runs in a process of its own; the page only looks on.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import streamlit as st
+
+from pamer_lab.models.profiles import PROFILES, Profile, load_profile
+from pamer_lab.policies.availability import guessed_seconds, loads, needs_models, why_not
+from pamer_lab.policies.registry import ALL_SEVEN, POLICIES, describe_policies, parse_policy
+from pamer_lab.replay.background import Batch
+from pamer_lab.replay.batch import BatchOptions
+from pamer_lab.replay.engine import ReplayOptions, replay
+from pamer_lab.replay.values import RunHead
+from pamer_lab.ui.loaders import workspace
+from pamer_lab.ui.numbers import counted
+from pamer_lab.ui.runs import background, measured_pace, newest, run_heads, run_store, timeline_of
+from pamer_lab.ui.text import in_code
+from pamer_lab.ui.words import HINTS
+
+DEFAULT = [name for name in ("base", "sliding-window:5", "periodic-summary:5", "pamer", "pamer+") if name.partition(":")[0] in POLICIES]
+MOST_POLICIES = 7
+AT_ONCE = 400
+"""Turns up to which policies without models are replayed at once."""
+LOOK_EVERY = 1.0
+"""Seconds between two looks at a replay that runs."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What the reader chose."""
+
+    policies: tuple[str, ...]
+    profile: Profile
+    device: str
+    reasons: dict[str, str]
+    """Why a policy cannot run here, by policy."""
+
+    @property
+    def possible(self) -> list[str]:
+        return [policy for policy in self.policies if policy not in self.reasons]
+
+
+def choose_policies(*, key: str = "policies") -> list[str]:
+    """Policies by name, own parameters allowed; the choice stands in the URL."""
+    known = list(dict.fromkeys([*DEFAULT, *ALL_SEVEN]))
+    words = "; ".join(f"{entry['name']}: {entry['description']}" for entry in describe_policies())
+    picked = st.multiselect(
+        "Policies",
+        known,
+        default=DEFAULT,
+        key=key,
+        bind="query-params",
+        accept_new_options=True,
+        max_selections=MOST_POLICIES,
+        help=f"{words}. Type a name with its own parameters, such as sliding-window:8.",
+    )
+    return list(dict.fromkeys(parse_policy(text).name for text in picked))
+
+
+def choose(trace_id: str) -> Choice:
+    """Policies, profile and device in one row."""
+    left, middle, right = st.columns([5, 2, 2], gap="medium", vertical_alignment="top")
+    with left:
+        policies = choose_policies()
+    name = middle.selectbox("Profile", list(PROFILES), key="profile", bind="query-params", help=HINTS["profile"])
+    device = right.selectbox("Device", ["auto", "cpu", "cuda", "mps"], key="device", bind="query-params", help=HINTS["device"])
+    profile = load_profile(name)
+    reasons = {policy: reason for policy in policies if (reason := why_not(parse_policy(policy), profile))}
+    return Choice(tuple(policies), profile, device, reasons)
+
+
+def heads_shown(trace_id: str, choice: Choice) -> dict[str, RunHead]:
+    """The runs to show; policies without models are replayed first where there is no run."""
+    found = newest(run_heads(trace_id), choice.policies, choice.profile.name)
+    timeline, _ = timeline_of(trace_id, choice.profile.name)
+    light = [policy for policy in choice.possible if policy not in found and not needs_models(parse_policy(policy))]
+    if not light or timeline.turns > AT_ONCE or background().current is not None:
+        return found
+    with st.spinner(f"Replaying {counted(timeline.turns, 'turn')} through {', '.join(light)}…"):
+        for policy in light:
+            replay(trace_id, policy, workspace(), ReplayOptions(profile=choice.profile.name, device=choice.device))
+    return newest(run_heads(trace_id), choice.policies, choice.profile.name)
+
+
+def run_panel(trace_id: str, choice: Choice, found: dict[str, RunHead]) -> None:
+    """What is missing, what it would take, the button; or the progress of what runs."""
+    batch = background().current
+    if batch is not None:
+        _follow(batch)
+        return
+    _last_batch(trace_id)
+    for policy, reason in choice.reasons.items():
+        if policy not in found:
+            st.info(f"**{policy}** is not available here: {in_code(reason, 300)}", icon=":material/block:")
+    todo = [policy for policy in choice.possible if policy not in found or found[policy].status != "done"]
+    if not todo:
+        return
+    started = [policy for policy in todo if policy in found and found[policy].status != "done"]
+    with st.container(horizontal=True, vertical_alignment="center", border=True):
+        st.markdown(_what_it_takes(trace_id, todo, choice), width="stretch")
+        name = "Continue" if started else "Run"
+        options = BatchOptions(choice.profile.name, choice.device, processes=1)
+        st.button(
+            f"{name} {counted(len(todo), 'policy', 'policies')}",
+            key="run",
+            type="primary",
+            icon=":material/play_arrow:",
+            on_click=background().start,
+            args=([trace_id], todo, options),
+        )
+    for policy in started:
+        head = found[policy]
+        why = in_code(head.error, 300) if head.error else "it was stopped"
+        st.warning(f"**{policy}** has {run_store().stored_count(head.run_id):,} of {counted(head.turns, 'turn')}: {why}.")
+
+
+def _what_it_takes(trace_id: str, todo: Sequence[str], choice: Choice) -> str:
+    timeline, _ = timeline_of(trace_id, choice.profile.name)
+    sizes = timeline.block_tokens
+    head = timeline.prefix_tokens + timeline.tools_tokens
+    recent = sum(head + sum(sizes[max(0, t - 2) : t]) for t in range(timeline.turns))
+    seconds, measured, models = 0.0, 0, []
+    for name in todo:
+        policy = parse_policy(name)
+        pace = measured_pace(name, choice.profile.name)
+        measured += pace is not None
+        seconds += timeline.turns * pace if pace is not None else guessed_seconds(policy, timeline.turns, recent)
+        models += [model for model in loads(policy, choice.profile) if model not in models]
+    basis = "from the last run here" if measured == len(todo) else "a first guess for two cores" if not measured else "partly a guess"
+    loaded = f"loads {' and '.join(models)} on {choice.device}" if models else "loads no model"
+    return f"**{', '.join(todo)}** over {counted(timeline.turns, 'turn')}: {loaded}, about {_duration(seconds)} ({basis})."
+
+
+def _duration(seconds: float) -> str:
+    return f"{max(1, round(seconds))} s" if seconds < 90 else f"{seconds / 60:.0f} min"
+
+
+def _last_batch(trace_id: str) -> None:
+    """What became of the batch that ended last, as far as it was about this trace."""
+    last = background().latest
+    if last is None or trace_id not in last.trace_ids:
+        return
+    if last.error:
+        st.warning(in_code(last.error, 400))
+    for outcome in last.failures:
+        if outcome.trace_id == trace_id:
+            st.error(f"{outcome.policy}: {in_code(outcome.error or outcome.status, 400)}")
+
+
+@st.fragment(run_every=LOOK_EVERY)
+def _follow(batch: Batch) -> None:
+    """Progress, the newest turn of each run, and a way to stop; the whole page is drawn anew when it ends."""
+    if not batch.running:
+        st.rerun()
+    progress = batch.progress
+    share = progress.turns_done / progress.turns if progress and progress.turns else 0.0
+    line = progress.line.partition("  ")[0] if progress else "Starting; models load first where a policy needs them"
+    with st.container(border=True, key="following"):
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.progress(min(share, 1.0), text=line)
+            st.button("Stop", key="stop", icon=":material/stop:", on_click=batch.stop, disabled=batch.stopping.is_set())
+        for policy in batch.policies:
+            _newest_turn(batch, policy)
+
+
+def _newest_turn(batch: Batch, policy: str) -> None:
+    for trace_id in batch.trace_ids:
+        head = newest(run_store().heads(trace_id=trace_id), [policy], batch.options.profile).get(policy)
+        if head is None or head.status != "running":
+            continue
+        turn = run_store().last_turn(head.run_id)
+        if turn is not None:
+            votes = f", {sum(turn.votes)} of {len(turn.votes)} heads said yes" if turn.votes else ""
+            st.caption(f"{policy}: turn {turn.t} of {head.turns:,}, {turn.active_tokens:,} tokens, {turn.action}{votes}")
+            return

@@ -1,0 +1,66 @@
+"""Which turn of which policy is open, and how one moves: number, buttons with keys, clicks in charts.
+
+Both stand in the URL. What always holds: the open turn exists in the open run.
+"""
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from pamer_lab.replay.values import Run
+from pamer_lab.ui.charts import clicked_point
+from pamer_lab.ui.looks import SIGNS
+from pamer_lab.ui.state import out_of_range, settle
+from pamer_lab.ui.words import HINTS
+
+
+def open_turn(turn: int, policy: str = "") -> None:
+    st.session_state["turn"] = turn
+    if policy:
+        st.session_state["policy"] = policy
+
+
+def open_clicked(key: str, policies: Sequence[str]) -> None:
+    """A click on a point or mark opens its turn under its policy."""
+    found = clicked_point(key, "customdata")
+    if found and found[0] in policies:
+        open_turn(int(found[1]), str(found[0]))
+
+
+def choose_run(runs: Sequence[Run]) -> Run:
+    """The run whose turn is looked at."""
+    policies = [run.head.policy for run in runs]
+    # The most active policy answers most questions, so it is the one that opens first.
+    first = max(range(len(runs)), key=lambda number: (sum(turn.action != "pass" for turn in runs[number].turns), -number))
+    settle("policy", policies, policies[first])
+    picked = st.segmented_control("Policy to look at", policies, required=True, key="policy", help=HINTS["policy"]) or policies[first]
+    st.query_params["policy"] = picked
+    return runs[policies.index(picked)]
+
+
+def choose_turn(run: Run) -> int:
+    """The open turn, with buttons and keys to move."""
+    count = len(run.turns)
+    asked = out_of_range("turn", count)
+    if asked is not None:
+        st.warning(f"The link asks for turn {asked:,}; this run has {count:,}, counted from 0. Turn {count - 1} is open.")
+    events = [turn.t for turn in run.turns if turn.action != "pass"]
+    settle("turn", range(count), count - 1 if asked is not None or "turn" in st.session_state else events[0] if events else 0)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        turn = int(st.number_input(f"Turn, 0 to {count - 1:,}", 0, count - 1, key="turn", width=140) or 0)
+        st.query_params["turn"] = str(turn)
+        before = [event for event in events if event < turn]
+        after = [event for event in events if event > turn]
+        for name, icon, target, keys in (
+            ("Previous turn (Alt+←)", ":material/chevron_left:", turn - 1 if turn else None, "Alt+ArrowLeft"),
+            ("Next turn (Alt+→)", ":material/chevron_right:", turn + 1 if turn + 1 < count else None, "Alt+ArrowRight"),
+            ("Previous event (Alt+↑)", ":material/first_page:", before[-1] if before else None, "Alt+ArrowUp"),
+            ("Next event (Alt+↓)", ":material/last_page:", after[0] if after else None, "Alt+ArrowDown"),
+        ):
+            st.button(
+                icon, key=name.split(" (")[0], help=name, disabled=target is None, on_click=open_turn, args=(target or 0,), shortcut=keys
+            )
+        action = run.turns[turn].action
+        number = f"event {events.index(turn) + 1} of {len(events)}" if turn in events else f"{len(events)} events in this run"
+        st.markdown(f"**{SIGNS[action]} {action}** · {number}", width="content")
+    return turn

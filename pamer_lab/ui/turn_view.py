@@ -1,0 +1,196 @@
+"""One turn under one policy: why it was decided, what the model would see, and what became of the rest.
+
+Everything a trace or a model wrote goes through `body` or a table. What always holds: the tokens listed sum to the plotted
+number, and the page says so from its own addition.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import streamlit as st
+
+from pamer_lab.blocks.render import render_message, render_tools
+from pamer_lab.policies.values import Span
+from pamer_lab.probes.readout import logit
+from pamer_lab.probes.stability import vote_margins
+from pamer_lab.replay.sides import Row, sent_and_seen
+from pamer_lab.replay.timeline import Timeline
+from pamer_lab.replay.values import Run, Turn
+from pamer_lab.ui.looks import ACTION_WORDS, SIGNS
+from pamer_lab.ui.numbers import counted, share
+from pamer_lab.ui.runs import memories_of
+from pamer_lab.ui.text import in_code
+from pamer_lab.ui.widgets import body, table
+from pamer_lab.ui.words import HINTS
+
+VIEWS = ["What the model sees", "Sent and seen", "Memory"]
+SIDE_WORDS = {"same": "in both", "added": "added"}
+
+
+def turn_view(run: Run, timeline: Timeline, t: int) -> None:
+    """The inspector: reasons on the left, the context on the right."""
+    turn = run.turns[t]
+    left, right = st.columns([2, 3], gap="large")
+    with left:
+        _why(run, turn)
+        if turn.logits:
+            _votes(run, turn)
+    with right:
+        view = st.segmented_control(
+            "View", VIEWS, default=VIEWS[0], required=True, key="view", bind="query-params", label_visibility="collapsed"
+        )
+        if view == VIEWS[2]:
+            _memory(run, turn)
+        else:
+            _context(run, timeline, turn, both=view == VIEWS[1])
+
+
+def _why(run: Run, turn: Turn) -> None:
+    st.markdown(f"**Why?** Turn {turn.t} of {run.head.policy}: {SIGNS[turn.action]} {ACTION_WORDS[turn.action]}.")
+    st.text(turn.reason[:1].upper() + turn.reason[1:] + ".")
+    if turn.error:
+        st.warning(in_code(turn.error, 400))
+    change = turn.active_tokens - turn.raw_tokens
+    parts = [
+        f"sent **{turn.raw_tokens:,}** tokens, the model sees **{turn.active_tokens:,}**",
+        f"{change:+,} ({share(change, turn.raw_tokens)})" if change else "nothing changed",
+        f"{turn.cached_tokens:,} could come from a prefix cache",
+    ]
+    if turn.candidate_tokens:
+        parts.append(f"candidate {turn.candidate_tokens:,}")
+    st.markdown(" · ".join(parts), help=f"{HINTS['active']} {HINTS['cached']}")
+    if turn.spent:
+        table(
+            [
+                {
+                    "Beside the request": spent.operation,
+                    "Input": spent.input_tokens,
+                    "Output": spent.output_tokens,
+                    "By": spent.model,
+                    "Kind": "local work" if spent.local else "model call",
+                }
+                for spent in turn.spent
+            ]
+        )
+
+
+def _votes(run: Run, turn: Turn) -> None:
+    needed = int((run.head.settings.get("controller") or {}).get("vote", 3))
+    limits = [float(logit(threshold)) for threshold in turn.thresholds]
+    margins = vote_margins(turn.logits, limits, needed)
+    st.markdown(f"**Votes:** {margins.yes} of {len(turn.votes)} heads say compress, {needed} are needed.", help=HINTS["head"])
+    table(
+        [
+            {
+                "Head": number + 1,
+                "Logit": round(value, 3),
+                "Threshold": round(limit, 3),
+                "Margin": round(value - limit, 3),
+                "Vote": "✓ yes" if yes else "no",
+            }
+            for number, (value, limit, yes) in enumerate(zip(turn.logits, limits, turn.votes, strict=True))
+        ]
+    )
+    if margins.majority != float("inf"):
+        st.caption(
+            f"The decision flips if logits move by {margins.majority:.2f}; the nearest single vote by {margins.vote:.2f}.",
+            help=HINTS["margin"],
+        )
+
+
+def _context(run: Run, timeline: Timeline, turn: Turn, *, both: bool) -> None:
+    rows = sent_and_seen(turn, run.head)
+    if not both:
+        rows = [row for row in rows if row.seen is not None]
+    seen, sent = sum(row.seen or 0 for row in rows), sum(row.sent or 0 for row in rows)
+    shown = [_side_row(row) if both else _seen_row(row, number) for number, row in enumerate(rows)]
+    st.dataframe(
+        shown,
+        hide_index=True,
+        key="items",
+        on_select="rerun",
+        selection_mode="single-row",
+        height=min(320, 38 + 35 * len(shown)),
+        column_config={"Tokens": st.column_config.NumberColumn(format="localized", width=80)},
+    )
+    right = "=" if seen == turn.active_tokens else "≠"
+    total = f"{counted(len(rows), 'item')}, {seen:,} tokens {right} the plotted {turn.active_tokens:,}"
+    if both:
+        total = f"sent {sent:,} tokens, seen {seen:,} {right} the plotted {turn.active_tokens:,}"
+    st.caption(f"{total}; {run.head.tokens_kind} with {run.head.tokenizer}. Choose a row to read it.")
+    chosen = [number for number in st.session_state["items"]["selection"]["rows"] if number < len(rows)]
+    if chosen:
+        _texts(rows[chosen[0]], timeline, turn, both=both)
+
+
+def _seen_row(row: Row, number: int) -> dict[str, Any]:
+    return {"#": number, "Item": row.name, "Source": row.source or _source(row), "Covers": _spans(row.covers), "Tokens": row.seen}
+
+
+def _side_row(row: Row) -> dict[str, Any]:
+    return {
+        "Agent sent": row.name if row.sent is not None else "",
+        "Tokens sent": row.sent,
+        "Model sees": row.name if row.seen is not None else "",
+        "Tokens seen": row.seen,
+        "State": SIDE_WORDS.get(row.state, f"− {row.state}") if row.state != "added" else f"+ {row.name} for blocks {_spans(row.covers)}",
+    }
+
+
+def _source(row: Row) -> str:
+    return {"tools": "tool descriptions", "prefix": "system and task"}.get(row.name, "the trace, word for word")
+
+
+def _texts(row: Row, timeline: Timeline, turn: Turn, *, both: bool) -> None:
+    text = _text(row, timeline, turn)
+    if not both:
+        body(text, key=f"item-{row.name}-{turn.t}")
+        return
+    left, right = st.columns(2)
+    with left:
+        st.caption("Agent sent")
+        body(text if row.sent is not None else "", key=f"sent-{row.name}-{turn.t}")
+    with right:
+        st.caption("Model sees")
+        body(text if row.seen is not None else "", key=f"seen-{row.name}-{turn.t}")
+
+
+def _text(row: Row, timeline: Timeline, turn: Turn) -> str:
+    trace, pieces = timeline.trace, timeline.pieces
+    if row.block is not None:
+        return "".join(render_message(message) for message in pieces.blocks[row.block].of(trace.messages))
+    if row.name == "tools":
+        return render_tools(trace.tools)
+    if row.name == "prefix":
+        return "".join(render_message(message) for message in trace.messages[: pieces.prefix_end])
+    return turn.items[row.item].text if row.item is not None else ""
+
+
+def _memory(run: Run, turn: Turn) -> None:
+    """Texts the policy put in, and the memories this turn wrote or used, with the steps they cover."""
+    texts = [(number, item) for number, item in enumerate(turn.items) if item.text]
+    for number, item in texts:
+        kind = {"summary": "Summary in the context", "recalled": "Recalled summaries", "evidence": "Restored evidence"}[item.kind]
+        covered = sum(last - first for first, last in item.spans)
+        st.markdown(f"**{kind}** · {item.tokens:,} tokens for {counted(covered, 'block')}: {_spans(item.spans)}")
+        body(item.text, key=f"text-{turn.t}-{number}")
+    known = memories_of(run)
+    for name in turn.memory_ids:
+        entry = known.get(name)
+        if entry is None:
+            st.caption(f"Memory {in_code(name, 60)} is not in the store any more.")
+            continue
+        verb = "Stored" if turn.action == "compress" else "Used"
+        st.markdown(f"**{verb} memory {entry.sequence}** · {entry.tokens:,} tokens became {entry.summary_tokens:,} · {in_code(name, 60)}")
+        if turn.action == "compress":
+            body(entry.summary, key=f"memory-{turn.t}-{entry.sequence}")
+        table([{"Step": block.step, "Tokens": block.tokens, "What happened": block.detail} for block in entry.blocks])
+    if turn.restored_steps:
+        st.markdown(f"**Restored steps:** {', '.join(map(str, turn.restored_steps))}")
+    if not texts and not turn.memory_ids:
+        covered = sum(last - first for first, last in turn.stored)
+        st.caption(f"Nothing was stored, recalled or restored at this turn. Memory covers {counted(covered, 'block')}.")
+
+
+def _spans(spans: Sequence[Span]) -> str:
+    return ", ".join(str(first) if last == first + 1 else f"{first}-{last - 1}" for first, last in spans)

@@ -1,0 +1,166 @@
+"""The replay page: what a fresh install shows, moving through turns, what-if, links, and what cannot be."""
+
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from pamer_lab.importing import import_demo
+from pamer_lab.replay.engine import ReplayOptions, replay
+from pamer_lab.replay.store import RunStore
+from pamer_lab.replay.values import Run
+from pamer_lab.workspace import Workspace
+from tests.pages.conftest import Visit, chat, put, texts
+from tests.replay.making import PARTS, long_trace
+
+PAGE = "pages/replay.py"
+LIGHT = ["base", "sliding-window:5"]
+
+
+def pamer_run(workspace: Workspace, turns: int = 24) -> Run:
+    """A PaMER run whose heads need no weights, over a trace made by hand."""
+    options = ReplayOptions(device="cpu", parts=PARTS)
+    replay(long_trace(turns), "base", workspace, options)
+    return replay(long_trace(turns), "pamer:minimum=60:retained=1", workspace, options)
+
+
+def visit_run(visit: Visit, run: Run, **more: str) -> AppTest:
+    return visit(PAGE, trace=run.head.trace_id, policies=["base", run.head.policy], **more)  # type: ignore[arg-type]
+
+
+def test_a_fresh_install_replays_the_demo_through_what_needs_no_model(visit: Visit, workspace: Workspace) -> None:
+    app = visit(PAGE)
+    assert not app.exception
+    assert not app.error
+    said = texts(app)
+    assert "How full is the context at each turn?" in said
+    assert "12 turns" in said
+    assert {head.policy for head in RunStore(workspace).heads()} == {"base", "sliding-window:5", "periodic-summary:5"}
+    assert all(head.status == "done" and head.demo for head in RunStore(workspace).heads())
+
+
+@pytest.mark.usefixtures("no_demo")
+def test_an_empty_workspace_points_to_the_traces_page(visit: Visit) -> None:
+    app = visit(PAGE)
+    assert not app.exception
+    assert "There are no traces yet" in texts(app)
+
+
+def test_without_heads_pamer_is_unavailable_with_the_reason_and_the_command(
+    visit: Visit, workspace: Workspace, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("pamer_lab.probes.artefact.SHIPPED", tmp_path)
+    app = visit(PAGE)
+    reason = next(info.value for info in app.info if "**pamer**" in info.value)
+    assert "no trained heads for SmolLM2-135M-Instruct" in reason
+    assert "pamer-lab train" in reason
+    assert "pamer" not in {head.policy for head in RunStore(workspace).heads()}
+    assert "run" not in {button.key for button in app.button}
+
+
+def test_the_listed_items_sum_to_the_plotted_number_at_every_turn(visit: Visit, workspace: Workspace) -> None:
+    run = pamer_run(workspace, 12)
+    for turn in run.turns:
+        app = visit_run(visit, run, policy=run.head.policy, turn=str(turn.t))
+        assert f"{turn.active_tokens:,} tokens = the plotted {turn.active_tokens:,}" in texts(app)
+        items = next(frame.value for frame in app.dataframe if "Covers" in frame.value.columns)
+        assert int(items["Tokens"].sum()) == turn.active_tokens
+
+
+def test_a_turn_shows_votes_thresholds_margins_and_what_would_flip_it(visit: Visit, workspace: Workspace) -> None:
+    run = pamer_run(workspace)
+    turn = next(turn for turn in run.turns if turn.action == "compress")
+    app = visit_run(visit, run, policy=run.head.policy, turn=str(turn.t))
+    assert f"{sum(turn.votes)} of 5 heads say compress, 3 are needed" in texts(app)
+    assert "The decision flips if logits move by" in texts(app)
+    votes = next(frame.value for frame in app.dataframe if "Margin" in frame.value.columns)
+    assert list(votes["Logit"]) == [round(value, 3) for value in turn.logits]
+    app.segmented_control(key="view").set_value("Memory").run()
+    assert "**Stored memory 0**" in texts(app)
+    app.segmented_control(key="view").set_value("Sent and seen").run()
+    sides = next(frame.value for frame in app.dataframe if "Model sees" in frame.value.columns)
+    assert int(sides["Tokens sent"].sum()) == turn.raw_tokens
+    assert int(sides["Tokens seen"].sum()) == turn.active_tokens
+
+
+def test_buttons_lead_through_turns_and_events(visit: Visit, workspace: Workspace) -> None:
+    run = pamer_run(workspace)
+    events = [turn.t for turn in run.turns if turn.action != "pass"]
+    app = visit_run(visit, run, policy=run.head.policy, turn="0")
+    assert app.button(key="Previous turn").disabled
+    app.button(key="Next event").click().run()
+    assert app.number_input(key="turn").value == events[0]
+    app.button(key="Next turn").click().run()
+    assert app.number_input(key="turn").value == events[0] + 1
+    app.button(key="Previous event").click().run()
+    assert app.query_params["turn"] in (str(events[0]), [str(events[0])])
+
+
+def test_a_slider_decides_again_without_a_model_and_stands_in_the_link(visit: Visit, workspace: Workspace) -> None:
+    run = pamer_run(workspace)
+    app = visit_run(visit, run, policy=run.head.policy)
+    assert f"verified: {len(run.turns)} of {len(run.turns)} stored decisions" in texts(app)
+    app.slider(key="vote").set_value(5).run()
+    assert "would be decided otherwise" in texts(app)
+    again = visit_run(visit, run, policy=run.head.policy, vote="5")
+    assert "would be decided otherwise" in texts(again)
+    assert len(RunStore(workspace).heads(trace_id=run.head.trace_id)) == 2
+
+
+def test_what_if_says_why_it_has_nothing_to_offer(visit: Visit) -> None:
+    assert "this policy decides without heads" in texts(visit(PAGE, policy="base"))
+
+
+def test_the_tables_below_are_those_of_the_library(visit: Visit, workspace: Workspace) -> None:
+    run = pamer_run(workspace)
+    app = visit_run(visit, run, policy=run.head.policy)
+    totals = next(frame.value for frame in app.dataframe if "Uncached" in frame.value.columns)
+    row = totals[totals["Policy"] == run.head.policy].iloc[0]
+    assert row["Total"] == run.totals["total"]
+    assert row["Cached"] + row["Uncached"] == run.totals["main_input"]
+    assert "Actions are fixed" in texts(app)
+    for name, words in (("Evidence", ""), ("Recorded events", "The source recorded no"), ("First divergence", "first differ at turn")):
+        app.segmented_control(key="more").set_value(name).run()
+        assert not app.exception
+        assert words in texts(app)
+
+
+def test_a_link_to_a_turn_that_is_not_there_says_so(visit: Visit, workspace: Workspace) -> None:
+    put(workspace, run=chat(5))
+    app = visit(PAGE, policies=LIGHT, turn="99")  # type: ignore[arg-type]
+    assert "asks for turn 99; this run has 5" in texts(app)
+    assert app.number_input(key="turn").value == 4
+
+
+def test_a_link_to_a_missing_trace_says_which_one_it_needs(visit: Visit) -> None:
+    app = visit(PAGE, trace="t-0123456789abcdef")
+    assert "t-0123456789abcdef" in app.error[0].value
+
+
+def test_an_unknown_policy_is_answered_with_the_known_ones(visit: Visit, workspace: Workspace) -> None:
+    import_demo(workspace)
+    app = visit(PAGE)
+    app.multiselect(key="policies").set_value(["base", "forget-all"]).run()
+    assert not app.exception
+    assert "forget-all" in app.error[0].value
+    assert "sliding-window" in app.error[0].value
+
+
+def test_an_unfinished_run_is_shown_as_far_as_it_is_and_can_go_on(visit: Visit, workspace: Workspace) -> None:
+    put(workspace, run=chat(9))
+    trace_id = str(workspace.trace_rows()[0]["trace_id"])
+    seen: list[int] = []
+    options = ReplayOptions(watch=lambda turn, of: seen.append(turn.t), cancelled=lambda: len(seen) >= 4)
+    with pytest.raises(Exception, match="stopped before turn 4"):
+        replay(trace_id, "base", workspace, options)
+    app = visit(PAGE, policies=["base"])  # type: ignore[arg-type]
+    assert "4 of 9 turns" in texts(app)
+    assert "Continue 1 policy" in {button.label for button in app.button}
+
+
+def test_hostile_text_reaches_the_page_only_as_text(visit: Visit, workspace: Workspace) -> None:
+    put(workspace, bad=chat(3).replace(b"answer 1", b"<script>alert(1)</script> ![x](http://example.invalid/a.png)"))
+    app = visit(PAGE, policies=["periodic-summary:1:keep=0"], view="Memory", turn="2")  # type: ignore[arg-type]
+    assert not app.exception
+    assert any("<script>" in code.value for code in app.code)
+    assert "<script>" not in texts(app)
