@@ -95,7 +95,7 @@ def more(runs: list[Run], run: Run, trace: Trace) -> None:
 
 def main() -> None:
     rows, _ = rows_or_demo()
-    head, picker, link = st.columns([1, 3, 0.5], vertical_alignment="bottom")
+    head, picker, link = st.columns([2, 6, 1], vertical_alignment="bottom")
     head.title("Replay")
     with picker:
         trace_id = pick_trace(rows, on_change=start_over)
@@ -114,7 +114,9 @@ def main() -> None:
     if not runs:
         st.info("No run of these policies exists for this trace yet. Start one with the button above.")
         return
-    summary, chart, steps, blocks = st.container(), st.container(), st.container(), st.container()
+    summary = st.container()
+    chart, blocks = st.columns([3, 2], gap="medium")
+    steps = st.container()
     with steps:
         run = choose_run(runs)
         turn = choose_turn(run)
@@ -127,7 +129,8 @@ def main() -> None:
         context_chart(runs, stored.trace, turn, answer)
     with blocks:
         ledger(run, turn)
-        more(runs, run, stored.trace)
+    st.divider()
+    more(runs, run, stored.trace)
 
 
 with sentences():

@@ -31,7 +31,7 @@ def context_figure(
     """Active tokens before each turn, a line per policy, with its events as marks."""
     import plotly.graph_objects as go
 
-    figure = go.Figure(layout=layout(height=330, showlegend=True, legend=_legend(), hovermode="closest"))
+    figure = go.Figure(layout=layout(height=290, showlegend=True, legend=_legend(), hovermode="closest"))
     figure.add_vline(x=turn, line={"color": colours["chosen"], "width": 1.5})
     marked = sum(len(run.turns) for run in runs) <= MOST_POINTS
     for run in runs:
@@ -147,7 +147,7 @@ def ledger_figure(run: Run, turn: int, colours: dict[Meaning, str]) -> Any:
     count = len(LETTERS)
     scale = [[edge / count, colours[meaning]] for number, meaning in enumerate(STATE_MEANINGS) for edge in (number, number + 1)]
     lettered = len(run.turns) <= LETTERED
-    figure = go.Figure(layout=layout(height=320))
+    figure = go.Figure(layout=layout(height=360))
     figure.add_heatmap(
         z=grid,
         x=list(shown),

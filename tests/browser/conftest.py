@@ -22,9 +22,14 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="session")
-def address(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the dashboard keeps its workspace."""
+    return tmp_path_factory.mktemp("browser") / "workspace"
+
+
+@pytest.fixture(scope="session")
+def address(browser: Browser, folder: Path) -> Iterator[str]:
     """A dashboard with its own, at first empty workspace."""
-    folder: Path = tmp_path_factory.mktemp("browser") / "workspace"
     with dashboard(folder) as started:
         yield started
 

@@ -1,0 +1,50 @@
+"""What a reader does on the replay page: run a policy, click a mark, move a slider, use keys, send the link."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+from playwright.sync_api import expect
+
+from pamer_lab.replay.engine import ReplayOptions, replay
+from pamer_lab.workspace import Workspace
+from tests.browser.driver import Visitor
+from tests.replay.making import PARTS, long_trace
+
+pytestmark = pytest.mark.browser
+
+PAMER = "pamer:minimum=60:retained=1"
+
+
+def test_a_mark_a_key_and_a_slider_open_what_they_promise_and_the_link_keeps_it(
+    visitor: Visitor, stranger: Callable[..., Visitor], folder: Path
+) -> None:
+    run = replay(long_trace(16, trace_id="t-browser"), PAMER, Workspace(folder), ReplayOptions(device="cpu", parts=PARTS))
+    events = [turn.t for turn in run.turns if turn.action != "pass"]
+    page = visitor.open(f"/replay?trace=t-browser&policies=base&policies={quote(PAMER)}&turn=0&policy={quote(PAMER)}")
+    expect(page.get_by_label("Turn, 0 to 15")).to_have_value("0")
+    mark = page.locator(".st-key-strip .scatterlayer .trace").nth(1).locator(".point").nth(events[1])
+    mark.click(force=True)
+    expect(page.get_by_label("Turn, 0 to 15")).to_have_value(str(events[1]))
+    visitor.settle()
+    page.keyboard.press("Alt+ArrowRight")
+    expect(page.get_by_label("Turn, 0 to 15")).to_have_value(str(events[1] + 1))
+    visitor.settle()
+    page.get_by_role("slider", name=re.compile("Votes needed")).press("ArrowRight")
+    expect(page.get_by_text("would be decided otherwise")).to_be_visible()
+    visitor.settle()
+    assert {"vote=4", f"turn={events[1] + 1}"} <= set(page.url.partition("?")[2].split("&"))
+    other = stranger()
+    other.page.goto(page.url)
+    expect(other.page.get_by_text("would be decided otherwise")).to_be_visible()
+    expect(other.page.get_by_label("Turn, 0 to 15")).to_have_value(str(events[1] + 1))
+
+
+def test_a_run_is_started_with_the_button_and_its_result_appears(visitor: Visitor, folder: Path) -> None:
+    replay(long_trace(450, words=8, trace_id="t-longer"), "base", Workspace(folder))
+    page = visitor.open("/replay?trace=t-longer&policies=base&policies=sliding-window:3")
+    expect(page.get_by_text("loads no model")).to_be_visible()
+    page.get_by_role("button", name="Run 1 policy").click()
+    expect(page.get_by_role("radio", name="sliding-window:3")).to_be_visible(timeout=90_000)
