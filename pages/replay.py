@@ -10,6 +10,7 @@ from pamer_lab.trajectory import Trace
 from pamer_lab.ui.charts import show_chart
 from pamer_lab.ui.loaders import rows_or_demo, stored_trace
 from pamer_lab.ui.numbers import counted, short
+from pamer_lab.ui.page import run as run_page
 from pamer_lab.ui.picker import pick_trace
 from pamer_lab.ui.run_charts import context_figure, ledger_figure, strip_figure
 from pamer_lab.ui.run_form import choose, heads_shown, run_panel
@@ -20,7 +21,6 @@ from pamer_lab.ui.theme import colours
 from pamer_lab.ui.turn_steps import choose_run, choose_turn, open_clicked
 from pamer_lab.ui.turn_view import turn_view
 from pamer_lab.ui.whatif_panel import whatif_panel
-from pamer_lab.ui.widgets import sentences
 from pamer_lab.ui.words import HINTS
 
 
@@ -63,10 +63,10 @@ def context_chart(runs: list[Run], trace: Trace, turn: int, whatif: object) -> N
 def ledger(run: Run, turn: int) -> None:
     states = run.turns[turn].states
     counts = ", ".join(f"{states.count(letter)} {word}" for letter, word in LETTERS.items() if letter in states)
-    answer = f"At turn {turn}, of {counted(len(states), 'earlier block')}: {counts or 'none'}. Each is in exactly one state, at every turn."
+    answer = f"{run.head.policy} at turn {turn}: of {counted(len(states), 'earlier block')}: {counts or 'none'}. Each is in exactly one state, at every turn."
     lines = "turn,states\n" + "".join(f"{entry.t},{entry.states}\n" for entry in run.turns)
     show_chart(
-        f"Where is every block under {run.head.policy}?",
+        "Where is every block?",
         ledger_figure(run, turn, colours()),
         answer,
         key="ledger",
@@ -133,5 +133,4 @@ def main() -> None:
     more(runs, run, stored.trace)
 
 
-with sentences():
-    main()
+run_page(main)

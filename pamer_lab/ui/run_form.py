@@ -110,13 +110,17 @@ def run_panel(trace_id: str, choice: Choice, found: dict[str, RunHead]) -> None:
             key="run",
             type="primary",
             icon=":material/play_arrow:",
-            on_click=background().start,
+            on_click=_start,
             args=([trace_id], todo, options),
         )
     for policy in started:
         head = found[policy]
         why = in_code(head.error, 300) if head.error else "it was stopped"
         st.warning(f"**{policy}** has {run_store().stored_count(head.run_id):,} of {counted(head.turns, 'turn')}: {why}.")
+
+
+def _start(trace_ids: Sequence[str], policies: Sequence[str], options: BatchOptions) -> None:
+    background().start(trace_ids, policies, options)
 
 
 def _what_it_takes(trace_id: str, todo: Sequence[str], choice: Choice) -> str:
