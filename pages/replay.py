@@ -63,7 +63,7 @@ def context_chart(runs: list[Run], trace: Trace, turn: int, whatif: object) -> N
 def ledger(run: Run, turn: int) -> None:
     states = run.turns[turn].states
     counts = ", ".join(f"{states.count(letter)} {word}" for letter, word in LETTERS.items() if letter in states)
-    answer = f"{run.head.policy} at turn {turn}: of {counted(len(states), 'earlier block')}: {counts or 'none'}. Each is in exactly one state, at every turn."
+    answer = f"{run.head.policy} at turn {turn}: {counts or 'no earlier block'}. Each earlier block is in exactly one state, at every turn."
     lines = "turn,states\n" + "".join(f"{entry.t},{entry.states}\n" for entry in run.turns)
     show_chart(
         "Where is every block?",
