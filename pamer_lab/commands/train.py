@@ -8,7 +8,7 @@ from pamer_lab.commands.studying import show
 from pamer_lab.errors import InputError
 from pamer_lab.features.serialise import Hint
 from pamer_lab.probes.bank import Bank
-from pamer_lab.probes.distill import Fitted, Lab, capacity_rows, make_heads, student_rows
+from pamer_lab.probes.distill import Fitted, Lab, capacity_rows, make_heads, stability_of, student_rows
 from pamer_lab.probes.study import Study
 
 HELP = "train probes (capacity x hint), the teacher, Recent2 students, and write the heads the controller votes with"
@@ -43,10 +43,11 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         rows, compared = [*rows, *own], [*compared, *pairs]
         students[context] = (student, bank, own)
     command = studying.command_line(args, contexts=args.contexts, layer=args.layer, heads=args.heads)
+    student, bank, own = students[contexts[0]]
+    heads = make_heads(lab, student, bank, frozen.name, _facts(setting, command, own, teacher))
+    decisions, stability = stability_of(lab, heads, student.features)
     if args.heads:
-        student, bank, own = students[contexts[0]]
-        facts = _facts(setting, command, own, teacher)
-        make_heads(lab, student, bank, frozen.name, facts).save(args.heads)
+        heads.save(args.heads)
     study = Study(
         kind="train",
         name=args.name or "Capacity, hint and distillation",
@@ -56,7 +57,8 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         settings={"contexts": args.contexts, "layer": args.layer, "seeds": args.seeds, "replicas": args.replicas},
         rows=rows,
         comparisons=compared,
-        notes={"splits": setting.checks, "layers": layers, "features": maker.costs} | ({"heads": args.heads} if args.heads else {}),
+        notes={"splits": setting.checks, "layers": layers, "features": maker.costs, "heads": args.heads, "stability": stability},
+        decisions=decisions,
     )
     return studying.finish(args, setting, study)
 

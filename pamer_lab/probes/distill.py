@@ -19,8 +19,11 @@ from pamer_lab.probes.intervals import RESAMPLES
 from pamer_lab.probes.layerwise import fit_probes, preferred_of
 from pamer_lab.probes.readout import Capacity, Floats, sigmoid
 from pamer_lab.probes.split import TEST, Split
+from pamer_lab.probes.stability import vote_margins
 from pamer_lab.probes.tables import Row, compare, make_row, thresholds_of
 
+SHIFTS = (0.05, 0.1, 0.25, 0.5, 1.0)
+"""Logit shifts at which the stability of majorities is told."""
 CAPACITIES: tuple[Capacity, ...] = ("linear", "mlp")
 
 
@@ -110,6 +113,24 @@ def student_rows(lab: Lab, bank: Bank, layer: str, teacher: Fitted, words: str) 
     without, taught = (lab.rows(fitted, teacher, **names) for fitted in (plain, student))
     compared = [compare(one, other, metric) for one, other in zip(taught, without, strict=True) for metric in ("auroc", "f1")]
     return [*without, *taught], compared, student
+
+
+def stability_of(lab: Lab, heads: HeadSet, features: Floats, target: int = 0) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """Per decision what the heads say and how far it is from flipping; and a summary of those margins."""
+    logits = heads.stack.logits(features)  # [n, heads]
+    rows = []
+    for (trace_id, t), label, own in zip(lab.decisions.keys, lab.decisions.labels[target], logits, strict=True):
+        margins = vote_margins(own, heads.threshold_logits, needed=heads.stack.count // 2 + 1)
+        said = {"logits": [round(float(value), 4) for value in own], "yes": margins.yes}
+        far = {"vote_margin": round(margins.vote, 4), "majority_margin": round(margins.majority, 4)}
+        rows.append({"trace_id": trace_id, "t": t, "label": bool(label), **said, **far})
+    majority = np.array([row["majority_margin"] for row in rows])
+    summary = {
+        "median_vote_margin": float(np.median([row["vote_margin"] for row in rows])),
+        "median_majority_margin": float(np.median(majority)),
+        "majorities_that_a_shift_can_flip": {str(shift): float((majority <= shift).mean()) for shift in SHIFTS},
+    }
+    return rows, summary
 
 
 def make_heads(lab: Lab, student: Fitted, bank: Bank, model_name: str, facts: dict[str, Any], target: int = 0) -> HeadSet:

@@ -55,6 +55,8 @@ class Study:
     comparisons: list[dict[str, Any]] = field(default_factory=list)
     notes: dict[str, Any] = field(default_factory=dict)
     """Chosen layers, split checks, costs."""
+    decisions: list[dict[str, Any]] = field(default_factory=list)
+    """Where heads were made: what they say at each decision point, and how far that is from flipping."""
     created: str = ""
 
     @property

@@ -75,6 +75,8 @@ def test_the_studies_run_store_themselves_and_write_heads(
     assert "--replicas 1" in trained["command"]
     heads = HeadSet.load(tmp_path / "heads")
     assert heads.seeds == (0, 1)
+    assert len(trained["decisions"]) == trained["corpus"]["decision_points"]
+    assert all(row["vote_margin"] <= row["majority_margin"] for row in trained["decisions"])
     assert heads.facts["corpus"]["traces"] == 14
     assert heads.facts["command"] == trained["command"]
     assert {row["kind"] for row in list_studies(workspace)} == {"layerwise", "controls", "train"}
