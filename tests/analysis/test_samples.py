@@ -1,0 +1,94 @@
+"""The committed results of the sample study: a part of them is computed again."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pamer_lab import read_traces
+from pamer_lab.analysis.samples import sample_names, sample_study
+from pamer_lab.blocks import MessageTokens
+from pamer_lab.commands.studying import first_replicas
+from pamer_lab.errors import UnknownNameError
+from pamer_lab.models.tokenizer import embedded_counter
+from pamer_lab.probes.artefact import load_shipped
+from pamer_lab.probes.controls import rule_rows
+from pamer_lab.probes.decisions import decisions_of, make_splits
+from pamer_lab.probes.fits import fit_columns
+from pamer_lab.probes.observables import observe, one_hot
+from pamer_lab.probes.tables import make_row
+from pamer_lab.trajectory.values import Trace
+
+CORPUS = Path(__file__).resolve().parents[2] / "sample_traces" / "study"
+FEW = 2
+"""Traces whose hidden states are computed again."""
+
+
+@pytest.fixture(scope="module")
+def traces() -> dict[str, Trace]:
+    return {trace.trace_id: trace for trace in first_replicas(read_traces(CORPUS), 1)}
+
+
+def test_every_sample_result_names_its_command_corpus_and_leak_check(traces: dict[str, Trace]) -> None:
+    assert sample_names() == ["controls", "layerwise", "train"]
+    corpus = decisions_of(traces.values()).facts()
+    for name in sample_names():
+        study = sample_study(name)
+        assert study.command.startswith(f"pamer-lab {name} sample_traces/study")
+        assert "--replicas 1" in study.command
+        assert study.corpus == corpus
+        assert all(check.endswith("none in two parts") for check in study.notes["splits"])
+        assert all(len(row["seeds"]) == 5 and row["n"] for row in study.rows)
+    with pytest.raises(UnknownNameError, match="layerwise"):
+        sample_study("nothing")
+
+
+def test_controls_without_a_model_come_out_the_same(traces: dict[str, Trace]) -> None:
+    decisions = decisions_of(traces.values())
+    splits, _ = make_splits(decisions)
+    stored = {(row["target"], row["name"]): row for row in sample_study("controls").rows}
+    seen = observe(traces, decisions, MessageTokens(embedded_counter()))
+    columns = {"Length + turn": np.stack([seen.length, seen.turn], 1), "Last tool type": one_hot(seen.tools)}
+    rows = rule_rows(traces, decisions, splits)
+    for name, values in columns.items():
+        logits = fit_columns(decisions, splits, values)
+        rows += [make_row(decisions, splits, target, logits[target], {"name": name}) for target in range(2)]
+    for row in rows:
+        expected = stored[row["target"], row["name"]]
+        assert row["test_n"] == expected["test_n"]
+        assert row["seeds"] == pytest.approx(expected["seeds"], abs=2e-3)
+        assert row["interval"] == pytest.approx(expected["interval"], abs=5e-3)
+
+
+@pytest.mark.weights
+def test_the_shipped_heads_say_again_what_the_sample_study_recorded(traces: dict[str, Trace]) -> None:
+    from pamer_lab.features.extract import extract
+    from pamer_lab.features.values import Request
+    from pamer_lab.models.frozen import load_frozen
+    from pamer_lab.models.profiles import PROFILES
+
+    model = load_frozen(PROFILES["embedded"], "cpu")
+    heads = load_shipped(model.name).require(model.name, model.width)
+    recorded = sample_study("train").decisions
+    shortest = sorted(traces.values(), key=lambda trace: sum(len(message.content) for message in trace.messages))[:FEW]
+    for trace in shortest:
+        own = [row for row in recorded if row["trace_id"] == trace.trace_id]
+        request = Request(trace.messages, trace.tools, [row["t"] for row in own], heads.context, heads.hint, trace.trace_id)  # type: ignore[arg-type]
+        states = extract([request], model, layers=[heads.layer], poolings=[heads.pooling]).vectors[:, 0, 0]
+        for state, row in zip(states, own, strict=True):
+            logits = heads.logits(state)
+            assert logits == pytest.approx(row["logits"], abs=0.02)
+            assert sum(heads.votes(logits)) == row["yes"] or row["vote_margin"] < 0.02
+
+
+def test_the_shipped_heads_name_their_model_corpus_command_and_metrics() -> None:
+    heads = load_shipped("SmolLM2-135M-Instruct")
+    trained = sample_study("train")
+    assert heads.seeds == (0, 1, 2, 3, 4)
+    assert heads.stack.capacity == "mlp"
+    assert (heads.context, heads.pooling, heads.target) == ("recent2", "last", "compression")
+    assert heads.facts["command"] == trained.command
+    assert heads.facts["corpus"] == trained.corpus
+    student = next(row for row in trained.rows if row["target"] == "compression" and row["name"] == "Recent2 + decision KD")
+    assert heads.facts["metrics"]["auroc"]["seeds"] == pytest.approx(student["seeds"], abs=1e-5)
+    assert np.log(np.array(heads.thresholds) / (1 - np.array(heads.thresholds))) == pytest.approx(student["thresholds"], abs=1e-4)
