@@ -19,7 +19,7 @@ from pamer_lab.probes.observables import observe, one_hot
 from pamer_lab.probes.tables import make_row
 from pamer_lab.trajectory.values import Trace
 
-CORPUS = Path(__file__).resolve().parents[2] / "sample_traces" / "study"
+CORPUS = Path(__file__).resolve().parents[2] / "sample_traces" / "heads"
 FEW = 2
 """Traces whose hidden states are computed again."""
 
@@ -34,7 +34,7 @@ def test_every_sample_result_names_its_command_corpus_and_leak_check(traces: dic
     corpus = decisions_of(traces.values()).facts()
     for name in sample_names():
         study = sample_study(name)
-        assert study.command.startswith(f"pamer-lab {name} sample_traces/study")
+        assert study.command.startswith(f"pamer-lab {name} sample_traces/heads")
         assert "--replicas 1" in study.command
         assert study.corpus == corpus
         assert all(check.endswith("none in two parts") for check in study.notes["splits"])
