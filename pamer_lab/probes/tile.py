@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from pamer_lab.probes.adamw import AdamW
 from pamer_lab.probes.grid import Bools, GridData, Training, window_size, windows
 from pamer_lab.probes.heads import Heads, make_heads
 from pamer_lab.probes.losses import class_weight, soft_target
@@ -94,7 +95,7 @@ def train_tile(features: Floats, plan: Plan, capacity: Capacity, training: Train
     mean, scale = _statistics(circle[:, :count], member[:, :count])  # [F, S, d]
     columns = torch.from_numpy(plan.split_of).to(device)
     heads = make_heads(capacity, mean[:, columns], scale[:, columns], [plan.seeds[place] for place in plan.split_of], training.width)
-    optimiser = torch.optim.AdamW(heads.parameters, lr=training.learning_rate, weight_decay=training.weight_decay, fused=True)
+    optimiser = AdamW(heads.parameters, training.learning_rate, training.weight_decay)
     check = _Checkpoint(circle, plan, device)
     member = member[columns]  # [C, m + size]
     for epoch, starts in enumerate(windows(count, training), start=1):
@@ -104,8 +105,8 @@ def train_tile(features: Floats, plan: Plan, capacity: Capacity, training: Train
             with torch.no_grad():
                 share = member[:, own].sum(-1, keepdim=True).clamp(min=1.0)  # [C, 1]
                 slope = (push[:, own] * torch.sigmoid(z) - pull[:, own]) / share
-            optimiser.zero_grad(set_to_none=True)
-            z.backward(slope)  # type: ignore[no-untyped-call]
+            # As a scalar: given a gradient of its own, `backward` would first import a computer algebra system.
+            (z * slope).sum().backward()  # type: ignore[no-untyped-call]
             optimiser.step()
         heads.keep(check.improved(heads, epoch))
     return Fitted(

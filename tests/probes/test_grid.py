@@ -1,5 +1,9 @@
 """The grid trains each probe exactly as one would train it alone."""
 
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
@@ -129,3 +133,16 @@ def test_probes_learn_what_is_there_and_nothing_from_shuffled_labels() -> None:
     noise = train_grid(GridData(data.features, shuffled, data.counts, data.splits), "linear").logits[0, 0, 0]
     assert auroc(real[test], data.labels[0, 0, test]) > 0.75
     assert abs(auroc(noise[test], shuffled[0, 0, test]) - 0.5) < 0.2
+
+
+def test_training_imports_neither_torchs_compiler_nor_a_computer_algebra_system() -> None:
+    """They take seconds, which a small study would pay on its first step."""
+    program = (
+        "import sys, numpy as np; from pamer_lab.probes.grid import *; from pamer_lab.probes.split import split_by_question;"
+        "rng = np.random.default_rng(0); x = rng.normal(size=(1, 80, 4)).astype('float32'); y = rng.random((1, 1, 80)) < 0.5;"
+        "splits = (split_by_question([f'q{row // 4}' for row in range(80)], 0),);"
+        "train_grid(GridData(x, y, np.ones((1, 80), bool), splits), 'mlp', Training(epochs=2, width=4));"
+        "sys.exit(' '.join({'sympy', 'torch._dynamo'} & set(sys.modules)) or 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=Path(__file__).resolve().parents[2])
+    assert done.returncode == 0, done.stderr
