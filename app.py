@@ -16,6 +16,8 @@ st.navigation(
         st.Page("pages/traces.py", title="Traces", icon=":material/list_alt:", default=True),
         st.Page("pages/trace.py", title="Transcript", icon=":material/article:", url_path="trace"),
         st.Page("pages/replay.py", title="Replay", icon=":material/replay:", url_path="replay"),
+        st.Page("pages/growth.py", title="Context growth", icon=":material/trending_up:", url_path="growth"),
+        st.Page("pages/published.py", title="Published results", icon=":material/menu_book:", url_path="published"),
     ],
     position="top",
 ).run()

@@ -1,0 +1,112 @@
+"""Published results: the paper's tables with a chart each, marked as published, beside what was measured here."""
+
+from typing import Any
+
+import streamlit as st
+
+from pamer_lab.analysis.growth import policy_table
+from pamer_lab.analysis.published import PublishedTable, names, table
+from pamer_lab.ui.charts import show_chart
+from pamer_lab.ui.growth_view import all_runs
+from pamer_lab.ui.numbers import counted, short
+from pamer_lab.ui.page import run as run_page
+from pamer_lab.ui.published_charts import published_figure
+from pamer_lab.ui.state import settle
+from pamer_lab.ui.theme import colours
+
+# Tables in the order they are offered; the others follow. (A bare string here would be drawn on the page.)
+FIRST = ["full_benchmark", "method_comparison", "cross_model", "ablation", "signals", "layerwise", "compact_main", "compact"]
+MARK = "Published by the paper's authors; nothing on this chart was measured by this program."
+# Published row -> the policy here it can be set beside, for token changes only.
+BESIDE: dict[str, dict[str, str]] = {
+    "full_benchmark": {"+ PaMER": "pamer", "+ PaMER+": "pamer+"},
+    "method_comparison": {
+        "+ PaMER": "pamer",
+        "+ PaMER+": "pamer+",
+        "Sliding Window (K=5)": "sliding-window:5",
+        "Sliding Window (K=10)": "sliding-window:10",
+        "Sliding Window (K=20)": "sliding-window:20",
+        "Periodic Summary (n=3)": "periodic-summary:3",
+        "Periodic Summary (n=5)": "periodic-summary:5",
+    },
+    "ablation": {"PaMER": "pamer", "w/o Recall": "pamer-no-recall", "w/o Compression": "pamer-no-compression"},
+}
+
+
+def cell(row: dict[str, Any], key: str, digits: int | None) -> Any:
+    value = row.get(key)
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        text = f"{value:.{digits}f}" if digits is not None else f"{value:,}"
+        if row.get(f"{key}_sd") is not None:
+            text += f" ± {row[f'{key}_sd']:.{digits or 3}f}"
+        if row.get(f"{key}_change") is not None:
+            text += f" ({row[f'{key}_change']:+g})"
+        if row.get(f"{key}_change_pct") is not None:
+            text += f" ({row[f'{key}_change_pct']:+g} %)"
+        return text
+    return "" if value is None else str(value)
+
+
+def published_rows(shown: PublishedTable) -> list[dict[str, Any]]:
+    """A table as the paper prints it, with its groups."""
+    grouped = any(row.get("group") for row in shown.rows)
+    head = [{"Group": row.get("group", "")} if grouped else {} for row in shown.rows]
+    return [
+        start
+        | {f"{column.title}{', ' + column.unit if column.unit else ''}": cell(row, column.key, column.digits) for column in shown.columns}
+        for start, row in zip(head, shown.rows, strict=True)
+    ]
+
+
+def measured(shown: PublishedTable) -> None:
+    """Token changes of the same policies in this workspace, beside the published ones."""
+    pairs = BESIDE.get(shown.name, {})
+    runs = all_runs("embedded")
+    rows = {row["policy"]: row for row in policy_table(runs).to_dicts()} if pairs and not runs.is_empty() else {}
+    st.subheader("Beside what was measured here")
+    if not pairs:
+        st.caption("This table has no counterpart on this page. The study pages compare what they measure.")
+        return
+    base = next((row for row in shown.rows if row["label"] in ("DeepSeek-V4-Flash", "Base agent")), None)
+    lines = []
+    for label, policy in pairs.items():
+        row = shown.row(label)
+        change = 100 * (row["tokens"] / base["tokens"] - 1) if base else None
+        here = rows.get(policy)
+        lines.append(
+            {
+                "Published": label,
+                "Tokens per task": short(row["tokens"]),
+                "Change, published": f"{change:+.1f} %" if change is not None else "",
+                "Policy here": policy,
+                "Change, measured here": f"{-here['reduction_pct']:+.1f} %" if here else "not replayed yet",
+                "Traces here": here["traces"] if here else 0,
+            }
+        )
+    st.dataframe(lines, hide_index=True)
+    st.caption(
+        "The two columns answer different questions: the paper's agents acted on their own, with larger models, on other tasks; "
+        "here recorded actions are fixed, so a policy cannot cause more or fewer steps, and scores cannot be measured at all."
+    )
+
+
+def main() -> None:
+    st.title("Published results")
+    st.markdown(":orange-badge[Published] The paper's own numbers, as it prints them.")
+    known = [*FIRST, *(name for name in names() if name not in FIRST)]
+    settle("table", known, known[0])
+    picked = st.selectbox("Table", known, format_func=lambda name: f"{table(name).title} ({table(name).place})", key="table")
+    st.query_params["table"] = picked
+    shown = table(picked)
+    rows = published_rows(shown)
+    figure = published_figure(shown, colours())
+    if figure is not None:
+        lines = "\n".join(",".join(f'"{value}"' for value in line) for line in [list(rows[0]), *[list(row.values()) for row in rows]])
+        answer = f"{shown.caption} {MARK} {shown.place}, n = {counted(len(shown.rows), 'row')}."
+        show_chart(shown.title, figure, answer, key="published-chart", csv=lines)
+    st.dataframe(rows, hide_index=True, height=min(560, 38 + 35 * len(rows)))
+    st.caption(" ".join(filter(None, [f"Published, {shown.place}.", shown.note])))
+    measured(shown)
+
+
+run_page(main)

@@ -1,0 +1,36 @@
+"""The published results page: every table opens, marked as published."""
+
+import pytest
+
+from pamer_lab.analysis.published import names, table
+from pamer_lab.ui.published_charts import published_figure
+from pamer_lab.ui.theme import LIGHT
+from pamer_lab.workspace import Workspace
+from tests.pages.conftest import Visit, texts
+
+PAGE = "pages/published.py"
+
+
+def test_the_page_opens_without_any_trace_and_is_marked_as_published(visit: Visit) -> None:
+    app = visit(PAGE)
+    assert not app.exception
+    assert "nothing on this chart was measured by this program" in texts(app)
+    first = app.dataframe[0].value
+    assert "720,000 (-73.2 %)" in set(first["Tokens per task, tokens"])
+
+
+def test_a_link_opens_its_table_and_says_what_was_not_replayed(visit: Visit, workspace: Workspace) -> None:
+    app = visit(PAGE, table="method_comparison")
+    assert table("method_comparison").title in texts(app)
+    assert "not replayed yet" in set(app.dataframe[1].value["Change, measured here"])
+
+
+@pytest.mark.parametrize("name", names())
+def test_every_table_has_a_chart_or_nothing_to_draw(name: str) -> None:
+    figure = published_figure(table(name), LIGHT)
+    assert figure is not None or name in ("case_events", "controller_settings", "fallbacks", "paired", "pilot40")
+
+
+def test_arrows_lead_from_base_over_pamer_to_pamer_plus_for_each_backbone() -> None:
+    figure = published_figure(table("cross_model"), LIGHT)
+    assert len(figure.layout.annotations) == 10
