@@ -102,10 +102,10 @@ def _axes(figure: Any, count: int, name: str, largest: int) -> None:
     """Both charts share their horizontal range, so that a turn stands over its block."""
     ticks = round_ticks(largest)
     figure.update_xaxes(
-        title={"text": name, "standoff": 4}, range=[-0.6, count - 0.4], dtick=1 if count <= FEW // 4 else None, showgrid=False
+        title={"text": name, "standoff": 12}, range=[-0.6, count - 0.4], dtick=1 if count <= FEW // 4 else None, showgrid=False
     )
     figure.update_yaxes(
-        title={"text": "tokens", "standoff": 4},
+        title={"text": "tokens", "standoff": 12},
         rangemode="tozero",
         tickvals=ticks,
         ticktext=[short(tick).replace(".0", "") for tick in ticks],
