@@ -66,7 +66,7 @@ def test_a_file_is_added_opened_searched_paged_and_linked(visitor: Visitor, stra
     expect(other.page.locator(".st-key-block-60")).to_contain_text("answer 60")
     other.settle()
     assert other.page.url == page.url
-    page.locator("body").click(position={"x": 5, "y": 300})
+    page.mouse.click(5, 300)
     page.keyboard.press("k")
     expect(page.locator(".st-key-block-59")).to_be_visible()
     expect(page.locator(".st-key-block-60")).to_have_count(0)
