@@ -1,5 +1,6 @@
 """Trunk and branches give the same states as one forward pass per decision point, and nothing is computed twice."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -20,13 +21,15 @@ CONTEXTS = ("full", "current", "recent1", "recent2", "recent4")
 pytestmark = pytest.mark.weights
 
 
-@pytest.mark.parametrize("hint", ["none", "faithful"])
-def test_smollm2_states_equal_naive_forwards_in_all_layers_and_poolings(smollm: FrozenModel, hint: Hint) -> None:
+@pytest.mark.parametrize(("hint", "limit"), [("none", 8192), ("faithful", 8192), ("faithful", 110)])
+def test_smollm2_states_equal_naive_forwards_in_all_layers_and_poolings(smollm: FrozenModel, hint: Hint, limit: int) -> None:
+    model = replace(smollm, limit=limit, prefix_kept=40)
     requests = trace_requests([make_trace(4, words=1)], ("full", "recent1"), hint)
-    found = extract(requests, smollm)
+    found = extract(requests, model)
+    assert (max(point.tokens for point in found.points) == limit) == (limit == 110)
     assert found.vectors.shape == (8, 31, 2, 576)
     assert found.layers[0] == "block_1" and found.layers[-1] == "final"
-    assert_same_states(found.vectors, naive_all(smollm, requests))
+    assert_same_states(found.vectors, naive_all(model, requests))
     assert found.tokens_computed < found.tokens_naive
 
 
