@@ -16,6 +16,7 @@ BENCHES: dict[str, str] = {
     "fuzz": "fuzz",
     "controller": "controller",
     "crash": "crash",
+    "selection": "selection",
     "replay": "replay",
     "extract": "extract",
     "probes": "probes",

@@ -1,7 +1,7 @@
 """The router without a model: which earlier steps speak of what the newest result just brought up?
 
 The need are the names and identifiers of the recent blocks. Those that the newest result mentions for the first time weigh most:
-the agent has not dealt with them yet. A step explains a term if it speaks of it, best if the agent asked for it there and the
+the agent has not dealt with them yet, unless the result afterwards leads on to something else that is unseen. A step explains a term if it speaks of it, best if the agent asked for it there and the
 answer names it. Steps are taken greedily, each with what it explains beyond those before, as long as it is worth it; so the set is
 the smallest this finds, and it is empty where nothing earlier explains the need. Embeddings of detail and raw block decide
 between steps that explain the same. Deterministic; equal scores prefer the later step, which knew more.
@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pamer_lab.controller.router import Candidate, RouterQuery, Routing
-from pamer_lab.controller.terms import BlockTerms, block_terms, terms
+from pamer_lab.controller.terms import BlockTerms, block_terms, superseded, terms
 from pamer_lab.memory import CoveredBlock
 from pamer_lab.memory.source import block_text
 from pamer_lab.models.embedder import Embedder
@@ -27,13 +27,15 @@ recent blocks; only in the task."""
 ASKED_AND_ANSWERED, CALLED, ANSWERED, ASKED, DETAIL = 1.0, 0.6, 0.3, 0.2, 0.3
 """How well a step explains a term: the agent asked for it and the answer names it; its call names it and the answer does not (a
 file rarely says its own path); only the answer; only the agent's words; only the step's detail line."""
+SUPERSEDED = 0.3
+"""How much a term is needed that the newest result brings up before it leads on to something unseen."""
 UNUSED = 0.8
 """What remains of an answer's worth where the agent's next message takes nothing from it."""
 RARITY = 0.5
 """Part of a term's weight that goes down with the number of steps that speak of it."""
 LIKENESS = 0.15
 """Weight of the embeddings' cosine beside the terms."""
-LATER = 1e-3
+LATER = 0.05
 """What being the later of two equal steps is worth."""
 LEAST_GAIN = 0.4
 """A step must explain at least so much to be taken, in units of one term that a single step explains fully."""
@@ -65,13 +67,14 @@ class EmbeddedRouter:
         blocks = [block for _, block in covered]
         known = self._known(blocks)
         need = _need(query, known)
-        gains = _gains(need, known, blocks, _following(query, known, blocks))
+        in_sight = frozenset().union(*(block_terms(messages).asked for messages in query.recent))
+        gains = _gains(need, known, blocks, _following(query, known, blocks), in_sight)
         likeness = self._likeness(query, blocks)
         scores = [
             sum(gain.values()) + LIKENESS * like + LATER * place / len(blocks)
             for place, (gain, like) in enumerate(zip(gains, likeness, strict=True))
         ]
-        chosen = _greedy(gains, scores)
+        chosen = _greedy(gains, [LIKENESS * like + LATER * place / len(blocks) for place, like in enumerate(likeness)])
         order = sorted(range(len(blocks)), key=lambda place: (-scores[place], place))
         candidates = tuple(
             Candidate(covered[place][0], blocks[place].step, round(scores[place], 6), rank) for rank, place in enumerate(order, 1)
@@ -110,17 +113,20 @@ class EmbeddedRouter:
 def _need(query: RouterQuery, known: Sequence[BlockTerms]) -> dict[str, float]:
     """Term -> how much it is needed and how much it tells, for terms that some earlier step speaks of."""
     *older, newest = [block_terms(messages) for messages in query.recent]
-    shown: frozenset[str] = frozenset().union(*(block.answered for block in older))
-    mentioned: frozenset[str] = frozenset().union(*(block.asked for block in older))
+    shown: frozenset[str] = frozenset().union(*(block.aimed & block.answered for block in older))
+    mentioned: frozenset[str] = frozenset().union(*(block.all for block in older))
     kinds: dict[str, float] = dict.fromkeys(terms(query.task), IN_TASK)
-    for term in shown | mentioned | newest.all:
-        if term in newest.answered and term not in newest.asked and term not in shown:
+    for term in mentioned | newest.all:
+        if term in newest.answered and term not in newest.aimed and term not in shown:
             kinds[term] = NEW_IN_RESULT
-        elif term in newest.asked and term not in shown and term not in mentioned:
+        elif term in newest.asked and term not in mentioned:
             kinds[term] = NEW_IN_WORDS
         else:
             kinds[term] = KNOWN
     present = Counter(term for block in known for term in block.all)
+    looked_at = {term for block in known for term in block.asked}
+    for term in superseded(query.recent[-1], looked_at):
+        kinds[term] = min(kinds.get(term, 0.0), SUPERSEDED)
     scale = math.log(1 + len(known))
     return {
         term: kind * (RARITY * math.log((1 + len(known)) / present[term]) / scale + 1 - RARITY)
@@ -137,15 +143,23 @@ def _following(query: RouterQuery, known: Sequence[BlockTerms], blocks: Sequence
 
 
 def _gains(
-    need: Mapping[str, float], known: Sequence[BlockTerms], blocks: Sequence[CoveredBlock], following: Sequence[frozenset[str]]
+    need: Mapping[str, float],
+    known: Sequence[BlockTerms],
+    blocks: Sequence[CoveredBlock],
+    following: Sequence[frozenset[str]],
+    in_sight: frozenset[str],
 ) -> list[dict[str, float]]:
-    """What each step explains of each needed term."""
+    """What each step explains of each needed term; what the agent itself said again in the recent blocks needs no step."""
     gains: list[dict[str, float]] = []
     for found, block, said in zip(known, blocks, following, strict=True):
         detail = block.detail.lower()
-        used = bool((found.answered - found.asked) & said)
+        brought = found.answered - found.asked
+        used = bool(brought & said)
+        said_again = bool(brought & in_sight)
         gain: dict[str, float] = {}
         for term, weight in need.items():
+            if said_again and term in in_sight:
+                continue
             if term in found.answered and term in found.asked:
                 gain[term] = weight * (ASKED_AND_ANSWERED if used and term in said else ASKED_AND_ANSWERED * UNUSED)
             elif term in found.answered:
@@ -158,14 +172,14 @@ def _gains(
     return gains
 
 
-def _greedy(gains: Sequence[Mapping[str, float]], scores: Sequence[float]) -> list[int]:
+def _greedy(gains: Sequence[Mapping[str, float]], likes: Sequence[float]) -> list[int]:
     """Places of the chosen steps: each explains some term well enough, and better than those before it."""
     chosen: list[int] = []
     explained: dict[str, float] = {}
     first = 0.0
     while len(chosen) < MOST_STEPS:
         beyond = [max((gain - explained.get(term, 0.0) for term, gain in step.items()), default=0.0) for step in gains]
-        best = max(range(len(gains)), key=lambda place: (round(beyond[place], 9), place))
+        best = max(range(len(gains)), key=lambda place: (round(beyond[place] + likes[place], 9) if beyond[place] > 0 else 0.0, place))
         if beyond[best] < max(LEAST_GAIN, LEAST_SHARE * first):
             return chosen
         first = first or beyond[best]

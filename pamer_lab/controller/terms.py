@@ -14,6 +14,13 @@ from pamer_lab.trajectory.values import Message
 _KEBAB = re.compile(r"\b[a-z0-9]+(?:-[a-z0-9]+)+\b")
 _NAME = re.compile(r"[A-Z][\w'’-]*(?:[ \t]+(?:(?:of|de|van|von|the)[ \t]+)?[A-Z][\w'’-]*)*")
 _INITIAL = re.compile(r"(?:^|[.!?:;\]\n]\s*|\d\.\s+|[\"'(])$")
+_SENTENCE = re.compile(r"(?<=[.!?;])\s+|\n+")
+_ONWARD = re.compile(
+    r"\b(next|new|not yet|not \w+ yet|ahead|unread|unseen|onward|(?:moves?|points?|hands?(?: \w+){0,2}) on|hands? over|fresh|anew|"
+    r"starts? (?:over|with)|begins?|(?:turn|go|continu)e?s? (?:to|on|with))\b",
+    re.IGNORECASE,
+)
+"""Words of a sentence that leads on to something not looked at so far."""
 _ARTICLE = re.compile(r"^(?:the|a|an|at|in|on|of|for|from|by|it|its|this|that|these|those|and|or|but|as|to|is|was)\s+")
 
 
@@ -41,6 +48,8 @@ class BlockTerms:
     """Terms of the assistant's text and calls."""
     called: frozenset[str]
     """Those of its calls alone: what the step was aimed at."""
+    aimed: frozenset[str]
+    """Those of its calls and of the last sentence before them: what the agent is after now."""
     answered: frozenset[str]
     """Terms of results and of whatever else came after."""
 
@@ -54,4 +63,15 @@ def block_terms(messages: Sequence[Message]) -> BlockTerms:
     called: set[str] = set().union(*(terms(call.arguments) for message in messages[:1] for call in message.tool_calls))
     said: set[str] = set().union(*(terms(message.content) for message in messages[:1]))
     answered: set[str] = set().union(*(terms(message.content) for message in messages[1:]))
-    return BlockTerms(frozenset(said | called), frozenset(called), frozenset(answered))
+    closing: set[str] = set().union(*(terms(_SENTENCE.split(message.content.strip())[-1]) for message in messages[:1]))
+    return BlockTerms(frozenset(said | called), frozenset(called), frozenset(called | closing), frozenset(answered))
+
+
+def superseded(messages: Sequence[Message], looked_at: set[str]) -> set[str]:
+    """Terms that a block's results bring up before a later sentence leads on to something the agent has not looked at."""
+    sentences = [part for message in messages[1:] for part in _SENTENCE.split(message.content)]
+    found = [terms(sentence) for sentence in sentences]
+    leads = [number for number, sentence in enumerate(sentences) if _ONWARD.search(sentence) and found[number] - looked_at]
+    last = max(leads, default=-1)
+    after = set().union(*found[last:]) if leads else set()
+    return set().union(*found[:last]) - after if leads else set()

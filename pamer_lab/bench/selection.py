@@ -1,0 +1,156 @@
+"""`bench selection`: the embedded router on generated traces, whose needed steps are known.
+
+At every decision point with a recall label the blocks older than Recent2 are covered by memories of a few steps each, as a controller
+would have left them, and the router chooses. References at the same points: every step of the chosen summaries, as many random steps,
+as many of the most recent steps. The paper's volume identity is asserted for every selection.
+"""
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+
+from pamer_lab.blocks import MessageTokens, cut, identities
+from pamer_lab.controller import as_chat
+from pamer_lab.controller.router import RouterQuery
+from pamer_lab.controller.router_embedded import EmbeddedRouter
+from pamer_lab.controller.selection import Selection, select
+from pamer_lab.corpus.writer import write_corpus
+from pamer_lab.errors import LabError
+from pamer_lab.memory import CoveredBlock, MemoryDraft, SessionMemory, SourceBlock
+from pamer_lab.memory.archive import pack
+from pamer_lab.memory.extractive import ExtractiveSummariser
+from pamer_lab.memory.records import seal
+from pamer_lab.models.embedder import load_embedder
+from pamer_lab.models.profiles import load_profile
+from pamer_lab.models.tokenizer import embedded_counter
+from pamer_lab.trajectory.values import Message
+
+HELP = "the embedded step router against known needs, and three references"
+SEED, QUESTIONS, REPLICAS = 4_000, 20, 2
+"""A seed that no shipped corpus uses."""
+STEPS_PER_MEMORY = 4
+RECENT = 2
+
+
+@dataclass
+class Score:
+    """Chosen against needed steps, summed over decision points."""
+
+    hits: int = 0
+    chosen: int = 0
+    needed: int = 0
+    exact: int = 0
+    points: int = 0
+
+    def add(self, chosen: set[int], needed: set[int]) -> None:
+        self.hits += len(chosen & needed)
+        self.chosen += len(chosen)
+        self.needed += len(needed)
+        self.exact += chosen == needed
+        self.points += 1
+
+    @property
+    def precision(self) -> float:
+        return self.hits / self.chosen if self.chosen else 0.0
+
+    @property
+    def recall(self) -> float:
+        return self.hits / self.needed if self.needed else 0.0
+
+    @property
+    def f1(self) -> float:
+        return 2 * self.hits / (self.chosen + self.needed) if self.chosen + self.needed else 0.0
+
+
+@dataclass
+class Case:
+    """One decision point: what is covered, what is recent, what is needed."""
+
+    query: RouterQuery
+    needed: set[int]
+    tokens: dict[int, int] = field(default_factory=dict)
+
+
+def run(questions: int = QUESTIONS, replicas: int = REPLICAS) -> tuple[dict[str, Any], dict[str, Any]]:
+    chance = random.Random(SEED)  # noqa: S311
+    router_score, whole, at_random, recent = Score(), Score(), Score(), Score()
+    share = {"chosen": 0, "covered": 0}
+    quiet = {"points": 0, "kept_quiet": 0}
+    raw: dict[str, Sequence[Message]] = {}
+    embedder = load_embedder(load_profile("embedded"))
+    router = EmbeddedRouter(embedder, lambda blocks: {block.raw_hash: raw[block.raw_hash] for block in blocks})
+    for case in _cases(questions, replicas, raw):
+        selection = select(case.query.memory, router.route(case.query).answer)
+        _assert_volume(selection)
+        chosen, covered = set(selection.steps), sorted(case.tokens)
+        router_score.add(chosen, case.needed)
+        whole.add({step for memory in selection.memories for step in memory.steps}, case.needed)
+        at_random.add(set(chance.sample(covered, len(chosen))), case.needed)
+        recent.add(set(covered[len(covered) - len(chosen) :]), case.needed)
+        if case.needed:
+            share["chosen"] += selection.tokens
+            share["covered"] += sum(case.tokens.values())
+        else:
+            quiet["points"] += 1
+            quiet["kept_quiet"] += not chosen
+    ratios = {
+        "f1": router_score.f1,
+        "precision": router_score.precision,
+        "recall": router_score.recall,
+        "exact_match": router_score.exact / max(router_score.points, 1),
+        "token_share": share["chosen"] / max(share["covered"], 1),
+        "f1_whole_summary": whole.f1,
+        "f1_random": at_random.f1,
+        "f1_recent": recent.f1,
+    }
+    details = {
+        "decision_points": router_score.points,
+        "needed_steps": router_score.needed,
+        "chosen_steps": router_score.chosen,
+        "no_need": quiet,
+        "tokens": share,
+        "whole_summary_tokens_identity": "asserted at every point",
+        "embedder": embedder.name,
+    }
+    return ratios, details
+
+
+def _cases(questions: int, replicas: int, raw: dict[str, Sequence[Message]]) -> Iterator[Case]:
+    counter = embedded_counter()
+    tokens, summariser = MessageTokens(counter), ExtractiveSummariser(counter)
+    for number, trace in enumerate(write_corpus(SEED, questions, replicas)):
+        messages = trace.messages
+        pieces = cut(messages)
+        blocks = [block.of(messages) for block in pieces.blocks]
+        names = identities(blocks)
+        archived = [pack([as_chat(message) for message in block]) for block in blocks]
+        raw.update({entry.raw_hash: block for entry, block in zip(archived, blocks, strict=True)})
+        task = "\n".join(message.content for message in messages[: pieces.prefix_end] if message.role == "user")
+        sizes = [tokens.total(block) for block in blocks]
+        for label in trace.labels:
+            if label.target != "recall" or label.t <= RECENT:
+                continue
+            memories = []
+            for start in range(0, label.t - RECENT, STEPS_PER_MEMORY):
+                steps = range(start, min(start + STEPS_PER_MEMORY, label.t - RECENT))
+                summary = summariser.summarise(task, [SourceBlock(step, tuple(blocks[step])) for step in steps])
+                covered = tuple(
+                    CoveredBlock(step, names[step], archived[step].raw_hash, detail, sizes[step])
+                    for step, detail in zip(steps, summary.details, strict=True)
+                )
+                draft = MemoryDraft(f"t{number}", summary.text, np.ones(1, dtype=np.float32), covered, 0, counter.name, "", "")
+                memories.append(seal(draft, len(memories), datetime(2026, 1, 1, tzinfo=UTC)))
+            session = SessionMemory(f"t{number}", tuple(memories), (), len(memories))
+            recent = tuple(tuple(blocks[step]) for step in range(label.t - RECENT, label.t))
+            yield Case(RouterQuery(task, recent, session), set(label.steps), {step: sizes[step] for step in range(label.t - RECENT)})
+
+
+def _assert_volume(selection: Selection) -> None:
+    """The paper's identity: what selection saves are exactly the tokens of the steps that were not chosen."""
+    left_out = sum(block.tokens for memory in selection.memories for block in memory.blocks if block.step not in selection.steps)
+    if selection.covered_tokens - selection.tokens != left_out or left_out < 0:
+        raise LabError("the volume identity does not hold; this is a fault of the program")
