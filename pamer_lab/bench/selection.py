@@ -20,7 +20,7 @@ from pamer_lab.controller.router_embedded import EmbeddedRouter
 from pamer_lab.controller.selection import Selection, select
 from pamer_lab.corpus.writer import write_corpus
 from pamer_lab.errors import LabError
-from pamer_lab.memory import CoveredBlock, MemoryDraft, SessionMemory, SourceBlock
+from pamer_lab.memory import CoveredBlock, Memory, MemoryDraft, SessionMemory, SourceBlock
 from pamer_lab.memory.archive import pack
 from pamer_lab.memory.extractive import ExtractiveSummariser
 from pamer_lab.memory.records import seal
@@ -134,7 +134,7 @@ def _cases(questions: int, replicas: int, raw: dict[str, Sequence[Message]]) -> 
         for label in trace.labels:
             if label.target != "recall" or label.t <= RECENT:
                 continue
-            memories = []
+            memories: list[Memory] = []
             for start in range(0, label.t - RECENT, STEPS_PER_MEMORY):
                 steps = range(start, min(start + STEPS_PER_MEMORY, label.t - RECENT))
                 summary = summariser.summarise(task, [SourceBlock(step, tuple(blocks[step])) for step in steps])

@@ -1,10 +1,12 @@
 """The router without a model: which earlier steps speak of what the newest result just brought up?
 
-The need are the names and identifiers of the recent blocks. Those that the newest result mentions for the first time weigh most:
-the agent has not dealt with them yet, unless the result afterwards leads on to something else that is unseen. A step explains a term if it speaks of it, best if the agent asked for it there and the
-answer names it. Steps are taken greedily, each with what it explains beyond those before, as long as it is worth it; so the set is
-the smallest this finds, and it is empty where nothing earlier explains the need. Embeddings of detail and raw block decide
-between steps that explain the same. Deterministic; equal scores prefer the later step, which knew more.
+The need are the names and identifiers of the recent blocks. Those that the newest result brings up weigh most, unless the agent is
+just after them, or the result afterwards leads on to something that was not looked at yet. A step explains a term if it speaks
+of it, best if the agent asked for it there, the answer names it, and the agent's next message took something from that
+answer; not if the agent has said that answer again in the recent blocks. Steps are taken greedily, each for what it explains
+beyond those before, as long as it is worth it; so the set is the smallest this finds, and it is empty where nothing earlier
+explains the need. The embeddings of detail and raw block tell apart steps that explain the same, with a little
+preference for the later one, which knew more. Deterministic.
 """
 
 import math
