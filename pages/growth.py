@@ -3,7 +3,7 @@
 import polars as pl
 import streamlit as st
 
-from pamer_lab.analysis.growth import mean_context, turn_table
+from pamer_lab.analysis.growth import REFERENCE_LINE, mean_context, turn_table
 from pamer_lab.models.profiles import PROFILES
 from pamer_lab.ui.charts import show_chart
 from pamer_lab.ui.growth_charts import MOST_LINES, mean_figure
@@ -19,11 +19,13 @@ from pamer_lab.ui.words import HINTS
 
 
 def chart(runs: pl.DataFrame, policies: list[str], tokenizer: str) -> None:
-    left, middle, _ = st.columns([1, 1, 2])
-    single = left.toggle("Each trace as a line", key="lines", bind="query-params", help=f"At most {MOST_LINES} lines.")
-    reference = middle.toggle("128K line", value=True, key="line128", bind="query-params", help="A reference only; nothing enforces it.")
     turns = turn_table(workspace(), runs)
     means = mean_context(turns)
+    # Far below the line it would only squeeze the chart.
+    near = float(means["mean_active"].max() or 0) * 4 >= REFERENCE_LINE
+    left, middle, _ = st.columns([1, 1, 2])
+    single = left.toggle("Each trace as a line", key="lines", bind="query-params", help=f"At most {MOST_LINES} lines.")
+    reference = middle.toggle("128K line", value=near, key="line128", bind="query-params", help="A reference only; nothing enforces it.")
     ends = []
     for policy in policies:
         part = runs.filter(pl.col("policy") == policy)
