@@ -7,6 +7,7 @@ with one.
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from pamer_lab.memory.salience import identifiers
 from pamer_lab.trajectory.values import Message
@@ -23,9 +24,13 @@ _ONWARD = re.compile(
 """Words of a sentence that leads on to something not looked at so far."""
 _ARTICLE = re.compile(r"^(?:the|a|an|at|in|on|of|for|from|by|it|its|this|that|these|those|and|or|but|as|to|is|was)\s+")
 
+KEPT = 4096
+"""Texts whose terms are remembered."""
 
-def terms(text: str) -> set[str]:
-    """Names and identifiers of a text, in lower case."""
+
+@lru_cache(maxsize=KEPT)
+def terms(text: str) -> frozenset[str]:
+    """Names and identifiers of a text, in lower case; the recent blocks are asked for again at every turn, so answers are kept."""
     found = identifiers(text) | set(_KEBAB.findall(text))
     for match in _NAME.finditer(text):
         words = match.group().lower().rstrip("'’-").removesuffix(" i").split()
@@ -37,7 +42,7 @@ def terms(text: str) -> set[str]:
             while (shorter := _ARTICLE.sub("", name)) != name:
                 name = shorter
             found.add(name)
-    return {name for name in found if len(name) > 2}
+    return frozenset(name for name in found if len(name) > 2)
 
 
 @dataclass(frozen=True)
