@@ -16,9 +16,10 @@ _PUBLIC = {
     "Trace": "pamer_lab.trajectory",
     "Workspace": "pamer_lab.workspace",
     "PamerController": "pamer_lab.controller",
+    "load_controller": "pamer_lab.controller.build",
 }
 
-__all__ = ["PamerController", "Trace", "Workspace", "__version__", "read_traces", "replay"]
+__all__ = ["PamerController", "Trace", "Workspace", "__version__", "load_controller", "read_traces", "replay"]
 
 
 def __getattr__(name: str) -> Any:
