@@ -29,10 +29,16 @@ def start_over() -> None:
     st.session_state.pop("turn", None)
 
 
+def _end(run: Run) -> str:
+    """Where a run's line ends; a run that is still going, or was stopped, says at which turn."""
+    tokens = short(run.turns[-1].active_tokens)
+    return f"{run.head.policy} {tokens}" if run.head.status == "done" else f"{run.head.policy} {tokens} (only up to turn {run.turns[-1].t})"
+
+
 def context_chart(runs: list[Run], trace: Trace, turn: int, whatif: object) -> None:
     policies = [run.head.policy for run in runs]
     head = runs[0].head
-    ends = ", ".join(f"{run.head.policy} {short(run.turns[-1].active_tokens)}" for run in runs)
+    ends = ", ".join(_end(run) for run in runs)
     counts = f"{head.tokens_kind.capitalize()} with {head.tokenizer}, n = {counted(len(runs[0].turns), 'turn')}"
     answer = f"At the last turn: {ends} tokens. {counts}. ▼ compression, ▲ recall, ✕ fallback. Actions are fixed."
     lines = "policy,turn,action,raw_tokens,active_tokens,cached_tokens\n" + "".join(
