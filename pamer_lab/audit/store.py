@@ -6,7 +6,6 @@ never changed afterwards.
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
@@ -36,7 +35,7 @@ class AuditStore:
         """Keep several selections in one commit; one that is known adds nothing."""
         now = datetime.now(UTC)
         own = {"run_id": self.run_id, "trace_id": self.trace_id, "created_at": now}
-        rows = {name: asdict(record) | own | {"audit_id": name} for record in records for name in [self._id(record)]}
+        rows = {name: _row(record) | own | {"audit_id": name} for record in records for name in [self._id(record)]}
         if rows:
             self.database.insert(SELECTIONS, list(rows.values()))
             self.database.tidy(SELECTIONS)
@@ -68,6 +67,12 @@ class AuditStore:
     def full_rows(self) -> list[dict[str, Any]]:
         found = self.database.rows(SELECTIONS) if self.database.exists(SELECTIONS) else []
         return sorted(found, key=lambda row: (row["created_at"], row["audit_id"]))
+
+
+def _row(record: SelectionRecord) -> dict[str, Any]:
+    """A record's columns."""
+    row = {name: getattr(record, name) for name in record.__dataclass_fields__}
+    return row | {name: [vars(candidate) for candidate in row[name]] for name in ("candidates", "near_misses")}
 
 
 def steps_of(rows: Sequence[dict[str, Any]]) -> dict[str, set[int]]:

@@ -67,11 +67,13 @@ class EmbeddedRouter:
         if not covered or not query.recent:
             return Routing(_answer([], {}, ""))
         blocks = [block for _, block in covered]
-        known = self._known(blocks)
+        missing = [block for block in blocks if block.raw_hash not in self._terms or block.raw_hash not in self._vectors]
+        raw = self._read(missing) if missing else {}
+        known = self._known(blocks, raw)
         need = _need(query, known)
         in_sight = frozenset().union(*(block_terms(messages).asked for messages in query.recent))
         gains = _gains(need, known, blocks, _following(query, known, blocks), in_sight)
-        likeness = self._likeness(query, blocks)
+        likeness = self._likeness(query, blocks, raw)
         scores = [
             sum(gain.values()) + LIKENESS * like + LATER * place / len(blocks)
             for place, (gain, like) in enumerate(zip(gains, likeness, strict=True))
@@ -86,27 +88,25 @@ class EmbeddedRouter:
         reasons = sorted({term for place in chosen for term, gain in gains[place].items() if gain > 0})
         return Routing(_answer(steps, owners, ", ".join(reasons[:5])), candidates)
 
-    def _known(self, blocks: Sequence[CoveredBlock]) -> list[BlockTerms]:
-        missing = [block for block in blocks if block.raw_hash not in self._terms]
-        if missing:
-            raw = self._read(missing)
-            for block in missing:
+    def _known(self, blocks: Sequence[CoveredBlock], raw: Mapping[str, Sequence[Message]]) -> list[BlockTerms]:
+        for block in blocks:
+            if block.raw_hash not in self._terms:
                 self._terms[block.raw_hash] = block_terms(raw[block.raw_hash])
         found = [self._terms[block.raw_hash] for block in blocks]
         while len(self._terms) > max(KEPT, len(blocks)):
             self._terms.popitem(last=False)
         return found
 
-    def _likeness(self, query: RouterQuery, blocks: Sequence[CoveredBlock]) -> list[float]:
+    def _likeness(self, query: RouterQuery, blocks: Sequence[CoveredBlock], raw: Mapping[str, Sequence[Message]]) -> list[float]:
         """Cosine of each step to the newest block: the better of its detail's and its raw text's."""
-        raw_missing = [block for block in blocks if block.raw_hash not in self._vectors]
-        raw = self._read(raw_missing) if raw_missing else {}
-        texts = {block.raw_hash: block_text(raw[block.raw_hash]) for block in raw_missing}
+        texts = {block.raw_hash: block_text(raw[block.raw_hash]) for block in blocks if block.raw_hash not in self._vectors}
         texts |= {block.detail: block.detail for block in blocks if block.detail not in self._vectors}
         if texts:
             self._vectors.update(zip(texts, self._embedder.embed(list(texts.values())), strict=True))
         newest = self._embedder.embed([block_text(query.recent[-1])])[0]
-        found = [max(float(self._vectors[key] @ newest) for key in (block.raw_hash, block.detail)) for block in blocks]
+        keys = [block.raw_hash for block in blocks], [block.detail for block in blocks]
+        raw_scores, detail_scores = (np.stack([self._vectors[key] for key in names]) @ newest for names in keys)  # (blocks,)
+        found: list[float] = np.maximum(raw_scores, detail_scores).tolist()
         while len(self._vectors) > max(2 * KEPT, 2 * len(blocks)):
             self._vectors.popitem(last=False)
         return found

@@ -24,7 +24,7 @@ _ONWARD = re.compile(
 """Words of a sentence that leads on to something not looked at so far."""
 _ARTICLE = re.compile(r"^(?:the|a|an|at|in|on|of|for|from|by|it|its|this|that|these|those|and|or|but|as|to|is|was)\s+")
 
-KEPT = 4096
+KEPT = 16_384
 """Texts whose terms are remembered."""
 
 
