@@ -141,21 +141,29 @@ class BadSummariser:
         return self.make(list(blocks))
 
 
-BAD_SUMMARIES: dict[str, Callable[[list[SourceBlock]], Any]] = {
-    "empty": lambda blocks: Summary(" ", tuple("did it" for _ in blocks)),
-    "a detail short": lambda blocks: Summary("all of it", tuple("did it" for _ in blocks[1:])),
-    "a detail empty": lambda blocks: Summary("all of it", tuple("" for _ in blocks)),
-    "not a summary": lambda blocks: {"text": "all of it"},
-    "an error": lambda blocks: 1 / 0,
-    "longer than its source": lambda blocks: Summary("word " * 40_000, tuple("did it" for _ in blocks)),
-    "over its limit": lambda blocks: Summary("word " * 1_200, tuple("did it" for _ in blocks)),
+BAD_SUMMARIES: dict[str, tuple[Callable[[list[SourceBlock]], Any], str]] = {
+    "empty": (lambda blocks: Summary(" ", tuple("did it" for _ in blocks)), "summary is empty"),
+    "a detail short": (lambda blocks: Summary("all of it", tuple("did it" for _ in blocks[1:])), "7 step details for 8 steps"),
+    "a detail empty": (lambda blocks: Summary("all of it", tuple("" for _ in blocks)), "step detail is empty"),
+    "not a summary": (lambda blocks: {"text": "all of it"}, "dict"),
+    "an error": (lambda blocks: 1 / 0, "division"),
+    "over its limit": (lambda blocks: Summary("word " * 1_200, tuple("did it" for _ in blocks)), "over its limit"),
 }
 
 
 @pytest.mark.parametrize("how", BAD_SUMMARIES)
 def test_a_summary_that_fails_stores_nothing_and_removes_nothing(tmp_path: Path, how: str) -> None:
-    decision = falls_back(controller(tmp_path, summariser=BadSummariser(BAD_SUMMARIES[how])), tmp_path, history(10))
+    make, said = BAD_SUMMARIES[how]
+    decision = falls_back(controller(tmp_path, summariser=BadSummariser(make)), tmp_path, history(10))
+    assert said in decision.error
     assert memories(tmp_path) == [] and decision.block_states == ("active",) * 10
+
+
+def test_a_summary_no_shorter_than_its_blocks_stores_nothing(tmp_path: Path) -> None:
+    wordy = BadSummariser(lambda blocks: Summary("word " * 400, tuple("did it" for _ in blocks)))
+    pamer = controller(tmp_path, summariser=wordy, settings=ControllerSettings(minimum_candidate_tokens=1))
+    decision = falls_back(pamer, tmp_path, history(3))
+    assert "no shorter" in decision.error and decision.candidate_tokens < 500
 
 
 # Embedding: a real server with real faults
@@ -244,8 +252,8 @@ class BadEmbedder(HashingEmbedder):
 def test_a_vector_of_the_wrong_kind_stores_nothing_and_recalls_nothing(tmp_path: Path, rows: Any) -> None:
     messages = with_memory(tmp_path)
     pamer = controller(tmp_path, embedder=BadEmbedder(rows))
-    falls_back(pamer, tmp_path, messages)
-    falls_back(pamer, tmp_path, history(8), session="new")
+    for decision in (falls_back(pamer, tmp_path, messages), falls_back(pamer, tmp_path, history(8), session="new")):
+        assert "hashing-64 answered" in decision.error
 
 
 def test_memories_of_another_embedder_are_never_compared(tmp_path: Path) -> None:
