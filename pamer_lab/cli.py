@@ -22,6 +22,7 @@ COMMANDS = {
     "generate": "generate",
     "prepare": "prepare",
     "memory": "memory",
+    "audit": "audit",
     "replay": "replay",
     "whatif": "whatif",
     "train": "train",

@@ -8,6 +8,7 @@ from pamer_lab.audit import AuditStore, ReviewStore, cohens_kappa, export_audit,
 from pamer_lab.audit.reviews import Review
 from pamer_lab.audit.store import steps_of
 from pamer_lab.bench.crash import PROCESSES
+from pamer_lab.cli import main
 from pamer_lab.controller.router import Candidate
 from pamer_lab.controller.selection_record import SelectionRecord
 from pamer_lab.errors import InputError
@@ -136,3 +137,15 @@ def test_a_file_of_another_kind_is_refused_in_one_sentence(tmp_path: Path, name:
     (tmp_path / name).write_bytes(body)
     with pytest.raises(InputError):
         import_audit(Database(tmp_path / "lance"), tmp_path / name)
+
+
+def test_the_command_exports_imports_and_measures(
+    database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PAMER_LAB_HOME", str(tmp_path))
+    file = str(tmp_path / "out.csv")
+    assert main(["audit", "export", file]) == 0 and "7 rows" in capsys.readouterr().out
+    assert main(["audit", "import", file, "--json"]) == 0 and '"selection":0' in capsys.readouterr().out
+    assert main(["audit", "agreement"]) == 0 and "Ada and Bo Lee: 1 in common" in capsys.readouterr().out
+    assert main(["audit", "list", "--run", "run 1"]) == 0 and capsys.readouterr().out.count("turn") == 3
+    assert main(["audit", "export"]) == 2 and main(["audit", "import", str(tmp_path / "none.csv")]) == 2

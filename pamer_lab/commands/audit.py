@@ -1,0 +1,62 @@
+"""`pamer-lab audit list | export FILE | import FILE | agreement`: the selections of PaMER+ and what people said about them."""
+
+import argparse
+from dataclasses import asdict
+from typing import Any
+
+from pamer_lab.audit import AuditStore, ReviewStore, export_audit, import_audit, quality
+from pamer_lab.audit.agreement import all_agreements
+from pamer_lab.audit.store import steps_of
+from pamer_lab.errors import InputError
+from pamer_lab.workspace import Workspace
+
+HELP = "list, export or import step selections and their reviews, or measure how far reviewers agree"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("what", choices=["list", "export", "import", "agreement"], help="what to do")
+    parser.add_argument("file", nargs="?", default="", metavar="FILE", help="for export and import: .csv, .jsonl or .parquet")
+    parser.add_argument("--run", default="", metavar="RUN", help="for list: only this run's selections")
+
+
+def run(args: argparse.Namespace) -> dict[str, Any]:
+    database = Workspace().database
+    if args.what in ("export", "import") and not args.file:
+        raise InputError(f"audit {args.what} needs a file: audit {args.what} FILE.csv|.jsonl|.parquet")
+    match args.what:
+        case "export":
+            return {"path": args.file, "rows": export_audit(database, args.file)}
+        case "import":
+            return {"path": args.file, "added": import_audit(database, args.file)}
+        case "agreement":
+            reviews = ReviewStore(database).current()
+            selected = steps_of(AuditStore(database).rows())
+            return {
+                "reviews": len(reviews),
+                "agreement": [asdict(pair) for pair in all_agreements(reviews)],
+                "quality": asdict(quality(reviews, selected)),
+            }
+        case _:
+            rows = AuditStore(database).rows(run_id=args.run)
+            return {"selections": [row | {"created_at": row["created_at"].isoformat()} for row in rows]}
+
+
+def show(result: dict[str, Any]) -> None:
+    for row in result.get("selections", []):
+        steps = " ".join(str(step) for step in row["steps"]) or "-"
+        print(
+            f"{row['audit_id']}  {row['run_id'] or row['session_id']:<24.24} turn {row['turn']:>4}  {row['outcome']:<9} {steps:<16} {row['reason']}"
+        )
+    if "rows" in result:
+        print(f"{result['rows']} rows written to {result['path']}")
+    if "added" in result:
+        print(f"{result['added']['selection']} selections and {result['added']['review']} reviews added from {result['path']}")
+    for pair in result.get("agreement", []):
+        kappa = f"kappa {pair['kappa']:.3f}" if pair["kappa"] is not None else f"no kappa: {pair['reason']}"
+        print(f"{' and '.join(pair['reviewers'])}: {pair['common']} in common, {kappa}")
+    if found := result.get("quality"):
+        figures = {name: found[name] for name in ("precision", "recall", "exact")}
+        print(
+            f"{found['reviews']} reviews: "
+            + ", ".join(f"{name} {value:.3f}" if value is not None else f"{name} none" for name, value in figures.items())
+        )
