@@ -44,9 +44,8 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 def show(result: dict[str, Any]) -> None:
     for row in result.get("selections", []):
         steps = " ".join(str(step) for step in row["steps"]) or "-"
-        print(
-            f"{row['audit_id']}  {row['run_id'] or row['session_id']:<24.24} turn {row['turn']:>4}  {row['outcome']:<9} {steps:<16} {row['reason']}"
-        )
+        where = f"{row['run_id'] or row['session_id']:<24.24} turn {row['turn']:>4}"
+        print(f"{row['audit_id']}  {where}  {row['outcome']:<9} {steps:<16} {row['reason']}")
     if "rows" in result:
         print(f"{result['rows']} rows written to {result['path']}")
     if "added" in result:
