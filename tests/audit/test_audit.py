@@ -82,7 +82,7 @@ def test_a_review_that_makes_no_sense_is_refused(database: Database, reviewer: s
 def _review(folder: str, who: int, barrier: Any) -> None:
     reviews = ReviewStore(Database(folder))
     for number in range(8):
-        barrier.wait(100)
+        barrier.wait(120)
         reviews.save("a-1", "One Person", "right", (who,), f"{who}-{number}")
 
 
@@ -92,7 +92,7 @@ def test_two_windows_saving_at_the_same_moment_lose_nothing(tmp_path: Path) -> N
     for process in processes:
         process.start()
     for process in processes:
-        process.join(120)
+        process.join(300)
     history = ReviewStore(Database(tmp_path)).history("a-1")
     assert sorted(review.note for review in history) == sorted(f"{who}-{number}" for who in range(2) for number in range(8))
     assert [review.revision for review in history] == list(range(16))
