@@ -20,6 +20,8 @@ from pamer_lab.trajectory import read_all
 from pamer_lab.trajectory.values import Trace
 from pamer_lab.workspace import Workspace
 
+ALL = "@workspace"
+"""Stands for all labelled traces of the workspace."""
 DEFAULT_SEEDS = ",".join(str(seed) for seed in SEEDS)
 
 
@@ -42,7 +44,9 @@ class Setting:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Options that all studies have."""
-    parser.add_argument("traces", nargs="+", metavar="TRACE", help="labelled trace files or folders")
+    parser.add_argument(
+        "traces", nargs="+", metavar="TRACE", help=f"labelled trace files or folders, ids of imported traces, or {ALL}: all labelled ones"
+    )
     parser.add_argument("--seeds", default=DEFAULT_SEEDS, help="split and initialisation seeds (default: %(default)s)")
     parser.add_argument("--replicas", type=int, default=0, metavar="N", help="use the first N traces of each question (default: all)")
     parser.add_argument("--name", default="", help="a name for the study")
@@ -51,11 +55,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def read_setting(args: argparse.Namespace) -> Setting:
     """Traces, decisions and checked splits; a file that cannot be read stops the study."""
-    reading = read_all(args.traces)
-    if reading.rejected:
-        first = reading.rejected[0]
-        raise InputError(first.reason, path=first.path, where=first.where)
-    kept = first_replicas(reading.traces, args.replicas)
+    kept = first_replicas(find_traces(args.traces, Workspace()), args.replicas)
     decisions = decisions_of(kept)
     splits, checks = make_splits(decisions, _seeds(args.seeds))
     for split, check in zip(splits, checks, strict=True):
@@ -63,6 +63,22 @@ def read_setting(args: argparse.Namespace) -> Setting:
     sentences = [f"seed {split.seed}: {check.sentence}" for split, check in zip(splits, checks, strict=True)]
     traces = {trace.trace_id: trace for trace in kept}
     return Setting(load_profile(args.profile), traces, decisions, splits, sentences, Workspace())
+
+
+def find_traces(names: Sequence[str], workspace: Workspace) -> list[Trace]:
+    """Traces of files and folders, of ids in the workspace, and all labelled ones of the workspace."""
+    files = [name for name in names if name != ALL and (Path(name).exists() or not name.startswith("t-"))]
+    ids = [name for name in names if name != ALL and name not in files]
+    if ALL in names:
+        ids += [row["trace_id"] for row in workspace.trace_rows("labels > 0") if row["trace_id"] not in ids]
+        if not ids:
+            raise InputError(f"the workspace {workspace.path} holds no labelled trace; import some: pamer-lab import TRACE...")
+    reading = read_all(files)
+    if reading.rejected:
+        first = reading.rejected[0]
+        raise InputError(first.reason, path=first.path, where=first.where)
+    read = {trace.trace_id for trace in reading.traces}
+    return [*reading.traces, *(workspace.trace(trace_id).trace for trace_id in ids if trace_id not in read)]
 
 
 def first_replicas(traces: Sequence[Trace], count: int) -> list[Trace]:

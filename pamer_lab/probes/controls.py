@@ -15,7 +15,7 @@ from pamer_lab.probes.decisions import TARGETS, Decisions
 from pamer_lab.probes.fits import fit_columns, fit_text
 from pamer_lab.probes.grid import GridData, train_grid
 from pamer_lab.probes.intervals import RESAMPLES
-from pamer_lab.probes.layerwise import fit_probes, preferred_of
+from pamer_lab.probes.layerwise import fit_probes, preferred_of, shuffled_labels
 from pamer_lab.probes.observables import observe, one_hot, recent2_embeddings, recent2_texts
 from pamer_lab.probes.readout import Floats
 from pamer_lab.probes.rules import RULES, triggers
@@ -94,10 +94,7 @@ def shuffled_row(
     resamples: int = RESAMPLES,
 ) -> Row:
     """The same probes on labels shuffled anew for each seed: what the protocol finds where nothing is to be found."""
-    asked = np.flatnonzero(decisions.counts[target])
-    labels = np.repeat(decisions.labels[target][None], len(splits), 0)
-    for number, split in enumerate(splits):
-        labels[number, asked] = np.random.default_rng([split.seed, target]).permutation(labels[number, asked])
+    labels = shuffled_labels(decisions, splits, target)
     data = GridData(features[None], labels[None], decisions.counts[target][None], tuple(splits))
     logits = train_grid(data, "linear", device=device).logits[0, 0]
     names = {"name": "Shuffled labels", "kind": "shuffled", "layer": layer}

@@ -1,11 +1,15 @@
-"""The layerwise study: one linear probe per layer, pooling, target and seed, trained as one grid (Appendix A.5)."""
+"""The layerwise study: one linear probe per layer, pooling, target and seed, trained as one grid (Appendix A.5).
+
+Beside them, on last-token states, the same probes on shuffled labels (`kind` is `shuffled`): what the protocol finds at a layer
+where nothing is to be found.
+"""
 
 from collections.abc import Sequence
 
 import numpy as np
 
 from pamer_lab.probes.bank import Bank
-from pamer_lab.probes.decisions import TARGETS, Decisions
+from pamer_lab.probes.decisions import TARGETS, Bools, Decisions
 from pamer_lab.probes.grid import GridData, GridResult, Training, train_grid
 from pamer_lab.probes.intervals import RESAMPLES
 from pamer_lab.probes.readout import Capacity, Floats
@@ -29,7 +33,7 @@ def fit_probes(
 
 
 def layerwise(decisions: Decisions, splits: Sequence[Split], bank: Bank, *, device: str = "cpu", resamples: int = RESAMPLES) -> list[Row]:
-    """One row per target, layer and pooling."""
+    """One row per target, layer and pooling, then one on shuffled labels per target and layer."""
     layers, poolings, count, width = bank.vectors.shape
     fitted = fit_probes(decisions, splits, bank.vectors.reshape(layers * poolings, count, width), device=device)
     shared = {"context": bank.context, "hint": bank.hint, "capacity": "linear"}
@@ -40,12 +44,42 @@ def layerwise(decisions: Decisions, splits: Sequence[Split], bank: Bank, *, devi
                 logits = fitted.logits[number * poolings + place, target]
                 own = {"name": f"{layer} {pooling}", "layer": layer, "pooling": pooling}
                 rows.append(make_row(decisions, splits, target, logits, own | shared, resamples=resamples))
-    return rows
+    return [*rows, *_shuffled_rows(decisions, splits, bank, shared, device, resamples)] if "last" in bank.poolings else rows
+
+
+def shuffled_labels(decisions: Decisions, splits: Sequence[Split], target: int) -> Bools:
+    """Labels [S, n] of a target, shuffled anew for each seed among the decisions that are asked."""
+    asked = np.flatnonzero(decisions.counts[target])
+    labels = np.repeat(decisions.labels[target][None], len(splits), 0)
+    for number, split in enumerate(splits):
+        labels[number, asked] = np.random.default_rng([split.seed, target]).permutation(labels[number, asked])
+    return labels
+
+
+def _shuffled_rows(
+    decisions: Decisions, splits: Sequence[Split], bank: Bank, shared: dict[str, str], device: str, resamples: int
+) -> list[Row]:
+    labels = np.stack([shuffled_labels(decisions, splits, target) for target in range(len(TARGETS))])  # [T, S, n]
+    last = np.ascontiguousarray(bank.vectors[:, bank.poolings.index("last")])
+    fitted = train_grid(GridData(last, labels, decisions.counts, tuple(splits)), "linear", device=device)
+    return [
+        make_row(
+            decisions,
+            splits,
+            target,
+            fitted.logits[number, target],
+            {"name": f"{layer} last, shuffled labels", "kind": "shuffled", "layer": layer, "pooling": "last"} | shared,
+            labels=labels[target],
+            resamples=resamples,
+        )
+        for target in range(len(TARGETS))
+        for number, layer in enumerate(bank.layers)
+    ]
 
 
 def preferred_layer(rows: Sequence[Row], target: str, pooling: str = "last") -> str:
     """The layer with the best mean validation AUROC; test numbers play no part."""
-    own = [row for row in rows if row["target"] == target and row["pooling"] == pooling]
+    own = [row for row in rows if row["target"] == target and row["pooling"] == pooling and row.get("kind") != "shuffled"]
     return str(max(own, key=lambda row: row["validation_auroc"])["layer"])
 
 

@@ -1,8 +1,8 @@
 """Logits of all seeds -> one row of a table, the same shape for probes, controls and rules.
 
 A row's `mean`, `sd`, `seeds` and `interval` are those of AUROC, the primary metric; `metrics` holds all of them. `n` is
-the number of decisions asked in the corpus, `test_n` those of each seed's test part. What always holds: thresholds come
-from validation rows, numbers from test rows, and every row of a study uses the same splits.
+the number of decisions asked in the corpus, `test_n` those of each seed's test part, `margins` the test scores (`margins.py`).
+What always holds: thresholds come from validation rows, numbers from test rows, and every row of a study uses the same splits.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from pamer_lab.probes.decisions import TARGETS, Bools, Decisions
 from pamer_lab.probes.intervals import RESAMPLES, Scored, sign_flip, summarise
+from pamer_lab.probes.margins import pack
 from pamer_lab.probes.metrics import auroc
 from pamer_lab.probes.split import TEST, VALIDATION, Split
 from pamer_lab.probes.thresholds import best_thresholds
@@ -52,6 +53,7 @@ def make_row(
         "thresholds": [float(cut) for cut in cuts],
         "validation_auroc": float(validation_auroc(decisions, splits, target, logits, y).mean()),
         "metrics": metrics,
+        "margins": pack(scored),
     }
 
 

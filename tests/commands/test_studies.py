@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from pamer_lab.cli import main
-from pamer_lab.commands.studying import first_replicas
+from pamer_lab.commands.studying import find_traces, first_replicas
+from pamer_lab.errors import InputError
+from pamer_lab.importing import import_paths
 from pamer_lab.probes.artefact import HeadSet
 from pamer_lab.probes.study import list_studies, read_study
 from pamer_lab.workspace import Workspace
@@ -109,6 +111,19 @@ def test_first_replicas_keeps_the_order_and_zero_keeps_all(tmp_path: Path) -> No
     traces = read_traces(write_corpus(tmp_path / "corpus.jsonl", 3))
     assert first_replicas(traces, 0) == traces
     assert [trace.question_id for trace in first_replicas(traces, 1)] == ["q0", "q1", "q2"]
+
+
+def test_a_study_takes_files_ids_and_the_whole_workspace_each_trace_once(workspace: Workspace, tmp_path: Path) -> None:
+    corpus = write_corpus(tmp_path / "corpus.jsonl", 2)
+    with pytest.raises(InputError, match="no labelled trace"):
+        find_traces(["@workspace"], workspace)
+    import_paths([corpus], workspace)
+    ids = [row["trace_id"] for row in workspace.trace_rows()]
+    assert [trace.trace_id for trace in find_traces(["@workspace"], workspace)] == ids
+    assert [trace.trace_id for trace in find_traces([ids[2]], workspace)] == [ids[2]]
+    assert [trace.trace_id for trace in find_traces([str(corpus), "@workspace", ids[0]], workspace)] == ids
+    with pytest.raises(InputError, match="not in the workspace"):
+        find_traces(["t-gone"], workspace)
 
 
 @pytest.mark.server

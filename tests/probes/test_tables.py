@@ -110,6 +110,12 @@ def test_action_types_tell_families_answers_and_several_calls_apart() -> None:
 def test_the_layerwise_rows_show_where_the_signal_is(study: tuple) -> None:
     _, decisions, splits = study
     rows = layerwise(decisions, splits, bank(decisions), resamples=20)
+    shuffled = [row for row in rows if row.get("kind") == "shuffled"]
+    assert [(row["target"], row["layer"]) for row in shuffled] == [
+        (target, layer) for target in ("compression", "recall") for layer in ("block_1", "final")
+    ]
+    assert all(abs(row["mean"] - 0.5) < 0.2 for row in shuffled)
+    rows = [row for row in rows if row not in shuffled]
     assert len(rows) == 8
     found = {(row["target"], row["layer"], row["pooling"]): row["mean"] for row in rows}
     for target in ("compression", "recall"):
