@@ -11,6 +11,8 @@ from pydantic import BaseModel, ConfigDict
 WORKSPACE_VARIABLE = "PAMER_LAB_HOME"
 CACHE_VARIABLE = "PAMER_LAB_CACHE"
 MAX_FILE_VARIABLE = "PAMER_LAB_MAX_FILE_MB"
+MOST_DIGITS = 7
+"""Digits of a file limit in megabytes that are taken seriously; a longer number counts as not given."""
 
 
 class Settings(BaseModel):
@@ -25,12 +27,25 @@ class ReadLimits(Settings):
     max_bytes: int = 200_000_000
     """Bytes of a file, after decompression."""
     max_members: int = 500_000
-    """Records of a JSONL file, members of a zip."""
+    """Records of a JSONL file."""
+    max_archive_members: int = 50_000
+    """Members of a zip, files of one upload, files below one folder."""
+    max_upload_bytes: int = 1_000_000_000
+    """Bytes of all files of one upload together, as they were sent."""
+
+    @property
+    def max_values(self) -> int:
+        """JSON values of a file. Ordinary traces hold one value in 40 bytes or more; a file made of `[]` holds one in three, and
+        each takes 60 bytes or more of memory once it is parsed."""
+        return self.max_bytes // 20
 
     @classmethod
     def from_environment(cls) -> "ReadLimits":
         megabytes = os.environ.get(MAX_FILE_VARIABLE, "")
-        return cls(max_bytes=int(megabytes) * 1_000_000) if megabytes.isdigit() else cls()
+        if not megabytes.isdecimal() or not 0 < len(megabytes) <= MOST_DIGITS:
+            return cls()
+        size = int(megabytes) * 1_000_000
+        return cls(max_bytes=size, max_upload_bytes=max(size, cls().max_upload_bytes))
 
 
 def default_workspace() -> Path:

@@ -4,15 +4,17 @@ Knows uploads, paths and the demo folder; the readers know the formats, the work
 always holds: one bad file never stops the others, an upload's name is only shown, and nothing is imported twice.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from pamer_lab.blocks import MessageTokens
+from pamer_lab.config import ReadLimits
 from pamer_lab.models.tokenizer import embedded_counter
 from pamer_lab.trajectory import Rejection, Trace, iter_traces, read_files
 from pamer_lab.trajectory.labels import SideLabels
+from pamer_lab.trajectory.unpacking import mb
 from pamer_lab.workspace import Workspace
 
 BATCH = 200
@@ -57,6 +59,16 @@ def _labelled(items: Iterable[Trace | Rejection], path: Path) -> Iterator[Trace 
 def import_uploads(files: Iterable[tuple[str, bytes]], workspace: Workspace) -> Imported:
     """Read files that are already in memory; numbered event files of one folder are one source."""
     return _store(read_files(files), workspace)
+
+
+def upload_fault(sizes: Sequence[int], limits: ReadLimits | None = None) -> str:
+    """Why an upload of so many files of such sizes is refused as a whole, before one of them is read; empty if it is not."""
+    limits = limits or ReadLimits.from_environment()
+    if len(sizes) > limits.max_archive_members:
+        return f"{len(sizes):,} files are more than the {limits.max_archive_members:,} of one upload; nothing was read"
+    if sum(sizes) > limits.max_upload_bytes:
+        return f"{mb(sum(sizes))} are more than the {mb(limits.max_upload_bytes)} of one upload; nothing was read"
+    return ""
 
 
 def import_demo(workspace: Workspace) -> Imported:

@@ -33,6 +33,8 @@ TIDY_EVERY = 64
 """Versions of a table between two compactions; each commit adds a small file, and reading slows down with their number."""
 ATTEMPTS = 20
 """How often a write that lost a race against another process is tried again."""
+OPEN_ATTEMPTS = 8
+"""How often a table is looked for that another process is just creating: its folder is there before its first version."""
 
 Migration = Callable[[Any], None]
 """Changes a LanceDB table in place from one schema number to the next; does nothing where the change is already there."""
@@ -237,16 +239,20 @@ class Database:
             raise StorageError(f"the database at {self.uri} cannot be listed ({_short(error)})") from error
 
     def _open(self, spec: TableSpec) -> Any:
-        try:
-            if spec.name not in self._names():
-                return self._connection.create_table(spec.name, schema=_numbered(spec), exist_ok=True)
-            table = self._connection.open_table(spec.name)
-            self._migrate(spec, table)
-            return table
-        except StorageError:
-            raise
-        except Exception as error:
-            raise StorageError(f"table {spec.name!r} at {self.uri} cannot be opened ({_short(error)})") from error
+        for attempt in range(OPEN_ATTEMPTS):
+            try:
+                if spec.name not in self._names():
+                    return self._connection.create_table(spec.name, schema=_numbered(spec), exist_ok=True)
+                table = self._connection.open_table(spec.name)
+                self._migrate(spec, table)
+                return table
+            except StorageError:
+                raise
+            except Exception as error:
+                if not _half_made(error) or attempt == OPEN_ATTEMPTS - 1:
+                    raise StorageError(f"table {spec.name!r} at {self.uri} cannot be opened ({_short(error)})") from error
+                time.sleep(0.02 * (attempt + 1))
+        raise AssertionError("unreachable")
 
     def _migrate(self, spec: TableSpec, table: Any) -> None:
         metadata = table.schema.field(spec.key[0]).metadata or {}
@@ -290,6 +296,11 @@ def _arrow(spec: TableSpec, rows: Sequence[dict[str, Any]] | pa.Table) -> pa.Tab
 def _lost_race(error: Exception) -> bool:
     text = str(error).lower()
     return "conflict" in text or "concurrent" in text
+
+
+def _half_made(error: Exception) -> bool:
+    text = str(error).lower()
+    return "was not found" in text or "already exists" in text or _lost_race(error)
 
 
 def _short(error: Exception) -> str:

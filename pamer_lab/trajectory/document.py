@@ -1,15 +1,13 @@
 """A file or folder -> parsed JSON, within stated limits, or one clear sentence.
 
-Knows files, gzip and zip; how JSON is read stands in `parsing.py`, and nothing here knows traces. What always holds: a
-file over the limits is refused before it is held in memory; every refusal names the file and the place; nothing is
-written.
+Knows files and folders; what is packed or too much is known in `unpacking.py`, how JSON is read in `parsing.py`, and nothing
+here knows traces. What always holds: a file over the limits is refused before it is held in memory; every refusal names
+the file and the place; nothing is written, so that no name inside a file ever becomes a path.
 """
 
-import gzip
 import hashlib
-import io
 import re
-import zipfile
+import stat
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +16,7 @@ from typing import Any, Literal
 from pamer_lab.config import ReadLimits
 from pamer_lab.errors import InputError
 from pamer_lab.trajectory.parsing import Record, parse_json, parse_text
+from pamer_lab.trajectory.unpacking import gunzip, json_members, mb, refuse_many_values
 
 Kind = Literal["json", "jsonl", "zip", "folder"]
 """`json`: one value. `jsonl`: one value per line (or several). `zip`: named members. `folder`: numbered event files."""
@@ -51,25 +50,39 @@ def load_document(path: Path, limits: ReadLimits, *, name: str = "") -> Document
     try:
         if path.is_dir():
             return _load_folder(path, limits, shown)
-        size = path.stat().st_size
-        if size > limits.max_bytes:
-            raise InputError(
-                f"{_mb(size)} is over the limit of {_mb(limits.max_bytes)}; split it, or raise PAMER_LAB_MAX_FILE_MB", path=shown
-            )
-        data = path.read_bytes()
-    except OSError as error:
-        raise InputError(f"cannot be read ({error.strerror or error})", path=shown) from error
+        data = _read_file(path, limits)
+    except InputError as error:
+        raise error.at(path=shown) from error
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
+        raise InputError(f"cannot be read ({getattr(error, 'strerror', None) or error})", path=shown) from error
     return parse_document(data, limits, name=shown)
+
+
+def _read_file(path: Path, limits: ReadLimits) -> bytes:
+    """A file's bytes; never more than the limit, even of a device, a pipe, or a file that grows while it is read."""
+    found = path.stat()
+    if stat.S_ISCHR(found.st_mode) or stat.S_ISBLK(found.st_mode) or stat.S_ISSOCK(found.st_mode):
+        raise InputError("is a device, not a file")
+    if found.st_size > limits.max_bytes:
+        raise InputError(f"{mb(found.st_size)} is over the limit of {mb(limits.max_bytes)}; split it, or raise PAMER_LAB_MAX_FILE_MB")
+    with path.open("rb") as stream:
+        data = stream.read(found.st_size if stat.S_ISREG(found.st_mode) else limits.max_bytes + 1)
+    if len(data) > limits.max_bytes:
+        raise InputError(f"is longer than the limit of {mb(limits.max_bytes)}; split it, or raise PAMER_LAB_MAX_FILE_MB")
+    return data
 
 
 def parse_document(data: bytes, limits: ReadLimits, *, name: str) -> Document:
     """Parse bytes that are already in memory (an upload, or `load_document`)."""
     try:
         if data[:2] == GZIP_MAGIC:
-            data = _gunzip(data, limits)
+            data = gunzip(data, limits)
         if data[:4] == ZIP_MAGIC:
             return _parse_zip(data, limits, name)
+        if len(data) > limits.max_bytes:
+            raise InputError(f"{mb(len(data))} is over the limit of {mb(limits.max_bytes)}; split it, or raise PAMER_LAB_MAX_FILE_MB")
         digest = hashlib.sha256(data).hexdigest()
+        refuse_many_values(data, limits)
         parsed = parse_text(data, limits.max_members)
     except InputError as error:
         raise error.at(path=name) from error
@@ -82,7 +95,7 @@ def _load_folder(path: Path, limits: ReadLimits, shown: str) -> Document:
     if not files:
         raise InputError("holds no event-NNNNN files", path=shown)
     if sum(file.stat().st_size for _, file in files) > limits.max_bytes:
-        raise InputError(f"its event files exceed the limit of {_mb(limits.max_bytes)}", path=shown)
+        raise InputError(f"its event files exceed the limit of {mb(limits.max_bytes)}", path=shown)
     return parse_events(((name, file.read_bytes()) for name, file in sorted(files, key=event_number)), limits, name=shown)
 
 
@@ -94,9 +107,10 @@ def parse_events(files: Iterable[tuple[str, bytes]], limits: ReadLimits, *, name
     for file, data in files:
         total += len(data)
         if total > limits.max_bytes:
-            raise InputError(f"its event files exceed the limit of {_mb(limits.max_bytes)}", path=name)
+            raise InputError(f"its event files exceed the limit of {mb(limits.max_bytes)}", path=name)
         digest.update(data)
         try:
+            refuse_many_values(data, limits)
             records.append(Record(file, parse_json(data)[0]))
         except InputError as error:
             raise error.at(path=name, where=file) from error
@@ -108,54 +122,14 @@ def event_number(file: tuple[str, Any]) -> tuple[int, str]:
     return (int(match[1]) if match else 0, file[0])
 
 
-def _gunzip(data: bytes, limits: ReadLimits) -> bytes:
-    out = io.BytesIO()
-    try:
-        with gzip.GzipFile(fileobj=io.BytesIO(data)) as stream:
-            while chunk := stream.read(1 << 20):
-                if out.tell() + len(chunk) > limits.max_bytes:
-                    raise InputError(f"unpacks to more than the limit of {_mb(limits.max_bytes)} (a gzip bomb?)")
-                out.write(chunk)
-    except (OSError, EOFError, ValueError) as error:
-        raise InputError(f"is not a complete gzip file ({error})") from error
-    except Exception as error:
-        if type(error).__module__ == "zlib":
-            raise InputError(f"is a damaged gzip file ({error})") from error
-        raise
-    return out.getvalue()
-
-
 def _parse_zip(data: bytes, limits: ReadLimits, name: str) -> Document:
     """The JSON members of a zip such as Inspect's `.eval`, in name order."""
     records: list[Record] = []
-    try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            members = [info for info in archive.infolist() if info.filename.endswith(".json")]
-            if sum(info.file_size for info in members) > limits.max_bytes:
-                raise InputError(f"unpacks to more than the limit of {_mb(limits.max_bytes)}")
-            if len(members) > limits.max_members:
-                raise InputError(f"holds {len(members):,} members; the limit is {limits.max_members:,}")
-            left = limits.max_bytes
-            for info in sorted(members, key=lambda info: info.filename):
-                with archive.open(info) as member:
-                    body = member.read(left + 1)
-                left -= len(body)
-                if left < 0:
-                    raise InputError(f"unpacks to more than the limit of {_mb(limits.max_bytes)}")
-                try:
-                    records.append(Record(info.filename, parse_json(body)[0]))
-                except InputError as error:
-                    raise error.at(where=info.filename) from error
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, OSError, EOFError) as error:
-        raise InputError(f"is a damaged or unsupported zip ({error})") from error
-    except Exception as error:
-        if type(error).__module__ == "zlib":
-            raise InputError(f"is a damaged zip ({error})") from error
-        raise
+    for member, body in json_members(data, limits):
+        try:
+            records.append(Record(member, parse_json(body)[0]))
+        except InputError as error:
+            raise error.at(where=member) from error
     if not records:
         raise InputError("is a zip with no JSON member")
     return Document(name, "zip", hashlib.sha256(data).hexdigest(), tuple(records))
-
-
-def _mb(size: int) -> str:
-    return f"{size / 1e6:,.0f} MB"

@@ -6,6 +6,7 @@ What always holds: the same bytes give the same trace ids, whatever the file is 
 import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 
 from pamer_lab.config import ReadLimits
@@ -14,6 +15,7 @@ from pamer_lab.trajectory.document import EVENT_FILE, Document, event_number, lo
 from pamer_lab.trajectory.episodes import SHAPE_ERRORS, shape_fault
 from pamer_lab.trajectory.formats import find_format
 from pamer_lab.trajectory.labels import missing_labels
+from pamer_lab.trajectory.unpacking import shown_name
 from pamer_lab.trajectory.values import Source, Trace, Warning
 
 READ_SUFFIXES = {".json", ".jsonl", ".traj", ".gz", ".eval", ".af", ".ndjson"}
@@ -71,11 +73,18 @@ def iter_traces(paths: Iterable[str | Path], limits: ReadLimits | None = None) -
     """Traces and rejections one by one, so that many files need not be in memory together."""
     limits = limits or ReadLimits.from_environment()
     for given in paths:
-        path = Path(given)
-        if not path.exists():
-            yield Rejection(str(given), "", "does not exist")
+        try:
+            path = Path(given)
+            if not path.exists():
+                yield Rejection(shown_name(str(given)), "", "does not exist")
+                continue
+            sources = list(islice(_sources(path), limits.max_archive_members + 1))
+        except OSError as error:
+            yield Rejection(shown_name(str(given)), "", f"cannot be read ({error.strerror or error})")
             continue
-        sources = list(_sources(path))
+        if len(sources) > limits.max_archive_members:
+            yield Rejection(str(given), "", f"holds more than {limits.max_archive_members:,} files; import its folders one by one")
+            continue
         if not sources:
             suffixes = " ".join(sorted(READ_SUFFIXES))
             yield Rejection(str(given), "", f"is a folder without traces (it looks for {suffixes})")
@@ -91,6 +100,7 @@ def iter_traces(paths: Iterable[str | Path], limits: ReadLimits | None = None) -
 def read_bytes(data: bytes, name: str, limits: ReadLimits | None = None) -> Reading:
     """Traces of an upload; `name` is only shown, never used as a path."""
     reading = Reading()
+    name = shown_name(name)
     try:
         document = parse_document(data, limits or ReadLimits.from_environment(), name=name)
     except InputError as error:
@@ -115,7 +125,7 @@ def read_files(files: Iterable[tuple[str, bytes]], limits: ReadLimits | None = N
         yield from reading.rejected
     for folder, members in events.items():
         try:
-            document = parse_events(sorted(members, key=event_number), limits, name=folder or members[0][0])
+            document = parse_events(sorted(members, key=event_number), limits, name=shown_name(folder or members[0][0]))
         except InputError as error:
             yield Rejection(error.path, error.where, error.reason)
             continue

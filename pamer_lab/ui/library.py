@@ -5,7 +5,8 @@ from typing import Any
 
 import streamlit as st
 
-from pamer_lab.importing import DEMO_FOLDER, Imported, import_demo, import_paths, import_uploads
+from pamer_lab.importing import DEMO_FOLDER, Imported, import_demo, import_paths, import_uploads, upload_fault
+from pamer_lab.trajectory import Rejection
 from pamer_lab.trajectory.reading import READ_SUFFIXES
 from pamer_lab.ui.loaders import workspace
 from pamer_lab.ui.numbers import counted, short
@@ -173,8 +174,10 @@ def _from_upload(*, folder: bool) -> None:
     )
     if not files:
         return
+    fault = upload_fault([file.size for file in files])
     with st.spinner(f"Reading {counted(len(files), 'file')}…"):
-        st.session_state["imported"] = import_uploads(((file.name, file.getvalue()) for file in files), workspace())
+        refused = Imported(rejected=[Rejection("upload", "", fault)])
+        st.session_state["imported"] = refused if fault else import_uploads(((file.name, file.getvalue()) for file in files), workspace())
     # A new key empties the widget, so that the bytes do not stay in memory and nothing is read twice.
     st.session_state["uploads"] = number + 1
     st.rerun()

@@ -1,0 +1,117 @@
+"""Packed bytes -> plain bytes within the limits, and the look at a text before it is parsed.
+
+Knows gzip, zip and how many values a JSON text holds; nothing of files or traces. What always holds: what a stranger's bytes
+would unpack or parse to is counted before it is held, so that a bomb costs a little time and no memory; a member's name
+is a label and never a path.
+"""
+
+import gzip
+import io
+import struct
+import zipfile
+import zlib
+from collections.abc import Iterator
+
+import numpy as np
+
+from pamer_lab.config import ReadLimits
+from pamer_lab.errors import InputError
+
+MOST_EXPANSION = 1_032
+"""Deflate makes at most so many bytes of one."""
+CHUNK = 1 << 20
+CENTRAL_ENTRY = b"PK\x01\x02"
+"""Begins every entry of a zip's directory."""
+METHODS = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, 93}
+"""Stored, deflate, and Zstandard where this Python has it. The others reserve the memory that a file asks for."""
+NAME_CHARACTERS = 200
+FAULTS = (zipfile.BadZipFile, NotImplementedError, RuntimeError, OSError, EOFError, ValueError, LookupError, struct.error, zlib.error)
+"""What `zipfile` raises on damaged bytes; ValueError includes names that are not UTF-8."""
+
+
+def gunzip(data: bytes, limits: ReadLimits) -> bytes:
+    """The plain bytes; a bomb is unpacked once without being kept, and refused."""
+    try:
+        if len(data) * MOST_EXPANSION > limits.max_bytes:
+            size = 0
+            for chunk in _chunks(data):
+                size += len(chunk)
+                if size > limits.max_bytes:
+                    raise InputError(f"unpacks to more than the limit of {mb(limits.max_bytes)} (a gzip bomb?)")
+        out = io.BytesIO()
+        for chunk in _chunks(data):
+            out.write(chunk)
+        return out.getvalue()
+    except (OSError, EOFError) as error:
+        raise InputError(f"is not a complete gzip file ({error})") from error
+    except (ValueError, zlib.error) as error:
+        raise InputError(f"is a damaged gzip file ({error})") from error
+
+
+def _chunks(data: bytes) -> Iterator[bytes]:
+    with gzip.GzipFile(fileobj=io.BytesIO(data)) as stream:
+        while chunk := stream.read(CHUNK):
+            yield chunk
+
+
+def json_members(data: bytes, limits: ReadLimits) -> Iterator[tuple[str, bytes]]:
+    """Name and bytes of a zip's JSON members, in name order."""
+    entries = data.count(CENTRAL_ENTRY)  # `zipfile` builds an object per entry as soon as it opens
+    if entries > limits.max_archive_members:
+        raise InputError(f"holds {entries:,} members; the limit is {limits.max_archive_members:,}")
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            members = sorted((info for info in archive.infolist() if info.filename.endswith(".json")), key=lambda info: info.filename)
+            if sum(info.file_size for info in members) > limits.max_bytes:
+                raise InputError(f"unpacks to more than the limit of {mb(limits.max_bytes)} (a zip bomb?)")
+            left = limits.max_bytes
+            for info in members:
+                name = shown_name(info.filename)
+                if info.compress_type not in METHODS:
+                    raise InputError("is packed in a way we do not read; pack it with deflate", where=name)
+                with archive.open(info) as member:
+                    body = member.read(left + 1)
+                left -= len(body)
+                if left < 0:
+                    raise InputError(f"unpacks to more than the limit of {mb(limits.max_bytes)} (a zip bomb?)")
+                refuse_many_values(body, limits)
+                yield name, body
+    except FAULTS as error:
+        raise InputError(f"is a damaged or unsupported zip ({error})") from error
+
+
+def refuse_many_values(data: bytes, limits: ReadLimits) -> None:
+    """Refuse a JSON text whose values would take many times its size once parsed."""
+    most = limits.max_values
+    if data.count(b",") + data.count(b"[") + data.count(b"{") <= most:
+        return
+    values = _count_values(data)
+    if values > most:
+        raise InputError(f"holds {values:,} JSON values; the limit is {most:,}. Split it, or raise PAMER_LAB_MAX_FILE_MB")
+
+
+def _count_values(data: bytes) -> int:
+    """Commas and opening brackets outside texts, found in chunks."""
+    total, inside, start = 0, False, 0
+    while start < len(data):
+        end = min(start + CHUNK, len(data))
+        while end < len(data) and data[end - 1] == ord("\\"):  # never cut an escape
+            end += 1
+        piece = np.frombuffer(data[start:end].replace(b"\\\\", b"").replace(b'\\"', b""), dtype=np.uint8)
+        quotes = np.cumsum(piece == ord('"'), dtype=np.int64) + inside
+        marks = (piece == ord(",")) | (piece == ord("[")) | (piece == ord("{"))
+        total += int(np.count_nonzero(marks & (quotes % 2 == 0)))
+        inside = bool(quotes[-1] % 2) if len(quotes) else inside
+        start = end
+    return total
+
+
+def shown_name(name: str) -> str:
+    """A stranger's file name as a label: printable and of bearable length; the end says more than the beginning."""
+    clean = "".join(char if char.isprintable() else "\ufffd" for char in name[-NAME_CHARACTERS:])
+    return clean if len(name) <= NAME_CHARACTERS else f"…{clean}"
+
+
+def mb(size: int) -> str:
+    """A size in words."""
+    return f"{size / 1e6:,.0f} MB"
