@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from pamer_lab.access import reviewer_mode
 from pamer_lab.ui.library import add_traces, filtered, import_report, library_table
 from pamer_lab.ui.loaders import rows_or_demo
 from pamer_lab.ui.numbers import counted, short
@@ -28,8 +29,9 @@ def main() -> None:
         st.caption(f"{len(shown):,} of {counted(len(rows), 'trace')} · {turns:,} turns · {short(tokens)} tokens")
         library_table(shown)
     else:
-        st.info("There are no traces yet. Add a file below.")
-    add_traces()
+        st.info("There are no traces yet." if reviewer_mode() else "There are no traces yet. Add a file below.")
+    if not reviewer_mode():
+        add_traces()
 
 
 run(main)

@@ -13,6 +13,7 @@ from typing import Any
 
 import orjson
 
+from pamer_lab.access import refuse_in_reviewer_mode
 from pamer_lab.errors import InputError, LabError
 
 COMMANDS = {
@@ -34,6 +35,9 @@ COMMANDS = {
 }
 """Command name -> module under `pamer_lab/commands/`."""
 
+READING = frozenset({"doctor", "memory", "audit", "whatif", "report", "app"})
+"""Commands that reviewer mode allows; what they would write into the workspace, reviews apart, the library refuses."""
+
 INPUT_FAULT = 2
 
 
@@ -45,6 +49,8 @@ def main(arguments: list[str] | None = None) -> int:
         args = _parser(only=name).parse_args(arguments)
         if args.workspace:
             os.environ["PAMER_LAB_HOME"] = args.workspace
+        if args.command not in READING:
+            refuse_in_reviewer_mode(f"`pamer-lab {args.command}`")
         command = importlib.import_module(f"pamer_lab.commands.{COMMANDS[args.command]}")
         result = command.run(args)
         if args.json:

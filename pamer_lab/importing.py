@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pamer_lab.access import refuse_in_reviewer_mode
 from pamer_lab.blocks import MessageTokens
 from pamer_lab.config import ReadLimits
 from pamer_lab.models.tokenizer import embedded_counter
@@ -44,6 +45,7 @@ def import_paths(
     on_reject: Callable[[Rejection], None] | None = None,
 ) -> Imported:
     """Read files and folders of this machine; `labels` is a side file whose labels the traces get."""
+    refuse_in_reviewer_mode("Reading a path", workspace.path)
     items = iter_traces(paths)
     return _store(_labelled(items, labels) if labels else items, workspace, demo=demo, on_reject=on_reject)
 
@@ -58,6 +60,7 @@ def _labelled(items: Iterable[Trace | Rejection], path: Path) -> Iterator[Trace 
 
 def import_uploads(files: Iterable[tuple[str, bytes]], workspace: Workspace) -> Imported:
     """Read files that are already in memory; numbered event files of one folder are one source."""
+    refuse_in_reviewer_mode("Importing traces", workspace.path)
     return _store(read_files(files), workspace)
 
 

@@ -10,7 +10,7 @@ import pytest
 
 PACKAGE = Path(__file__).resolve().parents[1] / "pamer_lab"
 ROOMS = [
-    *("errors", "config", "storage", "trajectory", "blocks", "workspace", "models", "importing", "corpus", "features", "probes"),
+    *("errors", "config", "access", "storage", "trajectory", "blocks", "workspace", "models", "importing", "corpus", "features", "probes"),
     *("contexts", "memory", "controller", "audit", "policies", "replay", "analysis", "report", "ui", "bench", "commands", "cli"),
 ]
 FREE = {"commands", "bench", "cli"}

@@ -49,4 +49,5 @@ REVIEWS = TableSpec(
             ("created_at", pa.timestamp("us", tz="UTC")),
         ]
     ),
+    reviewers_write=True,
 )

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
+from pamer_lab.access import refuse_in_reviewer_mode
 from pamer_lab.errors import InputError
 from pamer_lab.models.attempts import BadAnswer
 from pamer_lab.models.frozen import FrozenModel
@@ -67,6 +68,8 @@ class Chat(Protocol):
 
 def load_chat(profile: Profile, model: FrozenModel | None = None) -> Chat | None:
     """The chat model a profile names; None where it names none."""
+    if profile.chat.kind != "none":
+        refuse_in_reviewer_mode("Asking a model")
     match profile.chat.kind:
         case "none":
             return None

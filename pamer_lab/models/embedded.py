@@ -15,6 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from pamer_lab.access import refuse_in_reviewer_mode
 from pamer_lab.config import cache_folder
 from pamer_lab.errors import ModelError
 
@@ -87,6 +88,7 @@ def prepare(say: Callable[[str], None] = lambda text: None) -> Path:
     target = prepared_folder()
     if is_prepared():
         return target
+    refuse_in_reviewer_mode("Preparing a model")
     gguf = verify(SMOLLM2)
     say("reading SmolLM2-135M-Instruct from its GGUF (about 30 s, once)")
     target.parent.mkdir(parents=True, exist_ok=True)

@@ -12,6 +12,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from pamer_lab.access import refuse_in_reviewer_mode
 from pamer_lab.models.profiles import Profile
 
 Matrix = npt.NDArray[np.float32]
@@ -50,6 +51,7 @@ class HashingEmbedder:
 
 def load_embedder(profile: Profile, device: str = "auto") -> Embedder:
     """The embedder a profile names, ready to use."""
+    refuse_in_reviewer_mode("Loading a model")
     settings = profile.embedding
     match settings.kind:
         case "hashing":

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pamer_lab.access import refuse_in_reviewer_mode
 from pamer_lab.errors import ModelError
 from pamer_lab.models import embedded
 from pamer_lab.models.devices import resolve_device, resolve_dtype
@@ -68,6 +69,7 @@ class FrozenModel:
 
 def load_frozen(source: Profile | FrozenSettings | str | Path, device: str = "auto") -> FrozenModel:
     """Load what a profile names, or a folder or hub id as it is."""
+    refuse_in_reviewer_mode("Loading a model")
     profile = source if isinstance(source, Profile) else Profile(name="given", frozen_model=_settings(source))
     settings = profile.frozen_model
     folder = find_folder(settings.model)

@@ -19,6 +19,7 @@ from typing import Any
 import msgspec
 from filelock import FileLock, Timeout
 
+from pamer_lab.access import refuse_in_reviewer_mode
 from pamer_lab.blocks import MessageTokens
 from pamer_lab.errors import Cancelled, InputError, StorageError
 from pamer_lab.models.profiles import load_profile
@@ -71,6 +72,7 @@ def replay(trace: Trace | str, policy: str | Policy, workspace: Workspace, optio
     Actions are fixed: the run measures contexts, decisions and tokens, never task reward.
     """
     options = options or ReplayOptions()
+    refuse_in_reviewer_mode("Replaying", workspace.path)
     chosen = parse_policy(policy) if isinstance(policy, str) else policy
     profile = load_profile(options.profile)
     tokens = message_tokens(profile)

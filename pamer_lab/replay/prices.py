@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from pamer_lab.access import refuse_in_reviewer_mode
 from pamer_lab.errors import InputError
 
 MILLION = 1_000_000
@@ -53,6 +54,7 @@ def read_prices(path: Path) -> PriceTable:
 
 def write_prices(path: Path, table: PriceTable) -> None:
     """Save an edited table, as a whole or not at all."""
+    refuse_in_reviewer_mode("Changing prices", path.parent)
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_suffix(".writing")
     beside.write_bytes(msgspec.json.format(msgspec.json.encode(table), indent=2))

@@ -10,6 +10,8 @@ Values enter filters only through `equals` and `is_in`, which escape them. Reade
 Key columns are marked as LanceDB's primary key. LanceDB does not enforce it on appends, but it makes two `merge_insert`
 commits of one key conflict, so that of several processes that `insert` the same new key exactly one adds its row. Without
 the mark all of them would (`tests/storage/test_races.py` shows both).
+
+In reviewer mode a table is written only where its spec says `reviewers_write`; a table that is not there reads as empty.
 """
 
 import json
@@ -25,7 +27,8 @@ from typing import Any
 import lancedb
 import pyarrow as pa
 
-from pamer_lab.errors import StorageError
+from pamer_lab.access import refuse_in_reviewer_mode, reviewer_mode
+from pamer_lab.errors import LabError, StorageError
 
 SCHEMA_NUMBER = "pamer_lab.schema"
 PRIMARY_KEY = b"lance-schema:unenforced-primary-key"
@@ -50,6 +53,8 @@ class TableSpec:
     """Columns that together name a row; `Database.upsert` keeps one row per key."""
     migrations: tuple[Migration, ...] = field(default=())
     """Entry `i` turns schema number `i` into `i + 1`; the current number is their count."""
+    reviewers_write: bool = False
+    """Whether reviewer mode may write this table."""
 
     @property
     def number(self) -> int:
@@ -95,12 +100,17 @@ class Database:
 
     def __init__(self, uri: str | Path) -> None:
         self.uri = str(uri)
-        try:
-            self._connection = lancedb.connect(self.uri, read_consistency_interval=timedelta(0))
-        except Exception as error:
-            raise StorageError(f"the database at {self.uri} cannot be opened ({_short(error)})") from error
+        self.folder = Path(self.uri).parent
+        """The workspace, where the database lies in one."""
         self._tables: dict[str, Any] = {}
         self._lock = threading.RLock()
+
+    @cached_property
+    def _connection(self) -> Any:
+        try:
+            return lancedb.connect(self.uri, read_consistency_interval=timedelta(0))
+        except Exception as error:
+            raise StorageError(f"the database at {self.uri} cannot be opened ({_short(error)})") from error
 
     def table(self, spec: TableSpec) -> Any:
         """The open LanceDB table, created or migrated if need be."""
@@ -152,6 +162,7 @@ class Database:
         Only a matter of speed: a compaction that loses a race or fails leaves the table as it was.
         """
         try:
+            self._refuse(spec)
             table = self.table(spec)
             if int(table.stats()["fragment_stats"]["num_fragments"]) < TIDY_EVERY:
                 return False
@@ -172,6 +183,9 @@ class Database:
 
     def arrow(self, spec: TableSpec, *, where: str = "", columns: Sequence[str] | None = None, limit: int | None = None) -> pa.Table:
         """Rows as an Arrow table."""
+        if self._unwritten(spec):
+            empty = spec.schema.empty_table()
+            return empty.select(list(columns)) if columns is not None else empty
         try:
             query = self.table(spec).search()
             if where:
@@ -179,16 +193,18 @@ class Database:
             if columns is not None:
                 query = query.select(list(columns))
             return query.limit(limit).to_arrow() if limit is not None else query.to_arrow()
-        except StorageError:
+        except LabError:
             raise
         except Exception as error:
             self.forget(spec.name)
             raise StorageError(f"table {spec.name!r} at {self.uri} cannot be read ({_short(error)})") from error
 
     def count(self, spec: TableSpec, where: str = "") -> int:
+        if self._unwritten(spec):
+            return 0
         try:
             return int(self.table(spec).count_rows(where or None))
-        except StorageError:
+        except LabError:
             raise
         except Exception as error:
             self.forget(spec.name)
@@ -196,9 +212,11 @@ class Database:
 
     def version(self, spec: TableSpec) -> int:
         """The table's newest version number."""
+        if self._unwritten(spec):
+            return 0
         try:
             return int(self.table(spec).version)
-        except StorageError:
+        except LabError:
             raise
         except Exception as error:
             self.forget(spec.name)
@@ -209,6 +227,7 @@ class Database:
 
         Only for a database in a local folder: an object store's own versioning has to help otherwise.
         """
+        self._refuse(spec)
         self.forget(spec.name)
         folder = Path(self.uri) / f"{spec.name}.lance"
         if not folder.is_dir():
@@ -233,6 +252,8 @@ class Database:
             return False
 
     def _names(self) -> list[str]:
+        if "://" not in self.uri and not Path(self.uri).exists():
+            return []  # Connecting would make the folder.
         try:
             return list(self._connection.list_tables().tables)
         except Exception as error:
@@ -242,11 +263,12 @@ class Database:
         for attempt in range(OPEN_ATTEMPTS):
             try:
                 if spec.name not in self._names():
+                    self._refuse(spec)
                     return self._connection.create_table(spec.name, schema=_numbered(spec), exist_ok=True)
                 table = self._connection.open_table(spec.name)
                 self._migrate(spec, table)
                 return table
-            except StorageError:
+            except LabError:
                 raise
             except Exception as error:
                 if not _half_made(error) or attempt == OPEN_ATTEMPTS - 1:
@@ -262,10 +284,20 @@ class Database:
                 f"table {spec.name!r} has schema {number}, and this program knows {spec.number}; use the newer program for this workspace"
             )
         for step in range(number, spec.number):
+            self._refuse(spec)
             spec.migrations[step](table)
             table.update_field_metadata({"path": spec.key[0], "metadata": {SCHEMA_NUMBER: str(step + 1)}})
 
+    def _refuse(self, spec: TableSpec) -> None:
+        if not spec.reviewers_write:
+            refuse_in_reviewer_mode(f"Writing the table {spec.name!r}", self.folder)
+
+    def _unwritten(self, spec: TableSpec) -> bool:
+        """A table that is not there and that reviewer mode forbids to make."""
+        return not self.exists(spec) and reviewer_mode(self.folder) and not spec.reviewers_write
+
     def _write(self, spec: TableSpec, write: Callable[[Any], None]) -> int:
+        self._refuse(spec)
         for attempt in range(ATTEMPTS):
             table = self.table(spec)
             try:

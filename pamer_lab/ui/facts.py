@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from pamer_lab.access import reviewer_mode
 from pamer_lab.ui.numbers import counted, short
 from pamer_lab.ui.transcript import Transcript
 from pamer_lab.ui.widgets import table
@@ -33,6 +34,12 @@ def facts(stored: StoredTrace, transcript: Transcript) -> None:
     st.markdown(" · ".join(parts), help=f"{HINTS['tokens']} {HINTS['prefix']}")
 
 
+def _file(stored: StoredTrace) -> str:
+    """Where the file lay; reviewers see its name only."""
+    path = stored.trace.source.path if stored.trace.source else ""
+    return str(stored.row["name"]) if reviewer_mode() else path
+
+
 def details(stored: StoredTrace) -> None:
     """Where the trace came from, its tools and its warnings, on demand."""
     row, trace = stored.row, stored.trace
@@ -51,7 +58,7 @@ def details(stored: StoredTrace) -> None:
             "Task": trace.task_id,
             "Format": trace.format,
             "Model": trace.model,
-            "File": trace.source.path if trace.source else "",
+            "File": _file(stored),
             "Number in the file": str(row["index"]),
             "SHA-256 of the file": trace.source.sha256 if trace.source else "",
             "Messages": f"{row['messages']:,}, of which {row['prefix_messages']:,} in the prefix and {row['tool_results']:,} tool results",

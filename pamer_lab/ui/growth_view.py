@@ -7,6 +7,7 @@ from urllib.parse import urlencode
 import polars as pl
 import streamlit as st
 
+from pamer_lab.access import reviewer_mode
 from pamer_lab.analysis.growth import policy_table, run_table
 from pamer_lab.models.profiles import load_profile
 from pamer_lab.policies.availability import needs_models, why_not
@@ -46,7 +47,7 @@ def all_runs(profile: str) -> pl.DataFrame:
 
 def ensure_something(rows: Sequence[dict[str, Any]], policies: Sequence[str], profile: str) -> None:
     """On a page without any run, the policies that need no model are replayed at once, if that is quick."""
-    if not all_runs(profile).is_empty() or sum(row["turns"] for row in rows) > AT_ONCE or background().current:
+    if reviewer_mode() or not all_runs(profile).is_empty() or sum(row["turns"] for row in rows) > AT_ONCE or background().current:
         return
     light = [policy for policy in policies if not needs_models(parse_policy(policy))]
     with st.spinner(f"Replaying {counted(len(rows), 'trace')} through {', '.join(light)}…"):
@@ -57,6 +58,8 @@ def ensure_something(rows: Sequence[dict[str, Any]], policies: Sequence[str], pr
 
 def run_missing(trace_ids: Sequence[str], policies: Sequence[str], runs: pl.DataFrame, profile: str) -> None:
     """What is not replayed yet, with the button for it; or the progress of what runs."""
+    if reviewer_mode():
+        return
     batch = background().current
     if batch is not None:
         line = batch.progress.line.partition("  ")[0] if batch.progress else "starting"

@@ -5,6 +5,7 @@ from typing import Any
 
 import streamlit as st
 
+from pamer_lab.access import reviewer_mode
 from pamer_lab.importing import DEMO_FOLDER, Imported, import_demo, import_paths, import_uploads, upload_fault
 from pamer_lab.trajectory import Rejection
 from pamer_lab.trajectory.reading import READ_SUFFIXES
@@ -110,7 +111,7 @@ def library_table(rows: Sequence[dict[str, Any]]) -> None:
     if clicked is not None and clicked["row"] < len(rows):
         st.switch_page("pages/trace.py", query_params={"trace": rows[clicked["row"]]["trace_id"]})
     chosen = [rows[number] for number in st.session_state["library"]["selection"]["rows"] if number < len(rows)]
-    if chosen and st.button(f"Remove {counted(len(chosen), 'trace')} from the workspace", icon=":material/delete:"):
+    if chosen and not reviewer_mode() and st.button(f"Remove {counted(len(chosen), 'trace')} from the workspace", icon=":material/delete:"):
         for row in chosen:
             workspace().remove_trace(row["trace_id"])
         st.rerun()

@@ -8,6 +8,7 @@ from typing import Any
 
 import streamlit as st
 
+from pamer_lab.access import reviewer_mode
 from pamer_lab.config import default_workspace
 from pamer_lab.importing import DEMO_FOLDER, Imported, import_demo
 from pamer_lab.ui.transcript import Hit, Transcript
@@ -49,7 +50,7 @@ def trace_rows() -> list[dict[str, Any]]:
 def rows_or_demo() -> tuple[list[dict[str, Any]], Imported | None]:
     """All traces; an empty workspace gets the demo traces first, and says so."""
     rows = trace_rows()
-    if rows or not DEMO_FOLDER.is_dir():
+    if rows or not DEMO_FOLDER.is_dir() or reviewer_mode():
         return rows, None
     with st.spinner("Reading the demo traces…"):
         imported = import_demo(workspace())

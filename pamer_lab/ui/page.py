@@ -11,6 +11,7 @@ from pathlib import Path
 
 import streamlit as st
 
+from pamer_lab.access import reviewer_mode
 from pamer_lab.ui.widgets import sentences
 
 ROUTER = Path(__file__).resolve().parents[2] / "app.py"
@@ -23,5 +24,7 @@ def run(main: Callable[[], None]) -> None:
     if not st.session_state.get(ROUTED):
         runpy.run_path(str(ROUTER))
         st.stop()
+    if reviewer_mode():
+        st.caption(":material/lock: Reviewer mode: everything can be read; only reviews can be written.")
     with sentences():
         main()

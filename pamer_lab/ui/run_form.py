@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
+from pamer_lab.access import reviewer_mode
 from pamer_lab.models.profiles import PROFILES, Profile, load_profile
 from pamer_lab.policies.availability import guessed_seconds, loads, needs_models, why_not
 from pamer_lab.policies.registry import ALL_SEVEN, POLICIES, describe_policies, parse_policy
@@ -79,7 +80,7 @@ def heads_shown(trace_id: str, choice: Choice) -> dict[str, RunHead]:
     found = newest(run_heads(trace_id), choice.policies, choice.profile.name)
     timeline, _ = timeline_of(trace_id, choice.profile.name)
     light = [policy for policy in choice.possible if policy not in found and not needs_models(parse_policy(policy))]
-    if not light or timeline.turns > AT_ONCE or background().current is not None:
+    if reviewer_mode() or not light or timeline.turns > AT_ONCE or background().current is not None:
         return found
     with st.spinner(f"Replaying {counted(timeline.turns, 'turn')} through {', '.join(light)}…"):
         for policy in light:
@@ -89,6 +90,8 @@ def heads_shown(trace_id: str, choice: Choice) -> dict[str, RunHead]:
 
 def run_panel(trace_id: str, choice: Choice, found: dict[str, RunHead]) -> None:
     """What is missing, what it would take, the button; or the progress of what runs."""
+    if reviewer_mode():
+        return
     batch = background().current
     if batch is not None:
         _follow(batch)

@@ -5,6 +5,7 @@ from typing import Any
 
 import streamlit as st
 
+from pamer_lab.access import reviewer_mode
 from pamer_lab.replay.evidence import FATES, survival_rates
 from pamer_lab.replay.prices import FILE, Price, PriceTable, cost, read_prices, write_prices
 from pamer_lab.replay.recorded import recorded_events
@@ -100,6 +101,8 @@ def _prices() -> PriceTable:
     """The reader's own prices, kept in the workspace; the lab knows none."""
     path = workspace().path / FILE
     prices = read_prices(path)
+    if reviewer_mode():
+        return prices
     with st.popover("Prices", icon=":material/payments:", key="prices", on_change="rerun") as panel:
         if panel.open:
             known = prices.rows.get("default") or Price(0.0, 0.0)

@@ -1,0 +1,61 @@
+"""Reviewer mode: everything can be read, nothing can be written but reviews, no model is loaded and no path is read.
+
+It is on when `PAMER_LAB_READONLY` is set (to anything but 0, false, no or off), or when the workspace's `config.toml`
+says `readonly = true`; either is enough. Knows how the mode is asked for and how a refusal reads. The refusals stand where
+the work is done: in the storage (every table that is not marked for reviewers), at the model loaders, at the importer and
+before each file written into the workspace; pages and commands only spare the reader what would be refused.
+"""
+
+import os
+import tomllib
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from pamer_lab.config import Settings, default_workspace
+from pamer_lab.errors import InputError
+
+READONLY_VARIABLE = "PAMER_LAB_READONLY"
+CONFIG_FILE = "config.toml"
+_OFF = frozenset({"", "0", "false", "no", "off"})
+
+
+class LabSettings(Settings):
+    """What a workspace's `config.toml` may say."""
+
+    readonly: bool = False
+    """Reviewer mode for this workspace."""
+
+
+class ReviewerModeError(InputError):
+    """Raised when reviewer mode refuses to write, to load a model or to read a path."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(f"{what} is not possible in reviewer mode: everything can be read, and only reviews can be written")
+
+
+def lab_settings(folder: Path) -> LabSettings:
+    """The settings of the workspace in `folder`; the defaults where it has no file."""
+    path = folder / CONFIG_FILE
+    try:
+        return LabSettings.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+    except (FileNotFoundError, NotADirectoryError):
+        return LabSettings()
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise InputError(f"cannot be read ({error})", path=str(path)) from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise InputError(f"{first['msg']}; correct or remove it", path=str(path), where=".".join(map(str, first["loc"]))) from error
+
+
+def reviewer_mode(folder: Path | None = None) -> bool:
+    """Whether reviewer mode is on for the workspace in `folder` (by default the one that is in use)."""
+    if os.environ.get(READONLY_VARIABLE, "").strip().lower() not in _OFF:
+        return True
+    return lab_settings(folder or default_workspace()).readonly
+
+
+def refuse_in_reviewer_mode(what: str, folder: Path | None = None) -> None:
+    """Raise `ReviewerModeError` where the mode is on; `what` begins the sentence, such as "Importing traces"."""
+    if reviewer_mode(folder):
+        raise ReviewerModeError(what)
