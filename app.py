@@ -17,6 +17,7 @@ st.navigation(
         st.Page("pages/trace.py", title="Transcript", icon=":material/article:", url_path="trace"),
         st.Page("pages/replay.py", title="Replay", icon=":material/replay:", url_path="replay"),
         st.Page("pages/growth.py", title="Context growth", icon=":material/trending_up:", url_path="growth"),
+        st.Page("pages/audit.py", title="Evidence audit", icon=":material/fact_check:", url_path="audit"),
         st.Page("pages/published.py", title="Published results", icon=":material/menu_book:", url_path="published"),
     ],
     position="top",

@@ -29,6 +29,9 @@ class Quality:
     """Selections against the steps reviewers would have chosen, summed over reviews."""
 
     reviews: int
+    """Reviews that say which steps they would have chosen."""
+    unnamed: int
+    """Reviews that leave it open; they count for agreement only."""
     precision: float | None
     recall: float | None
     exact: float | None
@@ -63,18 +66,38 @@ def all_agreements(reviews: Sequence[Review]) -> list[Agreement]:
 
 
 def quality(reviews: Sequence[Review], selected: Mapping[str, set[int]]) -> Quality:
-    """Precision and recall of selections; a `right` without steps means the selected ones."""
-    hits = chosen = wanted = exact = counted = 0
+    """Precision and recall of selections over the reviews that say which steps they would have chosen."""
+    hits = chosen = wanted = exact = counted = unnamed = 0
     for review in reviews:
         if review.audit_id not in selected:
             continue
         ours = selected[review.audit_id]
-        theirs = ours if review.verdict == "right" and not review.steps else set(review.steps)
+        theirs = wanted_steps(review, ours)
+        if theirs is None:
+            unnamed += 1
+            continue
         hits, chosen, wanted = hits + len(ours & theirs), chosen + len(ours), wanted + len(theirs)
         exact, counted = exact + (ours == theirs), counted + 1
     return Quality(
         reviews=counted,
+        unnamed=unnamed,
         precision=hits / chosen if chosen else None,
         recall=hits / wanted if wanted else None,
         exact=exact / counted if counted else None,
     )
+
+
+def wanted_steps(review: Review, ours: set[int]) -> set[int] | None:
+    """The steps a reviewer would have chosen; None where the review's steps do not say what its verdict says.
+
+    A `right` without steps means the selected ones. A review that misses evidence must name a further step, one that finds a step
+    unnecessary must leave one out, and one that finds a step wrong must name another.
+    """
+    theirs = set(review.steps)
+    match review.verdict:
+        case "right":
+            return theirs or ours
+        case "unnecessary step":
+            return theirs if ours - theirs else None
+        case _:
+            return theirs if theirs - ours else None

@@ -9,37 +9,45 @@ import io
 import json
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import polars as pl
 import pyarrow as pa
 
+from pamer_lab.audit.reviews import VERDICTS
 from pamer_lab.audit.tables import REVIEWS, SELECTIONS
+from pamer_lab.controller.selection_record import SelectionOutcome
 from pamer_lab.errors import FormatError, InputError
 from pamer_lab.storage import Database, TableSpec
 
 FORMATS = (".csv", ".jsonl", ".parquet")
 TABLES: dict[str, TableSpec] = {"selection": SELECTIONS, "review": REVIEWS}
+CLOSED: dict[str, tuple[str, ...]] = {"outcome": get_args(SelectionOutcome), "verdict": VERDICTS}
+"""Columns that hold one of a few words; anything else in a file is refused."""
 COLUMNS = ["table", *dict.fromkeys([*SELECTIONS.schema.names, *REVIEWS.schema.names])]
 
 
 def export_audit(database: Database, path: str | Path) -> int:
     """Write everything to a file; returns the number of rows."""
     target = Path(path)
+    body, rows = audit_bytes(database, _format(target))
+    target.write_bytes(body)
+    return rows
+
+
+def audit_bytes(database: Database, ending: str) -> tuple[bytes, int]:
+    """Everything as the body of a file with this ending, and the number of rows."""
     frame = audit_frame(database)
-    match _format(target):
+    match ending:
         case ".csv":
-            text = frame.write_csv()
+            return frame.write_csv().encode(), frame.height
         case ".jsonl":
-            text = "".join(
-                json.dumps({key: value for key, value in row.items() if value is not None}, ensure_ascii=False) + "\n"
-                for row in frame.to_dicts()
-            )
+            lines = [{key: value for key, value in row.items() if value is not None} for row in frame.to_dicts()]
+            return "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines).encode(), frame.height
         case _:
-            frame.write_parquet(target)
-            return frame.height
-    target.write_text(text, encoding="utf-8", newline="")
-    return frame.height
+            buffer = io.BytesIO()
+            frame.write_parquet(buffer)
+            return buffer.getvalue(), frame.height
 
 
 def audit_frame(database: Database) -> pl.DataFrame:
@@ -55,34 +63,51 @@ def audit_frame(database: Database) -> pl.DataFrame:
 def import_audit(database: Database, path: str | Path) -> dict[str, int]:
     """Read a file that `export_audit` wrote; returns how many rows of each table were new."""
     source = Path(path)
-    rows = _read(source)
-    added: dict[str, int] = {}
-    for name, spec in TABLES.items():
-        values = [_row(spec, row, number, source) for number, row in enumerate(rows, 1) if row.get("table") == name]
-        added[name] = database.insert(spec, values)[0] if values else 0
+    _format(source)
+    try:
+        body = source.read_bytes()
+    except OSError as error:
+        raise FormatError(f"cannot be read ({error.strerror or error})", path=str(source)) from error
+    return import_bytes(database, source, body)
+
+
+def import_bytes(database: Database, source: Path, body: bytes) -> dict[str, int]:
+    """The same for a file that is already in memory; `source` is only its name."""
+    rows = _read(source, body)
+    values = {
+        name: [_row(spec, row, number, source) for number, row in enumerate(rows, 1) if row.get("table") == name]
+        for name, spec in TABLES.items()
+    }
+    added = {name: database.insert(spec, values[name])[0] if values[name] else 0 for name, spec in TABLES.items()}
     unknown = next((number for number, row in enumerate(rows, 1) if row.get("table") not in TABLES), None)
     if unknown is not None and not any(added.values()):
         raise FormatError("names no table; export the audit to get a file of the right form", path=str(source), where=f"row {unknown}")
     return added
 
 
-def _read(source: Path) -> list[dict[str, Any]]:
+def _read(source: Path, body: bytes) -> list[dict[str, Any]]:
     try:
         match _format(source):
             case ".csv":
-                return pl.read_csv(io.BytesIO(source.read_bytes()), infer_schema=False).to_dicts()
+                return pl.read_csv(io.BytesIO(body), infer_schema=False).to_dicts()
             case ".jsonl":
-                lines = source.read_text(encoding="utf-8").split("\n")
-                return [json.loads(line) for line in lines if line.strip()]
+                rows = [json.loads(line) for line in body.decode("utf-8").split("\n") if line.strip()]
+                if not all(isinstance(row, dict) for row in rows):
+                    raise ValueError("a line is not an object")
+                return rows
             case _:
-                return pl.read_parquet(source).to_dicts()
-    except (OSError, ValueError, pl.exceptions.PolarsError) as error:
+                return pl.read_parquet(io.BytesIO(body)).to_dicts()
+    except (ValueError, pl.exceptions.PolarsError) as error:
         raise FormatError(f"cannot be read as an exported audit ({error})", path=str(source)) from error
 
 
 def _row(spec: TableSpec, row: dict[str, Any], number: int, source: Path) -> dict[str, Any]:
     try:
-        return {column.name: _value(column.type, row.get(column.name)) for column in spec.schema}
+        value = {column.name: _value(column.type, row.get(column.name)) for column in spec.schema}
+        for name, known in CLOSED.items():
+            if name in value and value[name] not in known:
+                raise ValueError(f"{name} {str(value[name])[:40]!r}; known: {', '.join(known)}")
+        return value
     except (TypeError, ValueError) as error:
         raise FormatError(f"holds a value of the wrong kind ({error})", path=str(source), where=f"row {number}") from error
 

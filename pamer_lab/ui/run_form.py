@@ -94,9 +94,9 @@ def run_panel(trace_id: str, choice: Choice, found: dict[str, RunHead]) -> None:
         return
     batch = background().current
     if batch is not None:
-        _follow(batch)
+        follow(batch)
         return
-    _last_batch(trace_id)
+    last_batch(trace_id)
     for policy, reason in choice.reasons.items():
         if policy not in found:
             st.info(f"**{policy}** is not available here: {in_code(reason, 300)}", icon=":material/block:")
@@ -105,7 +105,7 @@ def run_panel(trace_id: str, choice: Choice, found: dict[str, RunHead]) -> None:
         return
     started = [policy for policy in todo if policy in found and found[policy].status != "done"]
     with st.container(horizontal=True, vertical_alignment="center", border=True):
-        st.markdown(_what_it_takes(trace_id, todo, choice), width="stretch")
+        st.markdown(what_it_takes(trace_id, todo, choice), width="stretch")
         name = "Continue" if started else "Run"
         options = BatchOptions(choice.profile.name, choice.device, processes=1)
         st.button(
@@ -113,7 +113,7 @@ def run_panel(trace_id: str, choice: Choice, found: dict[str, RunHead]) -> None:
             key="run",
             type="primary",
             icon=":material/play_arrow:",
-            on_click=_start,
+            on_click=start,
             args=([trace_id], todo, options),
         )
     for policy in started:
@@ -122,11 +122,11 @@ def run_panel(trace_id: str, choice: Choice, found: dict[str, RunHead]) -> None:
         st.warning(f"**{policy}** has {run_store().stored_count(head.run_id):,} of {counted(head.turns, 'turn')}: {why}.")
 
 
-def _start(trace_ids: Sequence[str], policies: Sequence[str], options: BatchOptions) -> None:
+def start(trace_ids: Sequence[str], policies: Sequence[str], options: BatchOptions) -> None:
     background().start(trace_ids, policies, options)
 
 
-def _what_it_takes(trace_id: str, todo: Sequence[str], choice: Choice) -> str:
+def what_it_takes(trace_id: str, todo: Sequence[str], choice: Choice) -> str:
     timeline, _ = timeline_of(trace_id, choice.profile.name)
     sizes = timeline.block_tokens
     head = timeline.prefix_tokens + timeline.tools_tokens
@@ -147,7 +147,7 @@ def _duration(seconds: float) -> str:
     return f"{max(1, round(seconds))} s" if seconds < 90 else f"{seconds / 60:.0f} min"
 
 
-def _last_batch(trace_id: str) -> None:
+def last_batch(trace_id: str) -> None:
     """What became of the batch that ended last, as far as it was about this trace."""
     last = background().latest
     if last is None or trace_id not in last.trace_ids:
@@ -160,7 +160,7 @@ def _last_batch(trace_id: str) -> None:
 
 
 @st.fragment(run_every=LOOK_EVERY)
-def _follow(batch: Batch) -> None:
+def follow(batch: Batch) -> None:
     """Progress, the newest turn of each run, and a way to stop; the whole page is drawn anew when it ends."""
     if not batch.running:
         st.rerun()

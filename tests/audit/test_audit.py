@@ -149,3 +149,14 @@ def test_the_command_exports_imports_and_measures(
     assert main(["audit", "agreement"]) == 0 and "Ada and Bo Lee: 1 in common" in capsys.readouterr().out
     assert main(["audit", "list", "--run", "run 1"]) == 0 and capsys.readouterr().out.count("turn") == 3
     assert main(["audit", "export"]) == 2 and main(["audit", "import", str(tmp_path / "none.csv")]) == 2
+
+
+@pytest.mark.parametrize(("old", "new"), [('"verdict": "right"', '"verdict": "fine"'), ('"outcome": "accepted"', '"outcome": "<b>"')])
+def test_a_file_with_a_word_that_nobody_knows_adds_nothing(database: Database, tmp_path: Path, old: str, new: str) -> None:
+    file = tmp_path / "audit.jsonl"
+    export_audit(database, file)
+    file.write_text(file.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
+    other = Database(tmp_path / "other")
+    with pytest.raises(InputError, match="known: "):
+        import_audit(other, file)
+    assert AuditStore(other).rows() == [] and ReviewStore(other).all() == []

@@ -1,0 +1,77 @@
+"""Evidence audit: every selection of PaMER+, one at a time; what was chosen, what nearly, and whether people agree."""
+
+import streamlit as st
+
+from pamer_lab.audit.queue import Entry, filtered
+from pamer_lab.memory.schema import MEMORIES
+from pamer_lab.replay.values import RunHead
+from pamer_lab.ui.audit_case import evidence, facts, title
+from pamer_lab.ui.audit_data import full_row, heads_of, provenance, queue, selection_rows, versions
+from pamer_lab.ui.audit_queue import choose_filters, current, headline, queue_table
+from pamer_lab.ui.audit_review import moves, review_form
+from pamer_lab.ui.audit_start import missing_selection, start_here
+from pamer_lab.ui.audit_tools import tools
+from pamer_lab.ui.loaders import rows_or_demo
+from pamer_lab.ui.page import run as run_page
+from pamer_lab.ui.state import choose, chosen
+
+QUESTION = (
+    "PaMER+ brings back only the steps that a router names. Were they the right ones? One selection at a time, with the text itself, "
+    "checked against the trace."
+)
+
+
+def case(entry: Entry, shown: list[Entry], reviewer: str, names: dict[str, str], heads: dict[str, RunHead]) -> None:
+    """The open selection: facts, the reviewer's part, the evidence."""
+    row = full_row(entry.audit_id)
+    if row is None:
+        st.info("This selection was removed meanwhile.")
+        return
+    head = heads.get(row["run_id"])
+    known = provenance(row["session_id"], row["trace_id"])
+    with st.container(horizontal=True, vertical_alignment="center"):
+        title(row, head, names.get(row["trace_id"], row["trace_id"] or row["session_id"]))
+        if head is not None and row["trace_id"] in names:
+            place = {"trace": row["trace_id"], "policies": ["base", head.policy], "policy": head.policy, "turn": str(row["turn"])}
+            st.page_link("pages/replay.py", label="Replay", icon=":material/replay:", query_params=place, help="Open this turn in Replay")
+        moves(shown, entry)
+    facts(row, head, versions()[MEMORIES.name])
+    review_form(row, entry, shown, reviewer, known.details)
+    evidence(row, known)
+
+
+def main() -> None:
+    rows, _ = rows_or_demo()
+    st.title("Evidence audit", help=QUESTION)
+    known = queue()
+    if not known:
+        start_here(rows)
+        return
+    names = {row["trace_id"]: row["name"] or row["trace_id"] for row in rows}
+    heads = heads_of(selection_rows())
+    filters, reviewer = choose_filters(known, heads, names)
+    shown = filtered(known, filters, reviewer)
+    wanted = chosen("selection")
+    if wanted and not any(entry.audit_id == wanted for entry in known):
+        missing_selection(wanted)
+    entry = current(shown, known)
+    if entry is None:
+        st.info(
+            "No selection fits these filters."
+            if filters.show != "unreviewed"
+            else "Everything in this queue is reviewed. Choose another filter."
+        )
+        tools(known)
+        return
+    choose("selection", entry.audit_id)
+    headline(shown, reviewer)
+    left, right = st.columns([2, 5], gap="medium")
+    with left:
+        queue_table(shown, entry, reviewer)
+    with right:
+        case(entry, shown, reviewer, names, heads)
+    st.divider()
+    tools(shown)
+
+
+run_page(main)

@@ -1,0 +1,91 @@
+"""Which selections there are to review, in which order, and how far the review is. Pure.
+
+What always holds: a filter only leaves out; the queue keeps the order of run and turn; progress is counted over the queue that is shown.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+from pamer_lab.audit.reviews import Review
+
+Show = Literal["all", "unreviewed", "reviewers disagree", "not right"]
+"""`all`: everything. `unreviewed`: what the reader has not reviewed yet. `reviewers disagree`: what got different verdicts.
+`not right`: what some reviewer would have chosen otherwise."""
+
+SHOWS: tuple[Show, ...] = get_args(Show)
+
+
+@dataclass(frozen=True)
+class Filters:
+    """What the reader wants to see; an empty text leaves nothing out."""
+
+    run_id: str = ""
+    outcome: str = ""
+    show: Show = "all"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One selection in the queue."""
+
+    row: Mapping[str, Any]
+    verdicts: Mapping[str, str]
+    """Reviewer -> newest verdict."""
+
+    @property
+    def audit_id(self) -> str:
+        return str(self.row["audit_id"])
+
+    @property
+    def disagreed(self) -> bool:
+        return len(set(self.verdicts.values())) > 1
+
+    def by(self, reviewer: str) -> str:
+        return self.verdicts.get(reviewer, "")
+
+
+def entries(rows: Sequence[Mapping[str, Any]], current: Sequence[Review]) -> list[Entry]:
+    """Selections with what was said about them; `current` holds the newest revisions only."""
+    said: dict[str, dict[str, str]] = {}
+    for review in current:
+        said.setdefault(review.audit_id, {})[review.reviewer] = review.verdict
+    return [Entry(row, said.get(row["audit_id"], {})) for row in rows]
+
+
+def filtered(queue: Sequence[Entry], filters: Filters, reviewer: str) -> list[Entry]:
+    """The entries that fit; `unreviewed` means by this reviewer, or by nobody where there is no name."""
+
+    def fits(entry: Entry) -> bool:
+        match filters.show:
+            case "unreviewed":
+                return not (entry.by(reviewer) if reviewer else entry.verdicts)
+            case "reviewers disagree":
+                return entry.disagreed
+            case "not right":
+                return any(verdict != "right" for verdict in entry.verdicts.values())
+            case _:
+                return True
+
+    return [
+        entry
+        for entry in queue
+        if (not filters.run_id or entry.row["run_id"] == filters.run_id)
+        and (not filters.outcome or entry.row["outcome"] == filters.outcome)
+        and fits(entry)
+    ]
+
+
+def next_unreviewed(queue: Sequence[Entry], audit_id: str, reviewer: str) -> str:
+    """The next entry after this one that the reviewer has not seen, going round; this one where there is none."""
+    names = [entry.audit_id for entry in queue]
+    place = names.index(audit_id) if audit_id in names else -1
+    for entry in [*queue[place + 1 :], *queue[: max(place, 0)]]:
+        if not entry.by(reviewer):
+            return entry.audit_id
+    return audit_id
+
+
+def progress(queue: Sequence[Entry], reviewer: str) -> tuple[int, int]:
+    """How many of the queue this reviewer has reviewed, and how many there are."""
+    return sum(bool(entry.by(reviewer)) for entry in queue), len(queue)
