@@ -14,7 +14,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from tests.browser.driver import Visitor, dashboard, launch
 
 IMAGES = Path(__file__).resolve().parent / "images"
-PAGES = {"traces": "/", "trace": "/trace?block=7", "replay": "/replay", "growth": "/growth", "published": "/published"}
+PAGES = {
+    "traces": "/",
+    "trace": "/trace?block=7",
+    "replay": "/replay",
+    "growth": "/growth",
+    "signals": "/signals",
+    "published": "/published",
+}
 SIZES = [(1440, 900), (1024, 768)]
 
 

@@ -15,13 +15,11 @@ from pamer_lab.models.profiles import Profile, load_profile
 from pamer_lab.probes.bank import BankMaker
 from pamer_lab.probes.decisions import Decisions, decisions_of, make_splits
 from pamer_lab.probes.split import SEEDS, Split
-from pamer_lab.probes.study import Study, save_study, write_study
+from pamer_lab.probes.study import ALL, Study, save_study, write_study
 from pamer_lab.trajectory import read_all
 from pamer_lab.trajectory.values import Trace
 from pamer_lab.workspace import Workspace
 
-ALL = "@workspace"
-"""Stands for all labelled traces of the workspace."""
 DEFAULT_SEEDS = ",".join(str(seed) for seed in SEEDS)
 
 

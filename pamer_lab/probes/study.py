@@ -21,6 +21,9 @@ Kind = Literal["train", "layerwise", "controls", "compact"]
 """`train`: capacity x hint, distillation and heads. `layerwise`: layers x poolings. `controls`: hidden state against what can be
 seen without a model. `compact`: the compact-context conditions."""
 
+ALL = "@workspace"
+"""Where traces are named: all labelled ones of the workspace."""
+
 STUDIES = TableSpec(
     name="studies",
     key=("study_id",),

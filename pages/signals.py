@@ -1,0 +1,128 @@
+"""Layerwise signals: where in the frozen model the need for memory can be read, against what anyone can see."""
+
+import math
+from typing import Any
+
+import polars as pl
+import streamlit as st
+
+from pamer_lab.analysis.signals import all_curves, layers_of, reference_rows, row_of
+from pamer_lab.probes.decisions import TARGETS
+from pamer_lab.probes.study import Study
+from pamer_lab.ui.charts import show_chart
+from pamer_lab.ui.page import run as run_page
+from pamer_lab.ui.score_panel import score_panel
+from pamer_lab.ui.share import share
+from pamer_lab.ui.signal_charts import Shown, layer_figure
+from pamer_lab.ui.signal_words import auroc_answer, gap_answer
+from pamer_lab.ui.state import settle
+from pamer_lab.ui.studies import controls_of, pick_study, study_details, study_line
+from pamer_lab.ui.study_form import layerwise_form, study_panel
+from pamer_lab.ui.theme import colours
+from pamer_lab.ui.words import HINTS
+
+FIRST_CONTROLS = ["Length + turn + tool type", "Recent2 text embedding"]
+# Drawn unless the reader chooses others. (A bare string here would be drawn on the page.)
+
+
+def open_clicked(key: str) -> None:
+    """A click on a point opens its layer below."""
+    points = st.session_state[key]["selection"]["points"]
+    if points and points[0].get("customdata"):
+        st.session_state["layer"], st.session_state["pooling"] = points[0]["customdata"][:2]
+
+
+def chosen_controls(study: Study) -> dict[str, list[dict[str, Any]]]:
+    """Control rows to draw, by target."""
+    controls = controls_of(study)
+    if controls is None:
+        st.caption("No controls of this corpus and model were measured; `pamer-lab controls` on the same traces adds them.")
+        return {}
+    names = list(dict.fromkeys(row["name"] for target in TARGETS for row in reference_rows(controls, target)))
+    start = [name for name in FIRST_CONTROLS if name in names]
+    wanted = st.multiselect("Controls", names, default=start, key="controls", bind="query-params", help=HINTS["controls"])
+    found = {target: [row for row in reference_rows(controls, target) if row["name"] in wanted] for target in TARGETS}
+    if not any(row.get("kind") == "shuffled" for row in study.rows):
+        for target in TARGETS:
+            found[target] += [row for row in controls.rows if row["target"] == target and row.get("kind") == "shuffled"]
+    return found
+
+
+def choose_shown(study: Study) -> Shown:
+    """What stands beside the curves; all of it in the URL."""
+    left, middle, right = st.columns([3, 4, 5], gap="medium", vertical_alignment="bottom")
+    with left:
+        poolings = st.pills(
+            "Pooling", ["last", "mean"], default=["last", "mean"], selection_mode="multi", key="poolings", bind="query-params",
+            help=HINTS["pooling"],
+        )  # fmt: skip
+    with middle, st.container(horizontal=True):
+        intervals = st.toggle("95 % intervals", value=True, key="intervals", bind="query-params", help=HINTS["interval"])
+        published = st.toggle("Published curve", value=True, key="published", bind="query-params", help=HINTS["published"])
+    with right:
+        references = chosen_controls(study)
+    return Shown(tuple(poolings) or ("last",), intervals, published, references, st.session_state["layer"])
+
+
+def settle_layer(study: Study) -> None:
+    layers = layers_of(study)
+    preferred = (study.notes.get("preferred_layer") or {}).get("compression", layers[-1])
+    settle("layer", layers, preferred if preferred in layers else layers[-1])
+    settle("pooling", ["last", "mean"], "last")
+
+
+def curves(study: Study) -> None:
+    shown = choose_shown(study)
+    show_chart(
+        "At which depth can the need for memory be read?",
+        layer_figure(study, "auroc", shown, colours()),
+        auroc_answer(study, controls_of(study), published=shown.published),
+        key="layers-auroc",
+        hint=f"{HINTS['auroc']} {HINTS['layer']} {HINTS['shuffled']} Click a point to open its scores below.",
+        on_click=lambda: open_clicked("layers-auroc"),
+        csv=all_curves(study, "auroc").write_csv(),
+    )
+    gaps = all_curves(study, "logit_gap")
+    if gaps.filter(pl.col("mean").is_not_null()).is_empty() or all(math.isnan(value) for value in gaps["mean"]):
+        return
+    show_chart(
+        "How far apart are the logits of needed and not needed?",
+        layer_figure(study, "logit_gap", shown, colours()),
+        gap_answer(study),
+        key="layers-gap",
+        hint=HINTS["gap"],
+        on_click=lambda: open_clicked("layers-gap"),
+        csv=gaps.write_csv(),
+    )
+
+
+def scores(study: Study) -> None:
+    st.subheader("What does the probe of one layer say, and where is the line drawn?")
+    left, right, _ = st.columns([2, 2, 3], gap="medium", vertical_alignment="bottom")
+    layers = layers_of(study)
+    layer = left.selectbox("Layer", layers, key="layer", help=HINTS["layer"])
+    pooling = right.segmented_control("Pooling", ["last", "mean"], required=True, key="pooling", help=HINTS["pooling"]) or "last"
+    st.query_params["layer"], st.query_params["pooling"] = layer, pooling
+    score_panel(study, {target: row_of(study, target, layer, pooling) for target in TARGETS})
+
+
+def main() -> None:
+    head, picker, link = st.columns([3, 6, 1], vertical_alignment="bottom")
+    head.title("Layerwise signals")
+    with picker:
+        picked = pick_study("layerwise")
+    with link:
+        share()
+    if picked is not None:
+        name, study = picked
+        settle_layer(study)
+        study_line(name, study)
+    study_panel("layerwise", "Train a study from here", layerwise_form)
+    if picked is None:
+        return
+    curves(study)
+    scores(study)
+    study_details(study)
+
+
+run_page(main)

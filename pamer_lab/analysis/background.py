@@ -1,0 +1,144 @@
+"""Studies that run beside their caller: start the commands, look at what they say, stop them.
+
+For pages, whose script ends long before a study does. The work is done by the program's own commands in a process of its own,
+one after the other, so a page's study and a terminal's are the same. What always holds: at most one job runs at a time, and a
+job that was stopped keeps the hidden states that were finished, so that starting it again goes on from there.
+"""
+
+import atexit
+import json
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+KEPT_LINES = 40
+PATIENCE = 20.0
+"""Seconds a stopped process may take to put away what it has; then it is killed."""
+_SHARE = re.compile(r"\((\d+) %\)")
+
+
+@dataclass
+class Job:
+    """Some commands under way or ended."""
+
+    commands: tuple[tuple[str, ...], ...]
+    """Words after `pamer-lab`."""
+    lines: deque[str] = field(default_factory=lambda: deque(maxlen=KEPT_LINES))
+    """What the command said last."""
+    number: int = 0
+    """Which of the commands runs."""
+    study_ids: list[str] = field(default_factory=list)
+    """Studies that are finished."""
+    error: str = ""
+    """Why it ended before its time; empty while it runs and when it is done."""
+    began: float = field(default_factory=time.monotonic)
+    stopping: threading.Event = field(default_factory=threading.Event)
+    ended: threading.Event = field(default_factory=threading.Event)
+
+    @property
+    def running(self) -> bool:
+        return not self.ended.is_set()
+
+    @property
+    def share(self) -> float | None:
+        """How much of the hidden states is there, as far as the command said; None before and after that."""
+        found = _SHARE.search(self.lines[-1]) if self.lines else None
+        return int(found[1]) / 100 if found else None
+
+    @property
+    def words(self) -> str:
+        """The command that runs, as one would type it."""
+        return shlex.join(["pamer-lab", *self.commands[min(self.number, len(self.commands) - 1)]])
+
+    def stop(self) -> None:
+        self.stopping.set()
+
+    def wait(self, seconds: float | None = None) -> bool:
+        return self.ended.wait(seconds)
+
+
+class StudyJobs:
+    """The jobs of one workspace, one at a time."""
+
+    def __init__(self, workspace: Path) -> None:
+        self.workspace = workspace
+        self.latest: Job | None = None
+        self._lock = threading.Lock()
+
+    @property
+    def current(self) -> Job | None:
+        return self.latest if self.latest is not None and self.latest.running else None
+
+    def start(self, commands: Sequence[Sequence[str]]) -> Job:
+        """Start a job; while one runs, that one is returned instead."""
+        with self._lock:
+            if self.current is not None:
+                return self.current
+            job = self.latest = Job(tuple(tuple(command) for command in commands))
+            threading.Thread(target=self._run, args=(job,), daemon=True).start()
+            return job
+
+    def _run(self, job: Job) -> None:
+        try:
+            for number, command in enumerate(job.commands):
+                if job.error or job.stopping.is_set():
+                    break
+                job.number = number
+                self._one(job, command)
+        except OSError as error:
+            job.error = f"the study could not be started ({error})"
+        finally:
+            if job.stopping.is_set():
+                job.error = "stopped; hidden states that were finished are kept, and starting again goes on from there"
+            job.ended.set()
+
+    def _one(self, job: Job, command: Sequence[str]) -> None:
+        words = [sys.executable, "-m", "pamer_lab.cli", *command, "--json"]
+        environment = os.environ | {"PAMER_LAB_HOME": str(self.workspace)}
+        root = Path(__file__).resolve().parents[2]
+        with tempfile.TemporaryFile() as out:
+            process = subprocess.Popen(words, cwd=root, env=environment, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.PIPE)
+            atexit.register(process.kill)
+            try:
+                listener = threading.Thread(target=_listen, args=(process, job), daemon=True)
+                listener.start()
+                code = _wait(process, job)
+                listener.join(timeout=2)
+            finally:
+                atexit.unregister(process.kill)
+            out.seek(0)
+            said = out.read()
+        if code == 0:
+            job.study_ids.append(str(json.loads(said)["study_id"]))
+        elif not job.stopping.is_set():
+            job.error = job.lines[-1] if job.lines else f"the study ended with code {code} and said nothing"
+
+
+def _listen(process: "subprocess.Popen[bytes]", job: Job) -> None:
+    assert process.stderr is not None
+    for line in process.stderr:
+        text = line.decode("utf-8", "replace").strip().rpartition("\r")[2]
+        if text:
+            job.lines.append(text)
+
+
+def _wait(process: "subprocess.Popen[bytes]", job: Job) -> int:
+    """Wait for the end; a stop is an interrupt first, so that finished work is put away."""
+    while process.poll() is None:
+        if job.stopping.wait(0.2):
+            process.send_signal(signal.SIGINT)
+            try:
+                process.wait(PATIENCE)
+            except subprocess.TimeoutExpired:
+                process.kill()
+    return process.wait()

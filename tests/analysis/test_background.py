@@ -1,0 +1,45 @@
+"""Studies beside their caller: a real process finishes, fails with its sentence, or is stopped."""
+
+import time
+from pathlib import Path
+
+import pytest
+
+from pamer_lab.analysis.background import StudyJobs
+from pamer_lab.probes.study import list_studies
+from pamer_lab.workspace import Workspace
+from tests.commands.test_studies import profile, write_corpus
+
+__all__ = ["profile"]
+
+
+@pytest.mark.weights
+def test_a_study_runs_to_its_end_and_is_in_the_workspace(workspace: Workspace, profile: Path, tmp_path: Path) -> None:
+    corpus = write_corpus(tmp_path / "corpus.jsonl")
+    jobs = StudyJobs(workspace.path)
+    job = jobs.start([["layerwise", str(corpus), "--seeds", "0,1", "--profile", str(profile), "--device", "cpu"]])
+    assert jobs.current is job
+    assert jobs.start([["doctor"]]) is job
+    assert job.wait(240)
+    assert job.error == ""
+    assert [row["study_id"] for row in list_studies(workspace)] == job.study_ids
+    assert jobs.current is None
+
+
+def test_a_command_that_fails_ends_the_job_with_its_sentence(workspace: Workspace, tmp_path: Path) -> None:
+    few = write_corpus(tmp_path / "few.jsonl", 3)
+    job = StudyJobs(workspace.path).start([["layerwise", str(few)], ["controls", str(few)]])
+    assert job.wait(120)
+    assert "at least 7 questions" in job.error
+    assert job.number == 0
+    assert job.study_ids == []
+
+
+def test_a_stopped_job_ends_soon_and_says_that_it_can_go_on(workspace: Workspace, tmp_path: Path) -> None:
+    corpus = write_corpus(tmp_path / "corpus.jsonl")
+    job = StudyJobs(workspace.path).start([["layerwise", str(corpus)]])
+    time.sleep(0.5)
+    job.stop()
+    assert job.wait(60)
+    assert "starting again goes on" in job.error
+    assert job.words.startswith("pamer-lab layerwise ")

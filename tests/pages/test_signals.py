@@ -1,0 +1,123 @@
+"""The layerwise page: the sample study, a study of the workspace, its threshold, links, and making one from here."""
+
+from dataclasses import replace
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from pamer_lab.probes.margins import confusion, unpack
+from pamer_lab.probes.study import Study, save_study
+from pamer_lab.ui.signal_charts import Shown, layer_figure, score_figure
+from pamer_lab.ui.theme import LIGHT
+from pamer_lab.workspace import Workspace
+from tests.analysis.making import control_study, layer_study
+from tests.commands.test_studies import write_corpus
+from tests.pages.conftest import Visit, put, texts
+
+PAGE = "pages/signals.py"
+
+
+@pytest.fixture(scope="module")
+def study() -> Study:
+    return layer_study()
+
+
+def counts(app: AppTest) -> list[dict[str, object]]:
+    return [row for frame in app.dataframe if "Hits" in frame.value.columns for row in frame.value.to_dict("records")]
+
+
+@pytest.mark.usefixtures("no_demo")
+def test_an_empty_workspace_shows_the_sample_study_and_says_what_it_stands_on(visit: Visit) -> None:
+    app = visit(PAGE)
+    assert not app.exception
+    assert not app.error
+    said = texts(app)
+    assert "demo" in said
+    assert "no question in two parts, 5 of 5 splits" in said
+    assert "At which depth can the need for memory be read?" in said
+    assert "Not a ranking metric" in said
+    assert "validation prefers" in said
+
+
+def test_a_study_of_the_workspace_comes_first_with_scores_and_counts(visit: Visit, workspace: Workspace, study: Study) -> None:
+    save_study(workspace, study)
+    save_study(workspace, control_study())
+    app = visit(PAGE)
+    assert not app.exception
+    said = texts(app)
+    assert "the strongest control, last tool type" in said
+    assert "test scores were kept" not in said
+    row = next(row for row in study.rows if row["name"] == "final last" and row["target"] == "compression")
+    expected = confusion(unpack(row))
+    assert counts(app)[0] | {"Hits": expected.hits, "Misses": expected.misses, "False alarms": expected.false_alarms} == counts(app)[0]
+
+
+def test_moving_the_threshold_changes_the_counts_and_stands_in_the_link(visit: Visit, workspace: Workspace, study: Study) -> None:
+    save_study(workspace, study)
+    app = visit(PAGE)
+    app.slider(key="shift").set_value(4.0).run()
+    moved = [row for row in counts(app) if str(row["At the"]).startswith("moved")]
+    assert len(moved) == 2
+    assert all(row["Hits"] <= 2 for row in moved)  # type: ignore[operator]
+    again = visit(PAGE, shift="4.0", seed="1", layer="block_1", pooling="mean")
+    assert "how do scores of block_1, mean, fall" in texts(again)
+    assert "the test part of one split" in texts(again)
+    assert len(counts(again)) == 4
+
+
+def test_a_link_to_a_missing_study_says_which_and_a_study_without_scores_how_to_get_them(
+    visit: Visit, workspace: Workspace, study: Study
+) -> None:
+    app = visit(PAGE, **{"layerwise-study": "layerwise-gone"})
+    assert "layerwise-gone" in app.error[0].value
+    assert not app.exception
+    old = replace(study, rows=[{key: value for key, value in row.items() if key != "margins"} for row in study.rows])
+    name = save_study(workspace, old)
+    app = visit(PAGE, **{"layerwise-study": name})
+    assert any("before test scores were kept" in info.value for info in app.info)
+    assert any("pamer-lab layerwise made" in code.value for code in app.code)
+
+
+def test_a_leak_is_shown_in_red(visit: Visit, workspace: Workspace, study: Study) -> None:
+    leaking = study.notes | {"splits": ["seed 0: 5 training questions; 2 in two parts"]}
+    save_study(workspace, replace(study, notes=leaking))
+    assert "leak: 1 of 1 splits share questions" in texts(visit(PAGE))
+
+
+@pytest.mark.usefixtures("no_demo")
+def test_too_few_labelled_questions_say_what_to_do(visit: Visit, workspace: Workspace) -> None:
+    app = visit(PAGE, **{"make-study": "true"})
+    app.session_state["make-study"] = True
+    app.run()
+    assert any("at least 7" in info.value and "there are 0" in info.value for info in app.info)
+
+
+def test_a_study_that_cannot_run_ends_with_its_sentence(visit: Visit, workspace: Workspace, tmp_path) -> None:  # type: ignore[no-untyped-def]
+    put(workspace, corpus=write_corpus(tmp_path / "corpus.jsonl", 8).read_bytes())
+    app = visit(PAGE)
+    app.session_state["make-study"] = True
+    app.run()
+    assert "16 traces" in texts(app)
+    assert "loads SmolLM2-135M-Instruct and all-MiniLM-L6-v2" in texts(app)
+    app.text_input(key="study-seeds").set_value("one").run()
+    app.button(key="start-study").click().run()
+    from pamer_lab.ui.studies import jobs
+
+    job = jobs().latest
+    assert job is not None
+    assert job.commands[0][:2] == ("layerwise", "@workspace")
+    assert job.wait(120)
+    app.run()
+    assert any("--seeds takes numbers" in warning.value for warning in app.warning)
+
+
+def test_figures_hold_both_targets_and_can_be_told_apart_without_colour(study: Study) -> None:
+    references = {"compression": [row for row in control_study().rows if row["target"] == "compression"][:2]}
+    shown = Shown(("last", "mean"), True, True, references, "final")
+    figure = layer_figure(study, "auroc", shown, LIGHT)
+    lines = {trace.name: (trace.line.dash, trace.marker.symbol) for trace in figure.data if trace.name}
+    assert len(set(lines.values())) == len(lines) == 5
+    assert {annotation.text for annotation in figure.layout.annotations} >= {"compression", "recall"}
+    bars = score_figure(unpack(study.rows[0]), 0.5, LIGHT).data
+    assert min(bars[0].y) >= 0 >= max(bars[1].y)
+    assert bars[1].marker.pattern.shape == "/"
