@@ -21,6 +21,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from pamer_lab.access import refuse_in_reviewer_mode
+
 KEPT_LINES = 40
 PATIENCE = 20.0
 """Seconds a stopped process may take to put away what it has; then it is killed."""
@@ -81,6 +83,7 @@ class StudyJobs:
 
     def start(self, commands: Sequence[Sequence[str]]) -> Job:
         """Start a job; while one runs, that one is returned instead."""
+        refuse_in_reviewer_mode("Starting a study", self.workspace)
         with self._lock:
             if self.current is not None:
                 return self.current

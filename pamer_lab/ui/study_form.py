@@ -9,6 +9,7 @@ from typing import Any
 
 import streamlit as st
 
+from pamer_lab.access import reviewer_mode
 from pamer_lab.analysis.background import Job
 from pamer_lab.importing import DEMO_FOLDER, import_paths
 from pamer_lab.models.frozen import is_here
@@ -57,6 +58,8 @@ class Corpus:
 
 def study_panel(kind: Kind, title: str, form: Callable[[Corpus, Profile], tuple[list[list[str]], str]]) -> None:
     """The whole panel; `form` asks what is special to the study and gives its commands and what it takes in words."""
+    if reviewer_mode():
+        return
     job = jobs().current
     if job is not None:
         _follow(job)

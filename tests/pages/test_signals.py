@@ -5,6 +5,8 @@ from dataclasses import replace
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from pamer_lab.analysis.background import StudyJobs
+from pamer_lab.errors import InputError
 from pamer_lab.probes.margins import confusion, unpack
 from pamer_lab.probes.study import Study, save_study
 from pamer_lab.ui.signal_charts import Shown, layer_figure, score_figure
@@ -121,3 +123,12 @@ def test_figures_hold_both_targets_and_can_be_told_apart_without_colour(study: S
     bars = score_figure(unpack(study.rows[0]), 0.5, LIGHT).data
     assert min(bars[0].y) >= 0 >= max(bars[1].y)
     assert bars[1].marker.pattern.shape == "/"
+
+
+def test_a_reviewer_sees_the_study_and_cannot_start_one(visit: Visit, workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PAMER_LAB_READONLY", "1")
+    app = visit(PAGE)
+    assert not app.exception
+    assert "At which depth" in texts(app)
+    with pytest.raises(InputError, match="reviewer mode"):
+        StudyJobs(workspace.path).start([["doctor"]])
