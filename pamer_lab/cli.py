@@ -29,6 +29,7 @@ COMMANDS = {
     "train": "train",
     "layerwise": "layerwise",
     "controls": "controls",
+    "compact": "compact",
     "annotate": "annotate",
     "bench": "bench",
     "app": "app",

@@ -21,7 +21,7 @@ from pamer_lab.features.contexts import Context, context_name
 from pamer_lab.features.inputs import inputs_of, points_of
 from pamer_lab.features.serialise import Hint, Tokens, serialiser_for
 from pamer_lab.features.store import POOLINGS, FeatureStore, Vectors, content_key, layer_names
-from pamer_lab.features.values import Cancel, FeatureSet, OnProgress, Point, Progress, Request, trace_requests
+from pamer_lab.features.values import Cancel, Estimate, FeatureSet, OnProgress, Point, Progress, Request, trace_requests
 from pamer_lab.models.frozen import FrozenModel
 from pamer_lab.trajectory.values import Message, Tool, Trace
 from pamer_lab.workspace import Workspace
@@ -74,6 +74,29 @@ def extract(
         tokens_naive=sum(plan.points[index].tokens for index in plan.first_rows(work)),
         seconds=time.perf_counter() - started,
         cache_hits=hits,
+    )
+
+
+def estimate(
+    requests: Sequence[Request],
+    model: FrozenModel,
+    *,
+    layers: str | Sequence[str] = "all",
+    poolings: Sequence[str] = POOLINGS,
+    store: FeatureStore | None = None,
+    known: frozenset[str] = frozenset(),
+) -> Estimate:
+    """What `extract` would compute for these requests; inputs in `known` count as there already."""
+    plan = _Plan(model, layers, poolings, requests)
+    plan.fill(store)
+    work = plan.missing() - known
+    computation = Computation(model, plan.layer_numbers)
+    return Estimate(
+        inputs=len(plan.rows),
+        cached=len(plan.rows) - len(work),
+        tokens=sum(computation.plan([item.tokens for item in group]) for group in plan.groups(work)),
+        tokens_naive=sum(plan.points[index].tokens for index in plan.first_rows(work)),
+        missing=frozenset(work),
     )
 
 

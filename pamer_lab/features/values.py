@@ -67,6 +67,22 @@ class Progress:
         )
 
 
+@dataclass(frozen=True)
+class Estimate:
+    """What an extraction would compute."""
+
+    inputs: int
+    """Different inputs."""
+    cached: int
+    """Of them those that need no computing."""
+    tokens: int
+    """Tokens to compute, shared beginnings once."""
+    tokens_naive: int
+    """Tokens of one forward pass per missing input."""
+    missing: frozenset[str]
+    """Content hashes of the inputs to compute."""
+
+
 OnProgress = Callable[[Progress], None]
 Cancel = Callable[[], bool]
 

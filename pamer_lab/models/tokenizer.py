@@ -50,6 +50,20 @@ class TokenizerCounter:
         return [len(item.ids) for item in encoded]
 
 
+class LoadedCounter:
+    """Counts with the tokenizer of a model that is loaded anyway."""
+
+    kind: CountKind = "measured"
+
+    def __init__(self, tokenizer: Any, name: str) -> None:
+        self._tokenizer = tokenizer
+        self.name = name
+
+    def count(self, texts: Sequence[str]) -> list[int]:
+        found = self._tokenizer(list(texts), add_special_tokens=False, verbose=False)["input_ids"] if texts else []
+        return [len(ids) for ids in found]
+
+
 @lru_cache(maxsize=1)
 def _embedded(folder: Path) -> TokenCounter:
     return TokenizerCounter(folder, SMOLLM2.name)

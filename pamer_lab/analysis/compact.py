@@ -1,0 +1,144 @@
+"""A compact-context study -> the tables and the figure of the paper, each measured value beside the published one.
+
+Reads studies, computes nothing new. What always holds: a measured cell carries its sd over seeds and its n; a cell that the study did
+not measure is None; the published numbers are another corpus and another model, and stand there for the order, not the size.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from pamer_lab.analysis.published import table
+from pamer_lab.analysis.samples import sample_names, sample_study
+from pamer_lab.errors import InputError
+from pamer_lab.probes.decisions import TARGETS
+from pamer_lab.probes.study import Study, list_studies, load_study
+from pamer_lab.workspace import Workspace
+
+SAMPLE = "compact"
+"""Name of the sample result."""
+CELLS = tuple((target, metric) for target in TARGETS for metric in ("auroc", "f1", "agreement"))
+RETRIEVERS = (
+    *("random-top3", "recency-top3", "raw-top1", "raw-top3", "raw-top5"),
+    *("embedding-top1", "embedding-top3", "embedding-top5"),
+)
+UNCAPPED = "embedding-top3"
+
+Line = dict[str, Any]
+"""One line of a table: `condition`, `label`, `group`, `tokens_pct`, cells `<target>_<metric>` with `_sd`, and `published`."""
+
+
+def compact_studies(workspace: Workspace) -> list[dict[str, Any]]:
+    """The compact studies of a workspace without their rows, newest first."""
+    return [row for row in list_studies(workspace) if row["kind"] == "compact"]
+
+
+def open_compact(workspace: Workspace | None = None, study_id: str = "") -> Study:
+    """One study of the workspace; without an id, the sample study that comes with the package."""
+    if study_id and workspace is not None:
+        return load_study(workspace, study_id)
+    if SAMPLE not in sample_names():
+        raise InputError("no compact-context study is here; make one: pamer-lab compact TRACE...")
+    return sample_study(SAMPLE)
+
+
+def expanded_table(study: Study) -> list[Line]:
+    """Every condition of the study, in the order of the registry (Appendix B.1 and B.4)."""
+    of: dict[str, dict[str, dict[str, Any]]] = {}
+    for row in study.rows:
+        of.setdefault(row["condition"], {})[row["target"]] = row
+    return [_line(rows) for rows in of.values()]
+
+
+def retrieval_table(study: Study) -> list[Line]:
+    """Random, recency, words and embedding, in the paper's order (Appendix B.4)."""
+    lines = {line["condition"]: line for line in expanded_table(study)}
+    return [lines[name] for name in RETRIEVERS if name in lines]
+
+
+def budget_table(study: Study) -> list[Line]:
+    """Top3 by embedding under each cap and without one: recalled tokens and agreement (Appendix B.4)."""
+    lines = [line for line in expanded_table(study) if line["condition"].startswith(UNCAPPED)]
+    capped = sorted((line for line in lines if line["condition"] != UNCAPPED), key=lambda line: int(line["condition"].partition("-cap")[2]))
+    return [*capped, *(line for line in lines if line["condition"] == UNCAPPED)]
+
+
+def paired_table(study: Study) -> list[Line]:
+    """Paired differences with their sign-flip p; `published` where the paper tests the same pair."""
+    names = {
+        "Recent2 + decision KD - Recent2": "Recent2 KD - Recent2",
+        "Selective Raw Top5 - Hidden Bank Recent5": "Raw Top5 - Hidden Bank Recent5",
+    }
+    known = {(row["label"], row["metric"]): row for row in table("paired").rows}
+    short = {"auroc": "AUROC", "f1": "F1"}
+    return [
+        row | {"published": known.get((names.get(row["comparison"], ""), f"{row['target'][0].upper()} / {short[row['metric']]}"))}
+        for row in study.comparisons
+    ]
+
+
+def tradeoff(study: Study) -> list[Line]:
+    """The figure's points: token share against AUROC, recent context on the left, recovered history on the right."""
+    panels = {"Full Context": "both", "Recent context": "recent", "Scalar state and decision distillation": "recent"}
+    return [
+        {
+            "panel": panels.get(line["group"], "recovered"),
+            "condition": line["condition"],
+            "label": line["label"],
+            "group": line["group"],
+            "target": target,
+            "tokens_pct": line["tokens_pct"],
+            "auroc": line[f"{target}_auroc"],
+            "sd": line[f"{target}_auroc_sd"],
+            "n": line[f"{target}_n"],
+            "published_tokens_pct": (line["published"] or {}).get("tokens_pct"),
+            "published_auroc": (line["published"] or {}).get(f"{target}_auroc"),
+        }
+        for line in expanded_table(study)
+        for target in TARGETS
+    ]
+
+
+def published_label(condition: str, label: str) -> str:
+    """What the paper calls a condition."""
+    if condition.startswith("embedding-top"):
+        return f"Qwen {label.removeprefix('Embedding ')}"
+    return label
+
+
+def published_row(condition: str, label: str) -> dict[str, Any] | None:
+    """The paper's row for a condition, from its compact table, else from its retrieval or budget table."""
+    if condition.partition("-cap")[2]:
+        return _find("evidence_caps", label.replace("Embedding ", "").replace(", cap", " cap"))
+    found = _find("compact", label) or _find("retrieval", published_label(condition, label))
+    if condition == UNCAPPED:
+        return (found or {}) | (_find("evidence_caps", "Top3 uncapped") or {})
+    return found
+
+
+def _find(name: str, label: str) -> dict[str, Any] | None:
+    return next((row for row in table(name).rows if row["label"] == label), None)
+
+
+def _line(rows: dict[str, dict[str, Any]]) -> Line:
+    first = next(iter(rows.values()))
+    line: Line = {
+        "condition": first["condition"],
+        "label": first["name"],
+        "group": first["group"],
+        "tokens_pct": first["tokens_pct"],
+        "points": first["points"],
+        "evidence_tokens": first.get("evidence_tokens"),
+        "published": published_row(first["condition"], first["name"]),
+    }
+    for target, metric in CELLS:
+        row = rows.get(target)
+        cell = None if row is None else row["agreement"] if metric == "agreement" else row["metrics"][metric]
+        line[f"{target}_{metric}"] = cell and cell["mean"]
+        line[f"{target}_{metric}_sd"] = cell and cell["sd"]
+        line[f"{target}_n"] = row and row["n"]
+    return line
+
+
+def cell(lines: Sequence[Line], condition: str, key: str) -> Any:
+    """One value of a table; None where the study has no such condition."""
+    return next((line[key] for line in lines if line["condition"] == condition), None)

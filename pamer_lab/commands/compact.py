@@ -1,0 +1,126 @@
+"""`pamer-lab compact TRACE...`: every compact-context condition of the paper on the same decisions and splits."""
+
+import argparse
+from dataclasses import replace
+from typing import Any
+
+from pamer_lab.analysis.orderings import orderings
+from pamer_lab.blocks import MessageTokens
+from pamer_lab.cli import say
+from pamer_lab.commands import studying
+from pamer_lab.commands.compact_text import tables
+from pamer_lab.contexts.embeddings import KeptEmbeddings
+from pamer_lab.contexts.fitting import Fitter
+from pamer_lab.contexts.points import Counts
+from pamer_lab.contexts.registry import CAPS, choose, parse_caps
+from pamer_lab.contexts.retrieved import cap_words
+from pamer_lab.contexts.sampling import sample
+from pamer_lab.contexts.selectors.embedding import block_text, query_text
+from pamer_lab.contexts.states import Readings, States
+from pamer_lab.contexts.study import PREFERRED, Bench, differences, evaluated
+from pamer_lab.contexts.values import Condition, Resources
+from pamer_lab.features.store import FeatureStore
+from pamer_lab.models.embedder import load_embedder
+from pamer_lab.models.frozen import load_frozen
+from pamer_lab.models.tokenizer import LoadedCounter
+from pamer_lab.probes.decisions import make_splits
+from pamer_lab.probes.distill import Lab
+from pamer_lab.probes.study import Study
+
+HELP = "token share, AUROC, F1 and agreement of every compact context, against the full one"
+DEFAULT_CAPS = ",".join(cap_words(cap) for cap in CAPS)
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    studying.configure(parser)
+    parser.add_argument("--conditions", default="all", help="names or groups with commas, or all (default: %(default)s)")
+    parser.add_argument("--sample", type=int, default=0, metavar="N", help="about N decision points, the same share of every question")
+    parser.add_argument("--sample-seed", type=int, default=0, metavar="S", help="which sample (default: %(default)s)")
+    parser.add_argument("--layer", default=PREFERRED, help="layer all conditions are read at; preferred: by validation on the Full Context")
+    parser.add_argument("--caps", default=DEFAULT_CAPS, help="evidence caps for Top3 by embedding, in tokens (default: %(default)s)")
+    parser.add_argument("--estimate", action="store_true", help="say what would be computed and how long it takes, and stop")
+
+
+def run(args: argparse.Namespace) -> dict[str, Any]:
+    conditions = choose(args.conditions, parse_caps(args.caps))
+    setting = _sampled(args, studying.read_setting(args))
+    bench, embedder = _bench(args, setting, conditions)
+    if args.estimate:
+        expected = bench.forecast()
+        return {"estimate": expected.sentence, "cost": expected.check(0, 0)}
+    rows, compared, notes = bench.run()
+    counter = bench.states.counts.tokenizer
+    study = Study(
+        kind="compact",
+        name=args.name or "Compact contexts",
+        command=_command(args),
+        model=bench.model.name,
+        corpus=setting.decisions.facts(),
+        settings={
+            "conditions": [one.name for one in conditions],
+            "sample": args.sample,
+            "sample_seed": args.sample_seed,
+            "layer": args.layer,
+            "seeds": args.seeds,
+            "replicas": args.replicas,
+            "tokenizer": counter,
+            "embedder": embedder,
+        },
+        rows=rows,
+        comparisons=compared,
+        notes={"splits": setting.checks, **notes, "rows_that_differ_from_recent2": differences(bench)},
+        decisions=evaluated(bench),
+    )
+    return studying.finish(args, setting, replace(study, notes=study.notes | {"orderings": orderings(study)}))
+
+
+def show(result: dict[str, Any]) -> None:
+    print(result["estimate"] if "estimate" in result else "\n".join(tables(Study.from_json(result))))
+
+
+def _sampled(args: argparse.Namespace, setting: studying.Setting) -> studying.Setting:
+    """The same setting on a sample of its decision points; splits are by question, so they stay what they were."""
+    decisions = sample(setting.decisions, args.sample, args.sample_seed)
+    if decisions is setting.decisions:
+        return setting
+    say(f"sample of {len(decisions)} of {len(setting.decisions)} decision points")
+    splits, _ = make_splits(decisions, [split.seed for split in setting.splits])
+    return replace(setting, decisions=decisions, splits=splits)
+
+
+def _bench(args: argparse.Namespace, setting: studying.Setting, conditions: tuple[Condition, ...]) -> tuple[Bench, str]:
+    model = load_frozen(setting.profile, args.device)
+    database = setting.workspace.database
+    resources = Resources(Counts(MessageTokens(LoadedCounter(model.tokenizer, model.name))))
+    readings = Readings(setting.traces, setting.decisions, resources)
+    name = ""
+    if any("embedder" in condition.needs for condition in conditions):
+        embedder = load_embedder(setting.profile, args.device)
+        name = embedder.name
+        kept = KeptEmbeddings(embedder, database)
+        _embed(readings, kept)
+        resources.embed = kept
+    states = States(readings, model, FeatureStore(database, model))
+    fitter = Fitter(Lab(setting.decisions, setting.splits, model.device), database)
+    return Bench(states, fitter, model, conditions, args.layer, say), name
+
+
+def _embed(readings: Readings, kept: KeptEmbeddings) -> None:
+    """All queries and older blocks at once, in batches that the workspace keeps."""
+    asked = [point for point in readings.points if point.window.old]
+    texts = {query_text(point): None for point in asked} | {
+        block_text(point, number): None for point in asked for number in point.window.old
+    }
+    done = kept.warm(list(texts), lambda done, total: say(f"embeddings: {done:,} of {total:,} texts") if done % 512 == 0 else None)
+    say(f"embeddings: {len(texts):,} texts, {done:,} of them new")
+
+
+def _command(args: argparse.Namespace) -> str:
+    options = {
+        "conditions": args.conditions if args.conditions != "all" else "",
+        "sample": str(args.sample or ""),
+        "sample-seed": str(args.sample_seed or ""),
+        "layer": args.layer if args.layer != PREFERRED else "",
+        "caps": args.caps if args.caps != DEFAULT_CAPS else "",
+    }
+    return studying.command_line(args, **options)

@@ -1,0 +1,51 @@
+"""A compact-context study as text for a terminal: the expanded table, retrieval controls, evidence budget, pairs and orderings."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from pamer_lab.analysis.compact import Line, budget_table, expanded_table, paired_table
+from pamer_lab.probes.study import Study
+
+CELL = 15
+
+
+def tables(study: Study) -> Iterator[str]:
+    """Line by line."""
+    facts = study.corpus
+    yield f"{study.study_id}   {facts['decision_points']} decisions, {facts['questions']} questions, read at {study.notes['layer']}"
+    yield f"recall is asked at {facts['asked']['recall']} of them; values are mean ± sd over {len(study.rows[0]['seeds'])} seeds"
+    yield from _expanded(study)
+    yield from _budget(study)
+    yield f"\n{'paired differences':<70}{'target':<12}{'metric':<7}{'mean':>8}{'p':>9}"
+    for row in paired_table(study):
+        yield f"{row['comparison']:<70}{row['target']:<12}{row['metric']:<7}{row['mean']:>+8.4f}{row['p']:>9.4f}"
+    yield "\nthe paper's orderings here"
+    for row in study.notes.get("orderings", []):
+        yield f"{'yes' if row['holds'] else 'no':<4} {row['claim']} ({row['metric'].replace('_', ' ')}; {row['kept']} of {row['of']} pairs)"
+    yield "\n" + ", ".join(f"{key.replace('_', ' ')} {value:,}" for key, value in study.notes["cost"].items())
+
+
+def _expanded(study: Study) -> Iterator[str]:
+    titles = [f"{short} {metric}" for short in ("C", "R") for metric in ("AUROC", "F1", "agreement")]
+    yield f"\n{'':<30}{'tokens %':>9}" + "".join(f"{title:>{CELL}}" for title in titles)
+    group = ""
+    for line in expanded_table(study):
+        if line["group"] != group:
+            group = line["group"]
+            yield f"-- {group}"
+        cells = [_value(line, f"{target}_{metric}") for target in ("compression", "recall") for metric in ("auroc", "f1", "agreement")]
+        yield f"{line['label']:<30}{line['tokens_pct']:>9.1f}" + "".join(f"{text:>{CELL}}" for text in cells)
+
+
+def _budget(study: Study) -> Iterator[str]:
+    lines = budget_table(study)
+    if lines:
+        yield f"\n{'evidence budget':<30}{'mean':>9}{'P95':>9}{'max':>9}{'C agreement':>{CELL}}{'R agreement':>{CELL}}"
+    for line in lines:
+        sizes: dict[str, Any] = line["evidence_tokens"]
+        cells = "".join(f"{_value(line, f'{target}_agreement'):>{CELL}}" for target in ("compression", "recall"))
+        yield f"{line['label']:<30}{sizes['mean']:>9,.0f}{sizes['p95']:>9,.0f}{sizes['max']:>9,}{cells}"
+
+
+def _value(line: Line, key: str) -> str:
+    return "·" if line[key] is None else f"{line[key]:.3f} ± {line[f'{key}_sd']:.3f}"

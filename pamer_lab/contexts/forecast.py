@@ -1,0 +1,90 @@
+"""How many tokens a study will compute and how long that takes, said before it starts and checked when it is done."""
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pamer_lab.features.values import Estimate
+from pamer_lab.models.frozen import FrozenModel
+
+WARM, TIMED = 32, 384
+"""Tokens of the two passes that measure the model's speed."""
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What is to be computed, and at which speed."""
+
+    inputs: int
+    """Different texts."""
+    cached: int
+    """Of them those whose states are there already."""
+    tokens: int
+    """Tokens to compute, shared beginnings once."""
+    tokens_naive: int
+    """Tokens of one forward pass per missing text."""
+    tokens_per_second: float
+    """Measured just now on a short pass."""
+
+    @property
+    def seconds(self) -> float:
+        return self.tokens / self.tokens_per_second if self.tokens else 0.0
+
+    @property
+    def sentence(self) -> str:
+        return (
+            f"estimate: {self.tokens:,} tokens to compute for {self.inputs - self.cached:,} of {self.inputs:,} texts "
+            f"({self.tokens_naive:,} one by one; {self.cached:,} texts are in the workspace), about {self.seconds / 60:.1f} min "
+            f"at {self.tokens_per_second:,.0f} tokens/s"
+        )
+
+    def check(self, tokens: float, seconds: float) -> dict[str, Any]:
+        """Estimate and truth side by side."""
+        return {
+            "texts": self.inputs,
+            "texts_in_workspace": self.cached,
+            "tokens_one_by_one": self.tokens_naive,
+            "tokens_estimated": self.tokens,
+            "tokens_computed": int(tokens),
+            "seconds_estimated": round(self.seconds, 1),
+            "seconds_taken": round(seconds, 1),
+            "tokens_per_second_estimated": round(self.tokens_per_second, 1),
+        }
+
+
+def forecast(parts: list[Estimate], model: FrozenModel) -> Forecast:
+    """One forecast for several extractions that follow each other."""
+    tokens = sum(part.tokens for part in parts)
+    return Forecast(
+        inputs=sum(part.inputs for part in parts),
+        cached=sum(part.cached for part in parts),
+        tokens=tokens,
+        tokens_naive=sum(part.tokens_naive for part in parts),
+        tokens_per_second=speed_of(model) if tokens else 0.0,
+    )
+
+
+def check_sentence(checked: dict[str, Any]) -> str:
+    """The check in words."""
+    return (
+        f"computed {checked['tokens_computed']:,} tokens ({checked['tokens_estimated']:,} estimated) "
+        f"in {checked['seconds_taken'] / 60:.1f} min ({checked['seconds_estimated'] / 60:.1f} estimated)"
+    )
+
+
+def speed_of(model: FrozenModel) -> float:
+    """Tokens per second of a short pass."""
+    _pass(model, WARM)
+    started = time.perf_counter()
+    _pass(model, TIMED)
+    return TIMED / (time.perf_counter() - started)
+
+
+def _pass(model: FrozenModel, tokens: int) -> None:
+    import torch
+
+    with torch.inference_mode():
+        output = model.decoder(torch.as_tensor(np.arange(tokens, dtype=np.int64) % 1000, device=model.device)[None], use_cache=False)
+        output[0].sum().item()  # waits for a device that computes in the background

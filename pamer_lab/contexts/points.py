@@ -1,0 +1,113 @@
+"""One decision point as the conditions may see it: what stands before it, and nothing after.
+
+Knows messages and blocks; nothing of labels or models. What always holds: a `DecisionPoint` holds only messages before its
+assistant message, so that no condition can look at the action or at anything later.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from pamer_lab.blocks import Cut, MessageTokens, Split, cut, split
+from pamer_lab.errors import InputError
+from pamer_lab.features.contexts import decision_index
+from pamer_lab.trajectory.values import Message, Tool, Trace
+
+RECENT = 2
+"""Blocks of Recent2, which no retrieval may bring back a second time."""
+
+
+@dataclass(frozen=True)
+class DecisionPoint:
+    """The recorded history just before assistant message number `t`."""
+
+    trace_id: str
+    t: int
+    messages: tuple[Message, ...]
+    """Only those before the decision."""
+    tools: tuple[Tool, ...]
+    pieces: Cut
+    """Of these messages."""
+
+    @cached_property
+    def window(self) -> Split:
+        """`O_t` and `R_t`: older complete blocks, and the two newest."""
+        return split(self.pieces.blocks, RECENT)
+
+    @property
+    def last(self) -> int:
+        """Number of the newest block; -1 where there is none."""
+        return len(self.pieces.blocks) - 1
+
+    def block(self, number: int) -> Sequence[Message]:
+        return self.pieces.blocks[number].of(self.messages)
+
+    def recent(self, count: int) -> tuple[int, ...]:
+        """The newest `count` complete blocks, with any incomplete one among or after them; zero keeps none."""
+        return split(self.pieces.blocks, count).recent if count else ()
+
+    def indices(self, blocks: Iterable[int]) -> tuple[int, ...]:
+        """Message numbers of the prefix and of some blocks, in their order."""
+        chosen = [self.pieces.blocks[number] for number in sorted(blocks)]
+        return (*range(self.pieces.prefix_end), *(index for block in chosen for index in range(block.start, block.end)))
+
+    @cached_property
+    def task(self) -> str:
+        """What the agent was asked: the prefix's user messages, or the whole prefix where there are none."""
+        prefix = self.messages[: self.pieces.prefix_end]
+        asked = [message.content for message in prefix if message.role == "user"] or [message.content for message in prefix]
+        return "\n\n".join(asked)
+
+
+def decision_point(trace: Trace, t: int, pieces: Cut | None = None) -> DecisionPoint:
+    """One decision point of a trace; `pieces` saves cutting the trace again."""
+    pieces = pieces or cut(trace.messages)
+    end = decision_index(pieces, t, len(trace.messages))
+    return DecisionPoint(trace.trace_id, t, trace.messages[:end], tuple(trace.tools), Cut(pieces.prefix_end, pieces.before(t)))
+
+
+def decision_points(trace: Trace, points: Iterable[int]) -> list[DecisionPoint]:
+    """Several decision points of one trace."""
+    pieces = cut(trace.messages)
+    if not pieces.blocks:
+        raise InputError(f"trace {trace.trace_id!r} has no assistant message, so it has no decision point")
+    return [decision_point(trace, t, pieces) for t in points]
+
+
+class Counts:
+    """Tokens of prefixes, blocks and contexts; each message is counted once."""
+
+    def __init__(self, tokens: MessageTokens) -> None:
+        self.tokens = tokens
+        self._messages: dict[str, list[int]] = {}
+        self._tools: dict[tuple[str, ...], int] = {}
+
+    @property
+    def tokenizer(self) -> str:
+        return self.tokens.counter.name
+
+    def prefix(self, point: DecisionPoint) -> int:
+        """Tool descriptions and the messages before the first assistant message."""
+        names = tuple(f"{tool.name}/{tool.description}/{tool.parameters}" for tool in point.tools)
+        if names not in self._tools:
+            self._tools[names] = self.tokens.tools(point.tools)
+        return self._tools[names] + sum(self._of(point)[: point.pieces.prefix_end])
+
+    def block(self, point: DecisionPoint, number: int) -> int:
+        block = point.pieces.blocks[number]
+        return sum(self._of(point)[block.start : block.end])
+
+    def context(self, point: DecisionPoint, blocks: Iterable[int]) -> int:
+        """`Tok(C)` of prefix and blocks, tool descriptions included."""
+        return self.prefix(point) + sum(self.block(point, number) for number in blocks)
+
+    def full(self, point: DecisionPoint) -> int:
+        """`Tok(C_full)`: everything before the decision."""
+        return self.context(point, range(point.last + 1))
+
+    def _of(self, point: DecisionPoint) -> list[int]:
+        known = self._messages.get(point.trace_id, [])
+        if len(known) < len(point.messages):
+            known = known + self.tokens.counts(point.messages[len(known) :])
+            self._messages[point.trace_id] = known
+        return known

@@ -1,0 +1,39 @@
+"""Embedding Top-K (the paper's "Qwen"): cosine between the embedded query, task + Recent2, and each older block."""
+
+from dataclasses import dataclass
+
+from pamer_lab.blocks.render import render_message
+from pamer_lab.contexts.points import DecisionPoint
+from pamer_lab.contexts.selectors import ranked
+from pamer_lab.contexts.values import Evidence, Group, Need, Resources
+
+QUERY_CHARACTERS = 30_000
+"""The end of the query that is embedded, as in the controller."""
+
+
+@dataclass(frozen=True)
+class ByEmbedding:
+    """Ranks by meaning."""
+
+    name: str = "embedding"
+    label: str = "Embedding"
+    group: Group = "embedding"
+    needs: frozenset[Need] = frozenset({"embedder"})
+
+    def rank(self, point: DecisionPoint, resources: Resources) -> list[Evidence]:
+        old = point.window.old
+        if not old:
+            return []
+        rows = resources.embeddings([query_text(point), *(block_text(point, number) for number in old)])
+        return ranked(old, [float(score) for score in rows[1:] @ rows[0]])
+
+
+def query_text(point: DecisionPoint) -> str:
+    """Task and recent blocks as the controller's recall query writes them."""
+    recent = [message for number in point.window.recent for message in point.block(number)]
+    return "\n".join([point.task, *(render_message(message) for message in recent)])[-QUERY_CHARACTERS:]
+
+
+def block_text(point: DecisionPoint, number: int) -> str:
+    """One block as text."""
+    return "".join(render_message(message) for message in point.block(number))

@@ -1,0 +1,139 @@
+"""`compact` through the program, with a tiny model of random weights: a whole table, a second run that computes nothing."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pamer_lab.analysis.compact import budget_table, compact_studies, expanded_table, open_compact, paired_table, retrieval_table, tradeoff
+from pamer_lab.analysis.published import table
+from pamer_lab.cli import main
+from pamer_lab.probes.study import read_study
+from pamer_lab.workspace import Workspace
+from tests.features.conftest import save_tiny
+
+QUESTIONS, TURNS = 14, 9
+
+
+def write_corpus(path: Path) -> Path:
+    """Blocks of different length, so that caps and selectors have something to choose between."""
+    rng = np.random.default_rng(3)
+    words = [f"word{number}" for number in range(40)]
+    lines = []
+    for question in range(QUESTIONS):
+        messages: list[dict[str, Any]] = [{"role": "user", "content": f"question {question}"}]
+        labels = []
+        for step in range(TURNS):
+            call = {"id": f"c{step}", "name": "search", "arguments": json.dumps({"query": f"w{step}"})}
+            messages.append({"role": "assistant", "tool_calls": [call]})
+            text = " ".join(rng.choice(words, size=rng.integers(3, 12)))
+            messages.append({"role": "tool", "content": text, "tool_call_id": f"c{step}"})
+            if step:
+                labels.append({"t": step, "target": "compression", "value": bool(rng.random() < 0.5)})
+            if step >= 3:
+                labels.append({"t": step, "target": "recall", "value": bool(rng.random() < 0.5)})
+        lines.append(json.dumps({"pamer_lab": 1, "question_id": f"q{question}", "messages": messages, "labels": labels}))
+    path.write_text("\n".join(lines))
+    return path
+
+
+@pytest.fixture(scope="module")
+def profile(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("tiny")
+    model = save_tiny(folder / "model", "llama")
+    file = folder / "tiny.toml"
+    file.write_text(f'[frozen_model]\nmodel = "{model}"\n[embedding]\nkind = "hashing"\n')
+    return file
+
+
+def run(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+    assert main(["compact", *arguments, "--device", "cpu", "--json"]) == 0
+    result: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return result
+
+
+@pytest.mark.weights
+def test_the_whole_table_has_no_empty_cell_that_the_paper_has_and_a_second_run_computes_nothing(
+    workspace: Workspace, profile: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    corpus = write_corpus(tmp_path / "corpus.jsonl")
+    common = [str(corpus), "--seeds", "0,1", "--profile", str(profile), "--caps", "8K,16K,60"]
+    estimate = run([*common, "--estimate"], capsys)["cost"]
+    first = run([*common, "--out", str(tmp_path / "compact.json")], capsys)
+    study = read_study(tmp_path / "compact.json")
+    lines = {line["label"]: line for line in expanded_table(study)}
+    for name, cells in (("compact", ("tokens_pct", "auroc", "f1", "agreement")), ("retrieval", ("tokens_pct", "auroc", "agreement"))):
+        for row in table(name).rows:
+            line = lines[row["label"].replace("Qwen", "Embedding")]
+            assert line["published"]["label"] in (row["label"], "Top3 uncapped")
+            for key in row:
+                if key.endswith(cells):
+                    assert line[key] is not None, (row["label"], key)
+    assert [line["condition"] for line in budget_table(study)] == [
+        *("embedding-top3-cap60", "embedding-top3-cap8192", "embedding-top3-cap16384", "embedding-top3")
+    ]
+    assert len(retrieval_table(study)) == 8
+    assert {row["published"]["p"] for row in paired_table(study) if row["published"]} == {0.5, 0.0625, 0.3125, 0.1875}
+    assert all(point["sd"] is not None and point["n"] for point in tradeoff(study))
+    cost = first["notes"]["cost"]
+    assert cost["tokens_estimated"] == estimate["tokens_estimated"]
+    assert cost["tokens_computed"] == pytest.approx(cost["tokens_estimated"], rel=0.02)
+    assert cost["tokens_computed"] < cost["tokens_one_by_one"]
+    assert {tuple(row["test_n"]) for row in first["rows"] if row["target"] == "recall"} == {tuple(first["rows"][1]["test_n"])}
+
+    second = run(common, capsys)
+    assert second["notes"]["cost"]["tokens_computed"] == 0
+    assert second["notes"]["fits_from_workspace"] == len(lines)
+    assert second["rows"] == first["rows"]
+    assert [row["study_id"] for row in compact_studies(workspace)] == [first["study_id"]]
+    assert open_compact(workspace, first["study_id"]).rows == first["rows"]
+    assert main(["compact", *common, "--device", "cpu"]) == 0
+    printed = capsys.readouterr().out
+    assert "Hidden Bank Similarity8" in printed
+    assert "the paper's orderings here" in printed
+
+
+@pytest.mark.weights
+def test_a_subset_of_conditions_on_a_sample_keeps_its_teacher_and_says_its_n(
+    workspace: Workspace, profile: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    corpus = write_corpus(tmp_path / "corpus.jsonl")
+    options = [
+        str(corpus),
+        "--seeds",
+        "0",
+        "--profile",
+        str(profile),
+        "--conditions",
+        "recent,raw-top1",
+        "--sample",
+        "70",
+        "--layer",
+        "final",
+    ]
+    found = run(options, capsys)
+    names = list(dict.fromkeys(row["condition"] for row in found["rows"]))
+    assert names == ["full", "current", "recent1", "recent2", "recent4", "raw-top1"]
+    assert {row["points"] for row in found["rows"]} == {70}
+    assert len(found["decisions"]) == found["corpus"]["decision_points"] == 70
+    assert "--sample 70" in found["command"]
+    assert "--conditions recent,raw-top1" in found["command"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["--conditions", "recent3"], "unknown condition 'recent3'; known: all, full"),
+        (["--conditions", ","], "no condition is named"),
+        (["--caps", "8G"], "--caps takes tokens"),
+    ],
+)
+def test_wrong_options_are_one_line_and_exit_code_2(
+    workspace: Workspace, tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], reason: str
+) -> None:
+    assert main(["compact", str(tmp_path / "none.jsonl"), *arguments]) == 2
+    error = capsys.readouterr().err.strip()
+    assert reason in error
+    assert "\n" not in error
