@@ -119,5 +119,5 @@ def _stored(chosen: Condition, point: DecisionPoint) -> tuple[tuple[int, ...], s
             f"adds the {min(chosen.k, older)} stored states nearest to this one, of {older}; which those are depends on the model's states",
         )
     nothing = np.zeros((older, 1), dtype=np.float32)
-    picked = PICKS[chosen.choice](nothing[:1, 0], nothing, chosen.k) if older else []
+    picked = PICKS[chosen.choice](nothing[:1, 0], nothing, chosen.k) if older else np.arange(0)
     return tuple(int(number) for number in picked), f"adds the mean of {len(picked)} stored states, not their text"
