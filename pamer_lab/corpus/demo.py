@@ -43,7 +43,7 @@ class Demo:
 
 
 DEMOS = (
-    Demo("museum-case", "biography", 94, 26, documents=16, double_searches=4, compressions=(19, 28, 47, 71), queries=(36, 80)),
+    Demo("museum-case", "museum", 94, 26, documents=16, double_searches=4, compressions=(19, 28, 47, 71), queries=(36, 80)),
     Demo("service-handover", "services", 68, 18),
     Demo("polar-stations", "expeditions", 112, 30),
 )
@@ -62,8 +62,9 @@ def _write(seed: int, demo: Demo, world: World) -> NativeTrace:
     pace = Pace(
         goals=(demo.mains, demo.mains),
         steps=(length, length),
-        settle=(28, 28),
-        back_last=(28, 34),
+        settle=(30, 26),
+        early=30,
+        detour=(26, 26),
         repeat=0 if demo.documents else 5,
         finish=True,
     )

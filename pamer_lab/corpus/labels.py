@@ -25,5 +25,5 @@ def make_labels(steps: Sequence[Step]) -> list[Label]:
         labels.append(Label(t, "compression", step.outcome == "settles" and t >= FIRST_OLD, ORIGIN))
         if any(block <= t - FIRST_OLD for block in settled_at.values()):
             needed = (settled_at[step.need.name],) if step.need else ()
-            labels.append(Label(t, "recall", bool(needed), ORIGIN, needed))
+            labels.append(Label(t, "recall", bool(needed), ORIGIN, steps=needed))
     return labels

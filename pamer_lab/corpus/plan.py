@@ -1,20 +1,30 @@
 """What happens in a trace, before a word of it is written: sub-goals in order, one exhibit per step.
 
-Knows the world and chance, not wording or labels. What always holds: each step shows one exhibit (a document, or a result
-list that holds it); a sub-goal ends with the exhibit that states its fact (the last one may stay open); what an exhibit
-says is true in the world, except what it withdraws; the form of an exhibit (layout, length, tool) is drawn without looking
-at its outcome.
+Knows the world and chance, not wording or labels. What always holds: each step shows one exhibit (a document, or a list
+that ends with it); a sub-goal ends with the exhibit that states its fact (the last one may stay open); what an exhibit
+says is true in the world, except the values it calls disputed.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from pamer_lab.corpus.rng import Draw
 from pamer_lab.corpus.world import Entity, Goal, World
 
-Outcome = Literal["settles", "withdrawn", "outsider", "other"]
-"""`settles`: states the sub-goal's fact, or that it is lost, as its last word. `withdrawn`: states a wrong value for it and then
-takes it back. `outsider`: speaks of another entity. `other`: speaks of another attribute of the right entity."""
+Outcome = Literal["settles", "disputed", "aside", "kin", "alien", "detour"]
+"""`settles`: states the sub-goal's fact, or that it is lost. `disputed`: gives two values for it, neither of them right. `aside`: another
+attribute of the right entity. `kin`: the same attribute of a stranger of the same kind. `alien`: a stranger of another kind.
+`detour`: an entity whose fact was settled long ago, with a remark that ties that fact to the sub-goal."""
+
+
+@dataclass(frozen=True)
+class Link:
+    """A remark that ties one entity's fact to another entity without giving the fact."""
+
+    about: Entity
+    by: Entity
+    attribute: str
 
 
 @dataclass(frozen=True)
@@ -25,18 +35,9 @@ class Step:
     outcome: Outcome
     subject: Entity
     attribute: str
-    value: str
-    """What the exhibit states of `subject`'s `attribute`; differs from the world only where it is withdrawn."""
-    lost: bool
-    """It states that nothing was recorded; `value` is then the number of that statement."""
-    stands: bool
-    """The statement is the exhibit's last word; otherwise it is taken back after it was made."""
-    onward: Entity
-    """A new entity that the exhibit sends its reader on to."""
-    back: Entity | None
-    """A settled entity that the exhibit sends its reader back to, where there is one."""
-    back_last: bool
-    """It sends back after it sent on, so that going back is its last word."""
+    values: tuple[str, ...]
+    """What the exhibit states of `subject`'s `attribute`: one value, none where it is lost, two where it is disputed."""
+    link: Link | None
     need: Entity | None
     """The entity whose fact is needed next and is out of sight."""
     repeats: bool = False
@@ -47,25 +48,24 @@ class Step:
 class Pace:
     """How long a trace gets and how its parts are mixed; all rates in percent."""
 
-    goals: tuple[int, int] = (4, 6)
+    goals: tuple[int, int] = (5, 7)
     """Least and most sub-goals."""
-    steps: tuple[int, int] = (10, 15)
+    steps: tuple[int, int] = (10, 13)
     """Least and most steps: shorter plans are drawn again, longer ones end where the agent's budget ends."""
-    settle: tuple[int, int] = (36, 36)
-    """Chance that a step settles its sub-goal: at the first step, and from `ramp` steps on."""
-    back_last: tuple[int, int] = (18, 52)
-    """Chance that an exhibit's last word sends its reader back: at the first step, and from `ramp` steps on."""
-    ramp: int = 14
+    settle: tuple[int, int] = (40, 35)
+    """Chance that a step settles its sub-goal: at the third step, and from `ramp` steps on."""
+    early: int = 36
+    """The same chance at the first two steps, which have no older history."""
+    detour: tuple[int, int] = (30, 40)
+    """Chance that a step leads back to a fact out of sight, where there is one: at the third step, and from `ramp` steps on."""
+    ramp: int = 12
     finish: bool = False
     """The asked sub-goal must be settled within `steps`: other plans are drawn again."""
-    recent_back: int = 12
-    """Chance that it sends back to a fact still in sight although there is one out of sight."""
-    outsider: int = 22
-    other: int = 8
-    """Shares of these outcomes among the steps that do not settle; the rest are withdrawn."""
-    stands: int = 35
-    """Chance that a statement beside the point stands."""
-    repeat: int = 5
+    misses: tuple[Outcome, ...] = ("kin", "kin", "kin", "alien", "alien", "alien", "aside", "disputed")
+    """Outcomes of the other steps; drawn evenly."""
+    tied: int = 70
+    """Chance that an exhibit carries a remark; a stranger's ties its own fact to the sub-goal, as a detour's does."""
+    repeat: int = 4
 
 
 def make_plan(draw: Draw, world: World, pace: Pace | None = None) -> tuple[Step, ...]:
@@ -87,7 +87,7 @@ class _Planner:
         self.draw, self.world, self.pace = draw, world, pace
         self.steps: list[Step] = []
         self.shown: dict[str, int] = {}
-        """Main entity -> the newest block that shows its fact, in a result or restated by the agent."""
+        """Settled entity -> the newest block that shows its fact, in a result or restated by the agent."""
         self.settled: list[Entity] = []
         self.met: set[str] = set()
         """Outsiders shown so far: each comes once while there are fresh ones."""
@@ -100,62 +100,72 @@ class _Planner:
 
     def _step(self, goal: Goal) -> Outcome:
         before = self.steps[-1] if self.steps else None
-        if before and before.goal is goal and not before.back and self.draw.chance(self.pace.repeat):
+        if before and before.outcome in ("kin", "alien", "aside") and self.draw.chance(self.pace.repeat):
             self.steps.append(replace(before, repeats=True))
             return before.outcome
         number = len(self.steps)
-        outcome = self._outcome()
-        subject, attribute, value, lost = self._content(goal, outcome)
-        stands = outcome == "settles" or (outcome != "withdrawn" and self.draw.chance(self.pace.stands))
-        onward = self._stranger(subject)
-        back, out_of_sight = self._back(subject)
-        back_last = back is not None and self.draw.chance(_ramp(self.pace.back_last, number, self.pace.ramp))
-        need = back if back_last and out_of_sight else None
-        self.steps.append(Step(goal, outcome, subject, attribute, value, lost, stands, onward, back, back_last, need))
-        if outcome == "settles":
-            self.settled.append(subject)
-        for entity in (subject if outcome == "settles" else None, need):
+        found = [entity for entity in self.settled if not self.world.goal_of(entity).dead]
+        old = [entity for entity in found if self.shown[entity.name] <= number - 2]
+        back = old and self.draw.chance(self._ramp(self.pace.detour))
+        step = self._detour(goal, old) if back else self._plain(goal, old)
+        self.steps.append(step)
+        if step.outcome == "settles":
+            self.settled.append(step.subject)
+        for entity in (step.subject if step.outcome == "settles" else None, step.need):
             if entity:
                 self.shown[entity.name] = number + 1  # the agent's next message says the value again
-        return outcome
+        return step.outcome
 
-    def _outcome(self) -> Outcome:
-        if self.draw.chance(_ramp(self.pace.settle, len(self.steps), self.pace.ramp)):
-            return "settles"
-        roll = self.draw.below(100)
-        if roll < self.pace.outsider:
-            return "outsider"
-        return "other" if roll < self.pace.outsider + self.pace.other else "withdrawn"
+    def _detour(self, goal: Goal, old: Sequence[Entity]) -> Step:
+        subject = self.draw.pick(old)
+        known = self.world.goal_of(subject).attribute
+        attribute = self.draw.pick([name for name in sorted(subject.facts) if name != known])
+        link = Link(goal.entity, subject, known)
+        return Step(goal, "detour", subject, attribute, _stated(subject, attribute), link, subject)
 
-    def _content(self, goal: Goal, outcome: Outcome) -> tuple[Entity, str, str, bool]:
-        entity, attribute = goal.entity, goal.attribute
-        if outcome == "settles":
-            return entity, attribute, goal.value, goal.dead
-        if outcome == "other":
-            attribute = self.draw.pick([name for name in entity.facts if name != attribute])
-            return entity, attribute, entity.facts[attribute], attribute in entity.lost
-        alike = [stranger for stranger in self.world.outsiders if attribute in stranger.facts]
-        stranger = self.draw.pick([stranger for stranger in alike if stranger.name not in self.met] or alike)
-        self.met.add(stranger.name)
-        return stranger if outcome == "outsider" else entity, attribute, stranger.facts[attribute], attribute in stranger.lost
+    def _plain(self, goal: Goal, old: Sequence[Entity]) -> Step:
+        outcome: Outcome = "settles" if self.draw.chance(self._settle()) else self.draw.pick(self.pace.misses)
+        subject, attribute = goal.entity, goal.attribute
+        values = _stated(subject, attribute)
+        match outcome:
+            case "kin":
+                subject = self._stranger([goal.entity.kind])
+                values = _stated(subject, attribute)
+            case "alien":
+                subject = self._stranger([kind for kind in self.world.domain.kinds if kind != goal.entity.kind])
+                attribute = self.draw.pick(sorted(subject.facts))
+                values = _stated(subject, attribute)
+            case "aside":
+                attribute = self.draw.pick([name for name in sorted(subject.facts) if name != attribute])
+                values = _stated(subject, attribute)
+            case "disputed":
+                values = (self._stranger([subject.kind]).facts[attribute], self._stranger([subject.kind]).facts[attribute])
+        return Step(goal, outcome, subject, attribute, values, self._link(goal, subject, old), None)
 
-    def _back(self, subject: Entity) -> tuple[Entity | None, bool]:
-        """A settled entity to go back to, and whether its fact is out of sight at the next decision point."""
-        number = len(self.steps)
-        known = [entity for entity in self.settled if entity is not subject]
-        old = [entity for entity in known if self.shown[entity.name] <= number - 2]
-        recent = [entity for entity in known if entity not in old]
-        if old and not (recent and self.draw.chance(self.pace.recent_back)):
-            return self.draw.pick(old), True
-        return (self.draw.pick(recent), False) if recent else (None, False)
+    def _settle(self) -> int:
+        return self.pace.early if len(self.steps) < 2 else self._ramp(self.pace.settle)
 
-    def _stranger(self, subject: Entity) -> Entity:
-        others = [entity for entity in self.world.outsiders if entity is not subject]
-        linked = self.draw.pick([entity for entity in others if entity.name not in self.met] or others)
-        self.met.add(linked.name)
-        return linked
+    def _ramp(self, ends: tuple[int, int]) -> int:
+        first, last = ends
+        return first + (last - first) * min(max(len(self.steps) - 2, 0), self.pace.ramp) // self.pace.ramp
+
+    def _link(self, goal: Goal, subject: Entity, old: Sequence[Entity]) -> Link | None:
+        """A remark in the form of a detour's, which needs nothing that is out of sight."""
+        if not self.draw.chance(self.pace.tied):
+            return None
+        if subject is not goal.entity:
+            return Link(goal.entity, subject, self.draw.pick(sorted(subject.facts)))
+        near = [goal.entity for goal in self.world.goals if goal.entity not in (subject, *old) and not goal.dead]
+        by = self.draw.pick(near) if near and self.draw.chance(40) else self._stranger(sorted(self.world.domain.kinds))
+        known = by in self.world.mains
+        return Link(subject, by, self.world.goal_of(by).attribute if known else self.draw.pick(sorted(by.facts)))
+
+    def _stranger(self, kinds: Sequence[str]) -> Entity:
+        others = [entity for entity in self.world.outsiders if entity.kind in kinds]
+        found = self.draw.pick([entity for entity in others if entity.name not in self.met] or others)
+        self.met.add(found.name)
+        return found
 
 
-def _ramp(ends: tuple[int, int], number: int, length: int) -> int:
-    low, high = ends
-    return low + (high - low) * min(number, length) // length
+def _stated(subject: Entity, attribute: str) -> tuple[str, ...]:
+    return () if attribute in subject.lost else (subject.facts[attribute],)

@@ -9,55 +9,45 @@ from importlib.resources import files
 import msgspec
 
 
+class Attribute(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Something that can be asked about an entity."""
+
+    value: str
+    """Which kind of value it has: `person`, `place`, `year`, ..."""
+    ask: str
+    """As a question: `who founded {e}`."""
+    words: str
+    """As the words of a search: `founder`."""
+    desc: str
+    """As a description that can stand for the value: `the founder of {e}`."""
+    forms: tuple[str, ...]
+    """Sentences that state it of `{e}` with the value `{v}`."""
+
+
 class Kind(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A kind of entity: how it is named and what can be asked about it."""
+    """A kind of entity: how it is named, what is told of it and what can be asked about it."""
 
     pattern: str
-    """How names are made: `person`, `person-last`, `place`, `the-place` or `service`."""
-    attributes: tuple[str, ...]
-    referents: tuple[str, ...]
-    """What a text calls such an entity where it does not repeat the name."""
+    """How names are made (`world.make_name`)."""
+    nouns: tuple[str, ...]
+    """What such an entity is, with its article."""
+    colour: tuple[str, ...]
+    """Sentences that documents about such an entity are made of; they state nothing that is asked."""
+    attributes: dict[str, Attribute]
     suffixes: tuple[str, ...] = ()
 
 
-class Attribute(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Something that can be asked about an entity, with the sentence forms that state it."""
-
-    value: str
-    forms: tuple[str, ...]
-
-
 class Domain(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One field of research with its entities, sentence forms and fillers."""
+    """One field of research with its kinds of entities."""
 
     name: str
     tools: str
     """`archive`: search and get_document. `shell`: read_file and run_command."""
     kinds: dict[str, Kind]
-    attributes: dict[str, Attribute]
-    titles: tuple[str, ...]
-    bare_titles: tuple[str, ...]
-    """Titles of documents that name their subject elsewhere."""
     sources: tuple[str, ...]
-    fillers: dict[str, tuple[str, ...]]
 
 
-class Turns(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Sentences whose order decides: the later of two governs."""
-
-    agents: tuple[str, ...]
-    """Who acts, in any of the sentences below."""
-    upheld: tuple[str, ...]
-    """A fact is stated and stands."""
-    struck: tuple[str, ...]
-    """What was stated is taken back."""
-    back: tuple[str, ...]
-    """The reader is sent back to something read before."""
-    onward: tuple[str, ...]
-    """The reader is sent on to something new."""
-
-
-DOMAINS = ("biography", "buildings", "expeditions", "services")
+DOMAINS = ("museum", "works", "expeditions", "services")
 
 
 @cache
@@ -65,15 +55,16 @@ def domain(name: str) -> Domain:
     return msgspec.json.decode(_data(name), type=Domain)
 
 
-@cache
-def turns(tools: str) -> Turns:
-    """The turning sentences for documents of a kind of tools."""
-    return msgspec.json.decode(_data(f"turns_{tools}"), type=Turns)
+@lru_cache(maxsize=1)
+def phrases() -> dict[str, tuple[str, ...]]:
+    """Sentence forms that all domains share: what documents say in passing, and how agents talk."""
+    return msgspec.json.decode(_data("phrases"), type=dict[str, tuple[str, ...]])
 
 
 @lru_cache(maxsize=1)
-def phrases() -> dict[str, tuple[str, ...]]:
-    return msgspec.json.decode(_data("phrases"), type=dict[str, tuple[str, ...]])
+def habits() -> tuple[dict[str, tuple[str, ...]], ...]:
+    """Ways of talking; an agent has one and keeps it through its run."""
+    return msgspec.json.decode(_data("habits"), type=tuple[dict[str, tuple[str, ...]], ...])
 
 
 @lru_cache(maxsize=1)

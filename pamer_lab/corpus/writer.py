@@ -17,7 +17,7 @@ from pamer_lab.corpus.world import Entity, World, make_world
 from pamer_lab.trajectory.formats.native import VERSION, NativeTrace
 from pamer_lab.trajectory.values import Message, Tool, ToolCall
 
-GENERATOR_VERSION = 2
+GENERATOR_VERSION = 3
 """Raised whenever the same seed gives other bytes."""
 
 
