@@ -1,8 +1,8 @@
 """Labels worked out again from the world's record, the messages and the published sentence tables, without the plan.
 
-A goal is settled by the first result that states its value, or its loss, of its entity while the agent is after it; a settled fact is in
-sight in every block whose text holds both name and value; a result needs a fact when it describes it (`the founder of ...`) without giving it.
-Values belong to one entity of a world, so text search is enough.
+A goal is settled by the first result that states its value, or its loss, of its entity while the agent is after it; a settled
+fact is in sight in every block whose text holds both name and value; a result needs a fact when it describes it (`the founder
+of ...`) without giving it. Values belong to one entity of a world, so text search is enough.
 """
 
 import re
