@@ -12,12 +12,12 @@ from pamer_lab.corpus.rng import Draw
 from pamer_lab.corpus.tables import phrases
 from pamer_lab.corpus.world import Entity, World, make_value
 
-SIZES = (1, 2, 2, 3, 3, 3, 4, 5)
+SIZES = (1, 2, 2, 3, 3, 4)
 """Sentences told of the subject beside its facts; drawn evenly."""
-LONG_PERCENT = 2
+LONG_PERCENT = 1
 LONG = (6, 26)
 """Now and then a document stands at the end of a folder with this many others."""
-NEIGHBOURS = (0, 0, 0, 1, 1, 2)
+NEIGHBOURS = (0, 0, 0, 0, 1)
 """Other entries in a list of hits; drawn evenly."""
 TRAILING_PERCENT = 30
 """Chance that another sentence follows the statement."""

@@ -17,7 +17,7 @@ NAMED_IN_TASK = 7
 """Names in the task besides the one it asks about, at most."""
 NOTE_PERCENT = 6
 """Chance that the agent lists what it has."""
-SEARCHED: dict[Outcome, int] = {"settles": 40, "disputed": 55, "aside": 55, "kin": 55, "alien": 60, "detour": 74}
+SEARCHED: dict[Outcome, int] = {"settles": 38, "disputed": 55, "aside": 55, "kin": 55, "alien": 60, "detour": 88}
 """Chance in percent that a result came from a search rather than from reading a document: a search strays more often."""
 
 
