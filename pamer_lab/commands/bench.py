@@ -20,6 +20,7 @@ BENCHES: dict[str, str] = {
     "replay": "replay",
     "extract": "extract",
     "probes": "probes",
+    "compact": "compact",
 }
 """Bench name -> module under `pamer_lab/bench/`."""
 

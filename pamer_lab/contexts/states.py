@@ -105,7 +105,7 @@ class States:
         requests = self.requests(conditions)
         found = self._extract(requests, "all", progress)
         place = {key: row for row, key in enumerate(requests)}
-        rows = [place[_key(point, reading)] for point, reading in zip(self.points, self.readings.of(conditions[0]), strict=True)]
+        rows = [place[text_key(point, reading)] for point, reading in zip(self.points, self.readings.of(conditions[0]), strict=True)]
         return np.ascontiguousarray(found.vectors[rows][:, :, 0].transpose(1, 0, 2)), found.layers, _cost(found)
 
     def compute(self, conditions: Sequence[Condition], progress: OnProgress | None = None) -> Cost:
@@ -119,7 +119,7 @@ class States:
         return extract(list(requests.values()), self._model, layers=layers, poolings=[POOLING], store=self._store, progress=progress)
 
     def vectors(self, condition: Condition) -> Floats:
-        keys = [_key(point, reading) for point, reading in zip(self.points, self.readings.of(condition), strict=True)]
+        keys = [text_key(point, reading) for point, reading in zip(self.points, self.readings.of(condition), strict=True)]
         if any(key not in self._vectors for key in keys):
             raise InputError(f"the states of {condition.name!r} were not computed")
         return np.stack([self._vectors[key] for key in keys])
@@ -127,20 +127,21 @@ class States:
     def stored(self) -> tuple[tuple[Floats, ...], npt.NDArray[np.int64]]:
         resources = self.readings.resources
         sequences = tuple(
-            np.stack([self._vectors[_key(point, BASE.read(point, resources))] for point in history]) for history in self._history.values()
+            np.stack([self._vectors[text_key(point, BASE.read(point, resources))] for point in history])
+            for history in self._history.values()
         )
         number = {trace_id: place for place, trace_id in enumerate(self._history)}
         return sequences, np.array([(number[point.trace_id], point.t) for point in self.points], dtype=np.int64)
 
     def _add(self, wanted: dict[str, dict[Key, Request]], point: DecisionPoint, reading: Reading) -> None:
         trace = self.readings.traces[point.trace_id]
-        key = _key(point, reading)
+        key = text_key(point, reading)
         if key not in wanted[point.trace_id]:
             request = Request(trace.messages, trace.tools, [point.t], point.indices(reading.blocks), reading.hint, point.trace_id)
             wanted[point.trace_id][key] = request
 
 
-def _key(point: DecisionPoint, reading: Reading) -> Key:
+def text_key(point: DecisionPoint, reading: Reading) -> Key:
     """Without a hint the text alone decides, whatever the turn."""
     return point.trace_id, -1 if reading.hint == "none" else point.t, reading.blocks, reading.hint
 
