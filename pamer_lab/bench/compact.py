@@ -99,7 +99,8 @@ def _small_model(folder: Path) -> Path:
     torch.manual_seed(0)
     tokenizer = AutoTokenizer.from_pretrained(embedded.prepare())
     shape: dict[str, Any] = {"vocab_size": len(tokenizer), "hidden_size": 64, "intermediate_size": 96, "max_position_embeddings": 8192}
-    model: Any = LlamaForCausalLM(LlamaConfig(**shape, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2))
+    config = LlamaConfig(**shape, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2)
+    model: Any = LlamaForCausalLM(config)  # type: ignore[no-untyped-call]
     with torch.no_grad():
         for parameter in model.parameters():
             if parameter.dim() > 1:
