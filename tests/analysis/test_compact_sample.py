@@ -1,0 +1,66 @@
+"""The committed compact-context study: what needs no model is computed again, and its tables agree with its rows."""
+
+import argparse
+import shlex
+from pathlib import Path
+
+import pytest
+
+from pamer_lab import read_traces
+from pamer_lab.analysis.compact import SAMPLE, expanded_table
+from pamer_lab.analysis.orderings import orderings
+from pamer_lab.analysis.samples import sample_names, sample_study
+from pamer_lab.blocks import MessageTokens
+from pamer_lab.commands import compact
+from pamer_lab.commands.studying import first_replicas
+from pamer_lab.contexts.budget import evidence_tokens, token_share
+from pamer_lab.contexts.points import Counts
+from pamer_lab.contexts.registry import all_conditions
+from pamer_lab.contexts.sampling import sample
+from pamer_lab.contexts.states import Readings
+from pamer_lab.contexts.study import paired
+from pamer_lab.contexts.values import Resources
+from pamer_lab.models.tokenizer import embedded_counter
+from pamer_lab.probes.decisions import decisions_of
+
+PROJECT = Path(__file__).resolve().parents[2]
+PRESENT = [name for name in sample_names() if name == SAMPLE]
+"""The sample result, where it has been made."""
+
+
+def options(command: str) -> argparse.Namespace:
+    """The recorded command, read as the program reads it."""
+    parser = argparse.ArgumentParser()
+    compact.configure(parser)
+    return parser.parse_args(shlex.split(command)[2:])
+
+
+@pytest.mark.parametrize("name", PRESENT)
+def test_token_shares_and_recalled_tokens_come_out_the_same(name: str) -> None:
+    study = sample_study(name)
+    args = options(study.command)
+    traces = {trace.trace_id: trace for path in args.traces for trace in first_replicas(read_traces(PROJECT / path), args.replicas)}
+    decisions = sample(decisions_of(traces.values()), args.sample, args.sample_seed)
+    assert decisions.facts() == study.corpus
+    tools = Resources(Counts(MessageTokens(embedded_counter())))
+    readings = Readings(traces, decisions, tools)
+    stored = {row["condition"]: row for row in study.rows}
+    for one in all_conditions(()):
+        if one.name in stored and "embedder" not in one.needs:
+            own = readings.of(one)
+            assert token_share(readings.points, own, tools.counts) == pytest.approx(stored[one.name]["tokens_pct"], abs=1e-5)
+            if "evidence_tokens" in stored[one.name]:
+                assert evidence_tokens(readings.points, own, tools.counts) == pytest.approx(stored[one.name]["evidence_tokens"], abs=1e-5)
+
+
+@pytest.mark.parametrize("name", PRESENT)
+def test_pairs_and_orderings_follow_from_the_rows_and_no_cell_is_empty(name: str) -> None:
+    study = sample_study(name)
+    for again, kept in zip(paired(study.rows), study.comparisons, strict=True):
+        assert again["mean"] == pytest.approx(kept["mean"], abs=2e-6)
+        assert again["p"] == kept["p"]
+    assert [row["holds"] for row in orderings(study)] == [row["holds"] for row in study.notes["orderings"]]
+    for line in expanded_table(study):
+        for key, value in (line["published"] or {}).items():
+            if key in line and value is not None:
+                assert line[key] is not None, (line["label"], key)

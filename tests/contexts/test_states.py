@@ -1,0 +1,47 @@
+"""States of a study: equal texts are one vector, shared beginnings are computed once, and each equals its own forward pass."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pamer_lab.contexts.recent import Recent
+from pamer_lab.contexts.registry import choose
+from pamer_lab.contexts.states import Readings, States
+from pamer_lab.errors import InputError
+from pamer_lab.features.extract import state_of
+from pamer_lab.probes.decisions import Decisions
+from tests.contexts.making import resources, trace
+from tests.features.conftest import load_tiny, save_tiny
+
+BLOCKS = 7
+
+
+@pytest.mark.weights
+def test_equal_texts_are_one_vector_and_every_vector_equals_its_own_pass(tmp_path: Path) -> None:
+    model = load_tiny(save_tiny(tmp_path / "model", "llama"))
+    rng = np.random.default_rng(0)
+    found = trace([" ".join(rng.choice(["amber", "birch", "cedar", "dune"], size=6)) for _ in range(BLOCKS)])
+    keys = tuple((found.trace_id, t) for t in (2, 5, 7))
+    asked = np.ones((2, len(keys)), dtype=bool)
+    decisions = Decisions(keys, ("q",) * len(keys), asked, asked, "")
+    states = States(Readings({found.trace_id: found}, decisions, resources()), model, None)
+    conditions = choose("full,recent,raw,controls,bank-recent5")
+    with pytest.raises(InputError, match="were not computed"):
+        states.vectors(Recent(2))
+    planned = states.forecast(conditions)
+    cost = states.compute(conditions)
+    assert cost["tokens_computed"] == planned.tokens < planned.tokens_naive
+    assert planned.inputs < len(conditions) * len(keys)
+    for one in conditions:
+        vectors = states.vectors(one)
+        for row, (point, reading) in enumerate(zip(states.points, states.readings.of(one), strict=True)):
+            messages = [point.messages[index] for index in point.indices(reading.blocks)]
+            alone = state_of(messages, point.tools, model, reading.hint)  # without a hint, or the full request itself
+            assert np.abs(vectors[row] - alone).max() <= 1e-4 * np.linalg.norm(alone)
+    early = [states.vectors(one)[0] for one in choose("recent2,recent4,raw-top5,recency-top3")[1:]]
+    assert all(np.array_equal(early[0], other) for other in early)  # two blocks of history: all read the same text
+    sequences, places = states.stored()
+    assert sequences[0].shape == (BLOCKS, model.width)
+    assert places.tolist() == [[0, 2], [0, 5], [0, 7]]
+    assert np.array_equal(sequences[0][4], states.vectors(Recent(1))[1])
