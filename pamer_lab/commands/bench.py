@@ -21,6 +21,7 @@ BENCHES: dict[str, str] = {
     "extract": "extract",
     "probes": "probes",
     "compact": "compact",
+    "load": "load",
 }
 """Bench name -> module under `pamer_lab/bench/`."""
 

@@ -1,0 +1,222 @@
+"""`bench load`: many people at one dashboard, and many processes at one store.
+
+A dashboard of its own on a free loopback port, with the demo traces, replayed. First one visitor acts alone, then many, each over a
+websocket session of its own, each acting every few seconds: reading transcripts and replays, and giving verdicts under a
+name of their own. Every verdict whose rerun finished must be in the store afterwards. `run` does 25 visitors for two minutes; the
+suite does a few for seconds.
+"""
+
+import asyncio
+import os
+import random
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from pamer_lab.audit import AuditStore, ReviewStore
+from pamer_lab.bench.compressing import compress_at_once
+from pamer_lab.controller import FixedProbe
+from pamer_lab.errors import LabError
+from pamer_lab.importing import import_demo
+from pamer_lab.models.embedder import HashingEmbedder
+from pamer_lab.policies.resources import Parts
+from pamer_lab.replay.engine import ReplayOptions, replay
+from pamer_lab.ui.visitor import DashboardVisitor, Drawn
+from pamer_lab.workspace import Workspace
+
+HELP = "25 websocket sessions on one dashboard for two minutes; 8 processes compressing in one store"
+SESSIONS, EVERY_SECONDS, LAST_SECONDS = 25, 5.0, 120.0
+ALONE_ACTIONS = 40
+READY_SECONDS = 180.0
+POLICIES = ("base", "pamer+:minimum=300")
+ROUND = ("audit", "name", "verdict", "verdict", "verdict", "transcript", "replay", "traces")
+"""What a person does, again and again."""
+BEGINNINGS = (0, 5, 6, 7)
+"""Where in the round a person may begin: at a page of its own."""
+PROJECT = Path(__file__).resolve().parents[2]
+
+
+@dataclass
+class Told:
+    """What the visitors saw."""
+
+    seconds: list[float] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+    reviews: Counter[str] = field(default_factory=Counter)
+    """Reviewer -> verdicts whose rerun finished."""
+
+    def add(self, drawn: Drawn) -> None:
+        self.seconds.append(drawn.seconds)
+        self.errors += drawn.errors
+
+    @property
+    def p95(self) -> float:
+        return statistics.quantiles(self.seconds, n=20)[-1]
+
+
+def run(
+    sessions: int = SESSIONS,
+    seconds: float = LAST_SECONDS,
+    every: float = EVERY_SECONDS,
+    alone_actions: int = ALONE_ACTIONS,
+    *,
+    processes: int = 8,
+    turns: int = 40,
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    with tempfile.TemporaryDirectory() as folder:
+        lab = Workspace(Path(folder) / "workspace")
+        traces = prepared(lab)
+        with dashboard(lab.path) as (address, server):
+            asyncio.run(_alone(address, traces, len(ROUND), Told()))  # warms every page's cache
+            one = Told()
+            asyncio.run(_alone(address, traces, alone_actions, one))
+            many = Told()
+            memory: list[int] = []
+            asyncio.run(_together(address, traces, many, memory, server, sessions, seconds, every))
+        kept = Counter(review.reviewer for review in ReviewStore(lab.database).all())
+        said = one.reviews + many.reviews
+        lost = sum((said - kept).values())
+    compressed = compress_at_once(processes, turns)
+    third = max(1, len(memory) // 6)
+    middle, end = memory[len(memory) // 2 : len(memory) // 2 + third], memory[-third:]
+    ratios = {
+        "sessions": sessions,
+        "errors": len(one.errors) + len(many.errors),
+        "lost_reviews": lost,
+        "p95_vs_single": many.p95 / one.p95,
+        "memory_growth": statistics.mean(end) / statistics.mean(middle) - 1,
+        "memories_lost": compressed["lost"],
+        "memories_doubled": compressed["doubled"],
+    }
+    details = {
+        "actions": len(many.seconds),
+        "reviews": sum(said.values()),
+        "single_p95_seconds": one.p95,
+        "single_median_seconds": statistics.median(one.seconds),
+        "load_p95_seconds": many.p95,
+        "load_median_seconds": statistics.median(many.seconds),
+        "memory_mb": {"middle": round(statistics.mean(middle) / 1e6), "end": round(statistics.mean(end) / 1e6)},
+        "machine_load": os.getloadavg()[0],
+        "cores": os.cpu_count(),
+        "first_errors": (one.errors + many.errors)[:5],
+        "compressing": compressed,
+    }
+    return ratios, details
+
+
+def prepared(lab: Workspace) -> list[str]:
+    """The demo traces, replayed with parts that need no weights; returns their ids."""
+    import_demo(lab)
+    options = ReplayOptions(device="cpu", parts=Parts(embedder=HashingEmbedder(64), probe=FixedProbe()))
+    names = [str(row["trace_id"]) for row in lab.trace_rows()]
+    for name in names:
+        for policy in POLICIES:
+            replay(lab.trace(name).trace, policy, lab, options)
+    if not AuditStore(lab.database).rows():
+        raise LabError("the demo traces gave no selection to review")
+    return names
+
+
+@contextmanager
+def dashboard(workspace: Path) -> Iterator[tuple[str, psutil.Process]]:
+    """A running dashboard: its address and its process."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port)]
+    with tempfile.TemporaryFile() as log:
+        server = subprocess.Popen(
+            command, cwd=PROJECT, env=os.environ | {"PAMER_LAB_HOME": str(workspace)}, stdout=log, stderr=subprocess.STDOUT
+        )
+        address = f"http://127.0.0.1:{port}"
+        try:
+            _wait(address, server)
+            yield address, psutil.Process(server.pid)
+        finally:
+            server.terminate()
+            server.wait(timeout=30)
+
+
+def _wait(address: str, server: "subprocess.Popen[bytes]") -> None:
+    end = time.monotonic() + READY_SECONDS
+    while time.monotonic() < end and server.poll() is None:
+        try:
+            with urllib.request.urlopen(f"{address}/_stcore/health", timeout=2):  # noqa: S310
+                return
+        except OSError:
+            time.sleep(0.2)
+    raise LabError("the dashboard did not start")
+
+
+async def _act(visitor: DashboardVisitor, traces: Sequence[str], number: int, reviewer: str, told: Told) -> None:
+    """The next thing this person does: one rerun."""
+    trace = traces[number % len(traces)]
+    match ROUND[number % len(ROUND)]:
+        case "audit":
+            told.add(await visitor.open("audit"))
+        case "name":
+            told.add(await visitor.fill("Your name", reviewer))
+        case "verdict":
+            told.add(await visitor.click("Right"))
+            told.reviews[reviewer] += 1
+        case "transcript":
+            told.add(await visitor.open("trace", f"trace={trace}&turn={number % 7}"))
+        case "replay":
+            told.add(await visitor.open("replay", f"trace={trace}&policies={POLICIES[1]}&turn={number % 7}"))
+        case "traces":
+            told.add(await visitor.open(""))
+
+
+async def _alone(address: str, traces: Sequence[str], actions: int, told: Told) -> None:
+    async with DashboardVisitor(address) as visitor:
+        for number in range(actions):
+            await _act(visitor, traces, number, "alone", told)
+            await asyncio.sleep(0.1)
+
+
+async def _person(address: str, traces: Sequence[str], told: Told, place: int, begin: float, end: float, every: float) -> None:
+    """One session: begins at its own moment, acts until the end."""
+    await asyncio.sleep(begin)
+    async with DashboardVisitor(address) as visitor:
+        number = BEGINNINGS[place % len(BEGINNINGS)]
+        while (now := time.monotonic()) < end:
+            try:
+                await _act(visitor, traces, number, f"reviewer {place}", told)
+            except Exception as error:
+                told.errors.append(f"{type(error).__name__}: {error}")
+            number += 1
+            await asyncio.sleep(max(0.0, every - (time.monotonic() - now)))
+
+
+async def _together(
+    address: str,
+    traces: Sequence[str],
+    told: Told,
+    memory: list[int],
+    server: psutil.Process,
+    sessions: int,
+    seconds: float,
+    every: float,
+) -> None:
+    chance = random.Random(0)  # noqa: S311
+    end = time.monotonic() + seconds
+
+    async def gauge() -> None:
+        while time.monotonic() < end:
+            memory.append(server.memory_info().rss)
+            await asyncio.sleep(min(1.0, seconds / 30))
+
+    people = [_person(address, traces, told, place, chance.uniform(0, every), end, every) for place in range(sessions)]
+    await asyncio.gather(gauge(), *people)
