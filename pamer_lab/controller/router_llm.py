@@ -6,6 +6,7 @@ is a failure, not a guess.
 
 from typing import Any
 
+from pamer_lab.blocks.marks import defused
 from pamer_lab.controller.decision import Auxiliary
 from pamer_lab.controller.router import RouterQuery, Routing
 from pamer_lab.memory.source import block_text
@@ -45,11 +46,11 @@ class LlmRouter:
 
 
 def prompt_text(query: RouterQuery) -> str:
-    """Task, recent blocks and index, in words."""
-    parts = [f"Task:\n{query.task}", "Recent steps:"]
-    parts += [block_text(messages) for messages in query.recent]
+    """Task, recent blocks and index, in words; a detail keeps to its line, and no text holds a chat template's mark."""
+    parts = [f"Task:\n{defused(query.task)}", "Recent steps:"]
+    parts += [defused(block_text(messages)) for messages in query.recent]
     parts.append("Index of archived summaries:")
     for memory in query.memory.memories:
-        details = "\n".join(f"  step {block.step}: {block.detail}" for block in memory.blocks)
-        parts.append(f"{memory.memory_id}: {memory.summary}\n{details}")
+        details = "\n".join(f"  step {block.step}: {defused(' '.join(block.detail.split()))}" for block in memory.blocks)
+        parts.append(f"{memory.memory_id}: {defused(memory.summary)}\n{details}")
     return "\n\n".join(parts)

@@ -7,6 +7,7 @@ are not a partition of the steps, or that is empty, is an error; nothing is fill
 from collections.abc import Sequence
 from typing import Any
 
+from pamer_lab.blocks.marks import defused
 from pamer_lab.errors import ModelError
 from pamer_lab.memory.source import BUDGET, block_text, within_budget
 from pamer_lab.memory.steps import partition_faults
@@ -61,6 +62,6 @@ class LlmSummariser:
 
 
 def _prompt(task: str, blocks: Sequence[SourceBlock]) -> str:
-    parts = [f"The session's task:\n{task}", f"Steps {', '.join(str(block.step) for block in blocks)}:"]
-    parts += [f"## Step {block.step}\n{block_text(block.messages)}" for block in blocks]
+    parts = [f"The session's task:\n{defused(task)}", f"Steps {', '.join(str(block.step) for block in blocks)}:"]
+    parts += [f"## Step {block.step}\n{defused(block_text(block.messages))}" for block in blocks]
     return "\n\n".join(parts)

@@ -1,0 +1,34 @@
+"""A stranger's text before it enters a prompt: it may say anything, and open or close nothing.
+
+Chat templates and our own fences are made of marks such as `<|im_start|>`, `[INST]` or `</recalled_memory>`. A server that
+tokenises a prompt as a whole takes such a mark in the middle of a text for a real one. What always holds: after `defused` no
+mark is left, not even for a tokenizer that first folds look-alikes (full-width signs, mathematical letters) and drops characters
+that nobody sees; text without marks is left exactly as it is.
+"""
+
+import re
+import unicodedata
+
+_TAGS = "recalled_memory|entry|tool_call|tool_calls|tool_response|think|start_of_turn|end_of_turn|bos|eos"
+_WORDS = "INST|TOOL_CALLS|TOOL_RESULTS|AVAILABLE_TOOLS|SYSTEM_PROMPT"
+MARKS = re.compile(rf"<(?=/?(?:{_TAGS})\b)|<(?=/?s>)|<(?=/?SYS>>)|<(?=[|｜])|(?<=[|｜])>|\[(?=/?(?:{_WORDS})\])", re.IGNORECASE)
+"""The first sign of a mark, or the last of one that ends in a bar."""
+_HIDDEN = re.compile(
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\U000e0000-\U000e0fff]"
+)
+"""Zero-width characters, direction marks, tag characters and variation selectors."""
+
+
+def defused(text: str) -> str:
+    """The text with every mark broken by a space; folded first only where folding would bring a mark to light."""
+    broken = _broken(text)
+    return _broken(skeleton(text)) if not text.isascii() and MARKS.search(skeleton(broken)) else broken
+
+
+def _broken(text: str) -> str:
+    return MARKS.sub(lambda match: f" {match.group()}" if match.group() == ">" else f"{match.group()} ", text)
+
+
+def skeleton(text: str) -> str:
+    """What a tokenizer sees that folds compatible characters and drops hidden ones."""
+    return text if text.isascii() else _HIDDEN.sub("", unicodedata.normalize("NFKC", _HIDDEN.sub("", text)))
