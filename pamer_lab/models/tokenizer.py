@@ -11,6 +11,7 @@ from typing import Any
 from pamer_lab.blocks.tokens import CountKind, EstimatedCounter, TokenCounter
 from pamer_lab.errors import ModelError
 from pamer_lab.models.embedded import SMOLLM2, is_prepared, prepared_folder
+from pamer_lab.models.seal import check
 
 BATCH_CHARACTERS = 4_000_000
 """Texts are tokenised in batches of about this many characters, to bound memory."""
@@ -66,6 +67,7 @@ class LoadedCounter:
 
 @lru_cache(maxsize=1)
 def _embedded(folder: Path) -> TokenCounter:
+    check(folder, "tokenizer.json")
     return TokenizerCounter(folder, SMOLLM2.name)
 
 

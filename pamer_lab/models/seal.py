@@ -1,0 +1,66 @@
+"""A folder of prepared weights stays what it was: `sealed.json` beside the files holds their SHA-256, sizes and times.
+
+`pamer-lab prepare` writes it together with the files; every load compares. Hashing half a gigabyte takes longer than loading it, so a
+file whose size and time are those of the seal is taken as it is, and any other is hashed. What always holds: a file that was altered,
+cut off or exchanged is refused with the command that makes it anew. A folder from before there were seals is sealed as it is found.
+"""
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+from pamer_lab.errors import ModelError
+
+SEAL = "sealed.json"
+
+
+def sha256_of(path: Path) -> str:
+    """A file's hash, read in pieces."""
+    digest = hashlib.sha256()
+    with path.open("rb") as stream:
+        while chunk := stream.read(1 << 20):
+            digest.update(chunk)
+    return digest.hexdigest()
+
+
+def seal(folder: Path) -> None:
+    """Write down what the folder holds now."""
+    files = sorted(path for path in folder.iterdir() if path.is_file() and path.name != SEAL)
+    entries = {path.name: {"sha256": sha256_of(path), **_looks(path)} for path in files}
+    draft = folder / f"{SEAL}.new"
+    draft.write_text(json.dumps(entries, indent=1))
+    draft.replace(folder / SEAL)
+
+
+def check(folder: Path, *names: str) -> None:
+    """Raise `ModelError` where a file (of these names, or any) is not what was sealed."""
+    if not (folder / SEAL).exists():
+        _adopt(folder)
+        return
+    try:
+        entries: dict[str, Any] = json.loads((folder / SEAL).read_text())
+        wrong = next((name for name in names or entries if _differs(folder / name, entries.get(name))), None)
+    except (OSError, ValueError, AttributeError, TypeError):
+        wrong = SEAL
+    if wrong is not None:
+        raise ModelError(f"{folder / wrong} is not what was prepared; delete the folder and run: pamer-lab prepare")
+
+
+def _adopt(folder: Path) -> None:
+    try:
+        seal(folder)
+    except OSError:
+        return  # a cache that may only be read stays as it is
+
+
+def _differs(path: Path, entry: dict[str, Any] | None) -> bool:
+    if entry is None:
+        return path.exists()
+    found = _looks(path)
+    return any(found[key] != entry[key] for key in found) and sha256_of(path) != entry["sha256"]
+
+
+def _looks(path: Path) -> dict[str, int]:
+    status = path.stat()
+    return {"size": status.st_size, "mtime_ns": status.st_mtime_ns}
