@@ -19,6 +19,7 @@ from pamer_lab.audit.tables import REVIEWS, SELECTIONS
 from pamer_lab.controller.selection_record import SelectionOutcome
 from pamer_lab.errors import FormatError, InputError
 from pamer_lab.storage import Database, TableSpec
+from pamer_lab.storage.files import write_whole
 
 FORMATS = (".csv", ".jsonl", ".parquet")
 TABLES: dict[str, TableSpec] = {"selection": SELECTIONS, "review": REVIEWS}
@@ -31,7 +32,7 @@ def export_audit(database: Database, path: str | Path) -> int:
     """Write everything to a file; returns the number of rows."""
     target = Path(path)
     body, rows = audit_bytes(database, _format(target))
-    target.write_bytes(body)
+    write_whole(target, body)
     return rows
 
 

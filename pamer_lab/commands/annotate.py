@@ -10,6 +10,7 @@ from pamer_lab.models.chat import Chat, load_chat
 from pamer_lab.models.frozen import load_frozen
 from pamer_lab.models.profiles import Profile, load_profile
 from pamer_lab.probes.annotate import Annotation, Ask, Reply, annotate, labelled
+from pamer_lab.storage.files import write_whole
 from pamer_lab.trajectory import read_all
 from pamer_lab.trajectory.formats.native import to_native
 from pamer_lab.trajectory.values import Trace
@@ -68,12 +69,7 @@ def _ask(chat: Chat) -> Ask:
 
 
 def _write(path: Path, traces: list[Trace]) -> None:
-    draft = path.with_name(f".{path.name}.draft")
-    try:
-        draft.write_bytes(b"".join(to_native(trace) + b"\n" for trace in traces))
-        draft.replace(path)
-    except OSError as error:
-        raise InputError(f"cannot be written ({error})", path=str(path)) from error
+    write_whole(path, b"".join(to_native(trace) + b"\n" for trace in traces))
 
 
 def _report(result: Annotation, model: str, out: Path | None) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from pamer_lab.cli import say
 from pamer_lab.corpus import write_corpus
 from pamer_lab.corpus.demo import write_demos
 from pamer_lab.errors import InputError
+from pamer_lab.storage.files import write_whole
 from pamer_lab.trajectory.formats.native import NativeTrace
 
 HELP = "write labelled synthetic traces"
@@ -51,11 +52,5 @@ def show(result: dict[str, Any]) -> None:
 
 
 def _write(path: Path, traces: list[NativeTrace]) -> None:
-    """One trace per line, written beside its place and renamed, so that a broken run leaves no half file."""
-    draft = path.with_name(f".{path.name}.draft")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        draft.write_bytes(b"".join(msgspec.json.encode(trace) + b"\n" for trace in traces))
-        draft.replace(path)
-    except OSError as error:
-        raise InputError(f"cannot be written ({error.strerror or error}); give another folder with --out", path=str(path)) from error
+    """One trace per line, as a whole or not at all."""
+    write_whole(path, b"".join(msgspec.json.encode(trace) + b"\n" for trace in traces), parents=True)

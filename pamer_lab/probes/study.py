@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from pamer_lab.errors import InputError
 from pamer_lab.storage import TableSpec, equals
+from pamer_lab.storage.files import write_whole
 from pamer_lab.workspace import Workspace
 
 Kind = Literal["train", "layerwise", "controls", "compact"]
@@ -112,8 +113,7 @@ def load_study(workspace: Workspace, study_id: str) -> Study:
 
 def write_study(study: Study, path: Path) -> None:
     """A study as a JSON file, numbers rounded to six places so that files of equal runs are equal."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(_rounded(study.to_json()), indent=1) + "\n")
+    write_whole(path, (json.dumps(_rounded(study.to_json()), indent=1) + "\n").encode(), parents=True)
 
 
 def read_study(path: Path) -> Study:

@@ -13,6 +13,7 @@ import msgspec
 
 from pamer_lab.access import refuse_in_reviewer_mode
 from pamer_lab.errors import InputError
+from pamer_lab.storage.files import write_whole
 
 MILLION = 1_000_000
 FILE = "prices.json"
@@ -55,10 +56,7 @@ def read_prices(path: Path) -> PriceTable:
 def write_prices(path: Path, table: PriceTable) -> None:
     """Save an edited table, as a whole or not at all."""
     refuse_in_reviewer_mode("Changing prices", path.parent)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_suffix(".writing")
-    beside.write_bytes(msgspec.json.format(msgspec.json.encode(table), indent=2))
-    beside.replace(path)
+    write_whole(path, msgspec.json.format(msgspec.json.encode(table), indent=2), parents=True)
 
 
 def cost(totals: Mapping[str, Any], table: PriceTable) -> dict[str, Any]:

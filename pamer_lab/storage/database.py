@@ -29,6 +29,7 @@ import pyarrow as pa
 
 from pamer_lab.access import refuse_in_reviewer_mode, reviewer_mode
 from pamer_lab.errors import LabError, StorageError
+from pamer_lab.storage import faults
 
 SCHEMA_NUMBER = "pamer_lab.schema"
 PRIMARY_KEY = b"lance-schema:unenforced-primary-key"
@@ -110,7 +111,7 @@ class Database:
         try:
             return lancedb.connect(self.uri, read_consistency_interval=timedelta(0))
         except Exception as error:
-            raise StorageError(f"the database at {self.uri} cannot be opened ({_short(error)})") from error
+            raise StorageError(f"the database at {self.uri} cannot be opened ({faults.short(error)})") from error
 
     def table(self, spec: TableSpec) -> Any:
         """The open LanceDB table, created or migrated if need be."""
@@ -196,8 +197,7 @@ class Database:
         except LabError:
             raise
         except Exception as error:
-            self.forget(spec.name)
-            raise StorageError(f"table {spec.name!r} at {self.uri} cannot be read ({_short(error)})") from error
+            raise self._fault(spec, "read", error) from error
 
     def count(self, spec: TableSpec, where: str = "") -> int:
         if self._unwritten(spec):
@@ -207,8 +207,7 @@ class Database:
         except LabError:
             raise
         except Exception as error:
-            self.forget(spec.name)
-            raise StorageError(f"table {spec.name!r} at {self.uri} cannot be read ({_short(error)})") from error
+            raise self._fault(spec, "read", error) from error
 
     def version(self, spec: TableSpec) -> int:
         """The table's newest version number."""
@@ -219,8 +218,7 @@ class Database:
         except LabError:
             raise
         except Exception as error:
-            self.forget(spec.name)
-            raise StorageError(f"table {spec.name!r} at {self.uri} cannot be read ({_short(error)})") from error
+            raise self._fault(spec, "read", error) from error
 
     def recover(self, spec: TableSpec) -> str:
         """Bring a table that cannot be read back to its newest readable version, or set it aside; says what was done.
@@ -257,7 +255,7 @@ class Database:
         try:
             return list(self._connection.list_tables().tables)
         except Exception as error:
-            raise StorageError(f"the database at {self.uri} cannot be listed ({_short(error)})") from error
+            raise StorageError(f"the database at {self.uri} cannot be listed ({faults.short(error)})") from error
 
     def _open(self, spec: TableSpec) -> Any:
         for attempt in range(OPEN_ATTEMPTS):
@@ -272,9 +270,22 @@ class Database:
                 raise
             except Exception as error:
                 if not _half_made(error) or attempt == OPEN_ATTEMPTS - 1:
-                    raise StorageError(f"table {spec.name!r} at {self.uri} cannot be opened ({_short(error)})") from error
+                    raise self._fault(spec, "opened", error) from error
                 time.sleep(0.02 * (attempt + 1))
         raise AssertionError("unreachable")
+
+    def _never_begun(self, spec: TableSpec) -> bool:
+        """A folder without content: what a full disk leaves of a table that could not be created."""
+        folder = Path(self.uri) / f"{spec.name}.lance"
+        files = [path for path in folder.rglob("*") if path.is_file()] if folder.is_dir() else [folder]
+        return not any(path.name[:1] != "." for path in files)
+
+    def _fault(self, spec: TableSpec, action: str, error: Exception) -> StorageError:
+        """The sentence for a fault of the store; handles that it may have made stale are forgotten."""
+        advice = faults.advice(error)
+        with self._lock:
+            self._tables.clear()
+        return StorageError(f"table {spec.name!r} at {self.uri} cannot be {action} ({faults.short(error)}){advice}")
 
     def _migrate(self, spec: TableSpec, table: Any) -> None:
         metadata = table.schema.field(spec.key[0]).metadata or {}
@@ -305,8 +316,7 @@ class Database:
                 return int(table.version)
             except Exception as error:
                 if not _lost_race(error) or attempt == ATTEMPTS - 1:
-                    self.forget(spec.name)
-                    raise StorageError(f"table {spec.name!r} at {self.uri} cannot be written ({_short(error)})") from error
+                    raise self._fault(spec, "written", error) from error
                 time.sleep(0.01 * (attempt + 1))
         raise AssertionError("unreachable")
 
@@ -333,12 +343,6 @@ def _lost_race(error: Exception) -> bool:
 def _half_made(error: Exception) -> bool:
     text = str(error).lower()
     return "was not found" in text or "already exists" in text or _lost_race(error)
-
-
-def _short(error: Exception) -> str:
-    """The first line of a LanceDB error, without its source places."""
-    first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-    return first[:300]
 
 
 def to_json(value: Any) -> str:

@@ -1,0 +1,50 @@
+"""Files that are there as a whole or not at all.
+
+The bytes go into a draft beside their place, reach the disk, and are renamed into it; a draft that could not be finished is
+removed. So a full disk, a crash or a second writer never leaves half a file, and an older file stays until the new one is whole.
+Not for places that are no ordinary files: `/dev/stdout` and pipes are written as they are.
+"""
+
+import os
+import tempfile
+from pathlib import Path
+
+from pamer_lab.errors import InputError
+from pamer_lab.storage.faults import advice
+
+
+def write_whole(path: str | Path, data: bytes, *, parents: bool = False) -> None:
+    """Write a file, and with `parents` the folders above it; a place that cannot be written is an `InputError` with the reason."""
+    target = Path(path)
+    try:
+        if parents:
+            target.parent.mkdir(parents=True, exist_ok=True)
+        if target.exists() and not target.is_file():
+            if target.is_dir():
+                raise InputError("is a folder; name a file", path=str(path))
+            target.write_bytes(data)
+            return
+        _replace(target, data)
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
+        reason = getattr(error, "strerror", None) or str(error)
+        raise InputError(f"cannot be written ({reason}){advice(error)}", path=str(path)[:300]) from error
+
+
+def _replace(target: Path, data: bytes) -> None:
+    descriptor, name = tempfile.mkstemp(prefix=".pamer-lab-", dir=target.parent)
+    draft = Path(name)
+    try:
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(data)
+            stream.flush()
+            os.fsync(stream.fileno())
+        draft.chmod(0o666 & ~_umask())
+        draft.replace(target)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def _umask() -> int:
+    mask = os.umask(0o022)
+    os.umask(mask)
+    return mask
