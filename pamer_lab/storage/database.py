@@ -260,7 +260,7 @@ class Database:
     def _open(self, spec: TableSpec) -> Any:
         for attempt in range(OPEN_ATTEMPTS):
             try:
-                if spec.name not in self._names():
+                if spec.name not in self._names() or (attempt and self._never_begun(spec)):
                     self._refuse(spec)
                     return self._connection.create_table(spec.name, schema=_numbered(spec), exist_ok=True)
                 table = self._connection.open_table(spec.name)
