@@ -8,6 +8,7 @@ from pamer_lab.replay.recorded import recorded_events
 from pamer_lab.replay.values import FIXED_ACTIONS, Run
 from pamer_lab.trajectory import Trace
 from pamer_lab.ui.charts import show_chart
+from pamer_lab.ui.home import policies_of_traces
 from pamer_lab.ui.loaders import rows_or_demo, stored_trace
 from pamer_lab.ui.numbers import counted, short
 from pamer_lab.ui.page import run as run_page
@@ -69,14 +70,16 @@ def context_chart(runs: list[Run], trace: Trace, turn: int, whatif: object) -> N
 def ledger(run: Run, turn: int) -> None:
     states = run.turns[turn].states
     counts = ", ".join(f"{states.count(letter)} {word}" for letter, word in LETTERS.items() if letter in states)
-    answer = f"{run.head.policy} at turn {turn}: {counts or 'no earlier block'}. Each earlier block is in exactly one state, at every turn."
+    at = f"{run.head.policy} at turn {turn}, n = {counted(turn, 'block')}: {counts or 'no earlier block'}"
+    answer = f"{at}. Each earlier block is in exactly one state, at every turn. Actions are fixed."
     lines = "turn,states\n" + "".join(f"{entry.t},{entry.states}\n" for entry in run.turns)
     show_chart(
         "Where is every block?",
         ledger_figure(run, turn, colours()),
         answer,
         key="ledger",
-        hint=HINTS["ledger"],
+        hint=f"{HINTS['ledger']} Click a column to open its turn.",
+        on_click=lambda: open_clicked("ledger", [run.head.policy]),
         csv=lines,
     )
 
@@ -104,7 +107,9 @@ def main() -> None:
     head, picker, link = st.columns([2, 6, 1], vertical_alignment="bottom")
     head.title("Replay")
     with picker:
-        trace_id = pick_trace(rows, on_change=start_over)
+        # A trace that PaMER was replayed on shows most.
+        first = next((name for name, policies in policies_of_traces().items() if "pamer" in policies), "")
+        trace_id = pick_trace(rows, on_change=start_over, first=first)
     if trace_id is None:
         return
     with link:

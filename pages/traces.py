@@ -3,6 +3,7 @@
 import streamlit as st
 
 from pamer_lab.access import reviewer_mode
+from pamer_lab.ui.home import tour
 from pamer_lab.ui.library import add_traces, filtered, import_report, library_table
 from pamer_lab.ui.loaders import rows_or_demo
 from pamer_lab.ui.numbers import counted, short
@@ -18,8 +19,17 @@ def main() -> None:
     rows, demo = rows_or_demo()
     st.title("Traces")
     st.markdown(INTRODUCTION)
-    if rows and all(row["demo"] for row in rows):
-        st.info("These traces come with PaMER Lab as a demo. Open one to look around, or add your own below.", icon=":material/info:")
+    only_demo = bool(rows) and all(row["demo"] for row in rows)
+    if rows and st.toggle(
+        "Two-minute tour",
+        value=only_demo,
+        key="tour",
+        bind="query-params",
+        help="A picture and some links; switch it off when you know your way.",
+    ):
+        tour(rows)
+    if only_demo:
+        st.caption("These traces come with PaMER Lab as a demo, their PaMER runs recorded. Open one to look around, or add your own below.")
     if demo and demo.rejected:
         import_report(demo)
     if rows:

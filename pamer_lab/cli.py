@@ -25,6 +25,7 @@ COMMANDS = {
     "memory": "memory",
     "audit": "audit",
     "replay": "replay",
+    "runs": "runs",
     "whatif": "whatif",
     "train": "train",
     "layerwise": "layerwise",

@@ -4,12 +4,14 @@ What always holds: a policy is called unavailable only with the reason and the c
 """
 
 from pathlib import Path
+from typing import Any
 
 from pamer_lab.models.embedded import SMOLLM2
 from pamer_lab.models.frozen import is_here
 from pamer_lab.models.profiles import EMBEDDED, Profile
 from pamer_lab.policies.controlled import Controlled
 from pamer_lab.policies.interface import Policy
+from pamer_lab.policies.resources import heads_identity
 from pamer_lab.probes.artefact import FACTS, TRAIN, shipped_folder
 
 PREFILL = 400
@@ -42,6 +44,11 @@ def why_not(policy: Policy, profile: Profile) -> str:
         remedy = "pamer-lab prepare" if profile.frozen_model.model == EMBEDDED else f"hf download {profile.frozen_model.model}"
         return f"the weights of {name} are not on this machine. Get them: {remedy}"
     return ""
+
+
+def other_heads(settings: dict[str, Any], policy: Policy, profile: Profile) -> bool:
+    """Whether a run with these settings was made with other heads than those installed for the profile now."""
+    return needs_models(policy) and settings.get("heads") != heads_identity(profile)
 
 
 def loads(policy: Policy, profile: Profile) -> list[str]:

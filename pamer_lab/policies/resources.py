@@ -104,7 +104,7 @@ class LocalResources:
 
     def identity(self) -> dict[str, Any]:
         given = {name: part.name for name in ("summariser", "embedder", "probe") if (part := getattr(self.parts, name)) is not None}
-        return {"models": self.profile.model_dump(exclude={"name", "memory_uri"}), "heads": _heads_identity(self.profile), "parts": given}
+        return {"models": self.profile.model_dump(exclude={"name", "memory_uri"}), "heads": heads_identity(self.profile), "parts": given}
 
 
 def message_tokens(profile: Profile) -> MessageTokens:
@@ -153,7 +153,7 @@ def _probe(profile: str, device: str, database: str) -> Probe:
     return HeadsProbe(model, load_shipped(model.name), FeatureStore(Database(database), model))
 
 
-def _heads_identity(profile: Profile) -> dict[str, str]:
+def heads_identity(profile: Profile) -> dict[str, str]:
     """The heads' hash and the hint they read; nothing where none are installed for the profile's model."""
     model = profile.frozen_model.model
     facts = shipped_folder(SMOLLM2.name if model == EMBEDDED else Path(model).name) / FACTS

@@ -58,7 +58,8 @@ def facts(row: Mapping[str, Any], head: RunHead | None, version: int) -> None:
         parts.append(
             f"cache: **{_plain(row['cache']).replace('_', ' ')}** ({CACHES.get(row['cache'], 'an outcome this program does not know')})"
         )
-    parts.append(f"memory table read at version {row['table_version']}, now {version}")
+    at = f"memory table read at version {row['table_version']}"
+    parts.append(f"{at}, now {version}" if row["table_version"] <= version else f"{at} of the workspace it was recorded in")
     parts.append(f"router {in_code(str(row['router']), 60)}, agent {in_code(str(row['agent']), 60)}")
     counted_by = f" Tokens measured with {head.tokenizer}." if head and head.tokens_kind == "measured" else ""
     st.caption(" · ".join(parts), help=f"{HINTS['cache']}{counted_by}")

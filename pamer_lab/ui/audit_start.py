@@ -5,6 +5,7 @@ from typing import Any
 
 import streamlit as st
 
+from pamer_lab.access import reviewer_mode
 from pamer_lab.models.profiles import load_profile
 from pamer_lab.policies.availability import why_not
 from pamer_lab.policies.registry import parse_policy
@@ -21,6 +22,9 @@ PROFILE = "embedded"
 
 def start_here(rows: Sequence[dict[str, Any]]) -> None:
     """What to do first."""
+    if reviewer_mode():
+        st.info("There are no selections yet. Whoever keeps this workspace makes them by replaying a trace with pamer+.")
+        return
     batch = background().current
     if batch is not None:
         st.info("A replay is running. Selections appear here when it has made some.", icon=":material/hourglass_top:")

@@ -7,6 +7,7 @@ from typing import Any
 
 import streamlit as st
 
+from pamer_lab.access import reviewer_mode
 from pamer_lab.audit.agreement import all_agreements, quality
 from pamer_lab.audit.exchange import FORMATS, audit_bytes, import_bytes
 from pamer_lab.audit.queue import Entry
@@ -107,6 +108,8 @@ def exchange() -> None:
                     icon=":material/download:",
                 )
         st.caption("Rows hold the text of queries and answers. Look at them before you send the file to anyone.")
+    if reviewer_mode():
+        return
     with right:
         number = st.session_state.setdefault("audit-files", 0)
         file = st.file_uploader(

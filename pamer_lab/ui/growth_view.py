@@ -16,11 +16,12 @@ from pamer_lab.replay.batch import BatchOptions
 from pamer_lab.replay.divergence import first_divergence
 from pamer_lab.replay.engine import ReplayOptions, replay
 from pamer_lab.replay.evidence import survival_rates
-from pamer_lab.replay.prices import FILE, cost, read_prices
+from pamer_lab.replay.prices import PriceTable, cost
 from pamer_lab.replay.values import FIXED_ACTIONS
 from pamer_lab.ui.loaders import workspace
 from pamer_lab.ui.numbers import counted, short
 from pamer_lab.ui.picker import trace_label
+from pamer_lab.ui.run_tables import own_prices
 from pamer_lab.ui.runs import background, fates_of, open_run, run_store, version
 from pamer_lab.ui.text import in_code, one_line
 from pamer_lab.ui.theme import colours
@@ -46,14 +47,18 @@ def all_runs(profile: str) -> pl.DataFrame:
 
 
 def ensure_something(rows: Sequence[dict[str, Any]], policies: Sequence[str], profile: str) -> None:
-    """On a page without any run, the policies that need no model are replayed at once, if that is quick."""
-    if reviewer_mode() or not all_runs(profile).is_empty() or sum(row["turns"] for row in rows) > AT_ONCE or background().current:
+    """Policies that need no model are replayed at once where runs are missing, if that is quick."""
+    if reviewer_mode() or background().current:
         return
+    runs = all_runs(profile)
+    have = set(zip(runs["policy"].to_list(), runs["trace_id"].to_list(), strict=True)) if not runs.is_empty() else set()
     light = [policy for policy in policies if not needs_models(parse_policy(policy))]
-    with st.spinner(f"Replaying {counted(len(rows), 'trace')} through {', '.join(light)}…"):
-        for row in rows:
-            for policy in light:
-                replay(row["trace_id"], policy, workspace(), ReplayOptions(profile=profile))
+    missing = [(row, policy) for row in rows for policy in light if (policy, row["trace_id"]) not in have]
+    if not missing or sum(row["turns"] for row, _ in missing) > AT_ONCE * len(light):
+        return
+    with st.spinner(f"Replaying {counted(len({row['trace_id'] for row, _ in missing}), 'trace')} through {', '.join(light)}…"):
+        for row, policy in missing:
+            replay(row["trace_id"], policy, workspace(), ReplayOptions(profile=profile))
 
 
 def run_missing(trace_ids: Sequence[str], policies: Sequence[str], runs: pl.DataFrame, profile: str) -> None:
@@ -98,7 +103,7 @@ def comparison(runs: pl.DataFrame, baseline: str) -> None:
     table = policy_table(runs)
     rows = {row["policy"]: row for row in table.to_dicts()}
     base = rows[baseline]
-    kept, costs = _evidence(runs), _costs(runs)
+    kept, costs = _evidence(runs), _costs(runs, own_prices())
     shown = []
     for policy, row in rows.items():
         line = {
@@ -146,8 +151,7 @@ def _evidence(runs: pl.DataFrame) -> dict[str, str]:
     return {policy: f"{rate['in_context_pct']:.1f} % of {rate['uses']:,}" for policy, rate in rates.items() if rate["uses"]}
 
 
-def _costs(runs: pl.DataFrame) -> dict[str, str]:
-    prices = read_prices(workspace().path / FILE)
+def _costs(runs: pl.DataFrame, prices: PriceTable) -> dict[str, str]:
     if not prices.rows:
         return {}
     sums: dict[str, float | None] = {}

@@ -7,8 +7,10 @@ import streamlit as st
 
 from pamer_lab.access import reviewer_mode
 from pamer_lab.importing import DEMO_FOLDER, Imported, import_demo, import_paths, import_uploads, upload_fault
+from pamer_lab.replay.samples import import_sample_runs
 from pamer_lab.trajectory import Rejection
 from pamer_lab.trajectory.reading import READ_SUFFIXES
+from pamer_lab.ui.home import pictures, policies_of_traces
 from pamer_lab.ui.loaders import workspace
 from pamer_lab.ui.numbers import counted, short
 from pamer_lab.ui.text import one_line
@@ -92,12 +94,17 @@ def library_table(rows: Sequence[dict[str, Any]]) -> None:
         placeholder="",
         column_config={
             "Open": column.ButtonColumn(" ", width=80, alignment="left", key="open_trace"),
-            "Name": column.TextColumn(width=300),
+            "Replay": column.ButtonColumn("  ", width=90, alignment="left", key="replay_trace"),
+            "Name": column.TextColumn(width=230),
             "Demo": column.TextColumn(width=60, help=HINTS["demo"]),
             "Turns": column.NumberColumn(width=70, help=HINTS["turn"]),
             "Tokens": column.NumberColumn(
                 width=80, format="localized", help=f"{HINTS['tokens']} Counted with {one_line(rows[0]['tokenizer'])}."
             ),
+            "Context": column.LineChartColumn(
+                width=110, y_min=0, color="gray", help=f"{HINTS['context']} From the first turn to the last; each on its own scale."
+            ),
+            "Replayed with": column.TextColumn(width=220, help=f"Policies with a run in this workspace. {HINTS['policy']}"),
             "Calls": column.NumberColumn(width=70, help="Tool calls."),
             "Format": column.TextColumn(help=HINTS["format"]),
             "Reward": column.NumberColumn(width=80, format="%.2g", help=HINTS["reward"]),
@@ -110,6 +117,9 @@ def library_table(rows: Sequence[dict[str, Any]]) -> None:
     clicked = st.session_state.get("open_trace")
     if clicked is not None and clicked["row"] < len(rows):
         st.switch_page("pages/trace.py", query_params={"trace": rows[clicked["row"]]["trace_id"]})
+    asked = st.session_state.get("replay_trace")
+    if asked is not None and asked["row"] < len(rows):
+        st.switch_page("pages/replay.py", query_params={"trace": rows[asked["row"]]["trace_id"]})
     chosen = [rows[number] for number in st.session_state["library"]["selection"]["rows"] if number < len(rows)]
     if chosen and not reviewer_mode() and st.button(f"Remove {counted(len(chosen), 'trace')} from the workspace", icon=":material/delete:"):
         for row in chosen:
@@ -119,19 +129,23 @@ def library_table(rows: Sequence[dict[str, Any]]) -> None:
 
 def _table_rows(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Rows as the table shows them; a column nobody fills is left out."""
-    table_rows = [_table_row(row) for row in rows]
-    filled = {key for row in table_rows for key, value in row.items() if value or key in ("Open", "Turns", "Tokens", "Calls")}
+    small, replayed = pictures(rows), policies_of_traces()
+    table_rows = [_table_row(row, small.get(row["trace_id"]), replayed.get(row["trace_id"], ())) for row in rows]
+    filled = {key for row in table_rows for key, value in row.items() if value or key in ("Open", "Replay", "Turns", "Tokens", "Calls")}
     return [{key: value for key, value in row.items() if key in filled} for row in table_rows]
 
 
-def _table_row(row: dict[str, Any]) -> dict[str, Any]:
+def _table_row(row: dict[str, Any], picture: list[int] | None, policies: Sequence[str]) -> dict[str, Any]:
     number = f" #{row['index']}" if row["index"] else ""
     return {
         "Open": "Open",
+        "Replay": "Replay",
         "Name": one_line(row["name"] or row["trace_id"], 80) + number,
         "Demo": "demo" if row["demo"] else "",
         "Turns": row["turns"],
         "Tokens": row["tokens"],
+        "Context": picture,
+        "Replayed with": ", ".join(one_line(policy, 40) for policy in policies),
         "Calls": row["tool_calls"],
         "Format": row["format"],
         "Question": "" if row["question_id"] == row["trace_id"] else one_line(row["question_id"], 60),
@@ -156,6 +170,7 @@ def add_traces() -> None:
         if DEMO_FOLDER.is_dir() and st.button("Load the demo traces", help=HINTS["demo"]):
             with st.spinner("Reading the demo traces…"):
                 st.session_state["imported"] = import_demo(workspace())
+                import_sample_runs(workspace())
             st.rerun()
     with right:
         last: Imported | None = st.session_state.get("imported")

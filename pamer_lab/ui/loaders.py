@@ -11,6 +11,7 @@ import streamlit as st
 from pamer_lab.access import reviewer_mode
 from pamer_lab.config import default_workspace
 from pamer_lab.importing import DEMO_FOLDER, Imported, import_demo
+from pamer_lab.replay.samples import import_sample_runs
 from pamer_lab.ui.transcript import Hit, Transcript
 from pamer_lab.workspace import TRACES, StoredTrace, Workspace
 
@@ -54,6 +55,7 @@ def rows_or_demo() -> tuple[list[dict[str, Any]], Imported | None]:
         return rows, None
     with st.spinner("Reading the demo traces…"):
         imported = import_demo(workspace())
+        import_sample_runs(workspace())
     return trace_rows(), imported
 
 

@@ -19,8 +19,8 @@ def trace_label(row: dict[str, Any]) -> str:
     return f"{name}{number} · {counted(row['turns'], 'turn')} · {short(row['tokens'])} tokens{demo}"
 
 
-def pick_trace(rows: Sequence[dict[str, Any]], *, on_change: Callable[[], None] | None = None) -> str | None:
-    """The chosen trace's id, or None after saying what is missing."""
+def pick_trace(rows: Sequence[dict[str, Any]], *, on_change: Callable[[], None] | None = None, first: str = "") -> str | None:
+    """The chosen trace's id, or None after saying what is missing; `first` opens where nothing was chosen yet."""
     known = {row["trace_id"]: row for row in rows}
     wanted = chosen("trace")
     if wanted and wanted not in known:
@@ -30,7 +30,7 @@ def pick_trace(rows: Sequence[dict[str, Any]], *, on_change: Callable[[], None] 
         st.info("There are no traces yet. Add a file on the Traces page.")
         st.page_link("pages/traces.py", label="Go to Traces", icon=":material/list_alt:")
         return None
-    st.session_state["picked_trace"] = wanted or next(iter(known))
+    st.session_state["picked_trace"] = wanted or (first if first in known else next(iter(known)))
 
     def changed() -> None:
         choose("trace", st.session_state["picked_trace"])

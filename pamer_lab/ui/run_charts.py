@@ -3,6 +3,7 @@
 Figures are built from numbers and our own words only; no text of a trace enters them.
 """
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -26,13 +27,29 @@ LETTERED = 30
 
 
 def context_figure(
-    runs: Sequence[Run], turn: int, colours: dict[Meaning, str], *, whatif: WhatIf | None = None, recorded: Sequence[int] = ()
+    runs: Sequence[Run],
+    turn: int | None,
+    colours: dict[Meaning, str],
+    *,
+    whatif: WhatIf | None = None,
+    recorded: Sequence[int] = (),
+    raw: bool = False,
 ) -> Any:
-    """Active tokens before each turn, a line per policy, with its events as marks."""
+    """Active tokens before each turn, a line per policy, with its events as marks; `raw` adds the request as it came."""
     import plotly.graph_objects as go
 
     figure = go.Figure(layout=layout(height=290, showlegend=True, legend=_legend(), hovermode="closest"))
-    figure.add_vline(x=turn, line={"color": colours["chosen"], "width": 1.5})
+    if turn is not None:
+        figure.add_vline(x=turn, line={"color": colours["chosen"], "width": 1.5})
+    if raw and runs:
+        figure.add_scatter(
+            x=[entry.t for entry in runs[0].turns],
+            y=[entry.raw_tokens for entry in runs[0].turns],
+            name="raw history",
+            mode="lines",
+            line={"color": colours["base"], "dash": "dot", "width": 2},
+            hovertemplate="raw history, turn %{x}: %{y:,} tokens<extra></extra>",
+        )
     marked = sum(len(run.turns) for run in runs) <= MOST_POINTS
     for run in runs:
         _line(figure, run, colours, marked=marked)
@@ -47,7 +64,7 @@ def context_figure(
             line={"color": colours["chosen"], "dash": "dash", "width": 1.5},
             hovertemplate="what if, turn %{x}: %{y:,} tokens<extra></extra>",
         )
-    largest = max((turn.active_tokens for run in runs for turn in run.turns), default=0)
+    largest = max((max(entry.active_tokens, entry.raw_tokens if raw else 0) for run in runs for entry in run.turns), default=0)
     if recorded:
         figure.add_scatter(
             x=list(recorded),
@@ -135,7 +152,10 @@ def strip_figure(runs: Sequence[Run], policy: str, turn: int, colours: dict[Mean
 
 
 def ledger_figure(run: Run, turn: int, colours: dict[Meaning, str]) -> Any:
-    """Rows are blocks, columns are turns, a cell is where the block is: in the context, in a summary, brought back, or gone."""
+    """Rows are blocks, columns are turns, a cell is where the block is: in the context, in a summary, brought back, or gone.
+
+    A click anywhere in a column opens its turn: an unseen point stands in each column, and plotly takes the nearest by turn.
+    """
     import plotly.graph_objects as go
 
     shown = window(len(run.turns), turn)
@@ -147,7 +167,9 @@ def ledger_figure(run: Run, turn: int, colours: dict[Meaning, str]) -> Any:
     count = len(LETTERS)
     scale = [[edge / count, colours[meaning]] for number, meaning in enumerate(STATE_MEANINGS) for edge in (number, number + 1)]
     lettered = len(run.turns) <= LETTERED
-    figure = go.Figure(layout=layout(height=360))
+    figure = go.Figure(
+        layout=layout(height=360, hovermode="x", hoverdistance=-1, bargap=0, barmode="overlay", showlegend=True, legend=_legend())
+    )
     figure.add_heatmap(
         z=grid,
         x=list(shown),
@@ -155,27 +177,77 @@ def ledger_figure(run: Run, turn: int, colours: dict[Meaning, str]) -> Any:
         zmin=-0.5,
         zmax=count - 0.5,
         colorscale=scale,
+        showscale=False,
         xgap=1 if lettered else 0,
         ygap=1 if lettered else 0,
-        colorbar=_state_bar(),
+        customdata=_words(grid),
         text=_letters(grid) if lettered else None,
         texttemplate="%{text}" if lettered else None,
-        hovertemplate="block %{y} at turn %{x}" + (": %{text}" if lettered else "") + "<extra></extra>",
+        hovertemplate="block %{y} at turn %{x}: %{customdata}<extra></extra>",
+    )
+    _hatching(figure, run, shown, colours)
+    _state_legend(figure, run, shown, colours)
+    figure.add_scatter(
+        x=list(shown),
+        y=[grid.shape[0] / 2] * len(shown),
+        customdata=[[run.head.policy, t] for t in shown],
+        mode="markers",
+        marker={"size": 1, "opacity": 0},
+        hoverinfo="none",
+        showlegend=False,
+        selected={"marker": {"opacity": 0}},
+        unselected={"marker": {"opacity": 0}},
     )
     figure.add_vline(x=turn, line={"color": colours["chosen"], "width": 1.5})
-    figure.update_xaxes(title={"text": "turn", "standoff": 4}, range=[shown.start - 0.6, shown.stop - 0.4], showgrid=False)
-    figure.update_yaxes(title={"text": "block", "standoff": 4}, autorange="reversed", showgrid=False)
+    figure.update_xaxes(
+        title={"text": "turn", "standoff": 4}, range=[shown.start - 0.6, shown.stop - 0.4], showgrid=False, showspikes=False
+    )
+    figure.update_yaxes(title={"text": "block", "standoff": 4}, range=[grid.shape[0] - 0.5, -0.5], showgrid=False)
     return figure
+
+
+def absent_spans(states: str) -> list[tuple[int, int]]:
+    """Runs of absent blocks: first, and one past the last."""
+    return [match.span() for match in re.finditer(r"\.+", states)]
+
+
+def _hatching(figure: Any, run: Run, shown: range, colours: dict[Meaning, str]) -> None:
+    """Absent blocks are hatched, so that they cannot be taken for summarised ones without colour."""
+    spans = [(t, first, last) for t in shown for first, last in absent_spans(run.turns[t].states)]
+    if spans:
+        figure.add_bar(
+            x=[t for t, _, _ in spans],
+            y=[last - first for _, first, last in spans],
+            base=[first - 0.5 for _, first, _ in spans],
+            width=1,
+            marker=_hatch(colours),
+            hoverinfo="skip",
+            showlegend=False,
+        )
+
+
+def _hatch(colours: dict[Meaning, str]) -> dict[str, Any]:
+    pattern = {"shape": "/", "fgcolor": colours["base"], "bgcolor": colours["absent"], "size": 5, "solidity": 0.25}
+    return {"color": colours["absent"], "line": {"width": 0}, "pattern": pattern}
+
+
+def _state_legend(figure: Any, run: Run, shown: range, colours: dict[Meaning, str]) -> None:
+    """One entry per state that occurs; a bar without data draws the legend's square."""
+    seen = set("".join(run.turns[t].states for t in shown))
+    for (letter, word), meaning in zip(LETTERS.items(), STATE_MEANINGS, strict=True):
+        if letter in seen:
+            marker = _hatch(colours) if letter == "." else {"color": colours[meaning], "line": {"width": 0}}
+            figure.add_bar(x=[None], y=[None], name=f"{STATE_LETTERS[letter]} {word}", marker=marker, hoverinfo="skip")
+
+
+def _words(grid: Any) -> list[list[str]]:
+    words = list(LETTERS.values())
+    return [["not yet" if np.isnan(value) else words[int(value)] for value in row] for row in grid]
 
 
 def _letters(grid: Any) -> list[list[str]]:
     letters = list(STATE_LETTERS.values())
     return [["" if np.isnan(value) else letters[int(value)] for value in row] for row in grid]
-
-
-def _state_bar() -> dict[str, Any]:
-    words = [f"{STATE_LETTERS[letter]} {word}" for letter, word in LETTERS.items()]
-    return {"tickvals": list(range(len(words))), "ticktext": words, "thickness": 14, "outlinewidth": 0, "len": 0.9}
 
 
 def _token_axis(figure: Any, largest: float) -> None:

@@ -11,7 +11,7 @@ import streamlit as st
 
 from pamer_lab.access import reviewer_mode
 from pamer_lab.models.profiles import PROFILES, Profile, load_profile
-from pamer_lab.policies.availability import guessed_seconds, loads, needs_models, why_not
+from pamer_lab.policies.availability import guessed_seconds, loads, needs_models, other_heads, why_not
 from pamer_lab.policies.registry import ALL_SEVEN, POLICIES, describe_policies, parse_policy
 from pamer_lab.replay.background import Batch
 from pamer_lab.replay.batch import BatchOptions
@@ -101,6 +101,9 @@ def run_panel(trace_id: str, choice: Choice, found: dict[str, RunHead]) -> None:
         if policy not in found:
             st.info(f"**{policy}** is not available here: {in_code(reason, 300)}", icon=":material/block:")
     todo = [policy for policy in choice.possible if policy not in found or found[policy].status != "done"]
+    old = [policy for policy in choice.possible if policy in found and policy not in todo and _other_heads(found[policy], choice.profile)]
+    if old:
+        _offer_again(trace_id, old, choice)
     if not todo:
         return
     started = [policy for policy in todo if policy in found and found[policy].status != "done"]
@@ -120,6 +123,21 @@ def run_panel(trace_id: str, choice: Choice, found: dict[str, RunHead]) -> None:
         head = found[policy]
         why = in_code(head.error, 300) if head.error else "it was stopped"
         st.warning(f"**{policy}** has {run_store().stored_count(head.run_id):,} of {counted(head.turns, 'turn')}: {why}.")
+
+
+def _other_heads(head: RunHead, profile: Profile) -> bool:
+    return other_heads(head.settings, parse_policy(head.policy), profile)
+
+
+def _offer_again(trace_id: str, old: Sequence[str], choice: Choice) -> None:
+    """Runs that were made with other heads are shown as they are; the installed heads are a click away."""
+    with st.container(horizontal=True, vertical_alignment="center", border=True):
+        words = f"**{', '.join(old)}**: recorded with other heads than those installed now."
+        st.markdown(f"{words} With the installed ones: {what_it_takes(trace_id, old, choice)}", width="stretch")
+        options = BatchOptions(choice.profile.name, choice.device, processes=1)
+        st.button(
+            "Run with the installed heads", key="run_again", icon=":material/replay:", on_click=start, args=([trace_id], old, options)
+        )
 
 
 def start(trace_ids: Sequence[str], policies: Sequence[str], options: BatchOptions) -> None:

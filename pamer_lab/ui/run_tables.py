@@ -49,7 +49,7 @@ def headline(run: Run) -> str:
 
 def accounts(runs: Sequence[Run]) -> None:
     """Totals of all policies, with the reader's own prices."""
-    prices = _prices()
+    prices = own_prices()
     rows = [_account(run, prices) for run in runs if run.totals]
     if not rows:
         st.info("Totals appear when a run is done.")
@@ -97,7 +97,7 @@ def _account(run: Run, prices: PriceTable) -> dict[str, Any]:
     }
 
 
-def _prices() -> PriceTable:
+def own_prices() -> PriceTable:
     """The reader's own prices, kept in the workspace; the lab knows none."""
     path = workspace().path / FILE
     prices = read_prices(path)

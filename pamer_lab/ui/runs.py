@@ -15,6 +15,7 @@ from pamer_lab.models.profiles import load_profile
 from pamer_lab.policies.resources import message_tokens
 from pamer_lab.replay.background import Background
 from pamer_lab.replay.evidence import Fate, Use, fates, uses
+from pamer_lab.replay.samples import sample_run_ids
 from pamer_lab.replay.store import RUNS, TURNS, RunStore
 from pamer_lab.replay.timeline import Timeline, lay_out
 from pamer_lab.replay.values import Run, RunHead
@@ -140,7 +141,7 @@ def _pace(path: str, run_id: str, finished: str) -> float:
 @st.cache_data(max_entries=8, show_spinner=False)
 def _done(path: str, at: tuple[int, int]) -> dict[tuple[str, str], tuple[str, str]]:
     rows = workspace().database.rows(RUNS, where="status = 'done'", columns=["run_id", "policy", "profile", "started"])
-    rows.sort(key=lambda row: str(row["started"]))
+    rows = sorted((row for row in rows if row["run_id"] not in sample_run_ids()), key=lambda row: str(row["started"]))
     return {(row["policy"], row["profile"]): (row["run_id"], row["started"]) for row in rows}
 
 

@@ -25,6 +25,8 @@ from pamer_lab.ui.words import HINTS
 
 VIEWS = ["What the model sees", "Sent and seen", "Memory"]
 SIDE_WORDS = {"same": "in both", "added": "added"}
+MOST_COVERED = 200
+"""Blocks behind one text that are put together for reading."""
 
 
 def turn_view(run: Run, timeline: Timeline, t: int) -> None:
@@ -120,7 +122,7 @@ def _context(run: Run, timeline: Timeline, turn: Turn, *, both: bool) -> None:
     st.caption(f"{total}; {run.head.tokens_kind} with {run.head.tokenizer}. Choose a row to read it.")
     chosen = [number for number in st.session_state["items"]["selection"]["rows"] if number < len(rows)]
     if chosen:
-        _texts(rows[chosen[0]], timeline, turn, both=both)
+        _texts(run, rows[chosen[0]], timeline, turn, both=both)
 
 
 def _seen_row(row: Row, number: int) -> dict[str, Any]:
@@ -141,29 +143,55 @@ def _source(row: Row) -> str:
     return {"tools": "tool descriptions", "prefix": "system and task"}.get(row.name, "the trace, word for word")
 
 
-def _texts(row: Row, timeline: Timeline, turn: Turn, *, both: bool) -> None:
-    text = _text(row, timeline, turn)
+def _texts(run: Run, row: Row, timeline: Timeline, turn: Turn, *, both: bool) -> None:
     if not both:
-        body(text, key=f"item-{row.name}-{turn.t}")
+        body(_text(row, timeline, turn), key=f"item-{row.name}-{turn.t}")
         return
     left, right = st.columns(2)
     with left:
-        st.caption("Agent sent")
-        body(text if row.sent is not None else "", key=f"sent-{row.name}-{turn.t}")
+        if row.sent is None and row.covers:
+            st.caption(f"Agent sent: blocks {_spans(row.covers)}, which this text stands for")
+            covered = [block for first, last in row.covers for block in range(first, last)][:MOST_COVERED]
+            body("\n\n".join(_block_text(timeline, block) for block in covered), key=f"sent-{row.name}-{turn.t}")
+        else:
+            st.caption("Agent sent")
+            body(_text(row, timeline, turn) if row.sent is not None else "", key=f"sent-{row.name}-{turn.t}")
     with right:
-        st.caption("Model sees")
-        body(text if row.seen is not None else "", key=f"seen-{row.name}-{turn.t}")
+        if row.seen is None and row.block is not None:
+            _instead(run, row.block, turn)
+        else:
+            st.caption("Model sees: the same" if row.state == "same" else "Model sees")
+            body(_text(row, timeline, turn), key=f"seen-{row.name}-{turn.t}")
+
+
+def _instead(run: Run, block: int, turn: Turn) -> None:
+    """What the model has instead of a block that was left out."""
+    item = next((entry for entry in turn.items if entry.text and any(first <= block < last for first, last in entry.spans)), None)
+    if item is not None:
+        st.caption(f"Model sees instead: the {item.kind} text for blocks {_spans(item.spans)}")
+        body(item.text, key=f"instead-{block}-{turn.t}")
+        return
+    memory = next((entry for entry in memories_of(run).values() if block in entry.steps), None)
+    if memory is None:
+        st.caption("Model sees nothing of it")
+        return
+    st.caption(f"Not in the request; memory {memory.sequence} keeps it, and remembers it as")
+    body(memory.summary, key=f"instead-{block}-{turn.t}")
 
 
 def _text(row: Row, timeline: Timeline, turn: Turn) -> str:
     trace, pieces = timeline.trace, timeline.pieces
     if row.block is not None:
-        return "".join(render_message(message) for message in pieces.blocks[row.block].of(trace.messages))
+        return _block_text(timeline, row.block)
     if row.name == "tools":
         return render_tools(trace.tools)
     if row.name == "prefix":
         return "".join(render_message(message) for message in trace.messages[: pieces.prefix_end])
     return turn.items[row.item].text if row.item is not None else ""
+
+
+def _block_text(timeline: Timeline, block: int) -> str:
+    return "".join(render_message(message) for message in timeline.pieces.blocks[block].of(timeline.trace.messages))
 
 
 def _memory(run: Run, turn: Turn) -> None:

@@ -21,7 +21,7 @@ def visit(workspace: Workspace) -> Visit:
     """Opens a page as a fresh browser would, with the URL's parameters given by name."""
 
     def open_page(page: str = "pages/traces.py", **parameters: str) -> AppTest:
-        app = AppTest.from_file(str(APP), default_timeout=60)
+        app = AppTest.from_file(str(APP), default_timeout=300)
         if page != "pages/traces.py":
             app.run()
             app.switch_page(page)

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -60,28 +61,51 @@ def test_a_stopped_batch_keeps_what_is_finished(workspace: Workspace) -> None:
     assert {outcome.status for outcome in replay_batch(ids, ["base"], workspace)} == {"done"}
 
 
-def test_a_killed_batch_resumes_without_computing_finished_turns_again(workspace: Workspace) -> None:
+SLOW = """
+import time
+from pamer_lab.replay import engine
+plain = engine._turn
+def slow(*given):
+    time.sleep(0.2)
+    return plain(*given)
+engine._turn = slow
+"""
+"""Python runs a `sitecustomize` at start: the killed processes take at least this long for a turn, so that a busy machine kills in time."""
+
+
+def test_a_killed_batch_resumes_without_computing_finished_turns_again(workspace: Workspace, tmp_path: Path) -> None:
     ids = filled(workspace, 80, traces=2)
+    (tmp_path / "slow").mkdir()
+    (tmp_path / "slow" / "sitecustomize.py").write_text(SLOW, encoding="utf-8")
     command = [sys.executable, "-m", "pamer_lab.cli", "replay", *ids, "--policy", "periodic-summary:2", "--processes", "2", "--json"]
-    environment = os.environ | {"PYTHONPATH": str(PROJECT), "PAMER_LAB_HOME": str(workspace.path)}
+    path = os.pathsep.join([str(tmp_path / "slow"), str(PROJECT)])
+    environment = os.environ | {"PYTHONPATH": path, "PAMER_LAB_HOME": str(workspace.path)}
     child = subprocess.Popen(command, env=environment, cwd=PROJECT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    store, deadline = RunStore(workspace), time.monotonic() + 60
-    while time.monotonic() < deadline and not any(store.stored_count(head.run_id) for head in store.heads()):
-        time.sleep(0.05)
+    store = RunStore(workspace)
+    _wait(lambda: any(store.stored_count(head.run_id) for head in store.heads()))
     child.send_signal(signal.SIGKILL)
     child.wait()
     heads = {head.trace_id: head for head in store.heads()}
-    while any(_locked(workspace, head.run_id) for head in heads.values()) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    before = {head.run_id: store.stored_count(head.run_id) for head in heads.values()}
-    assert 0 < sum(before.values()) < 161
+    _wait(lambda: not any(_locked(workspace, head.run_id) for head in heads.values()))
+    before = {head.run_id: store.turns(head.run_id) for head in heads.values()}
+    assert 0 < sum(map(len, before.values())) < 161
     outcomes = replay_batch(ids, ["periodic-summary:2"], workspace, BatchOptions(processes=2))
     assert {outcome.status for outcome in outcomes} == {"done"}
     for outcome in outcomes:
         turns = store.turns(outcome.run_id)
         assert len(turns) == store.stored_count(outcome.run_id) == store.run(outcome.run_id).head.turns
+        kept = before.get(outcome.run_id, [])
+        assert turns[: len(kept)] == kept, "a turn that was stored has kept even its time"
         whole = replay(outcome.trace_id, "periodic-summary:2", workspace)
         assert whole.totals["main_input"] == sum(turn.active_tokens for turn in turns)
+
+
+def _wait(fulfilled: Callable[[], bool], seconds: float = 240) -> None:
+    """Until something holds; starting Python takes long on a busy machine."""
+    end = time.monotonic() + seconds
+    while not fulfilled():
+        assert time.monotonic() < end, "waited too long"
+        time.sleep(0.05)
 
 
 def _locked(workspace: Workspace, run_id: str) -> bool:

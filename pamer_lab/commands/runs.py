@@ -1,0 +1,49 @@
+"""`pamer-lab runs list | export RUN… --out FILE | import FILE`: stored runs, and runs as a file for another workspace."""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from pamer_lab.errors import InputError
+from pamer_lab.replay.bundle import pack_runs, read_bundle, unpack_runs
+from pamer_lab.replay.store import RunStore
+from pamer_lab.workspace import Workspace
+
+HELP = "list stored runs, write some to a file, or add the runs of such a file"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("what", choices=["list", "export", "import"], help="what to do")
+    parser.add_argument("names", nargs="*", metavar="RUN|FILE", help="for export: run ids (none: every finished run); for import: files")
+    parser.add_argument("--out", default="", metavar="FILE", help="for export: the file to write")
+
+
+def run(args: argparse.Namespace) -> dict[str, Any]:
+    workspace = Workspace()
+    match args.what:
+        case "export":
+            if not args.out:
+                raise InputError("runs export needs a file: runs export RUN… --out FILE")
+            names = args.names or [head.run_id for head in RunStore(workspace).heads() if head.status == "done"]
+            body = pack_runs(workspace, names)
+            Path(args.out).write_bytes(body)
+            return {"path": args.out, "runs": names, "bytes": len(body)}
+        case "import":
+            if not args.names:
+                raise InputError("runs import needs a file that `runs export` wrote")
+            return {"runs": [name for path in args.names for name in unpack_runs(workspace, read_bundle(path), path)]}
+        case _:
+            heads = RunStore(workspace).heads()
+            kept = ("run_id", "trace_id", "policy", "profile", "status", "turns", "started", "demo")
+            return {"runs": [{name: getattr(head, name) for name in kept} for head in heads]}
+
+
+def show(result: dict[str, Any]) -> None:
+    for entry in result["runs"]:
+        if isinstance(entry, str):
+            print(entry)
+        else:
+            names = f"{entry['run_id']}  {entry['trace_id']}  {entry['policy']:<24}"
+            print(f"{names} {entry['status']:<9} {entry['turns']:>5} turns  {entry['started'][:16]}")
+    if "path" in result:
+        print(f"{len(result['runs'])} runs, {result['bytes']:,} bytes written to {result['path']}")
