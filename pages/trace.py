@@ -83,7 +83,7 @@ def main() -> None:
         charts(stored, transcript, block)
     left, right = st.columns([2, 5], gap="medium")
     with left:
-        outline(transcript)
+        outline(transcript, block)
     with right:
         reader(transcript, block, hit)
 

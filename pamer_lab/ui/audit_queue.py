@@ -14,6 +14,7 @@ from pamer_lab.replay.values import RunHead
 from pamer_lab.ui.numbers import counted, share
 from pamer_lab.ui.state import choose, chosen, settle
 from pamer_lab.ui.text import one_line
+from pamer_lab.ui.widgets import mark_row
 from pamer_lab.ui.words import HINTS
 
 OUTCOMES = ["accepted", "empty", "declined", "refused"]
@@ -108,6 +109,8 @@ def queue_table(shown: Sequence[Entry], entry: Entry | None, reviewer: str) -> N
         if cells and int(cells[0][0]) < len(shown):
             open_selection(shown[int(cells[0][0])].audit_id)
 
+    names = [one.audit_id for one in shown]
+    mark_row("queue", names.index(entry.audit_id) if entry is not None and entry.audit_id in names else None, "Turn")
     st.dataframe(
         [_line(one, entry, reviewer) for one in shown],
         hide_index=True,

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pamer_lab.analysis.published import Column, PublishedTable
+from pamer_lab.ui.labels import placed
 from pamer_lab.ui.numbers import round_ticks, short
 from pamer_lab.ui.theme import Meaning, layout
 
@@ -44,17 +45,17 @@ def _scatter(table: PublishedTable, x: str, y: str, colours: dict[Meaning, str])
     rows = [row for row in table.rows if row.get(x) is not None and row.get(y) is not None]
     figure = go.Figure(layout=layout(height=440, hovermode="closest"))
     families = list(dict.fromkeys(row.get("backbone", "") for row in rows))
-    for row in rows:
+    texts = [_label(row) for row in rows]
+    places = placed([(row[x], row[y]) for row in rows], texts)
+    for row, text, place in zip(rows, texts, places, strict=True):
         label = f"{row['backbone']}: {row['label']}" if row.get("backbone") else row["label"]
         ours = meaning_of(row["label"])
-        # A backbone's name stands once, at its base agent; its followers are known by colour and arrow.
-        text = row["backbone"] if row.get("backbone") and ours == "base" else "" if row.get("backbone") else row["label"]
         figure.add_scatter(
             x=[row[x]],
             y=[row[y]],
             text=[text],
             mode="markers+text",
-            textposition="top center",
+            textposition=place,
             textfont={"size": 10},
             marker={"size": 11, "color": colours[ours], "symbol": MARKS[families.index(row.get("backbone", "")) % len(MARKS)]},
             hovertemplate=f"{label}<br>%{{x:,}} · %{{y}}<extra></extra>",
@@ -68,6 +69,13 @@ def _scatter(table: PublishedTable, x: str, y: str, colours: dict[Meaning, str])
         figure.update_xaxes(tickvals=ticks, ticktext=[short(tick).replace(".0", "") for tick in ticks])
     figure.update_yaxes(title={"text": titles[y]})
     return figure
+
+
+def _label(row: dict[str, Any]) -> str:
+    """A backbone's name stands once, at its base agent; its followers are known by colour and arrow."""
+    if not row.get("backbone"):
+        return str(row["label"])
+    return str(row["backbone"]) if meaning_of(row["label"]) == "base" else ""
 
 
 def _arrows(figure: Any, rows: Sequence[dict[str, Any]], x: str, y: str, colours: dict[Meaning, str]) -> None:

@@ -71,6 +71,16 @@ def rejections(rejected: Sequence[Rejection]) -> None:
     table([{"File": item.path, "Where": item.where or "whole file", "Why": item.reason} for item in rejected])
 
 
+def mark_row(key: str, row: int | None, column: str) -> None:
+    """Let a table of single cells show `row` as chosen, before it is drawn.
+
+    A row that was clicked and then left by another way would otherwise stay chosen, and a second click on it only take the choice back.
+    """
+    cells = st.session_state[key]["selection"]["cells"] if key in st.session_state else []
+    if [int(cell[0]) for cell in cells] != ([] if row is None else [row]):
+        st.session_state[key] = {"selection": {"rows": [], "columns": [], "cells": [] if row is None else [[row, column]]}}
+
+
 def table(rows: Sequence[dict[str, Any]], **options: Any) -> None:
     """A plain table; its cells are text, whatever they contain."""
     shown = [{key: one_line(value, 400) if isinstance(value, str) else value for key, value in row.items()} for row in rows]

@@ -29,6 +29,15 @@ def test_a_mark_a_key_and_a_slider_open_what_they_promise_and_the_link_keeps_it(
     mark.click(force=True)
     expect(page.get_by_label("Turn, 0 to 15")).to_have_value(str(events[1]))
     visitor.settle()
+    ledger = page.locator(".st-key-ledger .nsewdrag").first.bounding_box()
+    assert ledger is not None
+    # Column 12 of 16, high above its last block: a click anywhere in a column counts.
+    page.mouse.click(ledger["x"] + ledger["width"] * 12.6 / 16.2, ledger["y"] + ledger["height"] * 0.2)
+    expect(page.get_by_label("Turn, 0 to 15")).to_have_value("12")
+    visitor.settle()
+    mark.click(force=True)
+    expect(page.get_by_label("Turn, 0 to 15")).to_have_value(str(events[1]))
+    visitor.settle()
     page.keyboard.press("Alt+ArrowRight")
     expect(page.get_by_label("Turn, 0 to 15")).to_have_value(str(events[1] + 1))
     visitor.settle()
