@@ -15,7 +15,7 @@ from pamer_lab.models.profiles import load_profile
 from pamer_lab.policies.resources import message_tokens
 from pamer_lab.replay.engine import ReplayOptions, replay
 from pamer_lab.workspace import Workspace
-from tests.pages.conftest import Visit, texts
+from tests.pages.conftest import Visit, chat, put, texts
 from tests.replay.making import PARTS, SMALL, long_trace
 
 PAGE = "pages/audit.py"
@@ -38,7 +38,15 @@ def frame(app: AppTest, column: str) -> Any:
     return next(frame.value for frame in app.dataframe if column in frame.value.columns)
 
 
-def test_a_fresh_install_offers_one_click_that_makes_selections(visit: Visit) -> None:
+def test_a_fresh_install_has_recorded_selections_to_audit(visit: Visit) -> None:
+    app = visit(PAGE)
+    assert not app.exception and not app.error
+    assert "the same bytes as in the uploaded trace" in texts(app) and ":gray-badge[demo]" in texts(app)
+    assert "of the workspace it was recorded in" in texts(app) or "now" in texts(app)
+
+
+def test_a_workspace_without_selections_offers_one_click_that_makes_some(visit: Visit, workspace: Workspace) -> None:
+    put(workspace, run=chat(50))
     app = visit(PAGE)
     assert not app.exception
     assert "There are no selections yet" in texts(app)
@@ -53,8 +61,11 @@ def test_without_traces_it_points_to_the_traces_page(visit: Visit) -> None:
     assert "audit_run" not in {button.key for button in app.button}
 
 
-def test_without_heads_it_says_why_nothing_can_be_selected(visit: Visit, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_without_heads_it_says_why_nothing_can_be_selected(
+    visit: Visit, workspace: Workspace, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setattr("pamer_lab.probes.artefact.SHIPPED", tmp_path)
+    put(workspace, run=chat(5))
     app = visit(PAGE)
     assert "no trained heads" in texts(app)
     assert "audit_run" not in {button.key for button in app.button}

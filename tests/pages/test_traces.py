@@ -7,6 +7,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from pamer_lab.importing import import_demo
+from pamer_lab.replay.engine import replay
+from pamer_lab.ui.home import thinned
 from pamer_lab.workspace import Workspace
 from tests.pages.conftest import Visit, chat, put, texts
 
@@ -125,3 +127,28 @@ def test_a_workspace_that_cannot_be_read_is_a_sentence(visit: Visit, workspace: 
     app = visit()
     assert not app.exception
     assert any("cannot be" in error.value for error in app.error)
+
+
+def test_each_trace_shows_how_its_context_grew_and_what_it_was_replayed_with(visit: Visit, workspace: Workspace) -> None:
+    put(workspace, run=chat(5))
+    row = workspace.trace_rows()[0]
+    replay(row["trace_id"], "sliding-window:3", workspace)
+    table = visit().dataframe[0].value
+    picture = list(table["Context"].iloc[0])
+    assert len(picture) == 5 and picture == sorted(picture) and picture[-1] < row["tokens"]
+    assert table["Replayed with"].iloc[0] == "sliding-window:3"
+
+
+def test_the_tour_opens_on_a_fresh_install_and_stays_away_once_there_are_own_traces(visit: Visit, workspace: Workspace) -> None:
+    app = visit()
+    assert "Two minutes for a newcomer" in texts(app) and "Two minutes for a reviewer" in texts(app)
+    assert "raw at the end; pamer" in texts(app) and "actions are fixed" in texts(app)
+    app.toggle(key="tour").set_value(False).run()
+    assert "Two minutes for a newcomer" not in texts(app)
+    put(workspace, own=chat(3))
+    assert "Two minutes for a newcomer" not in texts(visit())
+
+
+def test_a_long_trace_is_drawn_with_few_points_that_keep_both_ends() -> None:
+    assert thinned(range(1_000)) == sorted(set(thinned(range(1_000)))) and len(thinned(range(1_000))) == 40
+    assert (thinned(range(1_000))[0], thinned(range(1_000))[-1]) == (0, 999) and thinned([5, 6]) == [5, 6] and thinned([]) == []
