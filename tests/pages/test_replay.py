@@ -181,7 +181,7 @@ def test_a_run_of_other_heads_is_shown_as_it_is_and_the_installed_ones_are_offer
 
 def test_a_block_that_was_left_out_stands_beside_what_the_model_has_instead(visit: Visit, workspace: Workspace) -> None:
     run = pamer_run(workspace)
-    turn = next(turn for turn in run.turns if "S" in turn.states and turn.action == "pass")
+    turn = next(turn for turn in run.turns if "S" in turn.states and turn.action == "compress")
     app = visit_run(visit, run, policy=run.head.policy, turn=str(turn.t), view="Sent and seen")
     sides = next(frame.value for frame in app.dataframe if "Model sees" in frame.value.columns)
     place = list(sides["Agent sent"]).index(f"block {turn.states.index('S')}")
