@@ -1,6 +1,7 @@
 """A page under AppTest, with the whole app around it and a workspace of its own."""
 
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -8,8 +9,13 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pamer_lab.importing import Imported, import_uploads
+from pamer_lab.importing import Imported, import_demo, import_uploads
+from pamer_lab.replay.bundle import pack_runs
+from pamer_lab.replay.engine import ReplayOptions, replay
+from pamer_lab.replay.samples import import_sample_runs
+from pamer_lab.replay.values import Run
 from pamer_lab.workspace import Workspace
+from tests.replay.making import PARTS
 
 APP = Path(__file__).resolve().parents[2] / "app.py"
 
@@ -36,6 +42,21 @@ def no_demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A checkout without sample traces."""
     for module in ("loaders", "library"):
         monkeypatch.setattr(f"pamer_lab.ui.{module}.DEMO_FOLDER", tmp_path / "absent")
+
+
+@pytest.fixture
+def recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """A checkout whose recorded runs are one PaMER+ run of a demo, made here with heads that need no weights."""
+    elsewhere = Workspace(tmp_path / "elsewhere")
+    import_demo(elsewhere)
+    trace_id = next(row["trace_id"] for row in elsewhere.trace_rows() if row["name"].startswith("museum-case"))
+    options = ReplayOptions(device="cpu", parts=PARTS, turn_limit=24)
+    run = replay(trace_id, "pamer+", elsewhere, options)
+    folder = tmp_path / "runs"
+    folder.mkdir()
+    (folder / "demo.runs").write_bytes(pack_runs(elsewhere, [run.run_id]))
+    monkeypatch.setattr(sys.modules[import_sample_runs.__module__], "SAMPLE_RUNS", folder)
+    return run
 
 
 def chat(turns: int, **more: Any) -> bytes:

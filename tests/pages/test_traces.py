@@ -139,6 +139,7 @@ def test_each_trace_shows_how_its_context_grew_and_what_it_was_replayed_with(vis
     assert table["Replayed with"].iloc[0] == "sliding-window:3"
 
 
+@pytest.mark.usefixtures("recorded")
 def test_the_tour_opens_on_a_fresh_install_and_stays_away_once_there_are_own_traces(visit: Visit, workspace: Workspace) -> None:
     app = visit()
     assert "Two minutes for a newcomer" in texts(app) and "Two minutes for a reviewer" in texts(app)

@@ -67,7 +67,7 @@ def test_the_command_writes_lists_and_reads_runs(
 def test_the_recorded_runs_belong_to_the_demo_traces_and_open_here(workspace: Workspace) -> None:
     import_demo(workspace)
     added = import_sample_runs(workspace)
-    assert set(added) == sample_run_ids() != set(), f"record them again; how is in {SAMPLE_RUNS.parent / 'README.md'}"
+    assert set(added) == sample_run_ids(), f"record them again; how is in {SAMPLE_RUNS.parent / 'README.md'}"
     store = RunStore(workspace)
     for name in added:
         found = store.run(name)
