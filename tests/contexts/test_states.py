@@ -1,6 +1,4 @@
-"""States of a study: equal texts are one vector, shared beginnings are computed once, and each equals its own forward pass."""
-
-from pathlib import Path
+"""States of a study: equal texts are one vector, beginnings are computed once, each equals its own pass, a stopped run goes on."""
 
 import numpy as np
 import pytest
@@ -8,24 +6,55 @@ import pytest
 from pamer_lab.contexts.recent import Recent
 from pamer_lab.contexts.registry import choose
 from pamer_lab.contexts.states import Readings, States
-from pamer_lab.errors import InputError
+from pamer_lab.errors import Cancelled, InputError
 from pamer_lab.features.extract import state_of
+from pamer_lab.features.store import FeatureStore
+from pamer_lab.features.values import Progress
+from pamer_lab.models.frozen import FrozenModel
 from pamer_lab.probes.decisions import Decisions
+from pamer_lab.workspace import Workspace
 from tests.contexts.making import resources, trace
 from tests.features.conftest import load_tiny, save_tiny
 
 BLOCKS = 7
 
 
-@pytest.mark.weights
-def test_equal_texts_are_one_vector_and_every_vector_equals_its_own_pass(tmp_path: Path) -> None:
-    model = load_tiny(save_tiny(tmp_path / "model", "llama"))
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> FrozenModel:
+    return load_tiny(save_tiny(tmp_path_factory.mktemp("tiny") / "model", "llama"))
+
+
+def states_of(model: FrozenModel, points: tuple[int, ...], store: FeatureStore | None = None) -> States:
     rng = np.random.default_rng(0)
     found = trace([" ".join(rng.choice(["amber", "birch", "cedar", "dune"], size=6)) for _ in range(BLOCKS)])
-    keys = tuple((found.trace_id, t) for t in (2, 5, 7))
+    keys = tuple((found.trace_id, t) for t in points)
     asked = np.ones((2, len(keys)), dtype=bool)
     decisions = Decisions(keys, ("q",) * len(keys), asked, asked, "")
-    states = States(Readings({found.trace_id: found}, decisions, resources()), model, None)
+    return States(Readings({found.trace_id: found}, decisions, resources()), model, store)
+
+
+@pytest.mark.weights
+def test_a_stopped_run_keeps_what_it_finished_and_the_next_one_computes_the_rest(model: FrozenModel, workspace: Workspace) -> None:
+    states, conditions = states_of(model, (2, 5, 7), FeatureStore(workspace.database, model)), choose("recent,raw")
+    planned = states.forecast(conditions)
+
+    def stop(progress: Progress) -> None:
+        if progress.tokens_done > planned.tokens // 2:
+            raise Cancelled("enough")
+
+    with pytest.raises(Cancelled):
+        states.compute(conditions, stop)
+    left = states.forecast(conditions)
+    assert 0 < left.cached < planned.inputs
+    assert 0 < left.tokens < planned.tokens
+    assert states.compute(conditions)["tokens_computed"] == left.tokens
+    assert states.forecast(conditions).tokens == 0
+
+
+@pytest.mark.weights
+def test_equal_texts_are_one_vector_and_every_vector_equals_its_own_pass(model: FrozenModel) -> None:
+    states = states_of(model, (2, 5, 7))
+    keys = states.points
     conditions = choose("full,recent,raw,controls,bank-recent5")
     with pytest.raises(InputError, match="were not computed"):
         states.vectors(Recent(2))
