@@ -19,6 +19,7 @@ st.navigation(
         st.Page("pages/growth.py", title="Context growth", icon=":material/trending_up:", url_path="growth"),
         st.Page("pages/audit.py", title="Evidence audit", icon=":material/fact_check:", url_path="audit"),
         st.Page("pages/signals.py", title="Layerwise signals", icon=":material/layers:", url_path="signals"),
+        st.Page("pages/contexts.py", title="Compact contexts", icon=":material/compress:", url_path="contexts"),
         st.Page("pages/published.py", title="Published results", icon=":material/menu_book:", url_path="published"),
     ],
     position="top",

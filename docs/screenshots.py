@@ -20,6 +20,7 @@ PAGES = {
     "replay": "/replay",
     "growth": "/growth",
     "signals": "/signals",
+    "contexts": "/contexts",
     "published": "/published",
 }
 SIZES = [(1440, 900), (1024, 768)]

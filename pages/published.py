@@ -1,7 +1,5 @@
 """Published results: the paper's tables with a chart each, marked as published, beside what was measured here."""
 
-from typing import Any
-
 import streamlit as st
 
 from pamer_lab.analysis.growth import policy_table
@@ -10,7 +8,7 @@ from pamer_lab.ui.charts import show_chart
 from pamer_lab.ui.growth_view import all_runs
 from pamer_lab.ui.numbers import counted, short
 from pamer_lab.ui.page import run as run_page
-from pamer_lab.ui.published_charts import published_figure
+from pamer_lab.ui.published_charts import published_figure, published_rows
 from pamer_lab.ui.state import settle
 from pamer_lab.ui.theme import colours
 
@@ -31,31 +29,6 @@ BESIDE: dict[str, dict[str, str]] = {
     },
     "ablation": {"PaMER": "pamer", "w/o Recall": "pamer-no-recall", "w/o Compression": "pamer-no-compression"},
 }
-
-
-def cell(row: dict[str, Any], key: str, digits: int | None) -> Any:
-    value = row.get(key)
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        text = f"{value:.{digits}f}" if digits is not None else f"{value:,}"
-        if row.get(f"{key}_sd") is not None:
-            text += f" ± {row[f'{key}_sd']:.{digits or 3}f}"
-        if row.get(f"{key}_change") is not None:
-            text += f" ({row[f'{key}_change']:+g})"
-        if row.get(f"{key}_change_pct") is not None:
-            text += f" ({row[f'{key}_change_pct']:+g} %)"
-        return text
-    return "" if value is None else str(value)
-
-
-def published_rows(shown: PublishedTable) -> list[dict[str, Any]]:
-    """A table as the paper prints it, with its groups."""
-    grouped = any(row.get("group") for row in shown.rows)
-    head = [{"Group": row.get("group", "")} if grouped else {} for row in shown.rows]
-    return [
-        start
-        | {f"{column.title}{', ' + column.unit if column.unit else ''}": cell(row, column.key, column.digits) for column in shown.columns}
-        for start, row in zip(head, shown.rows, strict=True)
-    ]
 
 
 def measured(shown: PublishedTable) -> None:

@@ -107,7 +107,7 @@ def scores(study: Study) -> None:
 
 
 def main() -> None:
-    head, picker, link = st.columns([3, 6, 1], vertical_alignment="bottom")
+    head, picker, link = st.columns([5, 9, 2], vertical_alignment="bottom")
     head.title("Layerwise signals")
     with picker:
         picked = pick_study("layerwise")

@@ -1,4 +1,4 @@
-"""Charts of the paper's published tables: score against tokens with arrows, and one chart that fits any other table."""
+"""Charts and rows of the paper's published tables: score against tokens with arrows, and one chart that fits any other table."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -126,3 +126,28 @@ def _drawable(table: PublishedTable) -> list[Column]:
 def _row_name(row: dict[str, Any]) -> str:
     parts = [str(row[key]) for key in ("group", "backbone", "label", "pooling") if row.get(key)]
     return ", ".join(parts)
+
+
+def _cell(row: dict[str, Any], key: str, digits: int | None) -> Any:
+    value = row.get(key)
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        text = f"{value:.{digits}f}" if digits is not None else f"{value:,}"
+        if row.get(f"{key}_sd") is not None:
+            text += f" ± {row[f'{key}_sd']:.{digits or 3}f}"
+        if row.get(f"{key}_change") is not None:
+            text += f" ({row[f'{key}_change']:+g})"
+        if row.get(f"{key}_change_pct") is not None:
+            text += f" ({row[f'{key}_change_pct']:+g} %)"
+        return text
+    return "" if value is None else str(value)
+
+
+def published_rows(shown: PublishedTable) -> list[dict[str, Any]]:
+    """A table as the paper prints it, with its groups."""
+    grouped = any(row.get("group") for row in shown.rows)
+    head = [{"Group": row.get("group", "")} if grouped else {} for row in shown.rows]
+    return [
+        start
+        | {f"{column.title}{', ' + column.unit if column.unit else ''}": _cell(row, column.key, column.digits) for column in shown.columns}
+        for start, row in zip(head, shown.rows, strict=True)
+    ]

@@ -14,7 +14,6 @@ from pamer_lab.ui.charts import show_chart
 from pamer_lab.ui.numbers import counted
 from pamer_lab.ui.signal_charts import score_figure
 from pamer_lab.ui.state import settle
-from pamer_lab.ui.text import in_code
 from pamer_lab.ui.theme import colours
 from pamer_lab.ui.widgets import table
 from pamer_lab.ui.words import HINTS
@@ -80,13 +79,10 @@ def _target(target: str, row: dict[str, Any], kept: list[Margins], only: int | N
     if shift:
         shown.append(_counts(f"moved by {shift:+.2f}", now))
     table(shown, key=f"counts-{target}")
+    said = f"Precision {_share(now.precision)}, recall {_share(now.recall)}."
     if shift:
-        better = now.f1 - at.f1
-        st.caption(
-            f"F1 {_share(at.f1)} → **{_share(now.f1)}** ({better:+.3f}). Looking at test scores to choose a threshold would overstate it; "
-            f"the study keeps {in_code('validation')}'s." if not math.isnan(better) else "Nothing is called positive at this threshold.",
-            help=HINTS["confusion"],
-        )  # fmt: skip
+        said += " A threshold chosen by looking at test scores would overstate itself; the study keeps the one of validation."
+    st.caption(said, help=HINTS["confusion"])
 
 
 def _counts(name: str, found: Confusion) -> dict[str, Any]:
@@ -96,8 +92,6 @@ def _counts(name: str, found: Confusion) -> dict[str, Any]:
         "Misses": found.misses,
         "False alarms": found.false_alarms,
         "Left alone": found.rejections,
-        "Precision": _share(found.precision),
-        "Recall": _share(found.recall),
         "F1": _share(found.f1),
     }
 

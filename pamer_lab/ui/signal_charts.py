@@ -5,6 +5,7 @@ Figures are built from numbers and names of layers and controls; a control's nam
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from textwrap import wrap
 from typing import Any
 
 from pamer_lab.analysis.signals import blocks_of, curve, depth, histogram, layers_of, published_curve
@@ -16,9 +17,11 @@ from pamer_lab.ui.theme import Meaning, layout
 
 UNFADED: dict[str, Any] = {"selected": {"marker": {"opacity": 1}}, "unselected": {"marker": {"opacity": 1}}}
 NAMES = {"auroc": "AUROC", "logit_gap": "logit gap"}
-MARGIN = {"l": 8, "r": 190, "t": 8, "b": 8}
+MARGIN = {"l": 8, "r": 120, "t": 8, "b": 8}
 """Room at the right for the names of reference lines."""
-NEAREST = 0.05
+WRAP = 17
+"""Letters of a line in the names of reference lines."""
+NEAREST = 0.1
 """Labels of reference lines stand at least this share of the axis apart."""
 
 
@@ -79,7 +82,6 @@ def layer_figure(study: Study, metric: str, shown: Shown, colours: dict[Meaning,
         figure.add_hline(y=level, line={"color": colours["faint"], "width": 1}, row=1, col=column)
     figure.update_yaxes(range=[low - room, high + room], zeroline=False)
     figure.update_yaxes(title={"text": NAMES[metric], "standoff": 6}, tickformat=".2f", row=1, col=1)
-    figure.update_yaxes(showticklabels=True, tickformat=".2f", row=1, col=2)
     ticks, words = _ticks(study, blocks)
     figure.update_xaxes(
         title={"text": "block", "standoff": 4}, tickvals=ticks, ticktext=words, showgrid=False, range=[0.2, blocks + 1.2], zeroline=False
@@ -193,8 +195,9 @@ def _references(figure: Any, rows: Sequence[dict[str, Any]], height: float, colo
             xref="x domain" if column == 1 else f"x{column} domain",
             y=text,
             yref="y" if column == 1 else f"y{column}",
-            text=f"{in_figure(str(row['name']), 30)} {row['mean']:.3f}",
+            text="<br>".join(wrap(f"{in_figure(str(row['name']), 40)} {row['mean']:.3f}", WRAP)),
             showarrow=False,
+            align="left",
             xanchor="left",
             yanchor="middle",
             xshift=4,

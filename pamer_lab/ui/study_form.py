@@ -11,6 +11,7 @@ import streamlit as st
 
 from pamer_lab.access import reviewer_mode
 from pamer_lab.analysis.background import Job
+from pamer_lab.contexts.registry import GROUPS
 from pamer_lab.importing import DEMO_FOLDER, import_paths
 from pamer_lab.models.frozen import is_here
 from pamer_lab.models.profiles import EMBEDDED, PROFILES, Profile, load_profile
@@ -30,6 +31,8 @@ DEFAULT_SEEDS = ",".join(map(str, SEEDS))
 LAYERS = {"All layers": "all", "Every fourth block and the final state": "fourth", "The final state only": "final"}
 READ_TIMES = {"full": 1, "current": 1, "recent1": 2, "recent2": 3, "recent4": 5}
 """How often a trace's tokens are read for a context, at most."""
+GROUP_TIMES = {"recent": 9, "raw": 15, "embedding": 15, "controls": 10, "budget": 8, "hidden": 2}
+"""The same for the conditions of each group together, at every decision point."""
 BLOCKS = 30
 """Blocks of the embedded model; for "every fourth" of another model its own number is asked."""
 
@@ -137,6 +140,30 @@ def layerwise_form(corpus: Corpus, profile: Profile) -> tuple[list[list[str]], s
     times = READ_TIMES[context] + (1 if controls and context != "full" else 0)
     loaded = [frozen_name(profile), *(["all-MiniLM-L6-v2" if profile.name == "embedded" else profile.embedding.model] if controls else [])]
     return commands, what_it_takes(corpus, loaded, times * corpus.tokens)
+
+
+def compact_form(corpus: Corpus, profile: Profile) -> tuple[list[list[str]], str]:
+    """Conditions by group, how many decision points, seeds."""
+    one, two, three = st.columns([5, 2, 2], gap="medium", vertical_alignment="top")
+    groups = one.multiselect(
+        "Conditions",
+        list(GROUPS),
+        default=["recent", "raw"],
+        key="study-conditions",
+        format_func=GROUPS.__getitem__,
+        help=HINTS["condition"],
+    )
+    sample = int(two.number_input("Decision points, about", 0, 100_000, 200, 50, key="study-sample", help="0 takes all of them."))
+    seeds = three.text_input("Seeds", DEFAULT_SEEDS, key="study-seeds", help=HINTS["seed"])
+    command = ["compact", *corpus.words, "--profile", profile.name, "--conditions", ",".join(groups) or "all"]
+    command += ["--sample", str(sample)] if sample else []
+    command += ["--seeds", seeds] if seeds != DEFAULT_SEEDS else []
+    points = max(sum(row["turns"] - 1 for row in corpus.rows), 1)
+    part = min(1.0, sample / points) if sample else 1.0
+    times = 2 + part * sum(GROUP_TIMES.get(group, 0) for group in groups or GROUPS)
+    embeds = {"embedding", "budget"} & set(groups or GROUPS)
+    loaded = [frozen_name(profile), *(["all-MiniLM-L6-v2" if profile.name == "embedded" else profile.embedding.model] if embeds else [])]
+    return [command], what_it_takes(corpus, loaded, times * corpus.tokens) + " The command says its own estimate before it computes."
 
 
 def what_it_takes(corpus: Corpus, models: Sequence[str], tokens: float) -> str:

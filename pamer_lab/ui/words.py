@@ -59,4 +59,11 @@ HINTS = {
     "published": "The paper's numbers for its own model and traces, placed by share of depth. Not measured by this program.",
     "contexts": "What the probe may read: the full history, only the task, or the task and the newest blocks.",
     "hint": "`faithful` adds the recorded number of context tokens to the last message, as the paper's controller does.",
+    "condition": "One rule for what the model may read of the history: nothing, the newest blocks, chosen older blocks, or stored states.",
+    "share": "Tokens of the condition's text over all decisions, as a share of the full context's. Tool descriptions count, stored "
+    "states do not.",
+    "agreement": "How often the probe of this condition and the Full Context teacher decide alike on the test part.",
+    "signflip": "The share of all sign patterns of the seeds' differences whose mean is at least as far from zero.",
+    "budget": "Evidence brought back is limited to so many tokens; whole blocks, best first; one that does not fit is left out.",
+    "published_rows": "The paper's numbers for its own model and traces, beside what was measured here. Compare orders, not sizes.",
 }

@@ -1,0 +1,92 @@
+"""Compact contexts: how much of the history must the model read to know what it needs, and what each choice shows it."""
+
+import streamlit as st
+
+from pamer_lab.analysis.compact import tradeoff
+from pamer_lab.analysis.published import table as published_table
+from pamer_lab.probes.study import Study
+from pamer_lab.ui.charts import show_chart
+from pamer_lab.ui.compact_charts import tradeoff_figure
+from pamer_lab.ui.compact_tables import budgets, conditions_csv, conditions_table, orderings_shown, pairs
+from pamer_lab.ui.compact_words import tradeoff_answer
+from pamer_lab.ui.context_pair import context_pair
+from pamer_lab.ui.loaders import rows_or_demo
+from pamer_lab.ui.page import run as run_page
+from pamer_lab.ui.published_charts import published_figure, published_rows
+from pamer_lab.ui.share import share
+from pamer_lab.ui.studies import pick_study, study_details, study_line
+from pamer_lab.ui.study_form import compact_form, study_panel
+from pamer_lab.ui.theme import colours
+from pamer_lab.ui.words import HINTS
+
+MORE = ["Paired differences", "Evidence budgets", "The paper's orderings"]
+NO_STUDY = "No compact-context study is here yet. Make one with the panel above, or in a terminal; until then, what the paper published:"
+
+
+def measured(study: Study) -> None:
+    with st.container(horizontal=True):
+        published = st.toggle("Published beside measured", value=True, key="published", bind="query-params", help=HINTS["published_rows"])
+        deviations = st.toggle("± sd over seeds", key="deviations", bind="query-params", help=HINTS["seed"])
+    show_chart(
+        "How much of the history must be read to know what is needed?",
+        tradeoff_figure(tradeoff(study), colours(), published=published, deviations=deviations),
+        tradeoff_answer(study, published=published),
+        key="tradeoff",
+        hint=f"{HINTS['share']} {HINTS['auroc']}",
+        csv=conditions_csv(study),
+    )
+    st.subheader("What does each condition keep?", help=f"{HINTS['condition']} {HINTS['agreement']}")
+    conditions_table(study, published=published)
+    st.caption(
+        "C compression, R recall; mean ± sd over seeds. ★ the best compact condition of a column, Full Context aside. Click a heading to "
+        "sort. The paper does not define the base of its hidden bank: here it is the state of task and last block, joined with the mean "
+        "of the chosen stored block states; GRU512 reads all stored block states."
+    )
+    picked = st.segmented_control(
+        "More", MORE, default=MORE[0], required=True, key="more", bind="query-params", label_visibility="collapsed"
+    )
+    if picked == MORE[0]:
+        pairs(study)
+    elif picked == MORE[1]:
+        budgets(study)
+    else:
+        orderings_shown(study)
+
+
+def only_published() -> None:
+    """The empty state: how to make a study, and the paper's table."""
+    st.info(NO_STUDY)
+    st.code("pamer-lab compact @workspace --sample 300", language="bash")
+    st.markdown(":orange-badge[Published] The paper's own numbers, as it prints them.")
+    shown = published_table("compact")
+    answer = (
+        f"{shown.caption} Published, {shown.place}; nothing on this chart was measured by this program. n = {len(shown.rows)} conditions."
+    )
+    show_chart(shown.title, published_figure(shown, colours()), answer, key="published-compact")
+    st.dataframe(published_rows(shown), hide_index=True, height=min(460, 38 + 35 * len(shown.rows)))
+
+
+def main() -> None:
+    rows_or_demo()
+    head, picker, link = st.columns([5, 9, 2], vertical_alignment="bottom")
+    head.title("Compact contexts")
+    with picker:
+        picked = pick_study("compact")
+    with link:
+        share()
+    study = picked[1] if picked else None
+    if picked:
+        study_line(*picked)
+    study_panel("compact", "Make a study from here", compact_form)
+    if study is not None:
+        measured(study)
+    elif not st.query_params.get("compact-study"):
+        only_published()
+    st.divider()
+    st.subheader("What would the model see at one decision point?", help=HINTS["condition"])
+    context_pair(study)
+    if study is not None:
+        study_details(study)
+
+
+run_page(main)

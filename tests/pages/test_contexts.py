@@ -1,0 +1,116 @@
+"""The compact contexts page: the paper's table where there is no study, a real small study, and one decision point twice.
+
+`fixtures/compact-study.json` is what `pamer-lab compact` gave for the corpus of `tests/commands/test_compact.py` with a tiny model of
+random weights, two seeds.
+"""
+
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+
+from pamer_lab.analysis.compact import expanded_table, tradeoff
+from pamer_lab.importing import import_paths
+from pamer_lab.probes.study import Study, read_study, save_study
+from pamer_lab.ui.compact_charts import LETTER, LINE, ROOM, placed, short_name, tradeoff_figure
+from pamer_lab.ui.compact_tables import best_line
+from pamer_lab.ui.theme import LIGHT
+from pamer_lab.workspace import Workspace
+from tests.commands.test_compact import write_corpus
+from tests.pages.conftest import Visit, chat, put, texts
+
+PAGE = "pages/contexts.py"
+FIXTURE = Path(__file__).resolve().parents[1] / "fixtures" / "compact-study.json"
+
+
+@pytest.fixture(scope="module")
+def study() -> Study:
+    return read_study(FIXTURE)
+
+
+@pytest.mark.usefixtures("no_demo")
+def test_without_a_study_the_page_says_how_to_make_one_and_shows_the_published_table(
+    visit: Visit, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("pamer_lab.analysis.samples.FOLDER", tmp_path)
+    app = visit(PAGE)
+    assert not app.exception
+    assert not app.error
+    assert any("No compact-context study is here yet" in info.value for info in app.info)
+    assert any("pamer-lab compact" in code.value for code in app.code)
+    assert "nothing on this chart was measured by this program" in texts(app)
+    assert "There are no traces yet" in texts(app)
+
+
+def test_a_study_shows_its_trade_off_its_best_and_its_pairs(visit: Visit, workspace: Workspace, study: Study) -> None:
+    name = save_study(workspace, study)
+    app = visit(PAGE, **{"compact-study": name})
+    assert not app.exception
+    assert not app.error
+    said = texts(app)
+    lines = expanded_table(study)
+    best = lines[best_line(lines, "compression_auroc") or 0]
+    assert f"best is {best['label']} with {best['compression_auroc']:.3f}" in said
+    assert "Open marks are the paper's" in said
+    frame = next(frame.value for frame in app.dataframe if "Condition" in frame.value.columns)
+    assert frame["C AUROC"].tolist() == [line["compression_auroc"] for line in lines]
+    assert "Tokens, %, published" in frame.columns
+    pairs = next(frame.value for frame in app.dataframe if "Sign-flip p" in frame.value.columns)
+    assert "+0.0058" in set(pairs["Published difference"])
+    app.segmented_control(key="more").set_value("Evidence budgets").run()
+    budget = next(frame.value for frame in app.dataframe if "P95" in frame.value.columns)
+    assert budget["Published mean"].dropna().tolist() == [5540, 8765, 9167]
+    assert budget["Maximum"].max() < 8192
+    app.segmented_control(key="more").set_value("The paper's orderings").run()
+    assert "orderings hold here" in texts(app)
+    app.toggle(key="published").set_value(False).run()
+    assert "Open marks are the paper's" not in texts(app)
+
+
+def test_one_decision_point_under_two_conditions_by_link(visit: Visit, workspace: Workspace, study: Study, tmp_path: Path) -> None:
+    import_paths([write_corpus(tmp_path / "corpus.jsonl")], workspace)
+    save_study(workspace, study)
+    entry = next(entry for entry in study.decisions if entry["t"] == 7)
+    app = visit(PAGE, trace=entry["trace_id"], point="7", left="recent2", right="raw-top3")
+    assert not app.exception
+    said = texts(app)
+    assert "**Recent2**" in said
+    assert "**Selective Raw Top3**" in said
+    assert ("compression needed" in said) == entry["compression"]
+    blocks = next(frame.value for frame in app.dataframe if "Differs" in frame.value.columns)
+    assert len(blocks) == 8
+    assert blocks["Recent2"].tolist()[1:] == ["left out"] * 5 + ["recent"] * 2
+    chosen = [word for word in blocks["Selective Raw Top3"] if word.startswith("evidence")]
+    assert len(chosen) == 3
+    assert list(blocks["Differs"]).count("≠") == 3
+    assert said.count("left out by Recent2") == 3
+
+
+def test_what_cannot_be_shown_is_said(visit: Visit, workspace: Workspace) -> None:
+    put(workspace, one=chat(1), two=chat(5))
+    rows = {row["turns"]: row["trace_id"] for row in workspace.trace_rows()}
+    assert "no decision point with history" in texts(visit(PAGE, trace=rows[1]))
+    assert "asks for decision point 99" in texts(visit(PAGE, trace=rows[5], point="99"))
+    app = visit(PAGE, trace=rows[5], left="bank-recent5", **{"compact-study": "compact-gone"})
+    assert "compact-gone" in app.error[0].value
+    assert "not their text" in texts(app)
+
+
+def test_names_in_the_chart_touch_neither_each_other_nor_a_mark(study: Study) -> None:
+    points = [point for point in tradeoff(study) if point["target"] == "recall"]
+    low, high = min(point["auroc"] for point in points) - 0.02, max(point["auroc"] for point in points) + 0.02
+    boxes = []
+    for point, (side, above) in placed(points, low, high):
+        x, y = point["tokens_pct"] / 112 * ROOM[0], (point["auroc"] - low) / (high - low) * ROOM[1] + above
+        size = LETTER * len(short_name(point["label"]))
+        left = x - size / 2 if side == 0 else x + 8 if side == 1 else x - 8 - size
+        boxes.append((left, y - LINE / 2, left + size, y + LINE / 2))
+    assert len(boxes) > 8
+    for one, other in combinations(boxes, 2):
+        assert one[2] <= other[0] or other[2] <= one[0] or one[3] <= other[1] or other[3] <= one[1]
+
+
+def test_every_group_has_its_own_mark(study: Study) -> None:
+    figure = tradeoff_figure(tradeoff(study), LIGHT, published=True, deviations=True)
+    shown = {trace.name: trace.marker.symbol for trace in figure.data if trace.showlegend and "published" not in trace.name}
+    assert len(set(shown.values())) == len(shown) == 8
