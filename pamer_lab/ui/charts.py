@@ -26,7 +26,8 @@ def show_chart(
         st.markdown(f"**{question}**", help=hint or None, width="stretch")
         if csv:
             st.download_button("CSV", csv, f"{key}.csv", "text/csv", key=f"{key}-csv", type="tertiary", on_click="ignore")
-    st.plotly_chart(figure, key=key, config=CONFIG, on_select=on_click or "ignore", selection_mode="points", alt=f"{question} {answer}")
+    config = CONFIG | {"toImageButtonOptions": {"format": "svg", "filename": key}}
+    st.plotly_chart(figure, key=key, config=config, on_select=on_click or "ignore", selection_mode="points", alt=f"{question} {answer}")
     st.caption(answer)
 
 

@@ -7,6 +7,7 @@ import streamlit as st
 
 from pamer_lab.analysis.compact import CELLS, Line, budget_table, expanded_table, paired_table
 from pamer_lab.probes.study import Study
+from pamer_lab.ui.text import in_code
 from pamer_lab.ui.widgets import table
 from pamer_lab.ui.words import HINTS
 
@@ -140,7 +141,7 @@ def budgets(study: Study) -> None:
     count = next((line["evidence_tokens"]["n"] for line in lines if line["evidence_tokens"]), 0)
     st.caption(
         f"Recalled evidence only, not the whole prompt; whole blocks; n = {count:,} decisions with an older block, measured with "
-        f"{study.settings.get('tokenizer', 'the study’s tokenizer')}.",
+        f"{in_code(str(study.settings.get('tokenizer', study.model)), 40)}.",
         help=HINTS["budget"],
     )
 

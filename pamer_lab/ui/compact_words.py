@@ -4,6 +4,7 @@ from pamer_lab.analysis.compact import expanded_table
 from pamer_lab.probes.decisions import TARGETS
 from pamer_lab.probes.study import Study
 from pamer_lab.ui.compact_tables import FULL, best_line, cell_text
+from pamer_lab.ui.text import in_code
 
 
 def tradeoff_answer(study: Study, *, published: bool) -> str:
@@ -25,7 +26,7 @@ def tradeoff_answer(study: Study, *, published: bool) -> str:
         )
     counted_by = study.settings.get("tokenizer", study.model)
     sentences.append(
-        f"Measured with {study.model} at {study.notes.get('layer', 'one layer')}, tokens by {counted_by}; "
+        f"Measured with {in_code(study.model, 40)} at {study.notes.get('layer', 'one layer')}, tokens by {in_code(str(counted_by), 40)}; "
         "token share counts text only, not stored states."
     )
     if published:

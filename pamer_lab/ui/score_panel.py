@@ -14,6 +14,7 @@ from pamer_lab.ui.charts import show_chart
 from pamer_lab.ui.numbers import counted
 from pamer_lab.ui.signal_charts import score_figure
 from pamer_lab.ui.state import settle
+from pamer_lab.ui.text import in_code
 from pamer_lab.ui.theme import colours
 from pamer_lab.ui.widgets import table
 from pamer_lab.ui.words import HINTS
@@ -59,7 +60,7 @@ def _target(target: str, row: dict[str, Any], kept: list[Margins], only: int | N
     parts = f"the test parts of {counted(len(seeds), 'split')}" if only is None else "the test part of one split"
     answer = (
         f"Above the axis {target} was needed, below it was not; right of the line is called positive. "
-        f"n = {counted(decisions, 'decision')} in {parts}, measured with {model}; thresholds by validation F1 at logit {span}."
+        f"n = {counted(decisions, 'decision')} in {parts}, measured with {in_code(model, 40)}; thresholds by validation F1 at logit {span}."
     )
     lines = "label,margin\n" + "".join(
         f"{name},{value:.4f}\n"

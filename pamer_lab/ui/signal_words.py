@@ -5,6 +5,7 @@ from typing import Any
 from pamer_lab.analysis.signals import reference_rows, row_of
 from pamer_lab.probes.decisions import TARGETS
 from pamer_lab.probes.study import Study
+from pamer_lab.ui.text import in_code
 
 CHANCE = 0.5
 
@@ -36,7 +37,9 @@ def auroc_answer(study: Study, controls: Study | None, *, published: bool) -> st
         sentences.append(f"{target.capitalize()}: validation prefers {row['layer']} with {number(row)}{between}{chance}{against}.")
     sizes = sorted({count for row in study.rows for count in row["test_n"]})
     asked = ", ".join(f"{target} {count:,}" for target, count in study.corpus["asked"].items())
-    sentences.append(f"Measured with {study.model}, n = decisions asked: {asked}; {sizes[0]:,} to {sizes[-1]:,} in a test part.")
+    sentences.append(
+        f"Measured with {in_code(study.model, 40)}, n = decisions asked: {asked}; {sizes[0]:,} to {sizes[-1]:,} in a test part."
+    )
     if published:
         sentences.append("Dotted lines with open marks are the paper's, for another model and other traces.")
     return " ".join(sentences)
