@@ -2,8 +2,10 @@
 
 import streamlit as st
 
+from pamer_lab.analysis.beside import KINDS
 from pamer_lab.analysis.growth import policy_table
 from pamer_lab.analysis.published import PublishedTable, names, table
+from pamer_lab.ui.beside_view import study_beside
 from pamer_lab.ui.charts import show_chart
 from pamer_lab.ui.growth_view import all_runs
 from pamer_lab.ui.numbers import counted, short
@@ -37,8 +39,11 @@ def measured(shown: PublishedTable) -> None:
     runs = all_runs("embedded")
     rows = {row["policy"]: row for row in policy_table(runs).to_dicts()} if pairs and not runs.is_empty() else {}
     st.subheader("Beside what was measured here")
+    if shown.name in KINDS:
+        study_beside(shown.name)
+        return
     if not pairs:
-        st.caption("This table has no counterpart on this page. The study pages compare what they measure.")
+        st.caption("Nothing in this program measures this table; the paper's agents, tasks or settings stand alone here.")
         return
     base = next((row for row in shown.rows if row["label"] in ("DeepSeek-V4-Flash", "Base agent")), None)
     lines = []

@@ -34,3 +34,12 @@ def test_every_table_has_a_chart_or_nothing_to_draw(name: str) -> None:
 def test_arrows_lead_from_base_over_pamer_to_pamer_plus_for_each_backbone() -> None:
     figure = published_figure(table("cross_model"), LIGHT)
     assert len(figure.layout.annotations) == 10
+
+
+def test_a_study_table_stands_beside_the_study_that_measured_it(visit: Visit) -> None:
+    app = visit(PAGE, table="controls")
+    assert not app.exception
+    frame = next(frame.value for frame in app.dataframe if "Measured here" in frame.value.columns)
+    assert "0.751" in set(frame["Published"])
+    assert all("±" in value for value in frame["Measured here"])
+    assert "demo" in texts(app)
