@@ -1,7 +1,7 @@
 """The formats we read, one module each, in the order they are tried.
 
 A format module offers `NAME`, `detect(document) -> bool` and `read(document) -> Iterator[Draft]`. Detection looks at
-content only and is cheap. Adding a format is one file and one line here (`docs/adding.md` shows it); the specific
+content only and is cheap. Adding a format is one file and one line here (`docs/adding-a-format.md` shows it); the specific
 ones stand before the general ones, and `generic` is last.
 """
 
