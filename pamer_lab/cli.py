@@ -6,6 +6,8 @@ A command module under `pamer_lab/commands/` offers `HELP`, `configure(parser)` 
 """
 
 import argparse
+import contextlib
+import errno
 import importlib
 import os
 import sys
@@ -41,6 +43,11 @@ READING = frozenset({"doctor", "memory", "audit", "whatif", "report", "app"})
 """Commands that reviewer mode allows; what they would write into the workspace, reviews apart, the library refuses."""
 
 INPUT_FAULT = 2
+BAD_NAMES = frozenset({errno.ENAMETOOLONG, errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EINVAL, errno.ELOOP})
+"""What the system says of a name that can be no file."""
+SHOWN_NAME = 200
+LONGEST_LINE = 1_000
+"""Characters of a sentence on stderr."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -48,6 +55,8 @@ def main(arguments: list[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     name = next((word for word in arguments if word in COMMANDS), "")
     try:
+        if any("\0" in word for word in arguments):
+            raise InputError("an argument holds a NUL character, which no name can")
         args = _parser(only=name).parse_args(arguments)
         if args.workspace:
             os.environ["PAMER_LAB_HOME"] = args.workspace
@@ -59,6 +68,7 @@ def main(arguments: list[str] | None = None) -> int:
             sys.stdout.write(orjson.dumps(result, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_NON_STR_KEYS).decode() + "\n")
         elif result and hasattr(command, "show"):
             command.show(result)
+        sys.stdout.flush()
         return int(result.get("exit_code", 0)) if isinstance(result, dict) else 0
     except InputError as error:
         say(one_line(error.sentence))
@@ -70,7 +80,23 @@ def main(arguments: list[str] | None = None) -> int:
         say("stopped; what was finished is kept")
         return 1
     except BrokenPipeError:
+        _drop_stdout()
         return 1
+    except OSError as error:
+        from pamer_lab.storage.faults import advice  # here: the store's engine takes a second to import
+
+        place = f"{str(error.filename)[:SHOWN_NAME]}: " if error.filename else ""
+        say(one_line(f"{place}{error.strerror or error}{advice(error)}"))
+        return INPUT_FAULT if error.errno in BAD_NAMES else 1
+    except MemoryError:
+        say("the memory is not enough for this; give less at once, or close other programs")
+        return 1
+
+
+def _drop_stdout() -> None:
+    """The reader of a pipe has gone: nothing more is said to it, also not by the interpreter on its way out."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def say(text: str) -> None:
@@ -79,7 +105,9 @@ def say(text: str) -> None:
 
 
 def one_line(text: str) -> str:
-    return " ".join(text.split())
+    """The text on one line; of a very long one beginning and end."""
+    line = " ".join(text.split())
+    return line if len(line) <= LONGEST_LINE else f"{line[: LONGEST_LINE // 2]} … {line[-LONGEST_LINE // 2 :]}"
 
 
 def _parser(only: str) -> argparse.ArgumentParser:

@@ -69,6 +69,13 @@ class Workspace:
 
     def __init__(self, path: str | Path | None = None) -> None:
         self.path = Path(path) if path is not None else default_workspace()
+        try:
+            wrong = self.path.exists() and not self.path.is_dir()
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            raise InputError(f"cannot be a workspace ({reason}); name another folder", path=str(self.path)[:200]) from error
+        if wrong:
+            raise InputError("is a file, not a workspace folder; name another with --workspace or PAMER_LAB_HOME", path=str(self.path))
 
     @cached_property
     def database(self) -> Database:

@@ -75,6 +75,8 @@ def import_audit(database: Database, path: str | Path) -> dict[str, int]:
 def import_bytes(database: Database, source: Path, body: bytes) -> dict[str, int]:
     """The same for a file that is already in memory; `source` is only its name."""
     rows = _read(source, body)
+    if not rows and b"table" not in body:
+        raise FormatError("is not an exported audit: it has no `table` column", path=str(source))
     values = {
         name: [_row(spec, row, number, source) for number, row in enumerate(rows, 1) if row.get("table") == name]
         for name, spec in TABLES.items()

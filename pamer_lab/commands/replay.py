@@ -65,7 +65,7 @@ def _trace_ids(given: list[str], workspace: Workspace) -> list[str]:
     """Ids as they are; files and folders are imported first."""
     ids: list[str] = []
     for name in given:
-        if not Path(name).exists():
+        if name.strip() and not Path(name).exists():
             ids.append(workspace.trace(name).trace.trace_id)
             continue
         imported = import_paths([name], workspace)

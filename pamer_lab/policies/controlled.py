@@ -10,10 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
+from pydantic import ValidationError
+
 from pamer_lab.blocks import split
 from pamer_lab.controller import ControllerSettings, Decision, PamerController, Votes, as_chat
 from pamer_lab.controller.recall import Recaller
-from pamer_lab.errors import LabError
+from pamer_lab.errors import InputError, LabError
 from pamer_lab.memory import SourceBlock, Summary
 from pamer_lab.policies.interface import PolicySession, Resources
 from pamer_lab.policies.texts import summary_spent
@@ -57,7 +59,10 @@ class Controlled:
     def controller_settings(self, resources: Resources) -> ControllerSettings:
         given = ControllerSettings.of_profile(resources.profile).model_dump()
         given |= {"vote": self.vote, "minimum_candidate_tokens": self.minimum, "retained_blocks": self.retained}
-        return ControllerSettings(**given | {"top_k": self.top, "recall": bool(self.recalls)})
+        try:
+            return ControllerSettings(**given | {"top_k": self.top, "recall": bool(self.recalls)})
+        except ValidationError as error:
+            raise InputError(f"policy {self.name!r}: {error.errors()[0]['msg']}") from error
 
     def recaller(self, resources: Resources) -> Recaller | None:
         """What finds memory; None takes the controller's own top summaries."""

@@ -73,6 +73,9 @@ def iter_traces(paths: Iterable[str | Path], limits: ReadLimits | None = None) -
     """Traces and rejections one by one, so that many files need not be in memory together."""
     limits = limits or ReadLimits.from_environment()
     for given in paths:
+        if not str(given).strip():
+            yield Rejection("", "", "an empty path names no file; name a file or folder")
+            continue
         try:
             path = Path(given)
             if not path.exists():
