@@ -5,6 +5,8 @@ import streamlit as st
 from pamer_lab.audit.queue import Entry, filtered
 from pamer_lab.memory.schema import MEMORIES
 from pamer_lab.replay.values import RunHead
+from pamer_lab.report.config import ReplaySection
+from pamer_lab.report.replay_part import choice_of
 from pamer_lab.ui.audit_case import evidence, facts, title
 from pamer_lab.ui.audit_data import full_row, heads_of, provenance, queue, selection_rows, versions
 from pamer_lab.ui.audit_queue import choose_filters, current, headline, queue_table
@@ -13,6 +15,7 @@ from pamer_lab.ui.audit_start import missing_selection, start_here
 from pamer_lab.ui.audit_tools import tools
 from pamer_lab.ui.loaders import rows_or_demo
 from pamer_lab.ui.page import run as run_page
+from pamer_lab.ui.share import Sections, share
 from pamer_lab.ui.state import choose, chosen
 
 QUESTION = (
@@ -40,9 +43,20 @@ def case(entry: Entry, shown: list[Entry], reviewer: str, names: dict[str, str],
     evidence(row, known)
 
 
+def _sections(entry: Entry, heads: dict[str, RunHead]) -> Sections | None:
+    """What a share file of the open selection holds: its run, with all of its selections and reviews."""
+    head = heads.get(entry.row["run_id"])
+    if head is None:
+        return None
+    return lambda: [
+        ReplaySection(trace_id=head.trace_id, runs=(choice_of(head),), focus="audit", policy=head.policy, turn=int(entry.row["turn"]))
+    ]
+
+
 def main() -> None:
     rows, _ = rows_or_demo()
-    st.title("Evidence audit", help=QUESTION)
+    name, link = st.columns([8, 1], vertical_alignment="bottom")
+    name.title("Evidence audit", help=QUESTION)
     known = queue()
     if not known:
         start_here(rows)
@@ -64,6 +78,8 @@ def main() -> None:
         tools(known)
         return
     choose("selection", entry.audit_id)
+    with link:
+        share(_sections(entry, heads))
     headline(shown, reviewer)
     left, right = st.columns([2, 5], gap="medium")
     with left:

@@ -14,7 +14,7 @@ from pamer_lab.ui.loaders import rows_or_demo
 from pamer_lab.ui.page import run as run_page
 from pamer_lab.ui.published_charts import published_figure, published_rows
 from pamer_lab.ui.share import share
-from pamer_lab.ui.studies import pick_study, study_details, study_line
+from pamer_lab.ui.studies import pick_study, study_details, study_line, study_sections
 from pamer_lab.ui.study_form import compact_form, study_panel
 from pamer_lab.ui.theme import colours
 from pamer_lab.ui.words import HINTS
@@ -73,7 +73,7 @@ def main() -> None:
     with picker:
         picked = pick_study("compact")
     with link:
-        share()
+        share(study_sections("compact", picked))
     study = picked[1] if picked else None
     if picked:
         study_line(*picked)

@@ -5,14 +5,16 @@ import streamlit as st
 
 from pamer_lab.analysis.growth import REFERENCE_LINE, mean_context, turn_table
 from pamer_lab.models.profiles import PROFILES
+from pamer_lab.report.config import GrowthSection
 from pamer_lab.ui.charts import show_chart
 from pamer_lab.ui.growth_charts import MOST_LINES, mean_figure
-from pamer_lab.ui.growth_view import all_runs, comparison, divergences, ensure_something, run_missing
+from pamer_lab.ui.growth_view import all_runs, comparison, divergences, ensure_something, run_choices, run_missing
 from pamer_lab.ui.loaders import rows_or_demo, workspace
 from pamer_lab.ui.numbers import counted, short
 from pamer_lab.ui.page import run as run_page
 from pamer_lab.ui.picker import trace_label
 from pamer_lab.ui.run_form import choose_policies
+from pamer_lab.ui.share import share
 from pamer_lab.ui.text import in_code
 from pamer_lab.ui.theme import colours
 from pamer_lab.ui.words import HINTS
@@ -48,7 +50,8 @@ def chart(runs: pl.DataFrame, policies: list[str], tokenizer: str) -> None:
 
 def main() -> None:
     rows, _ = rows_or_demo()
-    st.title("Context growth")
+    title, link = st.columns([8, 1], vertical_alignment="bottom")
+    title.title("Context growth")
     if not rows:
         st.info("There are no traces yet. Add a file on the Traces page.")
         st.page_link("pages/traces.py", label="Go to Traces", icon=":material/list_alt:")
@@ -95,6 +98,8 @@ def main() -> None:
         st.segmented_control("Baseline", present, default=present[0], required=True, key="baseline", bind="query-params") or present[0]
     )
     comparison(runs, baseline)
+    with link:
+        share(lambda: [GrowthSection(runs=run_choices(runs), baseline=baseline)])
     panel = st.expander("Where does each policy first differ from the baseline?", key="divergence", on_change="rerun")
     if panel.open:
         with panel:

@@ -5,12 +5,14 @@ import streamlit as st
 from pamer_lab.analysis.beside import KINDS
 from pamer_lab.analysis.growth import policy_table
 from pamer_lab.analysis.published import PublishedTable, names, table
+from pamer_lab.report.config import PublishedSection
 from pamer_lab.ui.beside_view import study_beside
 from pamer_lab.ui.charts import show_chart
 from pamer_lab.ui.growth_view import all_runs
 from pamer_lab.ui.numbers import counted, short
 from pamer_lab.ui.page import run as run_page
 from pamer_lab.ui.published_charts import published_figure, published_rows
+from pamer_lab.ui.share import share
 from pamer_lab.ui.state import settle
 from pamer_lab.ui.theme import colours
 
@@ -69,7 +71,8 @@ def measured(shown: PublishedTable) -> None:
 
 
 def main() -> None:
-    st.title("Published results")
+    title, link = st.columns([8, 1], vertical_alignment="bottom")
+    title.title("Published results")
     st.markdown(":orange-badge[Published] The paper's own numbers, as it prints them.")
     known = [*FIRST, *(name for name in names() if name not in FIRST)]
     settle("table", known, known[0])
@@ -85,6 +88,8 @@ def main() -> None:
     st.dataframe(rows, hide_index=True, height=min(560, 38 + 35 * len(rows)))
     st.caption(" ".join(filter(None, [f"Published, {shown.place}.", shown.note])))
     measured(shown)
+    with link:
+        share(lambda: [PublishedSection(table=picked)])
 
 
 run_page(main)

@@ -6,6 +6,8 @@ from pamer_lab.replay.divergence import first_divergence
 from pamer_lab.replay.ledger import LETTERS
 from pamer_lab.replay.recorded import recorded_events
 from pamer_lab.replay.values import FIXED_ACTIONS, Run
+from pamer_lab.report.config import ReplaySection
+from pamer_lab.report.replay_part import choice_of
 from pamer_lab.trajectory import Trace
 from pamer_lab.ui.charts import show_chart
 from pamer_lab.ui.home import policies_of_traces
@@ -112,17 +114,19 @@ def main() -> None:
         trace_id = pick_trace(rows, on_change=start_over, first=first)
     if trace_id is None:
         return
-    with link:
-        share()
     stored, _ = stored_trace(trace_id)
     choice = choose(trace_id)
     if not choice.policies:
         st.info("Choose at least one policy.")
+        with link:
+            share()
         return
     found = heads_shown(trace_id, choice)
     run_panel(trace_id, choice, found)
     runs = [run for run in (open_run(entry) for entry in found.values()) if run.turns]
     if not runs:
+        with link:
+            share()
         st.info("No run of these policies exists for this trace yet. Start one with the button above.")
         return
     summary = st.container()
@@ -140,6 +144,9 @@ def main() -> None:
         context_chart(runs, stored.trace, turn, answer)
     with blocks:
         ledger(run, turn)
+    with link:
+        chosen = tuple(choice_of(entry.head) for entry in runs if entry.head.status == "done")
+        share(lambda: [ReplaySection(trace_id=trace_id, runs=chosen, policy=run.head.policy, turn=turn)])
     st.divider()
     more(runs, run, stored.trace)
 

@@ -16,7 +16,7 @@ from pamer_lab.ui.share import share
 from pamer_lab.ui.signal_charts import Shown, layer_figure
 from pamer_lab.ui.signal_words import auroc_answer, gap_answer
 from pamer_lab.ui.state import settle
-from pamer_lab.ui.studies import controls_of, pick_study, study_details, study_line
+from pamer_lab.ui.studies import controls_of, pick_study, study_details, study_line, study_sections
 from pamer_lab.ui.study_form import layerwise_form, study_panel
 from pamer_lab.ui.theme import colours
 from pamer_lab.ui.words import HINTS
@@ -112,7 +112,7 @@ def main() -> None:
     with picker:
         picked = pick_study("layerwise")
     with link:
-        share()
+        share(study_sections("layerwise", picked))
     if picked is not None:
         name, study = picked
         settle_layer(study)

@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from pamer_lab.report.config import ReplaySection
 from pamer_lab.ui.charts import clicked_point, growth_figure, show_chart, strip_figure
 from pamer_lab.ui.facts import details, facts
 from pamer_lab.ui.loaders import rows_or_demo, stored_trace
@@ -10,6 +11,7 @@ from pamer_lab.ui.numbers import short
 from pamer_lab.ui.page import run
 from pamer_lab.ui.picker import pick_trace
 from pamer_lab.ui.reader import reader
+from pamer_lab.ui.share import share
 from pamer_lab.ui.state import out_of_range
 from pamer_lab.ui.theme import colours
 from pamer_lab.ui.transcript import Transcript
@@ -65,7 +67,7 @@ def charts(stored: StoredTrace, transcript: Transcript, block: int) -> None:
 
 def main() -> None:
     rows, _ = rows_or_demo()
-    head, picker = st.columns([1, 3], vertical_alignment="bottom")
+    head, picker, link = st.columns([2, 6, 1], vertical_alignment="bottom")
     head.title("Transcript")
     with picker:
         trace_id = pick_trace(rows, on_change=start_over)
@@ -81,6 +83,8 @@ def main() -> None:
     block, hit = navigation(transcript)
     with above:
         charts(stored, transcript, block)
+    with link:
+        share(lambda: [ReplaySection(trace_id=trace_id, turn=block, focus="transcript")])
     left, right = st.columns([2, 5], gap="medium")
     with left:
         outline(transcript, block)

@@ -17,6 +17,7 @@ import orjson
 
 from pamer_lab.access import refuse_in_reviewer_mode
 from pamer_lab.errors import InputError, LabError
+from pamer_lab.keys import without_keys
 
 COMMANDS = {
     "doctor": "doctor",
@@ -29,6 +30,7 @@ COMMANDS = {
     "replay": "replay",
     "runs": "runs",
     "whatif": "whatif",
+    "report": "report",
     "train": "train",
     "layerwise": "layerwise",
     "controls": "controls",
@@ -101,6 +103,7 @@ def _drop_stdout() -> None:
 
 def say(text: str) -> None:
     """A line on stderr, safe for terminals: control characters of a stranger's text are shown, not obeyed."""
+    text = without_keys(text)
     sys.stderr.write("".join(char if char.isprintable() or char == "\n" else repr(char)[1:-1] for char in text) + "\n")
 
 

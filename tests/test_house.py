@@ -10,7 +10,21 @@ import pytest
 
 PACKAGE = Path(__file__).resolve().parents[1] / "pamer_lab"
 ROOMS = [
-    *("errors", "config", "access", "storage", "trajectory", "blocks", "workspace", "models", "importing", "corpus", "features", "probes"),
+    *(
+        "errors",
+        "config",
+        "keys",
+        "access",
+        "storage",
+        "trajectory",
+        "blocks",
+        "workspace",
+        "models",
+        "importing",
+        "corpus",
+        "features",
+        "probes",
+    ),
     *("contexts", "memory", "controller", "audit", "policies", "replay", "analysis", "report", "ui", "bench", "commands", "cli"),
 ]
 FREE = {"commands", "bench", "cli"}

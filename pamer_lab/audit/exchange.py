@@ -1,4 +1,4 @@
-"""Selections and reviews to files and back: CSV, JSONL or Parquet by the file's ending.
+"""Selections and reviews to files and back: CSV, JSONL or Parquet by the file's ending; a share page's reviews come as JSON.
 
 One file holds both tables: a `table` column says which, columns of the other stay empty. Lists stand as JSON text in every
 format, so that a spreadsheet can show them and all three formats hold the same. What always holds: importing what was exported
@@ -7,6 +7,7 @@ gives the same rows, and rows that are already there are left alone.
 
 import io
 import json
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, get_args
@@ -14,6 +15,7 @@ from typing import Any, get_args
 import polars as pl
 import pyarrow as pa
 
+from pamer_lab.audit.offline import import_reviews
 from pamer_lab.audit.reviews import VERDICTS
 from pamer_lab.audit.tables import REVIEWS, SELECTIONS
 from pamer_lab.controller.selection_record import SelectionOutcome
@@ -22,23 +24,31 @@ from pamer_lab.storage import Database, TableSpec
 from pamer_lab.storage.files import write_whole
 
 FORMATS = (".csv", ".jsonl", ".parquet")
+IMPORTED = (*FORMATS, ".json")
+"""Endings that can be read; `.json` holds the reviews of a share page."""
 TABLES: dict[str, TableSpec] = {"selection": SELECTIONS, "review": REVIEWS}
 CLOSED: dict[str, tuple[str, ...]] = {"outcome": get_args(SelectionOutcome), "verdict": VERDICTS}
 """Columns that hold one of a few words; anything else in a file is refused."""
 COLUMNS = ["table", *dict.fromkeys([*SELECTIONS.schema.names, *REVIEWS.schema.names])]
 
 
-def export_audit(database: Database, path: str | Path) -> int:
+Clean = Callable[[str, str], str]
+"""Replaces what should not leave the house in a text at a place; see `pamer_lab.report.secrets`."""
+
+
+def export_audit(database: Database, path: str | Path, clean: Clean | None = None) -> int:
     """Write everything to a file; returns the number of rows."""
     target = Path(path)
-    body, rows = audit_bytes(database, _format(target))
+    body, rows = audit_bytes(database, _format(target), clean)
     write_whole(target, body)
     return rows
 
 
-def audit_bytes(database: Database, ending: str) -> tuple[bytes, int]:
+def audit_bytes(database: Database, ending: str, clean: Clean | None = None) -> tuple[bytes, int]:
     """Everything as the body of a file with this ending, and the number of rows."""
     frame = audit_frame(database)
+    if clean is not None:
+        frame = _cleaned(frame, clean)
     match ending:
         case ".csv":
             return frame.write_csv().encode(), frame.height
@@ -61,10 +71,18 @@ def audit_frame(database: Database) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=dict.fromkeys(COLUMNS, pl.String))
 
 
+def _cleaned(frame: pl.DataFrame, clean: Clean) -> pl.DataFrame:
+    rows = [
+        {key: clean(value, f"{row['table']} {row['audit_id']}, {key}") if isinstance(value, str) else value for key, value in row.items()}
+        for row in frame.to_dicts()
+    ]
+    return pl.DataFrame(rows, schema=frame.schema)
+
+
 def import_audit(database: Database, path: str | Path) -> dict[str, int]:
     """Read a file that `export_audit` wrote; returns how many rows of each table were new."""
     source = Path(path)
-    _format(source)
+    _format(source, IMPORTED)
     try:
         body = source.read_bytes()
     except OSError as error:
@@ -74,6 +92,8 @@ def import_audit(database: Database, path: str | Path) -> dict[str, int]:
 
 def import_bytes(database: Database, source: Path, body: bytes) -> dict[str, int]:
     """The same for a file that is already in memory; `source` is only its name."""
+    if _format(source, IMPORTED) == ".json":
+        return import_reviews(database, source, body)
     rows = _read(source, body)
     if not rows and b"table" not in body:
         raise FormatError("is not an exported audit: it has no `table` column", path=str(source))
@@ -133,7 +153,7 @@ def _text(value: Any) -> str | None:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _format(path: Path) -> str:
-    if path.suffix.lower() not in FORMATS:
-        raise InputError(f"the audit is exchanged as {', '.join(FORMATS)}, not as {path.suffix or 'a file without ending'}", path=str(path))
+def _format(path: Path, known: tuple[str, ...] = FORMATS) -> str:
+    if path.suffix.lower() not in known:
+        raise InputError(f"the audit is exchanged as {', '.join(known)}, not as {path.suffix or 'a file without ending'}", path=str(path))
     return path.suffix.lower()

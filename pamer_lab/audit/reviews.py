@@ -42,8 +42,19 @@ class ReviewStore:
     def __init__(self, database: Database) -> None:
         self.database = database
 
-    def save(self, audit_id: str, reviewer: str, verdict: str, steps: tuple[int, ...] = (), note: str = "") -> Review:
-        """Add a review, or a revision of one."""
+    def add(self, audit_id: str, reviewer: str, verdict: str, steps: tuple[int, ...], note: str, written: datetime) -> bool:
+        """Add a review that was written elsewhere, with its own time; False where it is here already."""
+        same = (verdict, tuple(sorted(steps)), note, written.astimezone(UTC))
+        known = self.history(audit_id, " ".join(reviewer.split()))
+        if any((review.verdict, review.steps, review.note, review.created_at.astimezone(UTC)) == same for review in known):
+            return False
+        self.save(audit_id, reviewer, verdict, steps, note, written=written)
+        return True
+
+    def save(
+        self, audit_id: str, reviewer: str, verdict: str, steps: tuple[int, ...] = (), note: str = "", *, written: datetime | None = None
+    ) -> Review:
+        """Add a review, or a revision of one; `written` is its time where that is not now."""
         name = " ".join(reviewer.split())
         if not name:
             raise InputError("a review needs the reviewer's name")
@@ -55,7 +66,7 @@ class ReviewStore:
             raise InputError(f"the note is longer than {NOTE_CHARACTERS:,} characters")
         revision = max((review.revision for review in self.history(audit_id, name)), default=-1) + 1
         for number in range(revision, revision + SAVE_ATTEMPTS):
-            review = Review(audit_id, name, number, verdict, tuple(sorted(steps)), note, datetime.now(UTC))
+            review = Review(audit_id, name, number, verdict, tuple(sorted(steps)), note, written or datetime.now(UTC))
             added, _ = self.database.insert(REVIEWS, [asdict(review)])
             if added:
                 self.database.tidy(REVIEWS)

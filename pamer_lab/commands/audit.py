@@ -7,7 +7,10 @@ from typing import Any
 from pamer_lab.audit import AuditStore, ReviewStore, export_audit, import_audit, quality
 from pamer_lab.audit.agreement import all_agreements
 from pamer_lab.audit.store import steps_of
+from pamer_lab.commands.report import show_findings
 from pamer_lab.errors import InputError
+from pamer_lab.keys import own_keys
+from pamer_lab.report.secrets import Scan, summary
 from pamer_lab.workspace import Workspace
 
 HELP = "list, export or import step selections and their reviews, or measure how far reviewers agree"
@@ -15,7 +18,16 @@ HELP = "list, export or import step selections and their reviews, or measure how
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("what", choices=["list", "export", "import", "agreement"], help="what to do")
-    parser.add_argument("file", nargs="?", default="", metavar="FILE", help="for export and import: .csv, .jsonl or .parquet")
+    parser.add_argument(
+        "file",
+        nargs="?",
+        default="",
+        metavar="FILE",
+        help="for export and import: .csv, .jsonl or .parquet; for import also a share page's .json",
+    )
+    parser.add_argument(
+        "--redact", choices=["all", "keys", "none"], default="none", help="for export: which findings of the scan are replaced"
+    )
     parser.add_argument("--run", default="", metavar="RUN", help="for list: only this run's selections")
 
 
@@ -25,7 +37,9 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         raise InputError(f"audit {args.what} needs a file: audit {args.what} FILE.csv|.jsonl|.parquet")
     match args.what:
         case "export":
-            return {"path": args.file, "rows": export_audit(database, args.file)}
+            scan = Scan(args.redact, own_keys())
+            written = export_audit(database, args.file, scan.clean)
+            return {"path": args.file, "rows": written, "found": summary(scan.findings), "findings": [vars(item) for item in scan.findings]}
         case "import":
             return {"path": args.file, "added": import_audit(database, args.file)}
         case "agreement":
@@ -48,8 +62,11 @@ def show(result: dict[str, Any]) -> None:
         print(f"{row['audit_id']}  {where}  {row['outcome']:<9} {steps:<16} {row['reason']}")
     if "rows" in result:
         print(f"{result['rows']} rows written to {result['path']}")
+        show_findings(result)
     if "added" in result:
         print(f"{result['added']['selection']} selections and {result['added']['review']} reviews added from {result['path']}")
+        if result["added"].get("unknown"):
+            print(f"{result['added']['unknown']} reviews are about selections that are not in this workspace; they were left out")
     for pair in result.get("agreement", []):
         kappa = f"kappa {pair['kappa']:.3f}" if pair["kappa"] is not None else f"no kappa: {pair['reason']}"
         print(f"{' and '.join(pair['reviewers'])}: {pair['common']} in common, {kappa}")

@@ -1,7 +1,8 @@
 """Calls to a server that may fail: bounded attempts with back-off, and one sentence when all have failed.
 
 Knows the `openai` package's errors and nothing of what is asked. What always holds: a fault that a later attempt cannot
-mend (a wrong model name, a refused key, a request the server calls invalid) is raised at once.
+mend (a wrong model name, a refused key, a request the server calls invalid) is raised at once, and a key that a server sends
+back is cut out of the message.
 """
 
 import random
@@ -10,6 +11,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from pamer_lab.errors import ModelError
+from pamer_lab.keys import without_keys
 
 T = TypeVar("T")
 
@@ -65,5 +67,5 @@ def _delay(number: int, reason: Exception | None) -> float:
 
 
 def _short(error: Exception | None) -> str:
-    text = " ".join(str(error).split()) if error else "stopped"
+    text = " ".join(without_keys(str(error)).split()) if error else "stopped"
     return f"{type(error).__name__}: {text[:300]}" if error else text

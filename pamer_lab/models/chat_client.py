@@ -4,11 +4,11 @@ What always holds: one answer per call, whole (an answer cut at its token limit 
 with the server's usage; a failed attempt is tried again with back-off, a refused request is not.
 """
 
-import os
 from collections.abc import Mapping
 from typing import Any
 
 from pamer_lab.errors import InputError, ModelError
+from pamer_lab.keys import api_key
 from pamer_lab.models.attempts import BadAnswer, with_attempts
 from pamer_lab.models.chat import ChatAnswer, ChatMessages, ChatUsage, parsed_answer
 from pamer_lab.models.profiles import ChatSettings
@@ -24,8 +24,9 @@ class ChatClient:
             raise InputError("a chat server needs base_url and model in its profile")
         self._settings = settings
         self.name = settings.model
-        key = os.environ.get(settings.api_key_variable) or "none"
-        self._client = openai.OpenAI(base_url=settings.base_url, api_key=key, timeout=settings.timeout_seconds, max_retries=0)
+        self._client = openai.OpenAI(
+            base_url=settings.base_url, api_key=api_key(settings.api_key_variable), timeout=settings.timeout_seconds, max_retries=0
+        )
 
     def complete(self, messages: ChatMessages, *, max_tokens: int, schema: Mapping[str, Any] | None = None) -> ChatAnswer:
         what = f"{self.name} at {self._settings.base_url}"

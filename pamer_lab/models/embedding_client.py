@@ -3,13 +3,13 @@
 What always holds: a batch is either answered whole, in order, with finite vectors of the agreed length, or it is an error.
 """
 
-import os
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from pamer_lab.errors import InputError, ModelError
+from pamer_lab.keys import api_key
 from pamer_lab.models.attempts import BadAnswer, with_attempts
 from pamer_lab.models.embedder import Matrix, normalised
 from pamer_lab.models.profiles import EmbeddingSettings
@@ -29,8 +29,9 @@ class EmbeddingClient:
         self._settings = settings
         self.dimensions = settings.dimensions
         self.name = f"{settings.model}-{settings.dimensions}"
-        key = os.environ.get(settings.api_key_variable) or "none"
-        self._client = openai.OpenAI(base_url=settings.base_url, api_key=key, timeout=settings.timeout_seconds, max_retries=0)
+        self._client = openai.OpenAI(
+            base_url=settings.base_url, api_key=api_key(settings.api_key_variable), timeout=settings.timeout_seconds, max_retries=0
+        )
 
     def embed(self, texts: Sequence[str]) -> Matrix:
         parts = [self._batch(list(texts[start : start + BATCH])) for start in range(0, len(texts), BATCH)]

@@ -31,6 +31,8 @@ def start_here(rows: Sequence[dict[str, Any]]) -> None:
         follow(batch)
         return
     st.info("There are no selections yet. They are made when a trace is replayed with pamer+: each time it could bring earlier steps back.")
+    if reviewer_mode():
+        return
     if not rows:
         st.page_link("pages/traces.py", label="Go to Traces and add one", icon=":material/list_alt:")
         return

@@ -9,7 +9,7 @@ import streamlit as st
 
 from pamer_lab.access import reviewer_mode
 from pamer_lab.audit.agreement import all_agreements, quality
-from pamer_lab.audit.exchange import FORMATS, audit_bytes, import_bytes
+from pamer_lab.audit.exchange import FORMATS, IMPORTED, audit_bytes, import_bytes
 from pamer_lab.audit.queue import Entry
 from pamer_lab.audit.store import steps_of
 from pamer_lab.memory.schema import BLOCKS, MEMORIES
@@ -113,7 +113,7 @@ def exchange() -> None:
     with right:
         number = st.session_state.setdefault("audit-files", 0)
         file = st.file_uploader(
-            "Import a file that was exported here or elsewhere", [ending[1:] for ending in FORMATS], key=f"audit-{number}"
+            "Import a file that was exported here or elsewhere", [ending[1:] for ending in IMPORTED], key=f"audit-{number}"
         )
         if file is not None:
             with sentences():

@@ -18,6 +18,8 @@ from pamer_lab.replay.engine import ReplayOptions, replay
 from pamer_lab.replay.evidence import survival_rates
 from pamer_lab.replay.prices import PriceTable, cost
 from pamer_lab.replay.values import FIXED_ACTIONS
+from pamer_lab.report.config import RunChoice
+from pamer_lab.report.replay_part import choice_of
 from pamer_lab.ui.loaders import workspace
 from pamer_lab.ui.numbers import counted, short
 from pamer_lab.ui.picker import trace_label
@@ -44,6 +46,11 @@ def all_runs(profile: str) -> pl.DataFrame:
     if found.is_empty():
         return found
     return found.filter(pl.col("profile") == profile).unique(["policy", "trace_id"], keep="last", maintain_order=True)
+
+
+def run_choices(runs: pl.DataFrame) -> tuple[RunChoice, ...]:
+    """The runs of a table by what makes them, for a share file."""
+    return tuple(choice_of(head) for head in run_store().heads(run_ids=runs["run_id"].to_list()))
 
 
 def ensure_something(rows: Sequence[dict[str, Any]], policies: Sequence[str], profile: str) -> None:

@@ -1,14 +1,116 @@
-"""The link to what is on the page: all of a page's state stands in its address."""
+"""Sharing what is on a page: its link, and a file that needs neither the lab nor a network.
+
+All of a page's state stands in its address, and a page says what its share file would hold as sections of a report. Nothing is
+computed before the reader asks, the scan's findings stand before the download, and the file is kept for one choice at a time.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import streamlit as st
 
+from pamer_lab.report.config import Redaction, ReportConfig
+from pamer_lab.report.making import Report, make
+from pamer_lab.report.secrets import Finding, summary
+from pamer_lab.ui.loaders import workspace
+from pamer_lab.ui.numbers import counted
+from pamer_lab.ui.widgets import sentences, table
 
-def share() -> None:
-    """A panel with the link."""
-    panel = st.popover("Share", icon=":material/link:", key="share", on_change="rerun")
+Sections = Callable[[], Sequence[Any]]
+"""Gives the sections of `pamer_lab.report.config` that a page's share file would hold; called only when one is made."""
+
+REDACTIONS: dict[Redaction, str] = {"keys": "Keys and tokens", "all": "All findings", "none": "Nothing"}
+READY = "share-ready"
+"""Session key of the finished report and the configuration it was made from."""
+SHOWN_FINDINGS = 200
+
+
+def share(sections: Sections | None = None) -> None:
+    """A panel with the link and, where the page has something to hold on to, the share file."""
+    panel = st.popover("Share", icon=":material/share:", key="share", on_change="rerun")
     if not panel.open:
         return
     with panel:
         query = "&".join(f"{name}={value}" for name in st.query_params for value in st.query_params.get_all(name))
-        st.caption("This link opens the same trace, policies, turn and settings. Whoever opens it needs the same trace in the workspace.")
+        st.markdown("**A link**")
+        st.caption("Opens the same trace, policies, turn and settings. Whoever opens it needs the same trace in the workspace.")
         st.code(f"{(st.context.url or '').partition('?')[0]}?{query}", language=None, wrap_lines=True)
+        if sections is not None:
+            with sentences():
+                share_file(sections)
+
+
+def share_file(sections: Sections) -> None:
+    """The file: what goes in, what the scan found, and the downloads."""
+    st.markdown("**A file**")
+    st.caption("One HTML page that opens from disk without a network, checks its own numbers, and takes reviews.")
+    text = st.toggle("With the words of the trace", value=True, key="share-text")
+    redact = st.segmented_control(
+        "Replace what the scan for secrets finds",
+        list(REDACTIONS),
+        default="keys",
+        required=True,
+        format_func=lambda choice: REDACTIONS[choice],
+        key="share-redact",
+    )
+    made: tuple[ReportConfig, Report] | None = st.session_state.get(READY)
+    pressed = st.button("Scan and prepare", key="share-make", icon=":material/inventory_2:")
+    if not pressed and made is None:
+        return
+    config = ReportConfig(sections=tuple(sections()), text=text, redact=redact or "keys")
+    if pressed:
+        with st.spinner("Preparing the file…"):
+            made = (config, make(config, workspace(), command="pamer-lab report --config config.json --out share.html"))
+            st.session_state[READY] = made
+    if made is None or made[0] != config:
+        st.caption("What is on the page has changed since the file was prepared.")
+        return
+    _ready(made[1])
+
+
+def _ready(report: Report) -> None:
+    _findings(report.document.findings)
+    facts = report.document.about["text"]
+    if facts["cut"]:
+        st.caption(f"{counted(facts['cut'], 'long text')} cut in the middle to keep the file under its limit.")
+    with st.container(horizontal=True):
+        st.download_button(
+            f"HTML, {len(report.html) / 1e6:.1f} MB",
+            report.html,
+            "share.html",
+            "text/html",
+            key="share-html",
+            on_click="ignore",
+            type="primary",
+        )
+        st.download_button(
+            f"Numbers and config, {len(report.archive) / 1e6:.1f} MB",
+            report.archive,
+            "share.zip",
+            "application/zip",
+            key="share-zip",
+            on_click="ignore",
+        )
+
+
+def _findings(found: Sequence[Finding]) -> None:
+    if not found:
+        st.caption("The scan found no keys, tokens, private keys, e-mail addresses or home folders. A scan is no guarantee.")
+        return
+    words = [
+        f"{row['different']} {row['kind']} in {counted(row['places'], 'place')} {'replaced' if row['redacted'] else '**left in**'}"
+        for row in summary(found)
+    ]
+    st.warning(f"The scan found {', '.join(words)}. The file says so. A scan is no guarantee.")
+    table(
+        [
+            {
+                "Kind": f"{item.kind} {item.number}",
+                "Where": item.place,
+                "Begins": item.shown,
+                "In the file": "replaced" if item.redacted else "left in",
+            }
+            for item in found[:SHOWN_FINDINGS]
+        ],
+        height=min(240, 38 + 35 * min(len(found), SHOWN_FINDINGS)),
+    )

@@ -14,8 +14,10 @@ from pamer_lab.analysis.background import StudyJobs
 from pamer_lab.analysis.samples import sample_names, sample_study
 from pamer_lab.analysis.signals import matching_controls
 from pamer_lab.probes.study import STUDIES, Kind, Study, list_studies, load_study
+from pamer_lab.report.config import StudySection
 from pamer_lab.ui.loaders import workspace
 from pamer_lab.ui.numbers import counted
+from pamer_lab.ui.share import Sections
 from pamer_lab.ui.state import choose, chosen
 from pamer_lab.ui.text import in_code, one_line
 from pamer_lab.ui.widgets import table
@@ -97,6 +99,14 @@ def pick_study(kind: Kind) -> tuple[str, Study] | None:
     )
     choose(key, picked)
     return picked, open_study(kind, picked)
+
+
+def study_sections(kind: Kind, picked: tuple[str, Study] | None) -> Sections | None:
+    """What a share file of the shown study holds."""
+    if picked is None:
+        return None
+    name = picked[0]
+    return lambda: [StudySection(sample=kind) if name == SAMPLE else StudySection(study_id=name)]
 
 
 def _label(row: dict[str, Any]) -> str:

@@ -37,7 +37,7 @@ class FaultServer:
 
 @contextmanager
 def serving(*plans: Any) -> Iterator[FaultServer]:
-    """A plan is a status number, `slow`, `cut`, raw text, or the JSON to answer."""
+    """A plan is a status number, `slow`, `cut`, raw text, the JSON to answer, or a status with its text."""
     state = FaultServer(list(plans))
 
     class Handler(BaseHTTPRequestHandler):
@@ -56,6 +56,8 @@ def serving(*plans: Any) -> Iterator[FaultServer]:
                 self.connection.close()
                 return
             status, answer = (plan, '{"error": {"message": "on purpose"}}') if isinstance(plan, int) else (200, plan)
+            if isinstance(plan, tuple):
+                status, answer = plan
             data = (answer if isinstance(answer, str) else json.dumps(answer)).encode()
             self.send_response(status)
             self.send_header("Content-Type", "application/json")

@@ -1,0 +1,127 @@
+"""`pamer-lab report RUN... --out FILE.html`: the standalone share page, and a zip with its numbers."""
+
+import argparse
+import shlex
+from pathlib import Path
+from typing import Any
+
+from pamer_lab.analysis.samples import sample_names
+from pamer_lab.cli import say
+from pamer_lab.errors import InputError
+from pamer_lab.replay.store import RunStore
+from pamer_lab.replay.values import RunHead
+from pamer_lab.report.config import GrowthSection, PublishedSection, ReplaySection, ReportConfig, RunChoice, StudySection, read_config
+from pamer_lab.report.making import make, with_runs, write
+from pamer_lab.report.replay_part import choice_of
+from pamer_lab.report.secrets import summary
+from pamer_lab.workspace import Workspace
+
+HELP = "write a standalone share page: one HTML file that opens from disk without a network and checks itself"
+LISTED = 20
+"""Findings printed; all of them are in the JSON."""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("runs", nargs="*", metavar="RUN", help="ids of runs, or of traces (then their finished runs)")
+    parser.add_argument("--out", metavar="FILE.html", default="report.html", help="where to write it; FILE.zip is written beside it")
+    parser.add_argument("--growth", action="store_true", help="add the context growth over all these runs")
+    parser.add_argument(
+        "--study", action="append", default=[], metavar="ID", help="add a study of the workspace, or a sample result by name"
+    )
+    parser.add_argument("--published", action="append", default=[], metavar="TABLE", help="add a table of the paper")
+    parser.add_argument("--title", default="", help="headline of the page")
+    parser.add_argument("--no-text", action="store_true", help="leave out the words of traces, summaries and recalled memories")
+    parser.add_argument(
+        "--redact", choices=["all", "keys", "none"], default="keys", help="which findings of the scan are replaced (default: keys)"
+    )
+    parser.add_argument("--scan", action="store_true", help="only list what the scan for secrets finds; write nothing")
+    parser.add_argument("--max-mb", type=float, default=10.0, metavar="MB", help="largest size of the page (default: 10)")
+    parser.add_argument("--config", metavar="FILE", default="", help="make the report that a zip's config.json describes")
+
+
+def run(args: argparse.Namespace) -> dict[str, Any]:
+    workspace = Workspace()
+    config = _config(args, workspace)
+    if Path(args.out).suffix.lower() not in (".html", ".htm"):
+        raise InputError(f"--out names an .html file, not {args.out!r}")
+    report = make(with_runs(config, workspace, device=args.device, say=say), workspace, command=_command(args))
+    findings = report.document.findings
+    facts: dict[str, Any] = {
+        "findings": [vars(finding) for finding in findings],
+        "found": summary(findings),
+        "redact": config.redact,
+        "sections": [section.kind for section in config.sections],
+        "texts_cut": report.document.about["text"]["cut"],
+    }
+    if args.scan:
+        return {"path": "", "bytes": 0} | facts
+    zipped = write(report, Path(args.out))
+    return {"path": args.out, "bytes": len(report.html), "zip": str(zipped), "zip_bytes": len(report.archive)} | facts
+
+
+def _config(args: argparse.Namespace, workspace: Workspace) -> ReportConfig:
+    if args.config:
+        if args.runs:
+            raise InputError("--config names the runs itself; leave out the others")
+        return read_config(args.config)
+    heads = [head for name in args.runs for head in _heads(name, workspace)]
+    if not heads and not args.study and not args.published:
+        raise InputError("name at least one run or trace; `pamer-lab replay` prints the ids of runs")
+    runs = tuple(dict.fromkeys(choice_of(head) for head in heads))
+    sections: list[Any] = [
+        ReplaySection(trace_id=trace_id, runs=tuple(choice for choice in runs if choice.trace_id == trace_id))
+        for trace_id in dict.fromkeys(choice.trace_id for choice in runs)
+    ]
+    if args.growth:
+        sections.append(GrowthSection(runs=runs, baseline=_baseline(runs)))
+    sections += [StudySection(sample=name) if name in sample_names() else StudySection(study_id=name) for name in args.study]
+    sections += [PublishedSection(table=name) for name in args.published]
+    return ReportConfig(title=args.title, sections=tuple(sections), text=not args.no_text, redact=args.redact, max_mb=args.max_mb)
+
+
+def _heads(name: str, workspace: Workspace) -> list[RunHead]:
+    """One run, or the newest finished run of each policy of a trace."""
+    store = RunStore(workspace)
+    head = store.head(name)
+    if head is not None:
+        return [head]
+    newest = {head.policy: head for head in store.heads(trace_id=name) if head.status == "done"}
+    if not newest:
+        raise InputError(f"{name!r} is neither a run of this workspace nor a trace with finished runs; `pamer-lab replay` makes runs")
+    return list(newest.values())
+
+
+def _baseline(runs: tuple[RunChoice, ...]) -> str:
+    return next((choice.policy for choice in runs if choice.policy == "base"), runs[0].policy if runs else "")
+
+
+def _command(args: argparse.Namespace) -> str:
+    """The command line that makes this report again, without places of this machine."""
+    words = ["pamer-lab", "report", *args.runs]
+    words += ["--growth"] if args.growth else []
+    words += [word for name in args.study for word in ("--study", name)] + [
+        word for name in args.published for word in ("--published", name)
+    ]
+    words += ["--no-text"] if args.no_text else []
+    words += ["--config", Path(args.config).name] if args.config else ["--redact", args.redact]
+    return shlex.join([*words, "--out", Path(args.out).name])
+
+
+def show(result: dict[str, Any]) -> None:
+    show_findings(result)
+    if result["path"]:
+        print(f"{result['path']}: {result['bytes']:,} bytes; {result['zip']}: {result['zip_bytes']:,} bytes")
+
+
+def show_findings(result: dict[str, Any]) -> None:
+    """What the scan found and what became of it."""
+    for row in result["found"]:
+        print(f"{row['kind']}: {row['different']} different in {row['places']} places, {'replaced' if row['redacted'] else 'left in'}")
+    for finding in result["findings"][:LISTED]:
+        print(
+            f"  {finding['kind']} {finding['number']}  {finding['shown']}  {finding['place']}{'' if finding['redacted'] else '  (left in)'}"
+        )
+    if len(result["findings"]) > LISTED:
+        print(f"  and {len(result['findings']) - LISTED} more; --json lists all")
+    if not result["findings"]:
+        print("the scan for secrets found nothing")

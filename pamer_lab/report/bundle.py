@@ -1,0 +1,55 @@
+"""The zip beside a share page: its numbers as CSV and Parquet, and the configuration that gives them again.
+
+What always holds: equal tables give equal bytes (entries have no times), and names inside are made by this program alone.
+"""
+
+import hashlib
+import io
+import zipfile
+
+from pamer_lab.report.config import config_json
+from pamer_lab.report.document import Document
+from pamer_lab.report.tables import tables
+
+README = """The numbers of a PaMER Lab share page.
+
+config.json   what the report holds; `pamer-lab report --config config.json --out again.html` gives the same CSV files, byte for
+              byte, in a workspace that has the same traces (runs that are missing are replayed first)
+*.csv         for reading and spreadsheets; lists stand as JSON text
+*.parquet     the same tables with their types
+SHA256SUMS    of every file here (`sha256sum -c SHA256SUMS`)
+
+{note}
+{redaction}
+"""
+_EPOCH = (1980, 1, 1, 0, 0, 0)
+
+
+def bundle(document: Document) -> bytes:
+    """The zip's bytes."""
+    files: dict[str, bytes] = {"config.json": config_json(document.config).encode()}
+    for name, frame in tables(document).items():
+        files[f"{name}.csv"] = frame.write_csv().encode()
+        stream = io.BytesIO()
+        frame.write_parquet(stream)
+        files[f"{name}.parquet"] = stream.getvalue()
+    files["README.txt"] = README.format(note=document.about["fixed_actions"], redaction=redaction_line(document)).encode()
+    sums = "".join(f"{hashlib.sha256(body).hexdigest()}  {name}\n" for name, body in sorted(files.items()))
+    files["SHA256SUMS"] = sums.encode()
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, body in sorted(files.items()):
+            entry = zipfile.ZipInfo(name, _EPOCH)
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            entry.external_attr = 0o644 << 16
+            archive.writestr(entry, body)
+    return stream.getvalue()
+
+
+def redaction_line(document: Document) -> str:
+    """What was found and replaced, in a sentence."""
+    rows = document.about["redaction"]["summary"]
+    if not rows:
+        return "A scan for keys, tokens, private keys, e-mail addresses and home folders found nothing."
+    words = [f"{row['different']} {row['kind']} in {row['places']} places {'replaced' if row['redacted'] else 'left in'}" for row in rows]
+    return f"A scan for secrets found: {', '.join(words)}."

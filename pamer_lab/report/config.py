@@ -1,0 +1,107 @@
+"""What a report holds, as a file: re-running it gives the same tables again.
+
+Knows names only: traces, runs, studies and published tables by their ids. What always holds: an unknown key is refused, and a
+configuration written to JSON and read again is equal.
+"""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field, ValidationError
+
+from pamer_lab.config import Settings
+from pamer_lab.errors import InputError
+
+Redaction = Literal["all", "keys", "none"]
+"""`all`: everything the scan finds. `keys`: keys, tokens, passwords and private-key blocks, while e-mail addresses and home
+folders stay. `none`: nothing; the findings are still listed in the file, masked."""
+
+Focus = Literal["context", "audit", "transcript"]
+"""What a replay section opens with: the context chart, the selections of PaMER+, or the blocks of the trace."""
+
+FORMAT = "pamer-lab-report"
+
+
+class RunChoice(Settings):
+    """One run, by what makes it."""
+
+    trace_id: str
+    policy: str
+    profile: str = "embedded"
+    turn_limit: int = Field(default=0, ge=0)
+    """Only the first turns; 0 means all."""
+    run_id: str = ""
+    """The run these gave when the configuration was written; empty takes what they give now."""
+
+
+class ReplaySection(Settings):
+    """One trace and its runs; without runs the trace alone."""
+
+    kind: Literal["replay"] = "replay"
+    trace_id: str
+    runs: tuple[RunChoice, ...] = ()
+    focus: Focus = "context"
+    policy: str = ""
+    """The policy that is open first; empty: the most active one."""
+    turn: int | None = None
+    """The turn (or block) that is open first."""
+
+
+class GrowthSection(Settings):
+    """Many traces under several policies."""
+
+    kind: Literal["growth"] = "growth"
+    runs: tuple[RunChoice, ...]
+    baseline: str = ""
+    """The policy others are compared with; empty: the first."""
+
+
+class StudySection(Settings):
+    """The rows of a study."""
+
+    kind: Literal["study"] = "study"
+    study_id: str = ""
+    """A study of the workspace."""
+    sample: str = ""
+    """Or the name of a result that comes with the package."""
+
+
+class PublishedSection(Settings):
+    """A table of the paper."""
+
+    kind: Literal["published"] = "published"
+    table: str
+
+
+Section = Annotated[ReplaySection | GrowthSection | StudySection | PublishedSection, Field(discriminator="kind")]
+
+
+class ReportConfig(Settings):
+    """A whole report."""
+
+    format: Literal["pamer-lab-report"] = "pamer-lab-report"
+    title: str = ""
+    """Empty: made from what the report holds."""
+    sections: tuple[Section, ...] = Field(min_length=1)
+    text: bool = True
+    """Whether the words of traces, summaries and recalled memories are in the file."""
+    redact: Redaction = "keys"
+    max_mb: float = Field(default=10.0, gt=0.5)
+    """Largest size of the HTML file in MB; longer texts are cut in their middle to keep it."""
+
+
+def read_config(path: str | Path) -> ReportConfig:
+    """A configuration from its JSON file."""
+    try:
+        return ReportConfig.model_validate_json(Path(path).read_bytes())
+    except OSError as error:
+        raise InputError(f"cannot be read ({error.strerror or error})", path=str(path)) from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise InputError(f"is not a report configuration ({first['msg']})", path=str(path), where=where) from error
+
+
+def config_json(config: ReportConfig) -> str:
+    """The configuration as a file."""
+    return config.model_dump_json(indent=1) + "\n"

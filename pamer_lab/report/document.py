@@ -1,0 +1,117 @@
+"""A configuration -> the document of a report: its sections, its texts, and what a reader needs to trust them.
+
+The order of work: gather the parts, scan and replace secrets everywhere in them, shorten texts to the budget, name them. What always
+holds: nothing reaches the page or the tables but through here, so that what was replaced is replaced in both.
+"""
+
+import platform
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+import pamer_lab
+from pamer_lab.keys import own_keys
+from pamer_lab.replay.values import FIXED_ACTIONS
+from pamer_lab.report.config import GrowthSection, PublishedSection, ReplaySection, ReportConfig, StudySection
+from pamer_lab.report.growth_part import growth_part
+from pamer_lab.report.inert import json_text
+from pamer_lab.report.replay_part import replay_part
+from pamer_lab.report.secrets import Finding, Scan, summary
+from pamer_lab.report.study_part import published_part, study_part
+from pamer_lab.report.texts import Fitted, Ref, Texts, fit, named
+from pamer_lab.workspace import Workspace
+
+PACKAGES = ("lancedb", "numpy", "polars", "sentence-transformers", "tokenizers", "torch", "transformers")
+"""Packages that numbers in a report can depend on."""
+FINDINGS_KEPT = 500
+"""Findings listed in the file; the counts are always whole."""
+
+
+@dataclass(frozen=True)
+class Document:
+    """Everything a report says, ready to be written as a page or as tables."""
+
+    config: ReportConfig
+    about: dict[str, Any]
+    sections: list[dict[str, Any]]
+    texts: dict[str, str]
+    findings: list[Finding]
+
+
+def build(config: ReportConfig, workspace: Workspace, *, command: str = "", now: datetime | None = None) -> Document:
+    """The document that a configuration names; its runs must be in the workspace."""
+    texts = Texts()
+    scan = Scan(config.redact, own_keys())
+    sections = [scan.walk(_part(section, workspace, texts), f"section {number}") for number, section in enumerate(config.sections, 1)]
+    words = [scan.clean(text, place) for text, place in zip(texts.words, texts.places, strict=True)]
+    fitted = fit(words, int(config.max_mb * 1_000_000 * 0.97) - _size(sections) - PAGE_BYTES) if config.text else None
+    about = scan.walk(_about(config, command, now or datetime.now(UTC)), "about")
+    about |= {"redaction": _redaction(config, scan), "text": _text_facts(config, fitted, len(texts.words))}
+    names = fitted.names if fitted else None
+    return Document(config, about, [named(section, names) for section in sections], fitted.words if fitted else {}, scan.findings)
+
+
+PAGE_BYTES = 150_000
+"""Room for the page's own script, style and facts."""
+
+
+def _part(section: ReplaySection | GrowthSection | StudySection | PublishedSection, workspace: Workspace, texts: Texts) -> dict[str, Any]:
+    match section:
+        case ReplaySection():
+            return replay_part(section, workspace, texts)
+        case GrowthSection():
+            return growth_part(section, workspace)
+        case StudySection():
+            return study_part(section, workspace)
+        case PublishedSection():
+            return published_part(section)
+
+
+def _size(sections: list[dict[str, Any]]) -> int:
+    """About the bytes that everything but the texts takes."""
+    return sum(len(json_text(named(section, None)).encode()) for section in sections) + 40 * sum(_refs(section) for section in sections)
+
+
+def _refs(value: Any) -> int:
+    match value:
+        case Ref():
+            return 1
+        case dict():
+            return sum(map(_refs, value.values()))
+        case list() | tuple():
+            return sum(map(_refs, value))
+        case _:
+            return 0
+
+
+def _about(config: ReportConfig, command: str, now: datetime) -> dict[str, Any]:
+    return {
+        "format": config.format,
+        "title": config.title,
+        "made": now.isoformat(timespec="seconds"),
+        "command": command,
+        "config": config.model_dump(mode="json"),
+        "versions": {"pamer-lab": pamer_lab.__version__, "python": platform.python_version(), "system": platform.system()}
+        | {name: found for name in PACKAGES if (found := _version(name))},
+        "fixed_actions": FIXED_ACTIONS,
+    }
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return ""
+
+
+def _redaction(config: ReportConfig, scan: Scan) -> dict[str, Any]:
+    shown = [
+        {"kind": finding.kind, "place": finding.place, "shown": finding.shown, "number": finding.number, "redacted": finding.redacted}
+        for finding in scan.findings[:FINDINGS_KEPT]
+    ]
+    return {"choice": config.redact, "summary": summary(scan.findings), "findings": shown, "more": max(0, len(scan.findings) - len(shown))}
+
+
+def _text_facts(config: ReportConfig, fitted: Fitted | None, count: int) -> dict[str, Any]:
+    return {"included": config.text, "texts": count, "cut": fitted.cut if fitted else 0, "limit": fitted.limit if fitted else 0}

@@ -1,0 +1,210 @@
+"""One trace and its runs as plain data for the share page, and as much of them as its checks need.
+
+Texts stand apart under the hash of what they say (`Texts`), so that a summary that is recalled fifty times is stored once. What
+always holds: every number a chart draws is here as the store has it, unrounded, and everything that the page re-derives
+(votes, sums, states, totals) can be derived from what stands beside it.
+"""
+
+from collections.abc import Sequence
+from itertools import groupby
+from typing import Any
+
+import msgspec
+
+from pamer_lab.audit import AuditStore, ReviewStore
+from pamer_lab.audit.store import SHORT
+from pamer_lab.blocks.render import render_message, render_tools
+from pamer_lab.memory import MemoryStore
+from pamer_lab.memory.records import Memory
+from pamer_lab.models.profiles import PROFILES, load_profile
+from pamer_lab.policies.resources import message_tokens
+from pamer_lab.policies.values import Item
+from pamer_lab.replay.evidence import fates, survival_rates, uses
+from pamer_lab.replay.export import deviations
+from pamer_lab.replay.recorded import recorded_events
+from pamer_lab.replay.store import RunStore
+from pamer_lab.replay.timeline import Timeline, lay_out
+from pamer_lab.replay.values import Run, RunHead, Turn
+from pamer_lab.report.config import ReplaySection, RunChoice
+from pamer_lab.report.texts import Texts
+from pamer_lab.storage import Database
+from pamer_lab.workspace import StoredTrace, Workspace
+
+SELECTION_COLUMNS = [*(name for name in SHORT if name not in ("created_at", "table_version")), "query", "candidates"]
+"""Columns of a selection in a report: nothing that differs when the same run is made again."""
+SHOWN_CANDIDATES = 12
+
+
+def replay_part(section: ReplaySection, workspace: Workspace, texts: Texts) -> dict[str, Any]:
+    """The section's data."""
+    stored = workspace.trace(section.trace_id)
+    store = RunStore(workspace)
+    runs = [store.run(choice.run_id) for choice in section.runs]
+    profile = runs[0].head.profile if runs else "embedded"
+    timeline = _timeline(stored, profile)
+    used = uses(timeline)
+    return {
+        "kind": "replay",
+        "focus": section.focus if runs else "transcript",
+        "open": {"policy": section.policy, "turn": section.turn},
+        "trace": _trace(stored, timeline, texts),
+        "runs": [_run(run, timeline, used, workspace, texts) for run in runs],
+        "selections": [row for run in runs for row in _selections(run, workspace, texts)],
+    }
+
+
+def choice_of(head: RunHead) -> RunChoice:
+    """A run by what makes it."""
+    limit = head.turns if head.turns < head.trace_turns else 0
+    return RunChoice(trace_id=head.trace_id, policy=head.policy, profile=head.profile, turn_limit=limit, run_id=head.run_id)
+
+
+def _timeline(stored: StoredTrace, profile: str) -> Timeline:
+    tokens = message_tokens(load_profile(profile) if profile in PROFILES else PROFILES["embedded"])
+    counts = stored.message_tokens if stored.row["tokenizer"] == tokens.counter.name else None
+    return lay_out(stored.trace, tokens, counts=counts)
+
+
+def _trace(stored: StoredTrace, timeline: Timeline, texts: Texts) -> dict[str, Any]:
+    trace, row, pieces = stored.trace, stored.row, timeline.pieces
+    sizes, name = timeline.block_tokens, row["name"] or trace.trace_id
+    blocks = [
+        {
+            "tokens": sizes[block.index],
+            "output": timeline.output_tokens[block.index],
+            "calls": [call.name for call in trace.messages[block.start].tool_calls],
+            "text": texts.put("".join(render_message(message) for message in block.of(trace.messages)), f"{name}, block {block.index}"),
+        }
+        for block in pieces.blocks
+    ]
+    return {
+        "trace_id": trace.trace_id,
+        "name": row["name"],
+        "number": row["index"],
+        "question_id": trace.question_id,
+        "task_id": trace.task_id,
+        "format": trace.format,
+        "model": trace.model,
+        "reward": trace.reward,
+        "demo": bool(row["demo"]),
+        "sha256": trace.source.sha256 if trace.source else "",
+        "tokenizer": timeline.tokenizer,
+        "tokens_kind": timeline.kind,
+        "prefix_tokens": timeline.prefix_tokens,
+        "tools_tokens": timeline.tools_tokens,
+        "prefix": texts.put("".join(render_message(message) for message in trace.messages[: pieces.prefix_end]), f"{name}, prefix"),
+        "tools": texts.put(render_tools(trace.tools), f"{name}, tool descriptions"),
+        "blocks": blocks,
+        "labels": [{"t": label.t, "target": label.target, "value": label.value} for label in trace.labels],
+        "events": [
+            {key: event[key] for key in ("t", "kind", "tokens_before", "tokens_after")}
+            | {"text": texts.put(event["text"], f"{name}, recorded event")}
+            for event in recorded_events(trace)
+        ],
+        "warnings": len(trace.warnings),
+    }
+
+
+def _run(run: Run, timeline: Timeline, used: list[Any], workspace: Workspace, texts: Texts) -> dict[str, Any]:
+    head = run.head
+    return {
+        "run_id": head.run_id,
+        "policy": head.policy,
+        "deviations": deviations(head.policy),
+        "profile": head.profile,
+        "settings": head.settings,
+        "status": head.status,
+        "error": head.error,
+        "turn_limit": head.turns if head.turns < head.trace_turns else None,
+        "tokenizer": head.tokenizer,
+        "tokens_kind": head.tokens_kind,
+        "demo": head.demo,
+        "totals": head.totals,
+        "evidence": survival_rates(fates(timeline, run.turns, used)),
+        "memories": [_memory(memory, head.policy, texts) for memory in _memories(run, workspace)],
+        "turns": [_turn(turn, head.policy, texts) for turn in run.turns],
+    }
+
+
+def _turn(turn: Turn, policy: str, texts: Texts) -> dict[str, Any]:
+    """A turn; what is empty is left out."""
+    value: dict[str, Any] = {
+        "t": turn.t,
+        "action": turn.action,
+        "reason": turn.reason,
+        "raw": turn.raw_tokens,
+        "active": turn.active_tokens,
+        "candidate": turn.candidate_tokens,
+        "output": turn.output_tokens,
+        "cached": turn.cached_tokens,
+        "states": letter_runs(turn.states),
+        "items": [_item(item, f"{policy}, turn {turn.t}", texts) for item in turn.items],
+    }
+    more: dict[str, Any] = {
+        "stored": turn.stored,
+        "logits": turn.logits,
+        "thresholds": turn.thresholds,
+        "votes": turn.votes,
+        "memory_ids": turn.memory_ids,
+        "restored": turn.restored_steps,
+        "spent": msgspec.to_builtins(turn.spent),
+        "error": turn.error,
+    }
+    return value | {key: list(item) if isinstance(item, tuple) else item for key, item in more.items() if item}
+
+
+def _item(item: Item, place: str, texts: Texts) -> dict[str, Any]:
+    value: dict[str, Any] = {"kind": item.kind, "tokens": item.tokens}
+    if item.spans:
+        value["spans"] = [list(span) for span in item.spans]
+    if item.text:
+        value |= {"text": texts.put(item.text, f"{place}, {item.kind}"), "role": item.role, "source": item.source}
+    return value
+
+
+def letter_runs(states: str) -> str:
+    """`SSSAA` as `S3 A2`: long traces hold long runs of one state."""
+    return " ".join(f"{letter}{len(list(run))}" for letter, run in groupby(states))
+
+
+def _memories(run: Run, workspace: Workspace) -> Sequence[Memory]:
+    if not any(turn.memory_ids for turn in run.turns):
+        return ()
+    uri = PROFILES[run.head.profile].memory_uri if run.head.profile in PROFILES else ""
+    return MemoryStore(Database(uri) if uri else workspace.database).load(run.run_id).memories
+
+
+def _memory(memory: Memory, policy: str, texts: Texts) -> dict[str, Any]:
+    place = f"{policy}, memory {memory.sequence}"
+    return {
+        "memory_id": memory.memory_id,
+        "sequence": memory.sequence,
+        "tokens": memory.tokens,
+        "summary_tokens": memory.summary_tokens,
+        "summary_model": memory.summary_model,
+        "embedding_model": memory.embedding_model,
+        "summary": texts.put(memory.summary, place),
+        "steps": [
+            {"step": block.step, "tokens": block.tokens, "detail": texts.put(block.detail, f"{place}, step {block.step}")}
+            for block in memory.blocks
+        ],
+    }
+
+
+def _selections(run: Run, workspace: Workspace, texts: Texts) -> list[dict[str, Any]]:
+    """The run's selections with their reviews, in turn order."""
+    audit, reviews = AuditStore(workspace.database), ReviewStore(workspace.database)
+    found = []
+    for short in audit.rows(run_id=run.run_id):
+        row = audit.row(short["audit_id"]) or short
+        value = {key: row[key] for key in SELECTION_COLUMNS if key in row}
+        place = f"{run.head.policy}, selection at turn {row['turn']}"
+        value |= {"query": texts.put(row["query"], f"{place}, query"), "goal": texts.put(row["goal"] or "", f"{place}, goal")}
+        value["candidates"] = (row["candidates"] or [])[:SHOWN_CANDIDATES]
+        value["reviews"] = [
+            {"reviewer": review.reviewer, "revision": review.revision, "verdict": review.verdict, "steps": list(review.steps)}
+            | {"note": review.note, "created_at": review.created_at.isoformat()}
+            for review in reviews.history(row["audit_id"])
+        ]
+        found.append(value)
+    return sorted(found, key=lambda row: (row["run_id"], row["turn"], row["audit_id"]))

@@ -1,0 +1,109 @@
+"""The texts of a report, each once, under the hash of what it says; cut to fit where they are too long.
+
+What always holds: a text's name is the SHA-256 of the words that are in the file (24 hex digits), so that the page can check it; a cut
+text says in its middle how much is missing; without text the names stay and the words are gone.
+"""
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+from pamer_lab.replay.store import text_id
+
+SURROGATES = re.compile("[\ud800-\udfff]")
+"""Halves of a character, which no file can hold; they become U+FFFD."""
+LEAST = 400
+"""Characters that a cut text keeps at least."""
+OVERHEAD = 40
+"""Bytes a text takes beside its words."""
+
+
+@dataclass
+class Texts:
+    """Collects texts; other values hold their numbers until `names` gives each its name."""
+
+    words: list[str] = field(default_factory=list)
+    places: list[str] = field(default_factory=list)
+    """Where each text stands first, in words."""
+    _known: dict[str, int] = field(default_factory=dict)
+
+    def put(self, text: str, place: str) -> "Ref | None":
+        """A reference to a text; none for an empty one."""
+        if not text:
+            return None
+        text = SURROGATES.sub("\ufffd", text)
+        number = self._known.setdefault(text, len(self.words))
+        if number == len(self.words):
+            self.words.append(text)
+            self.places.append(place)
+        return Ref(number)
+
+
+@dataclass(frozen=True)
+class Ref:
+    """Stands for a text until it has its name."""
+
+    number: int
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """Texts as they go into the file."""
+
+    names: list[str]
+    """By number."""
+    words: dict[str, str]
+    """By name."""
+    cut: int
+    """How many were shortened."""
+    limit: int
+    """Characters kept of each; 0: all."""
+
+
+def fit(words: list[str], budget: int) -> Fitted:
+    """Shorten the longest texts, all to the same length, until all of them take at most `budget` bytes."""
+    sizes = sorted((size_in_file(text) + OVERHEAD for text in words), reverse=True)
+    limit = 0
+    if sum(sizes) > budget:
+        # Bytes per character differ between texts, so the cap is found on their sizes in the file.
+        low, high = LEAST, max(sizes, default=LEAST)
+        while high - low > LEAST // 4:
+            middle = (low + high) // 2
+            if sum(min(size, middle + 2 * OVERHEAD) for size in sizes) > budget:
+                high = middle
+            else:
+                low = middle
+        limit = low
+    kept = [shortened(text, limit) if limit and size_in_file(text) > limit else text for text in words]
+    names = [text_id(text) for text in kept]
+    return Fitted(names, dict(zip(names, kept, strict=True)), sum(new != old for new, old in zip(kept, words, strict=True)), limit)
+
+
+def shortened(text: str, limit: int) -> str:
+    """The beginning and the end of a text, `limit` bytes in the file together, and what is missing between them."""
+    share = min(1.0, limit / max(size_in_file(text), 1))
+    keep = max(2, int(len(text) * share))
+    while size_in_file(text[: keep - keep // 3]) + size_in_file(text[len(text) - keep // 3 :]) > limit and keep > 2:
+        keep = int(keep * 0.9)
+    tail = keep // 3
+    missing = len(text) - keep
+    return f"{text[: keep - tail]}\n[… {missing:,} characters are not in this file …]\n{text[len(text) - tail :]}"
+
+
+def size_in_file(text: str) -> int:
+    """About the bytes a text takes as escaped JSON."""
+    escaped = sum(text.count(mark) for mark in "<>&") * 5 + text.count("\n") + text.count('"') + text.count("\\") + text.count("\t")
+    return len(text.encode("utf-8", "surrogatepass")) + escaped
+
+
+def named(value: Any, names: list[str] | None) -> Any:
+    """A value with every reference replaced by its text's name."""
+    match value:
+        case Ref():
+            return names[value.number] if names is not None else None
+        case dict():
+            return {key: named(item, names) for key, item in value.items()}
+        case list() | tuple():
+            return [named(item, names) for item in value]
+        case _:
+            return value

@@ -1,0 +1,199 @@
+"""The share page in Chromium, from disk, with the network off: it checks itself, catches changes, and shows hostile words as words."""
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from hashlib import sha256
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from playwright.sync_api import Browser, Page, Request
+
+from pamer_lab.audit import AuditStore, ReviewStore, import_audit
+from pamer_lab.replay.values import RunHead
+from pamer_lab.report.config import ReplaySection, ReportConfig
+from pamer_lab.report.making import make, write
+from pamer_lab.report.replay_part import choice_of
+from pamer_lab.workspace import Workspace
+from tests.replay.making import long_trace
+from tests.report.world import HOSTILE, everything, filled
+
+pytestmark = pytest.mark.browser
+Open = Callable[..., Page]
+
+
+@pytest.fixture(scope="module")
+def reported(tmp_path_factory: pytest.TempPathFactory) -> tuple[Workspace, list[RunHead]]:
+    return filled(tmp_path_factory.mktemp("share") / "workspace")
+
+
+@pytest.fixture(scope="module")
+def file(reported: tuple[Workspace, list[RunHead]], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    workspace, heads = reported
+    path = tmp_path_factory.mktemp("pages") / "share.html"
+    write(make(everything(heads), workspace, command="pamer-lab report t-hostile"), path)
+    return path
+
+
+@pytest.fixture
+def open_file(browser: Browser) -> Iterator[Open]:
+    """Opens a file in a browser of its own that is offline; any request beyond the file, or any error, fails the test."""
+    context = browser.new_context(offline=True, viewport={"width": 1440, "height": 900}, reduced_motion="reduce")
+    context.set_default_timeout(60_000)
+    troubles: list[str] = []
+
+    def note(request: Request) -> None:
+        if urlsplit(request.url).scheme not in ("file", "blob"):
+            troubles.append(request.url)
+
+    def opened(path: Path, anchor: str = "") -> Page:
+        page = context.new_page()
+        page.on("request", note)
+        page.on("pageerror", lambda error: troubles.append(str(error)))
+        page.on("console", lambda message: troubles.append(message.text) if message.type in ("error", "warning") else None)
+        page.goto(path.as_uri() + anchor)
+        page.wait_for_selector("#page > header")
+        return page
+
+    yield opened
+    context.close()
+    assert troubles == []
+
+
+def _seal(page: Page) -> tuple[int, int]:
+    found = re.search(r"verified (\d+) of (\d+)", page.locator("#verified > summary").inner_text())
+    assert found
+    return int(found[1]), int(found[2])
+
+
+def _altered(file: Path, tmp_path: Path, element: str, change: Callable[[str], str], *, mend: bool = False) -> Path:
+    """A copy with one data element changed; with `mend` its hash in the manifest is changed too."""
+    text = file.read_text()
+    found = re.search(rf'<script type="application/json" id="{element}">(.*?)</script>', text, re.S)
+    assert found
+    new = change(found[1])
+    assert new != found[1]
+    text = text.replace(found[1], new, 1)
+    if mend:
+        text = text.replace(sha256(found[1].encode()).hexdigest(), sha256(new.encode()).hexdigest())
+    copy = tmp_path / "altered.html"
+    copy.write_text(text)
+    return copy
+
+
+def test_the_page_verifies_itself_and_hostile_words_stay_words(file: Path, open_file: Open) -> None:
+    page = open_file(file)
+    right, checked = _seal(page)
+    assert right == checked > 500
+    assert page.evaluate("window.pwned") is None
+    assert page.locator("section").count() == 7 and page.locator("img, iframe, object, form").count() == 0
+    page.locator("#s0").get_by_text("The trace itself").click()
+    page.locator("#s0 details.block .columns tbody tr").nth(8).click()
+    assert HOSTILE[0] in page.locator("#s0 .reader pre").last.inner_text()
+    page.locator("#s0 details.block .columns tbody tr").nth(4).click()
+    shown = page.locator("#s0 .reader pre").last.inner_text()
+    assert "⟨U+202E⟩" in shown and "\u202e" not in shown and "␛[31m" in shown
+
+
+def test_turns_are_read_by_click_and_key_and_the_address_remembers_them(file: Path, open_file: Open) -> None:
+    page = open_file(file)
+    page.get_by_role("button", name="pamer:minimum=60:retained=1").last.click()
+    number = page.locator("#s0 input[type=number]")
+    before = int(number.input_value())
+    page.locator("h1").click()
+    page.keyboard.press("ArrowRight")
+    assert int(number.input_value()) == before + 1
+    assert f"/{before + 1}" in page.evaluate("location.hash")
+    page.locator("#s0 figure svg.pickable").first.click(position={"x": 900, "y": 150})
+    assert int(number.input_value()) > before + 1
+    text = page.locator("#s0 .context p.quiet").inner_text()
+    assert (" = the plotted " in text and "estimated" in text) or "measured" in text
+    again = open_file(file, page.evaluate("location.hash"))
+    assert again.locator("#s0 input[type=number]").input_value() == number.input_value()
+
+
+@pytest.mark.parametrize(
+    ("element", "change", "mend", "named"),
+    [
+        (
+            "section-0",
+            lambda text: re.sub(r'"active":(\d+),"can', lambda match: f'"active":{int(match[1]) + 1},"can', text, count=9),
+            False,
+            "section-0",
+        ),
+        (
+            "section-0",
+            lambda text: re.sub(r'"active":(\d+),"can', lambda match: f'"active":{int(match[1]) + 1},"can', text, count=1),
+            True,
+            "base, turn 0",
+        ),
+        ("section-0", lambda text: text.replace('"votes":[false', '"votes":[true', 1), True, "turn"),
+        ("section-0", lambda text: re.sub(r'"reduction_pct":([\d.]+)', '"reduction_pct":99.5', text, count=2), True, "reduction"),
+        ("section-0", lambda text: re.sub(r'"states":"S(\d+)', r'"states":"R\1', text, count=1), True, "turn"),
+        ("section-1", lambda text: re.sub(r'"mean_active":[\d.]+', '"mean_active":7.5', text, count=1), True, "base, turn 0"),
+        ("section-2", lambda text: re.sub(r'"mean":0\.\d+', '"mean":0.99', text, count=9), True, "auroc"),
+        ("texts", lambda text: text.replace("word8", "word9", 1), True, "text "),
+    ],
+)
+def test_changed_data_is_caught_and_named(
+    file: Path, tmp_path: Path, open_file: Open, element: str, change: Callable[[str], str], mend: bool, named: str
+) -> None:
+    page = open_file(_altered(file, tmp_path, element, change, mend=mend))
+    right, checked = _seal(page)
+    assert right < checked
+    assert named in page.get_by_role("alert").first.inner_text()
+
+
+def test_damaged_data_is_said_to_be_damaged(file: Path, tmp_path: Path, open_file: Open) -> None:
+    page = open_file(_altered(file, tmp_path, "section-0", lambda text: text[: len(text) // 2]))
+    assert "cannot be read" in page.locator("h1").inner_text()
+
+
+def test_a_review_written_in_the_page_comes_into_the_lab(
+    file: Path, reported: tuple[Workspace, list[RunHead]], tmp_path: Path, open_file: Open
+) -> None:
+    workspace, _ = reported
+    page = open_file(file)
+    form = page.locator("#s0 .audit .form")
+    note = f"I would take step 2. {HOSTILE[0]}"
+    page.locator("#s0 .audit .queue tbody tr").nth(1).click()
+    form.locator("input[name=reviewer]").fill("Bo  Lee")
+    form.locator("input[value='missing evidence']").check()
+    form.locator("input[name=steps]").fill("2, 1")
+    form.locator("textarea").fill(note)
+    form.get_by_role("button", name="Save review").click()
+    assert note in page.locator("#s0 .audit .case").inner_text()
+    with page.expect_download() as started:
+        page.locator("#export-reviews").click()
+    saved = tmp_path / "reviews.json"
+    started.value.save_as(saved)
+    assert import_audit(workspace.database, saved) == {"selection": 0, "review": 1, "unknown": 0}
+    row = AuditStore(workspace.database).rows()[1]
+    (review,) = ReviewStore(workspace.database).history(row["audit_id"], "Bo Lee")
+    assert (review.verdict, review.steps, review.note) == ("missing evidence", (1, 2), note)
+    assert json.loads(saved.read_text())["reviews"][0]["audit_id"] == row["audit_id"]
+    assert page.evaluate("window.pwned") is None
+
+
+def test_print_shows_the_evidence_and_hides_the_controls(file: Path, open_file: Open, tmp_path: Path) -> None:
+    page = open_file(file)
+    page.emulate_media(media="print", color_scheme="dark")
+    page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+    assert not page.get_by_role("button", name="Print").is_visible() and not page.locator("#s0 .audit .form").is_visible()
+    assert page.locator("#verified table").is_visible() and page.locator("#s0 figure svg").first.is_visible()
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+    page.pdf(path=tmp_path / "print.pdf", format="A4", print_background=True)
+    assert (tmp_path / "print.pdf").stat().st_size > 20_000
+
+
+def test_two_hundred_turns_with_text_stay_under_ten_megabytes_and_open(tmp_path: Path, open_file: Open) -> None:
+    workspace, heads = filled(tmp_path / "w", long_trace(200, words=400), ["base", "sliding-window:5", "pamer"])
+    section = ReplaySection(trace_id="t-long", runs=tuple(choice_of(head) for head in heads))
+    report = make(ReportConfig(sections=(section,)), workspace)
+    bare = make(ReportConfig(sections=(section,), text=False), workspace)
+    assert len(bare.html) < len(report.html) <= 10_000_000 and report.document.about["text"]["cut"] == 0
+    write(report, tmp_path / "long.html")
+    right, checked = _seal(open_file(tmp_path / "long.html"))
+    assert right == checked > 2_000
