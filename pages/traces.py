@@ -29,7 +29,7 @@ def main() -> None:
     ):
         tour(rows)
     if only_demo:
-        st.caption("These traces come with PaMER Lab as a demo, their PaMER runs recorded. Open one to look around, or add your own below.")
+        st.caption("These traces come with PaMER Lab as a demo. Open one to look around, or add your own below.")
     if demo and demo.rejected:
         import_report(demo)
     if rows:

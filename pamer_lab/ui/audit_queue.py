@@ -109,6 +109,7 @@ def queue_table(shown: Sequence[Entry], entry: Entry | None, reviewer: str) -> N
         if cells and int(cells[0][0]) < len(shown):
             open_selection(shown[int(cells[0][0])].audit_id)
 
+    st.caption("Click a row to open it.")
     names = [one.audit_id for one in shown]
     mark_row("queue", names.index(entry.audit_id) if entry is not None and entry.audit_id in names else None, "Turn")
     st.dataframe(
@@ -125,7 +126,6 @@ def queue_table(shown: Sequence[Entry], entry: Entry | None, reviewer: str) -> N
             "Said": st.column_config.TextColumn(width=60, help="✓ right, + missing evidence, − unnecessary step, ✕ wrong step."),
         },
     )
-    st.caption("Click a row to open it.")
 
 
 def _line(one: Entry, entry: Entry | None, reviewer: str) -> dict[str, Any]:
