@@ -2,6 +2,7 @@
 
 import polars as pl
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from pamer_lab.analysis.growth import REFERENCE_LINE, mean_context, turn_table
 from pamer_lab.models.profiles import PROFILES
@@ -20,14 +21,13 @@ from pamer_lab.ui.theme import colours
 from pamer_lab.ui.words import HINTS
 
 
-def chart(runs: pl.DataFrame, policies: list[str], tokenizer: str) -> None:
+def chart(runs: pl.DataFrame, policies: list[str], tokenizer: str, controls: DeltaGenerator) -> None:
     turns = turn_table(workspace(), runs)
     means = mean_context(turns)
     # Far below the line it would only squeeze the chart.
     near = float(means["mean_active"].max() or 0) * 4 >= REFERENCE_LINE
-    left, middle, _ = st.columns([1, 1, 2])
-    single = left.toggle("Each trace as a line", key="lines", bind="query-params", help=f"At most {MOST_LINES} lines.")
-    reference = middle.toggle("128K line", value=near, key="line128", bind="query-params", help="A reference only; nothing enforces it.")
+    single = controls.toggle("Each trace as a line", key="lines", bind="query-params", help=f"At most {MOST_LINES} lines.")
+    reference = controls.toggle("128K line", value=near, key="line128", bind="query-params", help="A reference only; nothing enforces it.")
     ends = []
     for policy in policies:
         part = runs.filter(pl.col("policy") == policy)
@@ -85,14 +85,15 @@ def main() -> None:
         st.info("None of these traces was replayed through these policies yet. Start with the button above.")
         return
     present = [policy for policy in policies if policy in set(runs["policy"])]
-    if len(present) > 1 and st.toggle("Only traces that every policy has", value=True, key="common", bind="query-params"):
+    controls = st.container(horizontal=True)
+    if len(present) > 1 and controls.toggle("Only traces that every policy has", value=True, key="common", bind="query-params"):
         counts = runs.group_by("trace_id").agg(pl.col("policy").n_unique().alias("policies"))
         complete = counts.filter(pl.col("policies") == len(present))["trace_id"]
         runs = runs.filter(pl.col("trace_id").is_in(complete.to_list()))
         if runs.is_empty():
             st.info("No trace was replayed through all of these policies. Replay the missing runs, or compare all traces.")
             return
-    chart(runs, present, str(known[runs["trace_id"][0]]["tokenizer"]))
+    chart(runs, present, str(known[runs["trace_id"][0]]["tokenizer"]), controls)
     st.subheader("What does each policy come to?")
     baseline = (
         st.segmented_control("Baseline", present, default=present[0], required=True, key="baseline", bind="query-params") or present[0]
