@@ -19,6 +19,7 @@ PAGES = {
     "trace": "/trace?block=7",
     "replay": "/replay",
     "growth": "/growth",
+    "audit": "/audit",
     "signals": "/signals",
     "contexts": "/contexts",
     "published": "/published",
