@@ -72,6 +72,7 @@ def run(
     every: float = EVERY_SECONDS,
     alone_actions: int = ALONE_ACTIONS,
     *,
+    least_actions: int = 0,
     processes: int = 8,
     turns: int = 40,
 ) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -84,7 +85,7 @@ def run(
             asyncio.run(_alone(address, traces, alone_actions, one))
             many = Told()
             memory: list[int] = []
-            asyncio.run(_together(address, traces, many, memory, server, sessions, seconds, every))
+            asyncio.run(_together(address, traces, many, memory, server, sessions, seconds, every, least_actions))
         kept = Counter(review.reviewer for review in ReviewStore(lab.database).all())
         said = one.reviews + many.reviews
         lost = sum((said - kept).values())
@@ -186,12 +187,12 @@ async def _alone(address: str, traces: Sequence[str], actions: int, told: Told) 
             await asyncio.sleep(0.1)
 
 
-async def _person(address: str, traces: Sequence[str], told: Told, place: int, begin: float, end: float, every: float) -> None:
-    """One session: begins at its own moment, acts until the end."""
+async def _person(address: str, traces: Sequence[str], told: Told, place: int, begin: float, end: float, every: float, least: int) -> None:
+    """One session: begins at its own moment, acts until the end, and on a slow machine until it has acted `least` times."""
     await asyncio.sleep(begin)
     async with DashboardVisitor(address) as visitor:
-        number = BEGINNINGS[place % len(BEGINNINGS)]
-        while (now := time.monotonic()) < end:
+        number = first = BEGINNINGS[place % len(BEGINNINGS)]
+        while (now := time.monotonic()) < end or number - first < least:
             try:
                 await _act(visitor, traces, number, f"reviewer {place}", told)
             except Exception as error:
@@ -209,6 +210,7 @@ async def _together(
     sessions: int,
     seconds: float,
     every: float,
+    least: int,
 ) -> None:
     chance = random.Random(0)  # noqa: S311
     end = time.monotonic() + seconds
@@ -218,5 +220,5 @@ async def _together(
             memory.append(server.memory_info().rss)
             await asyncio.sleep(min(1.0, seconds / 30))
 
-    people = [_person(address, traces, told, place, chance.uniform(0, every), end, every) for place in range(sessions)]
+    people = [_person(address, traces, told, place, chance.uniform(0, every), end, every, least) for place in range(sessions)]
     await asyncio.gather(gauge(), *people)
