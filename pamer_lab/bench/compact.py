@@ -1,7 +1,7 @@
 """`pamer-lab bench compact`: tokens that the recent and retrieval families compute, against reading every input on its own.
 
 All inputs of a 40-decision trace go through a small attention model of random weights with SmolLM2's tokenizer: how many tokens are
-computed does not depend on the weights, and every vector can be compared with its own forward pass. Three decision points are
+computed does not depend on the weights, and every vector can be compared with its own forward pass. Two decision points are
 computed with SmolLM2 itself as well. `tokens_vs_sum_of_inputs` counts each condition's input at each point, equal ones too.
 """
 
@@ -32,7 +32,7 @@ from pamer_lab.trajectory.values import Trace
 HELP = "recent and retrieval contexts: tokens computed against the sum of input lengths, equal vectors"
 DECISIONS = 40
 FAMILIES = "recent,raw,embedding,controls"
-REAL_POINTS = (10, 11, 12)
+REAL_POINTS = (7, 8)
 """Decision points that SmolLM2 itself computes."""
 
 
@@ -95,7 +95,9 @@ def _small_model(folder: Path) -> Path:
     """A saved model of two blocks with random weights and SmolLM2's tokenizer."""
     import torch
     from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM
+    from transformers.utils import logging
 
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     torch.manual_seed(0)
     tokenizer = AutoTokenizer.from_pretrained(embedded.prepare())
     shape: dict[str, Any] = {"vocab_size": len(tokenizer), "hidden_size": 64, "intermediate_size": 96, "max_position_embeddings": 8192}
