@@ -10,14 +10,18 @@ from typing import Any
 import streamlit as st
 
 from pamer_lab.audit import AuditStore, Review, ReviewStore
+from pamer_lab.audit.exchange import audit_bytes
 from pamer_lab.audit.provenance import Provenance
 from pamer_lab.audit.queue import Entry, entries
 from pamer_lab.audit.tables import REVIEWS, SELECTIONS
 from pamer_lab.errors import InputError
+from pamer_lab.keys import own_keys
 from pamer_lab.memory import MemoryStore
 from pamer_lab.memory.check import Findings, check
 from pamer_lab.memory.schema import BLOCKS, MEMORIES
 from pamer_lab.replay.values import RunHead
+from pamer_lab.report.config import Redaction
+from pamer_lab.report.secrets import Finding, Scan
 from pamer_lab.storage import TableSpec
 from pamer_lab.ui.loaders import workspace
 from pamer_lab.ui.runs import run_store
@@ -60,6 +64,18 @@ def selection_rows() -> list[dict[str, Any]]:
 def reviews() -> list[Review]:
     """The newest revision of every review."""
     return _reviews(str(workspace().path), _key(REVIEWS)) if (workspace().path / "lance").exists() else []
+
+
+@st.cache_data(max_entries=4, show_spinner="Scanning for secrets…")
+def _exported_findings(path: str, at: tuple[int, ...], redact: Redaction) -> list[Finding]:
+    scan = Scan(redact, own_keys())
+    audit_bytes(workspace().database, ".jsonl", scan.clean)
+    return scan.findings
+
+
+def exported_findings(redact: Redaction) -> list[Finding]:
+    """What the scan for secrets finds in everything that an export would hold."""
+    return _exported_findings(str(workspace().path), _key(SELECTIONS, REVIEWS), redact) if (workspace().path / "lance").exists() else []
 
 
 def queue() -> list[Entry]:

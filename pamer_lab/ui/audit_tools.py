@@ -12,10 +12,14 @@ from pamer_lab.audit.agreement import all_agreements, quality
 from pamer_lab.audit.exchange import FORMATS, IMPORTED, audit_bytes, import_bytes
 from pamer_lab.audit.queue import Entry
 from pamer_lab.audit.store import steps_of
+from pamer_lab.keys import own_keys
 from pamer_lab.memory.schema import BLOCKS, MEMORIES
-from pamer_lab.ui.audit_data import findings, reviews, versions
+from pamer_lab.report.config import Redaction
+from pamer_lab.report.secrets import Scan
+from pamer_lab.ui.audit_data import exported_findings, findings, reviews, versions
 from pamer_lab.ui.loaders import workspace
 from pamer_lab.ui.numbers import counted
+from pamer_lab.ui.share import choose_redaction, show_findings
 from pamer_lab.ui.text import in_code
 from pamer_lab.ui.widgets import sentences, table
 from pamer_lab.ui.words import HINTS
@@ -96,11 +100,13 @@ def exchange() -> None:
     left, right = st.columns(2, gap="large")
     with left:
         st.markdown("**Export** everything: selections, reviews and all their revisions, in one file.")
+        redact = choose_redaction("audit-redact", "none")
+        show_findings(exported_findings(redact))
         with st.container(horizontal=True):
             for ending in FORMATS:
                 st.download_button(
                     ending[1:].upper(),
-                    partial(_file, ending),
+                    partial(_file, ending, redact),
                     f"pamer-audit{ending}",
                     MIME[ending],
                     key=f"export{ending}",
@@ -108,13 +114,15 @@ def exchange() -> None:
                     icon=":material/download:",
                 )
         st.caption("Rows hold the text of queries and answers. Look at them before you send the file to anyone.")
-    if reviewer_mode():
-        return
     with right:
         number = st.session_state.setdefault("audit-files", 0)
-        file = st.file_uploader(
-            "Import a file that was exported here or elsewhere", [ending[1:] for ending in IMPORTED], key=f"audit-{number}"
+        endings = (".json",) if reviewer_mode() else IMPORTED
+        words = (
+            "Import reviews of a share page"
+            if reviewer_mode()
+            else "Import a file that was exported here or elsewhere, or a share page's reviews"
         )
+        file = st.file_uploader(words, [ending[1:] for ending in endings], key=f"audit-{number}")
         if file is not None:
             with sentences():
                 st.session_state["audit-added"] = import_bytes(workspace().database, Path(file.name), file.getvalue())
@@ -126,8 +134,8 @@ def exchange() -> None:
             st.success(f"{new} were new; what was known stays as it was.")
 
 
-def _file(ending: str) -> bytes:
-    return audit_bytes(workspace().database, ending)[0]
+def _file(ending: str, redact: Redaction) -> bytes:
+    return audit_bytes(workspace().database, ending, Scan(redact, own_keys()).clean)[0]
 
 
 def store_check() -> None:

@@ -45,19 +45,12 @@ def share_file(sections: Sections) -> None:
     st.markdown("**A file**")
     st.caption("One HTML page that opens from disk without a network, checks its own numbers, and takes reviews.")
     text = st.toggle("With the words of the trace", value=True, key="share-text")
-    redact = st.segmented_control(
-        "Replace what the scan for secrets finds",
-        list(REDACTIONS),
-        default="keys",
-        required=True,
-        format_func=lambda choice: REDACTIONS[choice],
-        key="share-redact",
-    )
+    redact = choose_redaction("share-redact", "keys")
     made: tuple[ReportConfig, Report] | None = st.session_state.get(READY)
     pressed = st.button("Scan and prepare", key="share-make", icon=":material/inventory_2:")
     if not pressed and made is None:
         return
-    config = ReportConfig(sections=tuple(sections()), text=text, redact=redact or "keys")
+    config = ReportConfig(sections=tuple(sections()), text=text, redact=redact)
     if pressed:
         with st.spinner("Preparing the file…"):
             made = (config, make(config, workspace(), command="pamer-lab report --config config.json --out share.html"))
@@ -69,7 +62,7 @@ def share_file(sections: Sections) -> None:
 
 
 def _ready(report: Report) -> None:
-    _findings(report.document.findings)
+    show_findings(report.document.findings)
     facts = report.document.about["text"]
     if facts["cut"]:
         st.caption(f"{counted(facts['cut'], 'long text')} cut in the middle to keep the file under its limit.")
@@ -93,7 +86,17 @@ def _ready(report: Report) -> None:
         )
 
 
-def _findings(found: Sequence[Finding]) -> None:
+def choose_redaction(key: str, default: Redaction) -> Redaction:
+    """Which findings are replaced."""
+    words = "Replace what the scan for secrets finds"
+    picked = st.segmented_control(
+        words, list(REDACTIONS), default=default, required=True, format_func=lambda choice: REDACTIONS[choice], key=key
+    )
+    return picked or default
+
+
+def show_findings(found: Sequence[Finding]) -> None:
+    """What the scan found, with places; or that it found nothing."""
     if not found:
         st.caption("The scan found no keys, tokens, private keys, e-mail addresses or home folders. A scan is no guarantee.")
         return

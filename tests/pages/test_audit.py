@@ -14,6 +14,7 @@ from pamer_lab.memory.schema import BLOCKS
 from pamer_lab.models.profiles import load_profile
 from pamer_lab.policies.resources import message_tokens
 from pamer_lab.replay.engine import ReplayOptions, replay
+from pamer_lab.report.secrets import Scan
 from pamer_lab.workspace import Workspace
 from tests.pages.conftest import Visit, chat, put, texts
 from tests.replay.making import PARTS, SMALL, long_trace
@@ -165,3 +166,15 @@ def test_hostile_text_reaches_the_page_only_as_text(visit: Visit, workspace: Wor
         for element in (*app.markdown, *app.caption):
             assert "<script>" not in element.value or f"` {EVIL[:10]}" in element.value
     assert any("<script>" in code.value for code in app.code)
+
+
+def test_secrets_in_what_an_export_would_hold_are_shown_with_their_place(
+    visit: Visit, workspace: Workspace, rows: list[dict[str, Any]]
+) -> None:
+    ReviewStore(workspace.database).save(rows[0]["audit_id"], "Ada", "right", note="write to ada@example.org")
+    app = visit(PAGE, part="Export and import")
+    assert "1 e-mail address in 1 place **left in**" in app.warning[0].value
+    app.segmented_control(key="audit-redact").set_value("all").run()
+    assert "1 e-mail address in 1 place replaced" in app.warning[0].value
+    body = audit_bytes(workspace.database, ".csv", Scan("all").clean)[0]
+    assert b"ada@example.org" not in body and b"[redacted: e-mail address 1]" in body
