@@ -20,6 +20,7 @@ BENCHES: dict[str, str] = {
     "replay": "replay",
     "extract": "extract",
     "probes": "probes",
+    "pages": "pages",
     "compact": "compact",
     "load": "load",
 }

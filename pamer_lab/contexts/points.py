@@ -86,6 +86,10 @@ class Counts:
     def tokenizer(self) -> str:
         return self.tokens.counter.name
 
+    def know(self, trace_id: str, counts: Sequence[int]) -> None:
+        """Take a trace's message counts as they were stored; they must come from the same tokenizer."""
+        self._messages[trace_id] = list(counts)
+
     def prefix(self, point: DecisionPoint) -> int:
         """Tool descriptions and the messages before the first assistant message."""
         names = tuple(f"{tool.name}/{tool.description}/{tool.parameters}" for tool in point.tools)

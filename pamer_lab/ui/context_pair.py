@@ -15,7 +15,6 @@ from pamer_lab.models.embedder import load_embedder
 from pamer_lab.models.profiles import load_profile
 from pamer_lab.probes.decisions import TARGETS
 from pamer_lab.probes.study import Study
-from pamer_lab.trajectory.values import Trace
 from pamer_lab.ui.loaders import stored_trace, trace_rows
 from pamer_lab.ui.numbers import counted
 from pamer_lab.ui.picker import pick_trace
@@ -23,6 +22,7 @@ from pamer_lab.ui.state import out_of_range, settle
 from pamer_lab.ui.text import one_line
 from pamer_lab.ui.widgets import body, table
 from pamer_lab.ui.words import HINTS
+from pamer_lab.workspace import StoredTrace
 
 AT_A_TIME = 6
 """Items whose text is on the page at once."""
@@ -34,9 +34,12 @@ def _resources(*, embedder: bool) -> Resources:
     return resources_for(embedder=load_embedder(load_profile("embedded"), "cpu") if embedder else None)
 
 
-@st.cache_resource(max_entries=32, show_spinner=False)
-def _view(trace_id: str, t: int, name: str, _trace: Trace) -> ContextView:
-    return context_at(_trace, t, name, _resources(embedder="embedder" in condition(name).needs))
+@st.cache_resource(max_entries=6, show_spinner=False)
+def _view(trace_id: str, t: int, name: str, _stored: StoredTrace) -> ContextView:
+    resources = _resources(embedder="embedder" in condition(name).needs)
+    if _stored.row["tokenizer"] == resources.counts.tokenizer:
+        resources.counts.know(trace_id, _stored.message_tokens)
+    return context_at(_stored.trace, t, name, resources)
 
 
 def context_pair(study: Study | None) -> None:
@@ -55,7 +58,7 @@ def context_pair(study: Study | None) -> None:
         st.info("This trace has no decision point with history; choose one with at least two turns.")
         return
     t, first, second = _choose(turns)
-    whole, *sides = (_view(trace_id, t, name, stored.trace) for name in ("full", first, second))
+    whole, *sides = (_view(trace_id, t, name, stored) for name in ("full", first, second))
     _headline(sides, study)
     what = {int(row["block"]): str(row["what"]) for row in transcript.outline()}
     _blocks(whole, sides, what)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from pamer_lab.replay.ledger import LETTERS
-from pamer_lab.replay.values import Run
+from pamer_lab.replay.values import Run, Turn
 from pamer_lab.replay.whatif import WhatIf
 from pamer_lab.ui.looks import COLOURS, SIGNS, STATE_LETTERS, STATE_MEANINGS, SYMBOLS, look
 from pamer_lab.ui.numbers import round_ticks, short
@@ -86,7 +86,7 @@ def _line(figure: Any, run: Run, colours: dict[Meaning, str], *, marked: bool) -
     figure.add_scatter(
         x=[turn.t for turn in run.turns],
         y=[turn.active_tokens for turn in run.turns],
-        customdata=[[run.head.policy, turn.t] for turn in run.turns],
+        customdata=_pairs(run, run.turns),
         name=run.head.policy,
         mode="lines+markers" if marked else "lines",
         line={"color": colours[style.meaning], "dash": style.dash, "width": style.width},
@@ -104,7 +104,7 @@ def _events(figure: Any, run: Run, colours: dict[Meaning, str]) -> None:
             figure.add_scatter(
                 x=[turn.t for turn in turns],
                 y=[turn.active_tokens for turn in turns],
-                customdata=[[run.head.policy, turn.t] for turn in turns],
+                customdata=_pairs(run, turns),
                 mode="markers",
                 showlegend=False,
                 marker={"size": 6 if small else 10, "color": colours[COLOURS[action]], "symbol": SYMBOLS[action]},
@@ -131,7 +131,7 @@ def strip_figure(runs: Sequence[Run], policy: str, turn: int, colours: dict[Mean
         figure.add_scatter(
             x=[entry.t for entry in cells],
             y=[run.head.policy] * len(cells),
-            customdata=[[run.head.policy, entry.t] for entry in cells],
+            customdata=_pairs(run, cells),
             mode="markers",
             marker={
                 "symbol": [SYMBOLS[entry.action] for entry in cells],
@@ -181,6 +181,7 @@ def ledger_figure(run: Run, turn: int, colours: dict[Meaning, str]) -> Any:
         xgap=1 if lettered else 0,
         ygap=1 if lettered else 0,
         customdata=_words(grid),
+        hoverongaps=False,
         text=_letters(grid) if lettered else None,
         texttemplate="%{text}" if lettered else None,
         hovertemplate="block %{y} at turn %{x}: %{customdata}<extra></extra>",
@@ -190,7 +191,7 @@ def ledger_figure(run: Run, turn: int, colours: dict[Meaning, str]) -> Any:
     figure.add_scatter(
         x=list(shown),
         y=[grid.shape[0] / 2] * len(shown),
-        customdata=[[run.head.policy, t] for t in shown],
+        customdata=_pairs(run, run.turns[shown.start : shown.stop]),
         mode="markers",
         marker={"size": 1, "opacity": 0},
         hoverinfo="none",
@@ -240,9 +241,15 @@ def _state_legend(figure: Any, run: Run, shown: range, colours: dict[Meaning, st
             figure.add_bar(x=[None], y=[None], name=f"{STATE_LETTERS[letter]} {word}", marker=marker, hoverinfo="skip")
 
 
-def _words(grid: Any) -> list[list[str]]:
-    words = list(LETTERS.values())
-    return [["not yet" if np.isnan(value) else words[int(value)] for value in row] for row in grid]
+def _words(grid: Any) -> Any:
+    """A word per cell, as an array: plotly looks at every element of nested lists, which takes a second for 256 turns."""
+    words = np.array([*LETTERS.values(), ""], dtype=object)
+    return words[np.nan_to_num(grid, nan=len(LETTERS)).astype(np.int64)]
+
+
+def _pairs(run: Run, turns: Sequence[Turn]) -> Any:
+    """What a click gives back: policy and turn of each point, as an array."""
+    return np.array([[run.head.policy, turn.t] for turn in turns], dtype=object).reshape(len(turns), 2)
 
 
 def _letters(grid: Any) -> list[list[str]]:
