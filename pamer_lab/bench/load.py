@@ -81,8 +81,9 @@ def run(
         traces = prepared(lab)
         with dashboard(lab.path) as (address, server):
             asyncio.run(_alone(address, traces, len(ROUND), Told()))  # warms every page's cache
-            one = Told()
+            one, before = Told(), _cpu_seconds(server)
             asyncio.run(_alone(address, traces, alone_actions, one))
+            busy = _cpu_seconds(server) - before
             many = Told()
             memory: list[int] = []
             asyncio.run(_together(address, traces, many, memory, server, sessions, seconds, every, least_actions))
@@ -106,6 +107,7 @@ def run(
         "reviews": sum(said.values()),
         "single_p95_seconds": one.p95,
         "single_median_seconds": statistics.median(one.seconds),
+        "server_cpu_seconds_per_rerun": busy / len(one.seconds),
         "load_p95_seconds": many.p95,
         "load_median_seconds": statistics.median(many.seconds),
         "memory_mb": {"middle": round(statistics.mean(middle) / 1e6), "end": round(statistics.mean(end) / 1e6)},
@@ -159,6 +161,12 @@ def _wait(address: str, server: "subprocess.Popen[bytes]") -> None:
         except OSError:
             time.sleep(0.2)
     raise LabError("the dashboard did not start")
+
+
+def _cpu_seconds(server: psutil.Process) -> float:
+    """What the server has computed so far; other programs on the machine do not change it."""
+    times = server.cpu_times()
+    return float(times.user + times.system)
 
 
 async def _act(visitor: DashboardVisitor, traces: Sequence[str], number: int, reviewer: str, told: Told) -> None:
