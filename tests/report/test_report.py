@@ -123,6 +123,16 @@ def test_the_zip_holds_the_numbers_and_a_config_that_gives_the_same_csv_in_a_fre
     assert parquet.height == 16 * 3 and parquet["active_tokens"].sum() > 0
 
 
+def test_pamer_runs_made_in_another_workspace_give_the_same_csv(reported: Reported, tmp_path: Path) -> None:
+    workspace, heads = reported
+    other, again = filled(tmp_path / "other")
+    first, second = (_csv(bundle(build(everything(made), lab))) for made, lab in ((heads, workspace), (again, other)))
+    assert {"turns.csv", "items.csv", "selections.csv", "growth_means.csv"} <= first.keys()
+    assert {name: body for name, body in first.items() if name != "reviews.csv"} == {
+        name: body for name, body in second.items() if name != "reviews.csv"
+    }
+
+
 def test_a_config_whose_run_comes_out_otherwise_here_is_refused(tmp_path: Path) -> None:
     workspace, heads = filled(tmp_path / "one", policies=["base"])
     other = choice_of(heads[0]).model_copy(update={"run_id": "r-elsewhere"})

@@ -106,7 +106,7 @@ function publishedSection(section, number) {
   const grouped = section.rows.some((row) => row.group);
   const columns = section.columns.map((column) => ({ title: column.title + (column.unit && column.unit !== column.title ? `, ${column.unit}` : ""), number: section.rows.some((row) => typeof row[column.key] === "number"), value: (row) => cell(row, column) }));
   const scored = section.columns.filter((column) => column.better && section.rows.every((row) => typeof row[column.key] === "number"));
-  const charts = scored.slice(0, 2).map((column) => figure(column.title, `${column.better === "up" ? "More" : "Less"} is better. Published, ${section.place}; n = ${counted(section.rows.length, "row")}.`,
+  const charts = scored.slice(-2).map((column) => figure(column.title, `${column.better === "up" ? "More" : "Less"} is better. Published, ${section.place}; n = ${counted(section.rows.length, "row")}.`,
     (width) => dotChart(width, section.rows.slice(0, MOST_DOTS).map((row) => ({ name: [row.group, row.label, row.pooling].filter(Boolean).join(" · "), value: row[column.key], look: publishedLook(row.label), text: cell(row, column) })), { digits: column.digits === null ? 0 : Math.min(2, column.digits) })));
   queueMicrotask(() => charts.forEach((chart) => chart.redraw()));
   return el("section", { id: `s${number}` }, el("h2", { text: section.title }),
