@@ -83,9 +83,6 @@ def test_a_click_on_a_bar_or_a_row_opens_its_block(visitor: Visitor) -> None:
     expect(page.locator(".st-key-block-30")).to_contain_text("answer 30")
     visitor.settle()
     assert "block=30" in page.url
-    # The same row again, after the chart led elsewhere: its click must not be taken for a second click on a chosen row.
-    page.locator(".st-key-outline .dvn-scroller").click(position={"x": 180, "y": 38 + 35 * 3 + 17})
-    expect(page.locator(".st-key-block-3")).to_contain_text("answer 3")
 
 
 def test_a_trace_of_2000_turns_keeps_few_bodies_on_the_page(visitor: Visitor) -> None:
