@@ -1,0 +1,63 @@
+"""What a reader does on the study pages: click a layer, move the threshold, download, send the link; and nothing is obeyed."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect
+
+from pamer_lab.importing import import_uploads
+from pamer_lab.probes.study import read_study, save_study
+from pamer_lab.workspace import Workspace
+from tests.analysis.making import control_study, layer_study
+from tests.browser.driver import Visitor
+from tests.browser.test_reading import hostile
+from tests.pages.test_contexts import FIXTURE
+
+pytestmark = pytest.mark.browser
+
+EVIL = "<img src=x onerror='window.hacked=7'> ![p](https://outside.example/s.png) [l](javascript:window.hacked=8)"
+
+
+def test_a_point_opens_its_layer_a_key_moves_the_threshold_and_the_link_keeps_both(
+    visitor: Visitor, stranger: Callable[..., Visitor], folder: Path
+) -> None:
+    lab = Workspace(folder)
+    name = save_study(lab, layer_study(name=EVIL, model=EVIL))
+    save_study(lab, control_study(model=EVIL))
+    page = visitor.open(f"/signals?layerwise-study={name}")
+    expect(page.get_by_text("how do scores of final, last, fall?").first).to_be_visible()
+    # In the first panel lie two published lines and their bands before the measured last-token line.
+    page.locator(".st-key-layers-auroc .scatterlayer .trace:has(.point)").nth(2).locator(".point").first.click(force=True)
+    expect(page.get_by_text("how do scores of block_1, last, fall?").first).to_be_visible()
+    visitor.settle()
+    page.get_by_role("slider", name=re.compile("Move the threshold")).press("ArrowRight")
+    expect(page.get_by_text("would overstate itself").first).to_be_visible()
+    visitor.settle()
+    assert {"shift=0.05", "layer=block_1"} <= set(page.url.partition("?")[2].split("&"))
+    with page.expect_download() as started:
+        page.locator(".st-key-layers-auroc-csv button").click()
+    assert "block_1" in Path(started.value.path()).read_text()
+    assert page.evaluate("window.hacked") is None
+    assert page.locator("main img, .stApp a[href*='outside'], .stApp a[href^='javascript']").count() == 0
+    other = stranger(dark=True)
+    other.page.goto(page.url)
+    expect(other.page.get_by_text("how do scores of block_1, last, fall?").first).to_be_visible()
+    expect(other.page.get_by_text("would overstate itself").first).to_be_visible()
+
+
+def test_a_hostile_trace_is_only_text_under_two_conditions(visitor: Visitor, folder: Path) -> None:
+    lab = Workspace(folder)
+    trace_id = import_uploads([("hostile-contexts.json", hostile())], lab).traces[0]["trace_id"]
+    name = save_study(lab, read_study(FIXTURE))
+    page = visitor.open(f"/contexts?compact-study={name}&trace={trace_id}&left=full&right=current")
+    expect(page.get_by_text("The two contexts as text")).to_be_visible()
+    expect(page.get_by_text("block 0: left out by Current")).to_be_visible()
+    expect(page.get_by_test_id("stCode").filter(has_text="<script>window.hacked = 1</script>").first).to_be_visible()
+    page.get_by_text("Evidence budgets").click()
+    expect(page.get_by_text("Recalled evidence only")).to_be_visible()
+    visitor.settle()
+    assert "more=Evidence+budgets" in page.url or "more=Evidence%20budgets" in page.url
+    assert page.evaluate("window.hacked") is None
+    assert page.locator("main img, .stApp iframe, .stApp a[href*='outside'], .stApp a[href^='javascript'], .stApp script").count() == 0
