@@ -43,7 +43,7 @@ def _key(*specs: TableSpec) -> tuple[int, ...]:
     if not folder.exists():
         return (0,)
     known = versions()
-    return (folder.stat().st_ino, *(known[spec.name] for spec in specs))
+    return (folder.stat().st_ctime_ns, *(known[spec.name] for spec in specs))
 
 
 @st.cache_data(max_entries=4, show_spinner=False)

@@ -7,6 +7,7 @@ import msgspec
 import streamlit as st
 
 from pamer_lab.blocks import context_before, cut
+from pamer_lab.errors import StorageError
 from pamer_lab.replay.store import RUNS, TURNS
 from pamer_lab.replay.values import Run, RunHead
 from pamer_lab.storage import equals, is_in
@@ -16,7 +17,7 @@ from pamer_lab.ui.loaders import workspace
 from pamer_lab.ui.numbers import counted, short
 from pamer_lab.ui.run_charts import context_figure
 from pamer_lab.ui.runs import newest, open_run, run_heads, version
-from pamer_lab.ui.text import in_code
+from pamer_lab.ui.text import in_code, one_line
 from pamer_lab.ui.theme import colours
 from pamer_lab.ui.words import HINTS
 from pamer_lab.workspace import TRACES
@@ -72,9 +73,13 @@ def _policies(path: str, at: tuple[int, int]) -> dict[str, list[str]]:
 
 
 def policies_of_traces() -> dict[str, list[str]]:
-    """Policies each trace was replayed through."""
-    at = version()
-    return _policies(str(workspace().path), at) if at[1] else {}
+    """Policies each trace was replayed through; runs that cannot be read leave the table of traces as it is, and say so."""
+    try:
+        at = version()
+        return _policies(str(workspace().path), at) if at[1] else {}
+    except StorageError as error:
+        st.warning(one_line(str(error)))
+        return {}
 
 
 @st.cache_data(max_entries=64, show_spinner=False)

@@ -34,7 +34,7 @@ def _version(lab: Workspace) -> tuple[int, int]:
     folder = lab.path / "lance"
     if not folder.exists():
         return (0, 0)
-    return (folder.stat().st_ino, lab.database.version(TRACES))
+    return (folder.stat().st_ctime_ns, lab.database.version(TRACES))
 
 
 @st.cache_data(max_entries=4, show_spinner=False)

@@ -49,7 +49,7 @@ def version() -> tuple[int, int]:
     folder = lab.path / "lance"
     if not folder.exists() or not lab.database.exists(RUNS):
         return (0, 0)
-    return (folder.stat().st_ino, lab.database.version(RUNS))
+    return (folder.stat().st_ctime_ns, lab.database.version(RUNS))
 
 
 @st.cache_data(max_entries=64, show_spinner=False)

@@ -43,7 +43,7 @@ def studies_version() -> tuple[int, int]:
     folder = lab.path / "lance"
     if not folder.exists() or not lab.database.exists(STUDIES):
         return (0, 0)
-    return (folder.stat().st_ino, lab.database.version(STUDIES))
+    return (folder.stat().st_ctime_ns, lab.database.version(STUDIES))
 
 
 @st.cache_data(max_entries=4, show_spinner=False)
