@@ -87,7 +87,7 @@ def main() -> None:
         share(lambda: [ReplaySection(trace_id=trace_id, turn=block, focus="transcript")])
     left, right = st.columns([2, 5], gap="medium")
     with left:
-        outline(transcript, block)
+        outline(transcript)
     with right:
         reader(transcript, block, hit)
 

@@ -9,7 +9,6 @@ import streamlit as st
 from pamer_lab.ui.loaders import MOST_HITS, hits
 from pamer_lab.ui.numbers import short
 from pamer_lab.ui.transcript import PREFIX, Hit, Transcript
-from pamer_lab.ui.widgets import mark_row
 from pamer_lab.ui.words import HINTS
 
 PAGE_BODIES = 24
@@ -107,8 +106,11 @@ def _go_to_hit(transcript: Transcript, number: int = 1) -> None:
         open_block(max(found[number - 1].block, 0))
 
 
-def outline(transcript: Transcript, block: int) -> None:
-    """All blocks as a list; a click opens one, and the open one is marked however it was opened."""
+def outline(transcript: Transcript) -> None:
+    """All blocks as a list; a click opens one.
+
+    The open one is not marked: a selection set from here comes back from the browser as a click and undoes the next one.
+    """
 
     def opened() -> None:
         cells = st.session_state["outline"]["selection"]["cells"]
@@ -122,7 +124,6 @@ def outline(transcript: Transcript, block: int) -> None:
     ]
     if not any(row["Marks"] for row in rows):
         rows = [{key: value for key, value in row.items() if key != "Marks"} for row in rows]
-    mark_row("outline", block, "Does")
     st.dataframe(
         rows,
         hide_index=True,
