@@ -13,7 +13,6 @@ from pamer_lab.cli import main
 from pamer_lab.commands.compact_text import tables
 from pamer_lab.probes.study import read_study
 from pamer_lab.workspace import Workspace
-from tests.features.conftest import save_tiny
 
 QUESTIONS, TURNS = 14, 9
 
@@ -38,15 +37,6 @@ def write_corpus(path: Path) -> Path:
         lines.append(json.dumps({"pamer_lab": 1, "question_id": f"q{question}", "messages": messages, "labels": labels}))
     path.write_text("\n".join(lines))
     return path
-
-
-@pytest.fixture(scope="module")
-def profile(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("tiny")
-    model = save_tiny(folder / "model", "llama")
-    file = folder / "tiny.toml"
-    file.write_text(f'[frozen_model]\nmodel = "{model}"\n[embedding]\nkind = "hashing"\n')
-    return file
 
 
 def run(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:

@@ -14,7 +14,6 @@ from pamer_lab.importing import import_paths
 from pamer_lab.probes.artefact import HeadSet
 from pamer_lab.probes.study import list_studies, read_study
 from pamer_lab.workspace import Workspace
-from tests.features.conftest import save_tiny
 from tests.models.fault_server import CHAT, serving
 
 
@@ -35,15 +34,6 @@ def write_corpus(path: Path, questions: int = 14) -> Path:
         lines.append(json.dumps({"pamer_lab": 1, "question_id": f"q{number // 2}", "messages": messages, "labels": labels}))
     path.write_text("\n".join(lines))
     return path
-
-
-@pytest.fixture(scope="module")
-def profile(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("tiny")
-    model = save_tiny(folder / "model", "llama")
-    file = folder / "tiny.toml"
-    file.write_text(f'[frozen_model]\nmodel = "{model}"\n[embedding]\nkind = "hashing"\n')
-    return file
 
 
 def run(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
