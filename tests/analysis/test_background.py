@@ -8,7 +8,8 @@ import pytest
 from pamer_lab.analysis.background import StudyJobs
 from pamer_lab.probes.study import list_studies
 from pamer_lab.workspace import Workspace
-from tests.commands.test_studies import profile, write_corpus
+from tests.commands.conftest import profile
+from tests.commands.test_studies import write_corpus
 
 __all__ = ["profile"]
 
