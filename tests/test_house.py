@@ -76,3 +76,8 @@ def test_reading_a_trace_imports_neither_torch_nor_streamlit(tmp_path: Path) -> 
     file.write_text('[{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]')
     done = subprocess.run([sys.executable, "-c", program, str(file)], capture_output=True, text=True, cwd=PACKAGE.parent)
     assert done.returncode == 0, done.stderr
+
+
+def test_no_workspace_is_committed() -> None:
+    listed = subprocess.run(["git", "ls-files"], capture_output=True, text=True, cwd=PACKAGE.parent, check=False).stdout.split()
+    assert [name for name in listed if ".lance/" in name or name.endswith(".lock")] == []

@@ -9,17 +9,12 @@ suite does a few for seconds.
 import asyncio
 import os
 import random
-import socket
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
-import urllib.request
 from collections import Counter
-from collections.abc import Coroutine, Iterator, Sequence
+from collections.abc import Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -28,6 +23,7 @@ import psutil
 
 from pamer_lab.audit import AuditStore, ReviewStore
 from pamer_lab.bench.compressing import compress_at_once
+from pamer_lab.bench.server import serving
 from pamer_lab.controller import FixedProbe
 from pamer_lab.errors import LabError
 from pamer_lab.importing import import_demo
@@ -40,13 +36,11 @@ from pamer_lab.workspace import Workspace
 HELP = "25 websocket sessions on one dashboard for two minutes; 8 processes compressing in one store"
 SESSIONS, EVERY_SECONDS, LAST_SECONDS = 25, 5.0, 120.0
 ALONE_ACTIONS = 40
-READY_SECONDS = 180.0
 POLICIES = ("base", "pamer+:minimum=300")
 ROUND = ("audit", "name", "verdict", "verdict", "verdict", "transcript", "replay", "traces")
 """What a person does, again and again."""
 BEGINNINGS = (0, 5, 6, 7)
 """Where in the round a person may begin: at a page of its own."""
-PROJECT = Path(__file__).resolve().parents[2]
 
 
 @dataclass
@@ -80,7 +74,7 @@ def run(
     with tempfile.TemporaryDirectory() as folder:
         lab = Workspace(Path(folder) / "workspace")
         traces = prepared(lab)
-        with dashboard(lab.path) as (address, server):
+        with serving(lab.path) as (address, server):
             _run(_alone(address, traces, len(ROUND), Told()))  # warms every page's cache
             one, before = Told(), _cpu_seconds(server)
             _run(_alone(address, traces, alone_actions, one))
@@ -137,37 +131,6 @@ def prepared(lab: Workspace) -> list[str]:
     if not AuditStore(lab.database).rows():
         raise LabError("the demo traces gave no selection to review")
     return names
-
-
-@contextmanager
-def dashboard(workspace: Path) -> Iterator[tuple[str, psutil.Process]]:
-    """A running dashboard: its address and its process."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port)]
-    with tempfile.TemporaryFile() as log:
-        server = subprocess.Popen(
-            command, cwd=PROJECT, env=os.environ | {"PAMER_LAB_HOME": str(workspace)}, stdout=log, stderr=subprocess.STDOUT
-        )
-        address = f"http://127.0.0.1:{port}"
-        try:
-            _wait(address, server)
-            yield address, psutil.Process(server.pid)
-        finally:
-            server.terminate()
-            server.wait(timeout=30)
-
-
-def _wait(address: str, server: "subprocess.Popen[bytes]") -> None:
-    end = time.monotonic() + READY_SECONDS
-    while time.monotonic() < end and server.poll() is None:
-        try:
-            with urllib.request.urlopen(f"{address}/_stcore/health", timeout=2):  # noqa: S310
-                return
-        except OSError:
-            time.sleep(0.2)
-    raise LabError("the dashboard did not start")
 
 
 def _cpu_seconds(server: psutil.Process) -> float:

@@ -13,8 +13,9 @@ from typing import Any
 
 import msgspec
 
-from pamer_lab.bench.browser import ROOT, chromium, serve
+from pamer_lab.bench.browser import chromium
 from pamer_lab.bench.replay import KeptVotes, make_trace
+from pamer_lab.bench.server import serving
 from pamer_lab.bench.synthetic import messages
 from pamer_lab.blocks import EstimatedCounter, MessageTokens
 from pamer_lab.memory.extractive import ExtractiveSummariser
@@ -71,9 +72,9 @@ def run() -> tuple[dict[str, float], dict[str, Any]]:
 def measure(script: Path, workspace: Path) -> tuple[dict[str, float], dict[str, Any]]:
     """All figures, with one Chromium; `script` is the empty page."""
     with chromium() as page:
-        with serve(script, workspace.parent / "none") as address:
+        with serving(workspace.parent / "none", script) as (address, _):
             empty, rerun = _empty(page, address)
-        with serve(ROOT / "app.py", workspace) as address:
+        with serving(workspace) as (address, _):
             first, again, whole = _pages(page, address)
             turn, memory = _turns(page, address)
             bodies, opened = _long(page, address)

@@ -4,14 +4,6 @@ What always holds: the server listens on a free loopback port with its own works
 anywhere else fail and are written down.
 """
 
-import os
-import shutil
-import socket
-import subprocess
-import sys
-import tempfile
-import time
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,15 +11,9 @@ from urllib.parse import urlsplit
 
 from playwright.sync_api import Browser, BrowserContext, Page, Playwright, Request, expect
 
-PROJECT = Path(__file__).resolve().parents[2]
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-FLAGS = [
-    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
-    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
-    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
-]
-"""The last one makes every host but loopback unreachable; Playwright's own interception would switch off the cache."""
-READY_SECONDS = 180
+from pamer_lab.bench.browser import CHROMIUM, FLAGS
+from pamer_lab.bench.server import serving
+
 PATIENCE_MS = 180_000
 """How long an element may take to appear on a busy machine."""
 
@@ -35,32 +21,8 @@ PATIENCE_MS = 180_000
 @contextmanager
 def dashboard(workspace: Path) -> Iterator[str]:
     """The address of a running dashboard."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port), "--server.headless", "true"]
-    with tempfile.TemporaryFile() as log:
-        server = subprocess.Popen(
-            command, cwd=PROJECT, env=os.environ | {"PAMER_LAB_HOME": str(workspace)}, stdout=log, stderr=subprocess.STDOUT
-        )
-        address = f"http://127.0.0.1:{port}"
-        try:
-            _wait(address, server)
-            yield address
-        finally:
-            server.terminate()
-            server.wait(timeout=20)
-
-
-def _wait(address: str, server: "subprocess.Popen[bytes]") -> None:
-    end = time.monotonic() + READY_SECONDS
-    while time.monotonic() < end and server.poll() is None:
-        try:
-            with urllib.request.urlopen(f"{address}/_stcore/health", timeout=2):
-                return
-        except OSError:
-            time.sleep(0.1)
-    raise RuntimeError("the dashboard did not start")
+    with serving(workspace) as (address, _):
+        yield address
 
 
 def launch(playwright: Playwright) -> Browser:
