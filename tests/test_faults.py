@@ -26,8 +26,8 @@ from pamer_lab.errors import StorageError
 from pamer_lab.memory import MemoryStore
 from pamer_lab.memory.check import check
 from pamer_lab.storage import Database, TableSpec
-from pamer_lab.storage.database import SCHEMA_NUMBER
 from pamer_lab.storage.files import write_whole
+from pamer_lab.storage.specs import SCHEMA_NUMBER
 from pamer_lab.workspace import TRACES, Workspace
 from tests.controller.world import controller, history, turn
 from tests.pages.conftest import APP, chat, put, texts

@@ -35,3 +35,15 @@ def advice(error: Exception) -> str:
     """`; what to do` for a fault that is known; empty for another."""
     text = str(error).lower()
     return next((f"; {words}" for signs, words in WORDS if any(sign in text for sign in signs)), "")
+
+
+def lost_race(error: Exception) -> bool:
+    """Did another process commit first?"""
+    text = str(error).lower()
+    return "conflict" in text or "concurrent" in text
+
+
+def half_made(error: Exception) -> bool:
+    """Is another process just creating the table?"""
+    text = str(error).lower()
+    return "was not found" in text or "already exists" in text or lost_race(error)

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from pamer_lab.bench.crash import PROCESSES
 from pamer_lab.storage import Database, TableSpec
-from pamer_lab.storage.database import SCHEMA_NUMBER
+from pamer_lab.storage.specs import SCHEMA_NUMBER
 
 SPEC = TableSpec("races", pa.schema([("session", pa.string()), ("number", pa.int64()), ("who", pa.int64())]), key=("session", "number"))
 WRITERS, ROUNDS = 3, 15

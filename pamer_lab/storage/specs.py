@@ -1,0 +1,81 @@
+"""What a room stores: a table's columns, its key, the number of its schema, and how older forms are brought up to date.
+
+A table's schema carries a number; opening a table with an older number runs the spec's migrations one by one, and a newer
+number is refused, so that an old program never damages a new workspace. The number stands in the metadata of the key's first
+column and is raised after its migration; a migration that was cut off between the two runs again, so each one first looks
+whether its change is there.
+
+Key columns are marked as LanceDB's primary key. LanceDB does not enforce it on appends, but it makes two `merge_insert`
+commits of one key conflict, so that of several processes that `insert` the same new key exactly one adds its row. Without
+the mark all of them would (`tests/storage/test_races.py` shows both).
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+
+from pamer_lab.errors import StorageError
+
+SCHEMA_NUMBER = "pamer_lab.schema"
+PRIMARY_KEY = b"lance-schema:unenforced-primary-key"
+
+Migration = Callable[[Any], None]
+"""Changes a LanceDB table in place from one schema number to the next; does nothing where the change is already there."""
+
+
+@dataclass(frozen=True)
+class TableSpec:
+    """A table: name, columns, key and migrations."""
+
+    name: str
+    schema: pa.Schema
+    key: tuple[str, ...]
+    """Columns that together name a row; `Database.upsert` keeps one row per key."""
+    migrations: tuple[Migration, ...] = field(default=())
+    """Entry `i` turns schema number `i` into `i + 1`; the current number is their count."""
+    reviewers_write: bool = False
+    """Whether reviewer mode may write this table."""
+
+    @property
+    def number(self) -> int:
+        return len(self.migrations)
+
+    @cached_property
+    def stored_schema(self) -> pa.Schema:
+        """The schema as LanceDB gets it: key columns are never null and carry the primary key mark."""
+        columns = [
+            column.with_nullable(False).with_metadata({PRIMARY_KEY: b"true"}) if column.name in self.key else column
+            for column in self.schema
+        ]
+        return pa.schema(columns)
+
+    @property
+    def numbered_schema(self) -> pa.Schema:
+        """The schema of a new table: as stored, with its number on the key's first column."""
+        schema = self.stored_schema
+        first = schema.get_field_index(self.key[0])
+        column = schema.field(first)
+        return schema.set(first, column.with_metadata({**(column.metadata or {}), SCHEMA_NUMBER.encode(): str(self.number).encode()}))
+
+    def arrow(self, rows: Sequence[dict[str, Any]] | pa.Table) -> pa.Table:
+        """Rows as LanceDB gets them."""
+        if isinstance(rows, pa.Table):
+            return rows.select(self.schema.names).cast(self.stored_schema)
+        return pa.Table.from_pylist(list(rows), schema=self.stored_schema)
+
+
+def migrate(spec: TableSpec, table: Any, before_each: Callable[[], None]) -> None:
+    """Bring an open LanceDB table to the spec's number; `before_each` may refuse a step by raising."""
+    metadata = table.schema.field(spec.key[0]).metadata or {}
+    number = int(metadata.get(SCHEMA_NUMBER.encode(), b"0"))
+    if number > spec.number:
+        raise StorageError(
+            f"table {spec.name!r} has schema {number}, and this program knows {spec.number}; use the newer program for this workspace"
+        )
+    for step in range(number, spec.number):
+        before_each()
+        spec.migrations[step](table)
+        table.update_field_metadata({"path": spec.key[0], "metadata": {SCHEMA_NUMBER: str(step + 1)}})
