@@ -14,6 +14,7 @@ ROOMS = [
         "errors",
         "config",
         "keys",
+        "secrets",
         "access",
         "storage",
         "trajectory",

@@ -1,13 +1,13 @@
 """Selections and reviews to files and back: CSV, JSONL or Parquet by the file's ending; a share page's reviews come as JSON.
 
-One file holds both tables: a `table` column says which, columns of the other stay empty. Lists stand as JSON text in every
+One file holds both tables: a `table` column says which, columns of the other stay empty; its first row says what the scan for
+secrets found and replaced. Lists stand as JSON text in every
 format, so that a spreadsheet can show them and all three formats hold the same. What always holds: importing what was exported
-gives the same rows, and rows that are already there are left alone.
+gives the same rows where nothing was replaced, and rows that are already there are left alone.
 """
 
 import io
 import json
-from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, get_args
@@ -20,6 +20,7 @@ from pamer_lab.audit.reviews import VERDICTS
 from pamer_lab.audit.tables import REVIEWS, SELECTIONS
 from pamer_lab.controller.selection_record import SelectionOutcome
 from pamer_lab.errors import FormatError, InputError
+from pamer_lab.secrets import Scan, sentence
 from pamer_lab.storage import Database, TableSpec
 from pamer_lab.storage.files import write_whole
 
@@ -30,35 +31,32 @@ TABLES: dict[str, TableSpec] = {"selection": SELECTIONS, "review": REVIEWS}
 CLOSED: dict[str, tuple[str, ...]] = {"outcome": get_args(SelectionOutcome), "verdict": VERDICTS}
 """Columns that hold one of a few words; anything else in a file is refused."""
 COLUMNS = ["table", *dict.fromkeys([*SELECTIONS.schema.names, *REVIEWS.schema.names])]
+SCAN = "scan"
+"""The `table` of the one row that is no data: its note says what the scan for secrets found and replaced."""
 
 
-Clean = Callable[[str, str], str]
-"""Replaces what should not leave the house in a text at a place; see `pamer_lab.report.secrets`."""
-
-
-def export_audit(database: Database, path: str | Path, clean: Clean | None = None) -> int:
+def export_audit(database: Database, path: str | Path, scan: Scan) -> int:
     """Write everything to a file; returns the number of rows."""
     target = Path(path)
-    body, rows = audit_bytes(database, _format(target), clean)
+    body, rows = audit_bytes(database, _format(target), scan)
     write_whole(target, body)
     return rows
 
 
-def audit_bytes(database: Database, ending: str, clean: Clean | None = None) -> tuple[bytes, int]:
+def audit_bytes(database: Database, ending: str, scan: Scan) -> tuple[bytes, int]:
     """Everything as the body of a file with this ending, and the number of rows."""
-    frame = audit_frame(database)
-    if clean is not None:
-        frame = _cleaned(frame, clean)
+    found = audit_frame(database)
+    frame = _scanned(found, scan)
     match ending:
         case ".csv":
-            return frame.write_csv().encode(), frame.height
+            return frame.write_csv().encode(), found.height
         case ".jsonl":
             lines = [{key: value for key, value in row.items() if value is not None} for row in frame.to_dicts()]
-            return "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines).encode(), frame.height
+            return "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines).encode(), found.height
         case _:
             buffer = io.BytesIO()
             frame.write_parquet(buffer)
-            return buffer.getvalue(), frame.height
+            return buffer.getvalue(), found.height
 
 
 def audit_frame(database: Database) -> pl.DataFrame:
@@ -71,12 +69,17 @@ def audit_frame(database: Database) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=dict.fromkeys(COLUMNS, pl.String))
 
 
-def _cleaned(frame: pl.DataFrame, clean: Clean) -> pl.DataFrame:
+def _scanned(frame: pl.DataFrame, scan: Scan) -> pl.DataFrame:
+    """The frame with what the choice names replaced, and first a row that says so."""
     rows = [
-        {key: clean(value, f"{row['table']} {row['audit_id']}, {key}") if isinstance(value, str) else value for key, value in row.items()}
+        {
+            key: scan.clean(value, f"{row['table']} {row['audit_id']}, {key}") if isinstance(value, str) else value
+            for key, value in row.items()
+        }
         for row in frame.to_dicts()
     ]
-    return pl.DataFrame(rows, schema=frame.schema)
+    said = {"table": SCAN, "note": f"{sentence(scan.findings)} A scan is no guarantee."}
+    return pl.DataFrame([dict.fromkeys(COLUMNS) | said, *rows], schema=frame.schema)
 
 
 def import_audit(database: Database, path: str | Path) -> dict[str, int]:
@@ -102,7 +105,7 @@ def import_bytes(database: Database, source: Path, body: bytes) -> dict[str, int
         for name, spec in TABLES.items()
     }
     added = {name: database.insert(spec, values[name])[0] if values[name] else 0 for name, spec in TABLES.items()}
-    unknown = next((number for number, row in enumerate(rows, 1) if row.get("table") not in TABLES), None)
+    unknown = next((number for number, row in enumerate(rows, 1) if row.get("table") not in (SCAN, *TABLES)), None)
     if unknown is not None and not any(added.values()):
         raise FormatError("names no table; export the audit to get a file of the right form", path=str(source), where=f"row {unknown}")
     return added

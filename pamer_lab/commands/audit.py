@@ -6,11 +6,11 @@ from typing import Any
 
 from pamer_lab.audit import AuditStore, ReviewStore, export_audit, import_audit, quality
 from pamer_lab.audit.agreement import all_agreements
+from pamer_lab.audit.exchange import audit_bytes
 from pamer_lab.audit.store import steps_of
-from pamer_lab.commands.report import show_findings
+from pamer_lab.commands.scanning import configure_scan, scan_facts, show_findings
 from pamer_lab.errors import InputError
-from pamer_lab.keys import own_keys
-from pamer_lab.report.secrets import Scan, summary
+from pamer_lab.secrets import own_scan
 from pamer_lab.workspace import Workspace
 
 HELP = "list, export or import step selections and their reviews, or measure how far reviewers agree"
@@ -25,21 +25,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="for export and import: .csv, .jsonl or .parquet; for import also a share page's .json",
     )
-    parser.add_argument(
-        "--redact", choices=["all", "keys", "none"], default="none", help="for export: which findings of the scan are replaced"
-    )
+    configure_scan(parser, "export")
     parser.add_argument("--run", default="", metavar="RUN", help="for list: only this run's selections")
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
     database = Workspace().database
-    if args.what in ("export", "import") and not args.file:
+    if args.what in ("export", "import") and not args.file and not args.scan:
         raise InputError(f"audit {args.what} needs a file: audit {args.what} FILE.csv|.jsonl|.parquet")
     match args.what:
         case "export":
-            scan = Scan(args.redact, own_keys())
-            written = export_audit(database, args.file, scan.clean)
-            return {"path": args.file, "rows": written, "found": summary(scan.findings), "findings": [vars(item) for item in scan.findings]}
+            scan = own_scan(args.redact)
+            written = audit_bytes(database, ".jsonl", scan)[1] if args.scan else export_audit(database, args.file, scan)
+            return {"path": "" if args.scan else args.file, "rows": written} | scan_facts(scan)
         case "import":
             return {"path": args.file, "added": import_audit(database, args.file)}
         case "agreement":
@@ -61,8 +59,9 @@ def show(result: dict[str, Any]) -> None:
         where = f"{row['run_id'] or row['session_id']:<24.24} turn {row['turn']:>4}"
         print(f"{row['audit_id']}  {where}  {row['outcome']:<9} {steps:<16} {row['reason']}")
     if "rows" in result:
-        print(f"{result['rows']} rows written to {result['path']}")
         show_findings(result)
+        if result["path"]:
+            print(f"{result['rows']} rows written to {result['path']}")
     if "added" in result:
         print(f"{result['added']['selection']} selections and {result['added']['review']} reviews added from {result['path']}")
         if result["added"].get("unknown"):

@@ -7,18 +7,17 @@ from typing import Any
 
 from pamer_lab.analysis.samples import sample_names
 from pamer_lab.cli import say
+from pamer_lab.commands.scanning import configure_scan, show_findings
 from pamer_lab.errors import InputError
 from pamer_lab.replay.store import RunStore
 from pamer_lab.replay.values import RunHead
 from pamer_lab.report.config import GrowthSection, PublishedSection, ReplaySection, ReportConfig, RunChoice, StudySection, read_config
 from pamer_lab.report.making import make, with_runs, write
 from pamer_lab.report.replay_part import choice_of
-from pamer_lab.report.secrets import summary
+from pamer_lab.secrets import summary
 from pamer_lab.workspace import Workspace
 
 HELP = "write a standalone share page: one HTML file that opens from disk without a network and checks itself"
-LISTED = 20
-"""Findings printed; all of them are in the JSON."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -31,10 +30,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--published", action="append", default=[], metavar="TABLE", help="add a table of the paper")
     parser.add_argument("--title", default="", help="headline of the page")
     parser.add_argument("--no-text", action="store_true", help="leave out the words of traces, summaries and recalled memories")
-    parser.add_argument(
-        "--redact", choices=["all", "keys", "none"], default="keys", help="which findings of the scan are replaced (default: keys)"
-    )
-    parser.add_argument("--scan", action="store_true", help="only list what the scan for secrets finds; write nothing")
+    configure_scan(parser)
     parser.add_argument("--max-mb", type=float, default=10.0, metavar="MB", help="largest size of the page (default: 10)")
     parser.add_argument("--config", metavar="FILE", default="", help="make the report that a zip's config.json describes")
 
@@ -111,17 +107,3 @@ def show(result: dict[str, Any]) -> None:
     show_findings(result)
     if result["path"]:
         print(f"{result['path']}: {result['bytes']:,} bytes; {result['zip']}: {result['zip_bytes']:,} bytes")
-
-
-def show_findings(result: dict[str, Any]) -> None:
-    """What the scan found and what became of it."""
-    for row in result["found"]:
-        print(f"{row['kind']}: {row['different']} different in {row['places']} places, {'replaced' if row['redacted'] else 'left in'}")
-    for finding in result["findings"][:LISTED]:
-        print(
-            f"  {finding['kind']} {finding['number']}  {finding['shown']}  {finding['place']}{'' if finding['redacted'] else '  (left in)'}"
-        )
-    if len(result["findings"]) > LISTED:
-        print(f"  and {len(result['findings']) - LISTED} more; --json lists all")
-    if not result["findings"]:
-        print("the scan for secrets found nothing")

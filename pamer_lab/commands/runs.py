@@ -1,12 +1,14 @@
 """`pamer-lab runs list | export RUN… --out FILE | import FILE`: stored runs, and runs as a file for another workspace."""
 
 import argparse
-from pathlib import Path
 from typing import Any
 
+from pamer_lab.commands.scanning import configure_scan, scan_facts, show_findings
 from pamer_lab.errors import InputError
 from pamer_lab.replay.bundle import pack_runs, read_bundle, unpack_runs
 from pamer_lab.replay.store import RunStore
+from pamer_lab.secrets import own_scan
+from pamer_lab.storage.files import write_whole
 from pamer_lab.workspace import Workspace
 
 HELP = "list stored runs, write some to a file, or add the runs of such a file"
@@ -16,18 +18,21 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("what", choices=["list", "export", "import"], help="what to do")
     parser.add_argument("names", nargs="*", metavar="RUN|FILE", help="for export: run ids (none: every finished run); for import: files")
     parser.add_argument("--out", default="", metavar="FILE", help="for export: the file to write")
+    configure_scan(parser, "export")
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
     workspace = Workspace()
     match args.what:
         case "export":
-            if not args.out:
+            if not args.out and not args.scan:
                 raise InputError("runs export needs a file: runs export RUN… --out FILE")
             names = args.names or [head.run_id for head in RunStore(workspace).heads() if head.status == "done"]
-            body = pack_runs(workspace, names)
-            Path(args.out).write_bytes(body)
-            return {"path": args.out, "runs": names, "bytes": len(body)}
+            scan = own_scan(args.redact)
+            body = pack_runs(workspace, names, scan)
+            if not args.scan:
+                write_whole(args.out, body)
+            return {"path": "" if args.scan else args.out, "runs": names, "bytes": len(body)} | scan_facts(scan)
         case "import":
             if not args.names:
                 raise InputError("runs import needs a file that `runs export` wrote")
@@ -45,5 +50,7 @@ def show(result: dict[str, Any]) -> None:
         else:
             names = f"{entry['run_id']}  {entry['trace_id']}  {entry['policy']:<24}"
             print(f"{names} {entry['status']:<9} {entry['turns']:>5} turns  {entry['started'][:16]}")
-    if "path" in result:
+    if "found" in result:
+        show_findings(result)
+    if result.get("path"):
         print(f"{len(result['runs'])} runs, {result['bytes']:,} bytes written to {result['path']}")

@@ -1,8 +1,9 @@
 """Runs as one file: everything a workspace keeps of them, to be looked at elsewhere without computing it again.
 
-A zip with one Arrow file per table: runs, turns, texts, memories, raw blocks, selections. The traces themselves are not in it; whoever
-opens it needs the same trace for its texts. What always holds: rows that are already there stay as they are, a run is listed
-only after everything it names was written, and a file of another form adds nothing.
+A zip with one Arrow file per table (runs, turns, texts, memories, raw blocks, selections), and `redaction.json`, which says what the scan
+for secrets found and replaced. The traces themselves are not in it; whoever opens it needs the same trace for its texts. What always
+holds: rows that are already there stay as they are, a run is listed only after everything it names was written, and a file of another
+form adds nothing.
 """
 
 import io
@@ -10,12 +11,15 @@ import zipfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+import msgspec
 import pyarrow as pa
 
 from pamer_lab.audit.tables import SELECTIONS
 from pamer_lab.errors import FormatError, InputError
 from pamer_lab.memory.schema import BLOCKS, MEMORIES, memories_of
+from pamer_lab.replay.scanned import scanned
 from pamer_lab.replay.store import RUNS, TEXTS, TURNS
+from pamer_lab.secrets import Scan, statement
 from pamer_lab.storage import Database, TableSpec, is_in
 from pamer_lab.workspace import Workspace
 
@@ -30,22 +34,26 @@ ORDER: tuple[tuple[TableSpec, str], ...] = (
 """Tables in the order they are written, with the column that names the run; raw blocks are found through the memories."""
 LARGEST = 512 * 1024 * 1024
 """Bytes of all tables together that are read from a file; a larger one is refused."""
+REDACTION = "redaction.json"
 DATE = (2026, 1, 1, 0, 0, 0)
 """A zip holds dates; one date for all, so that the same runs give the same bytes."""
 
 
-def pack_runs(workspace: Workspace, run_ids: Sequence[str]) -> bytes:
-    """The file's bytes; an unknown run is answered with what to do."""
+def pack_runs(workspace: Workspace, run_ids: Sequence[str], scan: Scan) -> bytes:
+    """The file's bytes, after the scan; an unknown run is answered with what to do."""
     database = workspace.database
     known = set(_table(database, RUNS, "run_id", run_ids)["run_id"].to_pylist())
     for name in run_ids:
         if name not in known:
             raise InputError(f"run {name!r} is not in this workspace; `pamer-lab replay` makes runs and prints their ids")
+    found = {spec.name: _table(database, spec, column, run_ids) if column else _blocks(database, run_ids) for spec, column in ORDER}
+    tables = scanned(found, {spec.name: spec.key for spec, _ in ORDER}, scan)
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as file:
-        for spec, column in ORDER:
-            rows = _table(database, spec, column, run_ids) if column else _blocks(database, run_ids)
-            file.writestr(zipfile.ZipInfo(f"{spec.name}.arrow", DATE), _bytes(rows), zipfile.ZIP_DEFLATED)
+        for name, rows in tables.items():
+            file.writestr(zipfile.ZipInfo(f"{name}.arrow", DATE), _bytes(rows), zipfile.ZIP_DEFLATED)
+        said = msgspec.json.format(msgspec.json.encode(statement(scan)), indent=1)
+        file.writestr(zipfile.ZipInfo(REDACTION, DATE), said, zipfile.ZIP_DEFLATED)
     return buffer.getvalue()
 
 

@@ -10,6 +10,7 @@ import zipfile
 from pamer_lab.report.config import config_json
 from pamer_lab.report.document import Document
 from pamer_lab.report.tables import tables
+from pamer_lab.secrets import sentence
 
 README = """The numbers of a PaMER Lab share page.
 
@@ -33,7 +34,7 @@ def bundle(document: Document) -> bytes:
         stream = io.BytesIO()
         frame.write_parquet(stream)
         files[f"{name}.parquet"] = stream.getvalue()
-    files["README.txt"] = README.format(note=document.about["fixed_actions"], redaction=redaction_line(document)).encode()
+    files["README.txt"] = README.format(note=document.about["fixed_actions"], redaction=sentence(document.findings)).encode()
     sums = "".join(f"{hashlib.sha256(body).hexdigest()}  {name}\n" for name, body in sorted(files.items()))
     files["SHA256SUMS"] = sums.encode()
     stream = io.BytesIO()
@@ -44,12 +45,3 @@ def bundle(document: Document) -> bytes:
             entry.external_attr = 0o644 << 16
             archive.writestr(entry, body)
     return stream.getvalue()
-
-
-def redaction_line(document: Document) -> str:
-    """What was found and replaced, in a sentence."""
-    rows = document.about["redaction"]["summary"]
-    if not rows:
-        return "A scan for keys, tokens, private keys, e-mail addresses and home folders found nothing."
-    words = [f"{row['different']} {row['kind']} in {row['places']} places {'replaced' if row['redacted'] else 'left in'}" for row in rows]
-    return f"A scan for secrets found: {', '.join(words)}."

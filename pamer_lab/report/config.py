@@ -11,10 +11,7 @@ from pydantic import Field, ValidationError
 
 from pamer_lab.config import Settings
 from pamer_lab.errors import InputError
-
-Redaction = Literal["all", "keys", "none"]
-"""`all`: everything the scan finds. `keys`: keys, tokens, passwords and private-key blocks, while e-mail addresses and home
-folders stay. `none`: nothing; the findings are still listed in the file, masked."""
+from pamer_lab.secrets import Redaction
 
 Focus = Literal["context", "audit", "transcript"]
 """What a replay section opens with: the context chart, the selections of PaMER+, or the blocks of the trace."""

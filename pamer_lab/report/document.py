@@ -11,21 +11,18 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import pamer_lab
-from pamer_lab.keys import own_keys
 from pamer_lab.replay.values import FIXED_ACTIONS
 from pamer_lab.report.config import GrowthSection, PublishedSection, ReplaySection, ReportConfig, StudySection
 from pamer_lab.report.growth_part import growth_part
 from pamer_lab.report.inert import json_text
 from pamer_lab.report.replay_part import replay_part
-from pamer_lab.report.secrets import Finding, Scan, summary
 from pamer_lab.report.study_part import published_part, study_part
 from pamer_lab.report.texts import Fitted, Ref, Texts, fit, named
+from pamer_lab.secrets import Finding, own_scan, statement
 from pamer_lab.workspace import Workspace
 
 PACKAGES = ("lancedb", "numpy", "polars", "sentence-transformers", "tokenizers", "torch", "transformers")
 """Packages that numbers in a report can depend on."""
-FINDINGS_KEPT = 500
-"""Findings listed in the file; the counts are always whole."""
 
 
 @dataclass(frozen=True)
@@ -42,12 +39,12 @@ class Document:
 def build(config: ReportConfig, workspace: Workspace, *, command: str = "", now: datetime | None = None) -> Document:
     """The document that a configuration names; its runs must be in the workspace."""
     texts = Texts()
-    scan = Scan(config.redact, own_keys())
+    scan = own_scan(config.redact)
     sections = [scan.walk(_part(section, workspace, texts), f"section {number}") for number, section in enumerate(config.sections, 1)]
     words = [scan.clean(text, place) for text, place in zip(texts.words, texts.places, strict=True)]
     fitted = fit(words, int(config.max_mb * 1_000_000 * 0.97) - _size(sections) - PAGE_BYTES) if config.text else None
     about = scan.walk(_about(config, command, now or datetime.now(UTC)), "about")
-    about |= {"redaction": _redaction(config, scan), "text": _text_facts(config, fitted, len(texts.words))}
+    about |= {"redaction": statement(scan), "text": _text_facts(config, fitted, len(texts.words))}
     names = fitted.names if fitted else None
     return Document(config, about, [named(section, names) for section in sections], fitted.words if fitted else {}, scan.findings)
 
@@ -103,14 +100,6 @@ def _version(package: str) -> str:
         return version(package)
     except PackageNotFoundError:
         return ""
-
-
-def _redaction(config: ReportConfig, scan: Scan) -> dict[str, Any]:
-    shown = [
-        {"kind": finding.kind, "place": finding.place, "shown": finding.shown, "number": finding.number, "redacted": finding.redacted}
-        for finding in scan.findings[:FINDINGS_KEPT]
-    ]
-    return {"choice": config.redact, "summary": summary(scan.findings), "findings": shown, "more": max(0, len(scan.findings) - len(shown))}
 
 
 def _text_facts(config: ReportConfig, fitted: Fitted | None, count: int) -> dict[str, Any]:

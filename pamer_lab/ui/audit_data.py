@@ -15,13 +15,11 @@ from pamer_lab.audit.provenance import Provenance
 from pamer_lab.audit.queue import Entry, entries
 from pamer_lab.audit.tables import REVIEWS, SELECTIONS
 from pamer_lab.errors import InputError
-from pamer_lab.keys import own_keys
 from pamer_lab.memory import MemoryStore
 from pamer_lab.memory.check import Findings, check
 from pamer_lab.memory.schema import BLOCKS, MEMORIES
 from pamer_lab.replay.values import RunHead
-from pamer_lab.report.config import Redaction
-from pamer_lab.report.secrets import Finding, Scan
+from pamer_lab.secrets import Finding, Redaction, own_scan
 from pamer_lab.storage import TableSpec
 from pamer_lab.ui.loaders import workspace
 from pamer_lab.ui.runs import run_store
@@ -68,8 +66,8 @@ def reviews() -> list[Review]:
 
 @st.cache_data(max_entries=4, show_spinner="Scanning for secrets…")
 def _exported_findings(path: str, at: tuple[int, ...], redact: Redaction) -> list[Finding]:
-    scan = Scan(redact, own_keys())
-    audit_bytes(workspace().database, ".jsonl", scan.clean)
+    scan = own_scan(redact)
+    audit_bytes(workspace().database, ".jsonl", scan)
     return scan.findings
 
 

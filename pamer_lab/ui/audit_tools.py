@@ -12,10 +12,8 @@ from pamer_lab.audit.agreement import all_agreements, quality
 from pamer_lab.audit.exchange import FORMATS, IMPORTED, audit_bytes, import_bytes
 from pamer_lab.audit.queue import Entry
 from pamer_lab.audit.store import steps_of
-from pamer_lab.keys import own_keys
 from pamer_lab.memory.schema import BLOCKS, MEMORIES
-from pamer_lab.report.config import Redaction
-from pamer_lab.report.secrets import Scan
+from pamer_lab.secrets import Redaction, own_scan
 from pamer_lab.ui.audit_data import exported_findings, findings, reviews, versions
 from pamer_lab.ui.loaders import workspace
 from pamer_lab.ui.numbers import counted
@@ -100,7 +98,7 @@ def exchange() -> None:
     left, right = st.columns(2, gap="large")
     with left:
         st.markdown("**Export** everything: selections, reviews and all their revisions, in one file.")
-        redact = choose_redaction("audit-redact", "none")
+        redact = choose_redaction("audit-redact")
         show_findings(exported_findings(redact))
         with st.container(horizontal=True):
             for ending in FORMATS:
@@ -135,7 +133,7 @@ def exchange() -> None:
 
 
 def _file(ending: str, redact: Redaction) -> bytes:
-    return audit_bytes(workspace().database, ending, Scan(redact, own_keys()).clean)[0]
+    return audit_bytes(workspace().database, ending, own_scan(redact))[0]
 
 
 def store_check() -> None:

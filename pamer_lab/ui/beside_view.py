@@ -5,6 +5,7 @@ import streamlit as st
 
 from pamer_lab.analysis.beside import KINDS, beside
 from pamer_lab.analysis.samples import sample_names
+from pamer_lab.ui.downloads import download
 from pamer_lab.ui.numbers import counted
 from pamer_lab.ui.studies import SAMPLE, listed_studies, open_study, study_line
 from pamer_lab.ui.widgets import table
@@ -51,7 +52,7 @@ def study_beside(name: str) -> None:
     st.caption(f"{counted(len(lines), 'cell')}. {DIFFERENT}")
     csv = pl.DataFrame(lines, infer_schema_length=None).write_csv()
     with st.container(horizontal=True):
-        st.download_button("CSV", csv, f"{name}-beside.csv", "text/csv", key="beside-csv", type="tertiary", on_click="ignore")
+        download("CSV", csv, f"{name}-beside.csv", "text/csv", key="beside-csv")
         if kind in PAGES:
             st.page_link(PAGES[kind], label="Open the study's page", icon=":material/open_in_new:")
 

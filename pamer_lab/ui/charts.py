@@ -8,6 +8,7 @@ from typing import Any
 
 import streamlit as st
 
+from pamer_lab.ui.downloads import download
 from pamer_lab.ui.numbers import round_ticks, short
 from pamer_lab.ui.text import in_figure
 from pamer_lab.ui.theme import CONFIG, Meaning, layout
@@ -25,7 +26,7 @@ def show_chart(
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(f"**{question}**", help=hint or None, width="stretch")
         if csv:
-            st.download_button("CSV", csv, f"{key}.csv", "text/csv", key=f"{key}-csv", type="tertiary", on_click="ignore")
+            download("CSV", csv, f"{key}.csv", "text/csv", key=f"{key}-csv")
     config = CONFIG | {"toImageButtonOptions": {"format": "svg", "filename": key}}
     st.plotly_chart(figure, key=key, config=config, on_select=on_click or "ignore", selection_mode="points", alt=f"{question} {answer}")
     st.caption(answer)

@@ -20,6 +20,7 @@ from pamer_lab.replay.prices import PriceTable, cost
 from pamer_lab.replay.values import FIXED_ACTIONS
 from pamer_lab.report.config import RunChoice
 from pamer_lab.report.replay_part import choice_of
+from pamer_lab.ui.downloads import download
 from pamer_lab.ui.loaders import workspace
 from pamer_lab.ui.numbers import counted, short
 from pamer_lab.ui.picker import trace_label
@@ -138,7 +139,7 @@ def comparison(runs: pl.DataFrame, baseline: str) -> None:
     )
     st.dataframe(styled, hide_index=True, column_config={"Cached input": st.column_config.TextColumn(help=HINTS["cached"])})
     st.caption(f"▼ fewer, ▲ more than {baseline}. The reduction's interval is 95 %, resampled by task. {FIXED_ACTIONS}")
-    st.download_button("CSV", table.write_csv(), "policies.csv", "text/csv", type="tertiary", on_click="ignore", key="policies-csv")
+    download("CSV", table.write_csv(), "policies.csv", "text/csv", key="policies-csv")
 
 
 def _delta(value: float, base: float) -> str:

@@ -9,9 +9,9 @@ from typing import Any
 
 import streamlit as st
 
-from pamer_lab.report.config import Redaction, ReportConfig
+from pamer_lab.report.config import ReportConfig
 from pamer_lab.report.making import Report, make
-from pamer_lab.report.secrets import Finding, summary
+from pamer_lab.secrets import Finding, Redaction, summary
 from pamer_lab.ui.loaders import workspace
 from pamer_lab.ui.numbers import counted
 from pamer_lab.ui.widgets import sentences, table
@@ -45,7 +45,7 @@ def share_file(sections: Sections) -> None:
     st.markdown("**A file**")
     st.caption("One HTML page that opens from disk without a network, checks its own numbers, and takes reviews.")
     text = st.toggle("With the words of the trace", value=True, key="share-text")
-    redact = choose_redaction("share-redact", "keys")
+    redact = choose_redaction("share-redact")
     made: tuple[ReportConfig, Report] | None = st.session_state.get(READY)
     pressed = st.button("Scan and prepare", key="share-make", icon=":material/inventory_2:")
     if not pressed and made is None:
@@ -86,7 +86,7 @@ def _ready(report: Report) -> None:
         )
 
 
-def choose_redaction(key: str, default: Redaction) -> Redaction:
+def choose_redaction(key: str, default: Redaction = "keys") -> Redaction:
     """Which findings are replaced."""
     words = "Replace what the scan for secrets finds"
     picked = st.segmented_control(

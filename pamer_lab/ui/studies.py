@@ -15,6 +15,7 @@ from pamer_lab.analysis.samples import sample_names, sample_study
 from pamer_lab.analysis.signals import matching_controls
 from pamer_lab.probes.study import STUDIES, Kind, Study, list_studies, load_study
 from pamer_lab.report.config import StudySection
+from pamer_lab.ui.downloads import download
 from pamer_lab.ui.loaders import workspace
 from pamer_lab.ui.numbers import counted
 from pamer_lab.ui.share import Sections
@@ -158,11 +159,5 @@ def study_details(study: Study) -> None:
                 f"Hidden states, {one_line(str(cost['inputs']), 120)}: {cost['tokens_computed']:,} tokens computed, "
                 f"{cost['cache_hits']:,} decisions from the workspace, {cost['seconds']:,.1f} s."
             )
-        st.download_button(
-            "All rows as JSON",
-            orjson.dumps(study.to_json(), option=orjson.OPT_INDENT_2),
-            f"{study.study_id}.json",
-            "application/json",
-            key="study-json",
-            on_click="ignore",
-        )
+        body = orjson.dumps(study.to_json(), option=orjson.OPT_INDENT_2).decode()
+        download("All rows as JSON", body, f"{study.study_id}.json", "application/json", key="study-json", quiet=False)

@@ -2,6 +2,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 from pamer_lab.audit import AuditStore, ReviewStore, cohens_kappa, export_audit, import_audit, quality
@@ -12,6 +13,7 @@ from pamer_lab.cli import main
 from pamer_lab.controller.router import Candidate
 from pamer_lab.controller.selection_record import SelectionRecord
 from pamer_lab.errors import InputError
+from pamer_lab.secrets import Scan
 from pamer_lab.storage import Database
 
 ODD = 'a "quoted", text\nwith lines\r\n; and ünïcode; =1+1'
@@ -124,12 +126,25 @@ def test_quality_counts_selected_steps_against_the_reviewers(database: Database)
 @pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
 def test_what_is_exported_comes_back_the_same_and_only_once(database: Database, tmp_path: Path, ending: str) -> None:
     file = tmp_path / f"audit.{ending}"
-    assert export_audit(database, file) == 7
+    assert export_audit(database, file, Scan("keys")) == 7
     other = Database(tmp_path / "other")
     assert import_audit(other, file) == {"selection": 3, "review": 4}
     assert AuditStore(other).full_rows() == AuditStore(database).full_rows()
     assert ReviewStore(other).all() == ReviewStore(database).all()
     assert import_audit(other, file) == {"selection": 0, "review": 0}
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
+def test_an_exported_file_says_what_the_scan_replaced_and_still_comes_back(database: Database, tmp_path: Path, ending: str) -> None:
+    first = ReviewStore(database).all()[0]
+    ReviewStore(database).save(first.audit_id, "Eve", "right", (), "ask eve@example.org")
+    file, other = tmp_path / f"audit.{ending}", Database(tmp_path / "other")
+    export_audit(database, file, Scan("all"))
+    assert import_audit(other, file)["review"] == 5
+    assert "ask [redacted: e-mail address 1]" in {review.note for review in ReviewStore(other).all()}
+    read = {"csv": pl.read_csv, "jsonl": pl.read_ndjson, "parquet": pl.read_parquet}[ending]
+    said = read(file).filter(pl.col("table") == "scan")["note"].to_list()
+    assert said == ["A scan for secrets found: 1 e-mail address in 1 places replaced. A scan is no guarantee."]
 
 
 @pytest.mark.parametrize(("name", "body"), [("a.csv", b"x,y\n1,2\n"), ("a.jsonl", b"{broken"), ("a.parquet", b"no"), ("a.txt", b"")])
@@ -154,7 +169,7 @@ def test_the_command_exports_imports_and_measures(
 @pytest.mark.parametrize(("old", "new"), [('"verdict": "right"', '"verdict": "fine"'), ('"outcome": "accepted"', '"outcome": "<b>"')])
 def test_a_file_with_a_word_that_nobody_knows_adds_nothing(database: Database, tmp_path: Path, old: str, new: str) -> None:
     file = tmp_path / "audit.jsonl"
-    export_audit(database, file)
+    export_audit(database, file, Scan("keys"))
     file.write_text(file.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
     other = Database(tmp_path / "other")
     with pytest.raises(InputError, match="known: "):

@@ -14,6 +14,7 @@ from pamer_lab.replay.bundle import pack_runs
 from pamer_lab.replay.engine import ReplayOptions, replay
 from pamer_lab.replay.samples import import_sample_runs
 from pamer_lab.replay.values import Run
+from pamer_lab.secrets import Scan
 from pamer_lab.workspace import Workspace
 from tests.replay.making import PARTS
 
@@ -54,7 +55,7 @@ def recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     run = replay(trace_id, "pamer+", elsewhere, options)
     folder = tmp_path / "runs"
     folder.mkdir()
-    (folder / "demo.runs").write_bytes(pack_runs(elsewhere, [run.run_id]))
+    (folder / "demo.runs").write_bytes(pack_runs(elsewhere, [run.run_id], Scan("keys")))
     monkeypatch.setattr(sys.modules[import_sample_runs.__module__], "SAMPLE_RUNS", folder)
     return run
 

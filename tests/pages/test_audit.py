@@ -14,7 +14,7 @@ from pamer_lab.memory.schema import BLOCKS
 from pamer_lab.models.profiles import load_profile
 from pamer_lab.policies.resources import message_tokens
 from pamer_lab.replay.engine import ReplayOptions, replay
-from pamer_lab.report.secrets import Scan
+from pamer_lab.secrets import Scan
 from pamer_lab.workspace import Workspace
 from tests.pages.conftest import Visit, chat, put, texts
 from tests.replay.making import PARTS, SMALL, long_trace
@@ -133,7 +133,7 @@ def test_an_exported_file_comes_back_and_a_wrong_one_is_answered_in_a_sentence(
     visit: Visit, rows: list[dict[str, Any]], workspace: Workspace
 ) -> None:
     ReviewStore(workspace.database).save(rows[0]["audit_id"], "Bo", "right")
-    body = audit_bytes(workspace.database, ".jsonl")[0].replace(b'"reviewer": "Bo"', b'"reviewer": "Cy"')
+    body = audit_bytes(workspace.database, ".jsonl", Scan("keys"))[0].replace(b'"reviewer": "Bo"', b'"reviewer": "Cy"')
     app = visit(PAGE, part="Export and import")
     assert {button.label for button in app.download_button} >= {"CSV", "JSONL", "PARQUET"}
     app.file_uploader[0].set_value(("more.jsonl", body, "application/jsonl")).run()
@@ -176,5 +176,5 @@ def test_secrets_in_what_an_export_would_hold_are_shown_with_their_place(
     assert "1 e-mail address in 1 place **left in**" in app.warning[0].value
     app.segmented_control(key="audit-redact").set_value("all").run()
     assert "1 e-mail address in 1 place replaced" in app.warning[0].value
-    body = audit_bytes(workspace.database, ".csv", Scan("all").clean)[0]
+    body = audit_bytes(workspace.database, ".csv", Scan("all"))[0]
     assert b"ada@example.org" not in body and b"[redacted: e-mail address 1]" in body

@@ -15,6 +15,7 @@ from pamer_lab.replay.engine import ReplayOptions, replay
 from pamer_lab.replay.samples import SAMPLE_RUNS, import_sample_runs, sample_run_ids
 from pamer_lab.replay.store import RunStore
 from pamer_lab.replay.values import Run
+from pamer_lab.secrets import Scan
 from pamer_lab.workspace import Workspace
 from tests.replay.making import PARTS, SMALL, long_trace
 
@@ -25,19 +26,19 @@ def run(workspace: Workspace) -> Run:
 
 
 def test_a_run_comes_back_whole_with_its_memories_and_selections_and_only_once(workspace: Workspace, run: Run, tmp_path: Path) -> None:
-    body, other = pack_runs(workspace, [run.run_id]), Workspace(tmp_path / "other")
+    body, other = pack_runs(workspace, [run.run_id], Scan("keys")), Workspace(tmp_path / "other")
     assert unpack_runs(other, body) == [run.run_id] == unpack_runs(other, body)
     assert RunStore(other).run(run.run_id) == RunStore(workspace).run(run.run_id)
     assert AuditStore(other.database).full_rows() == AuditStore(workspace.database).full_rows() != []
     assert MemoryStore(other.database).load(run.run_id) == MemoryStore(workspace.database).load(run.run_id)
     found = check(other.database)
     assert found.clean and not found.orphans and found.memories
-    assert pack_runs(other, [run.run_id]) == body
+    assert pack_runs(other, [run.run_id], Scan("keys")) == body
 
 
 def test_a_file_of_another_form_adds_nothing_and_is_answered_in_a_sentence(workspace: Workspace, run: Run, tmp_path: Path) -> None:
     other = Workspace(tmp_path / "other")
-    whole = zipfile.ZipFile(io.BytesIO(pack_runs(workspace, [run.run_id])))
+    whole = zipfile.ZipFile(io.BytesIO(pack_runs(workspace, [run.run_id], Scan("keys"))))
     mixed = io.BytesIO()
     with zipfile.ZipFile(mixed, "w") as file:
         for name in whole.namelist():
@@ -50,7 +51,7 @@ def test_a_file_of_another_form_adds_nothing_and_is_answered_in_a_sentence(works
 
 def test_an_unknown_run_is_answered_with_what_to_do(workspace: Workspace, run: Run) -> None:
     with pytest.raises(InputError, match="pamer-lab replay"):
-        pack_runs(workspace, [run.run_id, "r-none"])
+        pack_runs(workspace, [run.run_id, "r-none"], Scan("keys"))
 
 
 def test_the_command_writes_lists_and_reads_runs(

@@ -3,8 +3,7 @@ import time
 import pytest
 
 from pamer_lab.keys import own_keys
-from pamer_lab.report.config import Redaction
-from pamer_lab.report.secrets import Scan, masked, summary
+from pamer_lab.secrets import Redaction, Scan, masked, summary
 
 PEM = "-----BEGIN RSA PRIVATE KEY-----\nMIIEowIBAAKCAQEA75\nabc\n-----END RSA PRIVATE KEY-----"
 # Put together at run time: no scanner should find a key in this repository.

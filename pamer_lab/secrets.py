@@ -1,8 +1,9 @@
 """Finding what should not leave the house: keys, tokens, private keys, e-mail addresses, home folders.
 
-Pure: text in, findings out. Patterns name known shapes and stay away from hashes, which traces are full of; a key of an unknown
-shape with nothing beside it that says so cannot be found, and the file says that a scan is no guarantee. What always holds: a
-finding never carries the secret itself, equal secrets get equal numbers, and what is replaced says so in place.
+Every export goes through a `Scan`: reports, runs, the audit, and the downloads of pages. Knows texts only. Patterns name known shapes
+and stay away from hashes, which traces are full of; a key of an unknown shape with nothing beside it that says so cannot be found, and
+the file says that a scan is no guarantee. What always holds: a finding never carries the secret itself, equal secrets get equal
+numbers, and what is replaced says so in place.
 """
 
 import re
@@ -10,15 +11,19 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from pamer_lab.keys import LEAST_VALUE
-from pamer_lab.report.config import Redaction
+from pamer_lab.keys import LEAST_VALUE, own_keys
 
+Redaction = Literal["all", "keys", "none"]
+"""`all`: everything the scan finds. `keys`: keys, tokens, passwords and private-key blocks, while e-mail addresses and home
+folders stay. `none`: nothing; the findings are still listed in the file, masked."""
 Kind = Literal["private key", "API key", "token", "password", "e-mail address", "home folder"]
 
 KEYS: frozenset[Kind] = frozenset({"private key", "API key", "token", "password"})
 """What the choice `keys` replaces."""
 PERSONAL: frozenset[Kind] = frozenset({"e-mail address", "home folder"})
 """What only `all` replaces."""
+FINDINGS_KEPT = 500
+"""Findings listed in a file; the counts are always whole."""
 
 _WORD = r"(?<![A-Za-z0-9_\-])"
 _END = r"(?![A-Za-z0-9_\-])"
@@ -132,6 +137,11 @@ class Scan:
         return self._numbers[kind, secret]
 
 
+def own_scan(choice: Redaction) -> Scan:
+    """A scan that also knows the keys of this process."""
+    return Scan(choice, own_keys())
+
+
 def masked(secret: str) -> str:
     """Enough to recognise one's own secret, too little to use it."""
     head = secret.split("\n", 1)[0]
@@ -151,6 +161,21 @@ def summary(findings: Iterable[Finding]) -> list[dict[str, Any]]:
         {"kind": kind, "redacted": redacted, "different": len(table[kind, redacted]), "places": places[kind, redacted]}
         for kind, redacted in sorted(table)
     ]
+
+
+def sentence(findings: Iterable[Finding]) -> str:
+    """What was found, and what became of it."""
+    rows = summary(findings)
+    if not rows:
+        return "A scan for keys, tokens, private keys, e-mail addresses and home folders found nothing."
+    words = [f"{row['different']} {row['kind']} in {row['places']} places {'replaced' if row['redacted'] else 'left in'}" for row in rows]
+    return f"A scan for secrets found: {', '.join(words)}."
+
+
+def statement(scan: Scan) -> dict[str, Any]:
+    """What a file says of the scan it went through: the choice, the counts, and the findings with their places, masked."""
+    shown = [vars(finding) for finding in scan.findings[:FINDINGS_KEPT]]
+    return {"choice": scan.choice, "summary": summary(scan.findings), "findings": shown, "more": len(scan.findings) - len(shown)}
 
 
 def _spans(text: str, own: tuple[str, ...]) -> list[tuple[int, int, Kind]]:

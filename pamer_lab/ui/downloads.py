@@ -1,0 +1,32 @@
+"""Files that a page offers of what it shows: scanned for secrets when they are asked for, like every export.
+
+A small download has no panel of its own for choosing, so keys, tokens and passwords are always replaced, in place; the share file and the
+commands offer the choice. Nothing is scanned before the reader presses the button.
+"""
+
+from functools import partial
+
+import streamlit as st
+
+from pamer_lab.secrets import own_scan
+
+HINT = "Keys, tokens and passwords that a scan finds are replaced by `[redacted: …]`."
+
+
+def download(label: str, body: str, name: str, mime: str, *, key: str, quiet: bool = True) -> None:
+    """A button that saves a text; `quiet` for one beside a chart or table."""
+    st.download_button(
+        label,
+        partial(cleaned, body),
+        name,
+        mime,
+        key=key,
+        on_click="ignore",
+        type="tertiary" if quiet else "secondary",
+        help=HINT,
+    )
+
+
+def cleaned(body: str) -> bytes:
+    """The text as it is saved."""
+    return own_scan("keys").clean(body, "download").encode()
