@@ -6,6 +6,7 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
+import lancedb
 import pytest
 
 from pamer_lab.cli import main
@@ -17,7 +18,6 @@ from pamer_lab.models.embedder import HashingEmbedder
 from pamer_lab.models.profiles import ChatSettings, load_profile
 from pamer_lab.policies.resources import Parts
 from pamer_lab.replay.engine import ReplayOptions, replay
-from pamer_lab.storage import Database
 from pamer_lab.workspace import Workspace
 from tests.models.fault_server import serving
 from tests.replay.making import estimated, long_trace
@@ -34,7 +34,7 @@ def planted(monkeypatch: pytest.MonkeyPatch) -> None:
 def _stored(folder: Path) -> bytes:
     """Every byte of every file, and every value of every table as text."""
     raw = b"".join(file.read_bytes() for file in folder.rglob("*") if file.is_file())
-    connection = Database(folder / "lance")._connection
+    connection = lancedb.connect(folder / "lance")
     rows = [repr(connection.open_table(name).search().to_arrow().to_pylist()) for name in connection.list_tables().tables]
     return raw + "".join(rows).encode()
 
@@ -55,6 +55,9 @@ def test_a_key_that_a_server_sends_back_is_in_no_store_log_share_file_or_message
     assert main(["report", run.run_id, "--redact", "none", "--out", str(out), "--json"]) == 0
     with zipfile.ZipFile(out.with_suffix(".zip")) as opened:
         shared = out.read_bytes() + b"".join(opened.read(name) for name in opened.namelist())
+    assert main(["runs", "export", run.run_id, "--redact", "none", "--out", str(tmp_path / "one.runs")]) == 0
+    with zipfile.ZipFile(tmp_path / "one.runs") as opened:
+        shared += b"".join(opened.read(name) for name in opened.namelist())
     told = "".join(capfd.readouterr()) + caplog.text
     assert PLANTED.encode() not in _stored(workspace.path) + shared and PLANTED not in told
 
