@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from pamer_lab.bench.extract import generated_trace
+from pamer_lab.bench.tiny import save_tiny
 from pamer_lab.blocks import MessageTokens
 from pamer_lab.contexts.points import Counts
 from pamer_lab.contexts.registry import TEACHER, choose
@@ -22,7 +23,6 @@ from pamer_lab.features.extract import extract
 from pamer_lab.features.inputs import inputs_of
 from pamer_lab.features.serialise import serialiser_for
 from pamer_lab.features.values import Request
-from pamer_lab.models import embedded
 from pamer_lab.models.embedder import HashingEmbedder
 from pamer_lab.models.frozen import FrozenModel, load_frozen
 from pamer_lab.models.tokenizer import LoadedCounter
@@ -40,7 +40,7 @@ def run() -> tuple[dict[str, float], dict[str, Any]]:
     conditions = [one for one in choose(FAMILIES) if one != TEACHER]
     trace = generated_trace("compact", DECISIONS)
     with tempfile.TemporaryDirectory() as folder:
-        small = _measure(load_frozen(_small_model(Path(folder)), "cpu"), trace, range(1, DECISIONS), conditions)
+        small = _measure(load_frozen(save_tiny(Path(folder), blocks=2, positions=8192), "cpu"), trace, range(1, DECISIONS), conditions)
     real = _measure(load_frozen("embedded", "cpu"), trace, REAL_POINTS, conditions)
     ratios = {
         "tokens_vs_sum_of_inputs": small["tokens_computed"] / small["sum_of_inputs"],
@@ -89,24 +89,3 @@ def _alone(model: FrozenModel, request: Request) -> Any:
     with torch.inference_mode():
         output = model.decoder(torch.as_tensor(tokens.astype(np.int64), device=model.device)[None], use_cache=False)
         return output.last_hidden_state[0, -1].numpy()
-
-
-def _small_model(folder: Path) -> Path:
-    """A saved model of two blocks with random weights and SmolLM2's tokenizer."""
-    import torch
-    from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM
-    from transformers.utils import logging
-
-    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-    torch.manual_seed(0)
-    tokenizer = AutoTokenizer.from_pretrained(embedded.prepare())
-    shape: dict[str, Any] = {"vocab_size": len(tokenizer), "hidden_size": 64, "intermediate_size": 96, "max_position_embeddings": 8192}
-    config = LlamaConfig(**shape, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2)
-    model: Any = LlamaForCausalLM(config)  # type: ignore[no-untyped-call]
-    with torch.no_grad():
-        for parameter in model.parameters():
-            if parameter.dim() > 1:
-                parameter.mul_(3.0)  # default initialisation is so small that blocks would hardly matter
-    model.save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return folder

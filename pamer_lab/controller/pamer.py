@@ -6,23 +6,21 @@ returns the caller's own list as it came; `transform` never raises. The store is
 """
 
 import threading
-import time
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
 from typing import Any
 
 from pamer_lab.blocks import MessageTokens
 from pamer_lab.controller import injection
 from pamer_lab.controller.compression import Compressor
-from pamer_lab.controller.decision import ContextItem, Decision, states
+from pamer_lab.controller.decision import ContextItem, Decision
 from pamer_lab.controller.injection_tokens import InjectionTokens
 from pamer_lab.controller.plan import Plan, plan
-from pamer_lab.controller.probe import Probe, Votes
+from pamer_lab.controller.probe import Probe
 from pamer_lab.controller.recall import Recalled, Recaller, TopSummaries
-from pamer_lab.controller.request import Chat, History, Request
+from pamer_lab.controller.request import Chat, History
 from pamer_lab.controller.settings import ControllerSettings
+from pamer_lab.controller.turn import TurnInHand
 from pamer_lab.errors import InputError, StorageError
 from pamer_lab.memory import LostRaceError, MemoryStore, SessionMemory, Summariser
 from pamer_lab.models.embedder import Embedder
@@ -31,27 +29,6 @@ SESSIONS_KEPT = 256
 """Sessions whose history stays read in this process."""
 
 Outcome = tuple[Sequence[Chat], Decision]
-
-
-@dataclass
-class _Turn:
-    """What is known of the request in hand; becomes the decision."""
-
-    session_id: str
-    started: float = field(default_factory=time.perf_counter)
-    timings: dict[str, float] = field(default_factory=dict)
-    request: Request | None = None
-    plan: Plan | None = None
-    votes: Votes | None = None
-    errors: list[str] = field(default_factory=list)
-
-    @contextmanager
-    def stage(self, name: str) -> Iterator[None]:
-        began = time.perf_counter()
-        try:
-            yield
-        finally:
-            self.timings[name] = self.timings.get(name, 0.0) + (time.perf_counter() - began) * 1000
 
 
 class PamerController:
@@ -80,19 +57,19 @@ class PamerController:
 
     def transform(self, session_id: str, messages: Sequence[Chat], tools: Sequence[Any] | None = None) -> Outcome:
         """The request to send instead of `messages`, and why."""
-        turn = _Turn(session_id if isinstance(session_id, str) else "")
+        turn = TurnInHand(session_id if isinstance(session_id, str) else "", self._tokens.counter.name)
         try:
             if not turn.session_id:
-                return self._fallback(turn, messages, "the request names no session", "no session id")
+                return messages, turn.fallback("the request names no session", "no session id")
             lock, history = self._history(turn.session_id)
             with lock:
                 return self._transform(turn, history, messages, tools)
         except InputError as error:
-            return self._fallback(turn, messages, "the messages break the safe tool protocol", error.sentence)
+            return messages, turn.fallback("the messages break the safe tool protocol", error.sentence)
         except Exception as error:  # whatever fails, the agent must get its own request back
-            return self._fallback(turn, messages, "a memory operation failed", _said(error))
+            return messages, turn.fallback("a memory operation failed", _said(error))
 
-    def _transform(self, turn: _Turn, history: History, messages: Sequence[Chat], tools: Sequence[Any] | None) -> Outcome:
+    def _transform(self, turn: TurnInHand, history: History, messages: Sequence[Chat], tools: Sequence[Any] | None) -> Outcome:
         with turn.stage("read"):
             request = turn.request = history.read(messages, tools)
         for _ in range(self.settings.race_attempts):
@@ -108,9 +85,9 @@ class PamerController:
             if memory.memories and self.settings.recall:
                 return self._recall(turn, current)
             return self._pass(turn, current)
-        return self._fallback(turn, messages, f"other processes were first {self.settings.race_attempts} times", turn.errors[-1])
+        return messages, turn.fallback(f"other processes were first {self.settings.race_attempts} times", turn.errors[-1])
 
-    def _load(self, turn: _Turn) -> SessionMemory:
+    def _load(self, turn: TurnInHand) -> SessionMemory:
         """The session's memory; one that cannot be read counts as empty, and the decision says so."""
         try:
             memory = self.store.load(turn.session_id)
@@ -120,7 +97,7 @@ class PamerController:
         turn.errors.extend(f"a stored memory was discarded: {reason}" for reason in memory.discarded)
         return memory
 
-    def _wants_compression(self, turn: _Turn, current: Plan) -> bool:
+    def _wants_compression(self, turn: TurnInHand, current: Plan) -> bool:
         """Ask the heads, where there is enough to compress; a probe that fails means no."""
         settings = self.settings
         turn.votes = None
@@ -135,12 +112,11 @@ class PamerController:
             return False
         return sum(turn.votes.votes) >= settings.vote
 
-    def _compress(self, turn: _Turn, current: Plan) -> Outcome:
+    def _compress(self, turn: TurnInHand, current: Plan) -> Outcome:
         done = self._compressor.compress(current, turn.stage)
         covered, votes = len(current.old), turn.votes
         said = f"{sum(votes.votes)} of {len(votes.votes)} heads voted for it" if votes else ""
-        return done.messages, self._decision(
-            turn,
+        return done.messages, turn.decision(
             current,
             action="compress",
             reason=f"{said}: {covered} older blocks of {current.candidate_tokens:,} tokens became memory {done.memory.memory_id}",
@@ -151,7 +127,7 @@ class PamerController:
             auxiliary=done.auxiliary,
         )
 
-    def _recall(self, turn: _Turn, current: Plan) -> Outcome:
+    def _recall(self, turn: TurnInHand, current: Plan) -> Outcome:
         with turn.stage("recall"):
             found = self._recaller.recall(current)
         if not found.entries:
@@ -161,11 +137,10 @@ class PamerController:
         messages = injection.checked(current.request.rebuilt(numbers, [inserted]), current.request, numbers, [inserted])
         size = self._injected.count(found.entries, found.kind)
         ids = tuple(sorted({memory.memory_id for memory in found.memories}))
-        return messages, self._decision(
-            turn,
+        return messages, turn.decision(
             current,
             action="recall",
-            reason=f"{self._not_compressed(turn, current)}; {found.reason}",
+            reason=f"{turn.not_compressed(current, self.settings)}; {found.reason}",
             tokens_after=current.tokens(numbers) + size,
             memory_ids=ids,
             restored_steps=found.restored,
@@ -174,16 +149,15 @@ class PamerController:
             auxiliary=found.auxiliary,
         )
 
-    def _pass(self, turn: _Turn, current: Plan, found: Recalled | None = None) -> Outcome:
+    def _pass(self, turn: TurnInHand, current: Plan, found: Recalled | None = None) -> Outcome:
         numbers = current.active
         messages = injection.checked(current.request.rebuilt(numbers), current.request, numbers, ())
-        reason = self._not_compressed(turn, current)
+        reason = turn.not_compressed(current, self.settings)
         if found:
             reason += f"; {found.reason}"
         elif current.memory.memories:
             reason += "; recall is switched off"
-        return messages, self._decision(
-            turn,
+        return messages, turn.decision(
             current,
             action="pass",
             reason=reason,
@@ -191,63 +165,6 @@ class PamerController:
             items=current.items(numbers),
             block_states=current.states(numbers),
             auxiliary=found.auxiliary if found else (),
-        )
-
-    def _not_compressed(self, turn: _Turn, current: Plan) -> str:
-        """Why this request was not compressed, in words."""
-        settings = self.settings
-        if not settings.compression:
-            return "compression is switched off"
-        if turn.votes is not None:
-            return f"only {sum(turn.votes.votes)} of {len(turn.votes.votes)} heads voted for compression, {settings.vote} are needed"
-        if not current.old:
-            return "there is no older block to compress"
-        if current.candidate_tokens < settings.minimum_candidate_tokens:
-            return f"the older blocks have {current.candidate_tokens:,} tokens, under {settings.minimum_candidate_tokens:,}"
-        return "the probe failed, so nothing was compressed"
-
-    def _decision(self, turn: _Turn, current: Plan, **facts: Any) -> Decision:
-        return self._timed(
-            turn,
-            Decision(
-                turn=len(current.request.blocks),
-                tokens_before=current.request.tokens,
-                candidate_tokens=current.candidate_tokens,
-                memories=len(current.memory.memories),
-                error="; ".join(turn.errors),
-                **facts,
-            ),
-        )
-
-    def _fallback(self, turn: _Turn, messages: Sequence[Chat], reason: str, error: str) -> Outcome:
-        """The caller's own list, untouched."""
-        request, current = turn.request, turn.plan
-        blocks = len(request.blocks) if request else 0
-        decision = Decision(
-            action="fallback",
-            reason=f"{reason}; the request is returned as it came",
-            turn=blocks,
-            tokens_before=request.tokens if request else 0,
-            tokens_after=request.tokens if request else 0,
-            candidate_tokens=current.candidate_tokens if current else 0,
-            memories=len(current.memory.memories) if current else 0,
-            error="; ".join(dict.fromkeys([*turn.errors, error])),
-            items=current.items(range(blocks)) if current else (),
-            block_states=states(blocks, range(blocks)),
-        )
-        return messages, self._timed(turn, decision)
-
-    def _timed(self, turn: _Turn, decision: Decision) -> Decision:
-        votes = turn.votes
-        return replace(
-            decision,
-            session_id=turn.session_id,
-            tokenizer=self._tokens.counter.name,
-            logits=votes.logits if votes else (),
-            probabilities=votes.probabilities if votes else (),
-            thresholds=votes.thresholds if votes else (),
-            votes=votes.votes if votes else (),
-            timings={**turn.timings, "total": (time.perf_counter() - turn.started) * 1000},
         )
 
     def _history(self, session_id: str) -> tuple[threading.Lock, History]:

@@ -15,7 +15,8 @@ from typing import Any, Literal
 
 from pamer_lab.config import ReadLimits
 from pamer_lab.errors import InputError
-from pamer_lab.trajectory.parsing import Record, parse_json, parse_text
+from pamer_lab.trajectory.json_values import parse_json
+from pamer_lab.trajectory.parsing import Record, parse_text
 from pamer_lab.trajectory.unpacking import gunzip, json_members, mb, refuse_many_values
 
 Kind = Literal["json", "jsonl", "zip", "folder"]

@@ -4,7 +4,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from pamer_lab.analysis.compact import budget_table, compact_studies, expanded_table, open_compact, paired_table, retrieval_table, tradeoff
@@ -13,30 +12,15 @@ from pamer_lab.cli import main
 from pamer_lab.commands.compact_text import tables
 from pamer_lab.probes.study import read_study
 from pamer_lab.workspace import Workspace
+from tests.commands.labelled import write_labelled
 
 QUESTIONS, TURNS = 14, 9
 
 
 def write_corpus(path: Path) -> Path:
     """Blocks of different length, so that caps and selectors have something to choose between."""
-    rng = np.random.default_rng(3)
     words = [f"word{number}" for number in range(40)]
-    lines = []
-    for question in range(QUESTIONS):
-        messages: list[dict[str, Any]] = [{"role": "user", "content": f"question {question}"}]
-        labels = []
-        for step in range(TURNS):
-            call = {"id": f"c{step}", "name": "search", "arguments": json.dumps({"query": f"w{step}"})}
-            messages.append({"role": "assistant", "tool_calls": [call]})
-            text = " ".join(rng.choice(words, size=rng.integers(3, 12)))
-            messages.append({"role": "tool", "content": text, "tool_call_id": f"c{step}"})
-            if step:
-                labels.append({"t": step, "target": "compression", "value": bool(rng.random() < 0.5)})
-            if step >= 3:
-                labels.append({"t": step, "target": "recall", "value": bool(rng.random() < 0.5)})
-        lines.append(json.dumps({"pamer_lab": 1, "question_id": f"q{question}", "messages": messages, "labels": labels}))
-    path.write_text("\n".join(lines))
-    return path
+    return write_labelled(path, QUESTIONS, TURNS, lambda rng: " ".join(rng.choice(words, size=rng.integers(3, 12))))
 
 
 def run(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:

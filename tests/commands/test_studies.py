@@ -4,7 +4,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from pamer_lab.cli import main
@@ -14,26 +13,12 @@ from pamer_lab.importing import import_paths
 from pamer_lab.probes.artefact import HeadSet
 from pamer_lab.probes.study import list_studies, read_study
 from pamer_lab.workspace import Workspace
+from tests.commands.labelled import write_labelled
 from tests.models.fault_server import CHAT, serving
 
 
 def write_corpus(path: Path, questions: int = 14) -> Path:
-    rng = np.random.default_rng(3)
-    lines = []
-    for number in range(questions * 2):
-        messages: list[dict[str, Any]] = [{"role": "user", "content": f"question {number // 2}"}]
-        labels = []
-        for step in range(6):
-            call = {"id": f"c{step}", "name": "search", "arguments": json.dumps({"query": f"w{step}"})}
-            messages.append({"role": "assistant", "tool_calls": [call]})
-            messages.append({"role": "tool", "content": f"found {rng.integers(100)}", "tool_call_id": f"c{step}"})
-            if step:
-                labels.append({"t": step, "target": "compression", "value": bool(rng.random() < 0.5)})
-            if step >= 3:
-                labels.append({"t": step, "target": "recall", "value": bool(rng.random() < 0.5)})
-        lines.append(json.dumps({"pamer_lab": 1, "question_id": f"q{number // 2}", "messages": messages, "labels": labels}))
-    path.write_text("\n".join(lines))
-    return path
+    return write_labelled(path, questions, 6, lambda rng: f"found {rng.integers(100)}", replicas=2)
 
 
 def run(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:

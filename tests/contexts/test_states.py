@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from pamer_lab.bench.tiny import save_tiny
 from pamer_lab.contexts.recent import Recent
 from pamer_lab.contexts.registry import choose
 from pamer_lab.contexts.states import Readings, States
@@ -14,7 +15,7 @@ from pamer_lab.models.frozen import FrozenModel
 from pamer_lab.probes.decisions import Decisions
 from pamer_lab.workspace import Workspace
 from tests.contexts.making import resources, trace
-from tests.features.conftest import load_tiny, save_tiny
+from tests.features.conftest import load_tiny
 
 BLOCKS = 7
 

@@ -1,52 +1,19 @@
-"""Spec 6's failure table, row by row, with real faults: what comes back is what was sent, and the store is unchanged."""
+"""Spec 6's failure table: requests, probe, summary, recall. What comes back is what was sent, and the store is unchanged."""
 
-import errno
-import os
-import socket
-import subprocess
-import sys
-import threading
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from pamer_lab.controller import ControllerSettings, Decision, PamerController, Votes
+from pamer_lab.controller import ControllerSettings, Votes
 from pamer_lab.controller.injection import Entry
 from pamer_lab.controller.plan import Plan
 from pamer_lab.controller.recall import Recalled
 from pamer_lab.memory import SourceBlock, Summary
-from pamer_lab.models.embedder import HashingEmbedder
-from pamer_lab.models.embedding_client import EmbeddingClient
-from pamer_lab.models.profiles import EmbeddingSettings
+from tests.controller.failing import falls_back, with_memory
 from tests.controller.world import YES, as_bytes, controller, history, memories, snapshot, turn
-
-
-def falls_back(pamer: PamerController, folder: Path, messages: list[Any], *, session: str = "s") -> Decision:
-    """Run one request that must come back as it was, byte for byte, with nothing stored."""
-    before, stored = as_bytes(messages), snapshot(folder)
-    returned, decision = pamer.transform(session, messages)
-    assert decision.action == "fallback", decision.reason
-    assert returned is messages and as_bytes(returned) == before
-    assert snapshot(folder)["memories"] == stored["memories"]
-    assert decision.error and "as it came" in decision.reason
-    return decision
-
-
-def with_memory(folder: Path) -> list[dict[str, Any]]:
-    """A session that has one memory already; returns a later history of it."""
-    messages = history(8)
-    _, decision = controller(folder).transform("s", messages)
-    assert decision.action == "compress"
-    return messages + turn(8)
-
-
-# No session id; unsafe protocol
 
 
 @pytest.mark.parametrize("session", ["", None, 7])
@@ -87,9 +54,6 @@ def test_an_unsafe_tool_protocol_gets_no_memory_operation(tmp_path: Path, way: s
     assert memories(tmp_path) == [] and not decision.votes
 
 
-# Small candidate; probe
-
-
 def test_a_small_candidate_is_no_failure_and_recall_stays_possible(tmp_path: Path) -> None:
     messages = with_memory(tmp_path)
     _, decision = controller(tmp_path).transform("s", messages)
@@ -128,9 +92,6 @@ def test_a_failed_probe_means_no_compression_and_recall_stays_possible(tmp_path:
     assert decision.action == "pass" and as_bytes(list(returned)) == as_bytes(messages) and "probe" in decision.error
 
 
-# Summary
-
-
 class BadSummariser:
     name = "bad"
 
@@ -164,251 +125,6 @@ def test_a_summary_no_shorter_than_its_blocks_stores_nothing(tmp_path: Path) -> 
     pamer = controller(tmp_path, summariser=wordy, settings=ControllerSettings(minimum_candidate_tokens=1))
     decision = falls_back(pamer, tmp_path, history(3))
     assert "no shorter" in decision.error and decision.candidate_tokens < 500
-
-
-# Embedding: a real server with real faults
-
-
-@contextmanager
-def server(behaviour: str) -> Iterator[str]:
-    """An embedding server on loopback that misbehaves in one way."""
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            self.rfile.read(int(self.headers["content-length"]))
-            row = ", ".join(["0.5"] * 64)
-            good = '{"object":"list","model":"m","data":[{"object":"embedding","index":0,"embedding":[' + row + "]}]}"
-            bodies = {
-                "wrong shape": good.replace("0.5, ", "", 1),
-                "not a number": good.replace("0.5", "NaN", 1),
-                "no data": '{"object":"list","model":"m","data":[]}',
-                "not json": "<html>gateway</html>",
-            }
-            if behaviour == "timeout":
-                time.sleep(3)
-            self.send_response(500 if behaviour == "error 500" else 200)
-            self.send_header("content-type", "application/json")
-            self.end_headers()
-            with suppress(BrokenPipeError):
-                self.wfile.write(bodies.get(behaviour, good).encode())
-
-        def log_message(self, *args: Any) -> None:
-            pass
-
-    running = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=running.serve_forever, daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{running.server_port}/v1"
-    finally:
-        running.shutdown()
-        running.server_close()
-
-
-def client(address: str) -> EmbeddingClient:
-    return EmbeddingClient(EmbeddingSettings(kind="openai", model="m", dimensions=64, base_url=address, timeout_seconds=0.5, attempts=1))
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-FAULTS = ["wrong shape", "not a number", "no data", "not json", "timeout", "error 500"]
-
-
-@pytest.mark.server
-@pytest.mark.parametrize("fault", FAULTS)
-def test_an_embedding_server_that_misbehaves_stores_nothing_and_recalls_nothing(tmp_path: Path, fault: str) -> None:
-    messages = with_memory(tmp_path)
-    with server(fault) as address:
-        falls_back(controller(tmp_path, embedder=client(address)), tmp_path, messages)
-        falls_back(controller(tmp_path, embedder=client(address)), tmp_path, history(8), session="new")
-
-
-@pytest.mark.server
-def test_an_embedding_server_that_is_down_stores_nothing_and_recalls_nothing(tmp_path: Path) -> None:
-    messages = with_memory(tmp_path)
-    pamer = controller(tmp_path, embedder=client(f"http://127.0.0.1:{free_port()}/v1"))
-    falls_back(pamer, tmp_path, messages)
-    falls_back(pamer, tmp_path, history(8), session="new")
-
-
-class BadEmbedder(HashingEmbedder):
-    """A local embedder that answers nonsense."""
-
-    def __init__(self, rows: Any) -> None:
-        super().__init__(64)
-        self.rows = rows
-
-    def embed(self, texts: Any) -> Any:
-        return self.rows
-
-
-@pytest.mark.parametrize(
-    "rows", [np.full((1, 64), np.nan), np.zeros((1, 64)), np.ones((1, 63)), np.ones((2, 64)), np.ones(64), None], ids=str
-)
-def test_a_vector_of_the_wrong_kind_stores_nothing_and_recalls_nothing(tmp_path: Path, rows: Any) -> None:
-    messages = with_memory(tmp_path)
-    pamer = controller(tmp_path, embedder=BadEmbedder(rows))
-    for decision in (falls_back(pamer, tmp_path, messages), falls_back(pamer, tmp_path, history(8), session="new")):
-        assert "hashing-64 answered" in decision.error
-
-
-def test_memories_of_another_embedder_are_never_compared(tmp_path: Path) -> None:
-    messages = with_memory(tmp_path)
-    decision = falls_back(controller(tmp_path, embedder=HashingEmbedder(32)), tmp_path, messages)
-    assert "hashing-64" in decision.error
-
-
-# Storage
-
-
-@contextmanager
-def small_disk(folder: Path, kilobytes: int) -> Iterator[None]:
-    """A real file system of that size at `folder`; skipped where mounting is not allowed."""
-    folder.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={kilobytes}k", "tmpfs", str(folder)], capture_output=True)
-    if mounted.returncode:
-        pytest.skip("this user may not mount a small file system; the injected ENOSPC below still runs")
-    try:
-        yield
-    finally:
-        subprocess.run(["umount", "-l", str(folder)], check=True)
-
-
-def test_a_full_disk_stores_nothing_and_the_session_goes_on_when_there_is_room(tmp_path: Path) -> None:
-    folder = tmp_path / "disk"
-    with small_disk(folder, 512):
-        messages = with_memory(folder)
-        filler = folder / "filler"
-        with filler.open("wb") as stream, pytest.raises(OSError) as full:
-            while True:
-                os.write(stream.fileno(), b"\0" * 4096)
-        assert full.value.errno == errno.ENOSPC
-        longer = messages + [message for number in range(9, 16) for message in turn(number)]
-        falls_back(controller(folder), folder, longer)
-        filler.unlink()
-        _, decision = controller(folder).transform("s", longer)
-        assert decision.action == "compress"
-
-
-@pytest.mark.parametrize("table", ["memory_blocks", "memories"])
-def test_a_write_that_fails_with_no_space_left_stores_no_memory(tmp_path: Path, table: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    pamer = controller(tmp_path)
-    database = pamer.store.database
-    original = database.insert
-
-    def insert(spec: Any, rows: Any) -> Any:
-        if spec.name == table:
-            raise OSError(errno.ENOSPC, "No space left on device")
-        return original(spec, rows)
-
-    monkeypatch.setattr(database, "insert", insert)
-    decision = falls_back(pamer, tmp_path, history(8))
-    assert "No space left" in decision.error
-
-
-READ_ONLY = """
-import os, sys
-from pathlib import Path
-sys.path.insert(0, os.getcwd())
-from tests.controller.world import controller, history, as_bytes, turn
-if os.getuid() == 0: os.setuid(65534)
-messages = history(8) + [message for number in range(8, 18) for message in turn(number)]
-returned, decision = controller(Path(sys.argv[1])).transform("s", messages)
-assert returned is messages, decision
-assert decision.action == "fallback" and "cannot be written" in decision.error, decision
-"""
-
-
-def test_a_store_that_may_only_be_read_stores_nothing(tmp_path: Path) -> None:
-    """In a process without the right to write: root may write anywhere."""
-    folder = tmp_path / "lance"
-    with_memory(folder)
-    stored = snapshot(folder)
-    for place in (folder, *folder.rglob("*")):
-        place.chmod(0o555 if place.is_dir() else 0o444)
-    for place in (tmp_path, *list(tmp_path.parents)[:-1]):
-        if os.getuid() == 0 and place.stat().st_uid == 0 and place != Path("/"):
-            place.chmod(place.stat().st_mode | 0o055)
-    done = subprocess.run([sys.executable, "-c", READ_ONLY, str(folder)], capture_output=True, text=True)
-    for place in (folder, *folder.rglob("*")):
-        place.chmod(0o755 if place.is_dir() else 0o644)
-    assert done.returncode == 0, done.stderr
-    assert snapshot(folder) == stored
-
-
-# Corrupt saved state
-
-
-def _damage(folder: Path, how: str) -> None:
-    table = folder / "memories.lance"
-    newest = min((table / "_versions").glob("*.manifest"), key=lambda path: path.name)
-    match how:
-        case "truncated manifest":
-            newest.write_bytes(newest.read_bytes()[: newest.stat().st_size // 2])
-        case "empty manifest":
-            newest.write_bytes(b"")
-        case "random table files":
-            for file in (table / "data").iterdir():
-                file.write_bytes(os.urandom(file.stat().st_size))
-        case "missing table files":
-            for file in (table / "data").iterdir():
-                file.unlink()
-        case "no versions":
-            for file in (table / "_versions").iterdir():
-                file.unlink()
-
-
-def _files(folder: Path) -> dict[str, bytes]:
-    return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-
-
-@pytest.mark.parametrize("how", ["truncated manifest", "empty manifest", "random table files", "missing table files", "no versions"])
-def test_corrupt_saved_state_counts_as_empty_memory_and_invents_nothing(tmp_path: Path, how: str) -> None:
-    messages = with_memory(tmp_path)
-    _damage(tmp_path, how)
-    files = _files(tmp_path)
-    short = controller(tmp_path, settings=ControllerSettings(compression=False))
-    returned, decision = short.transform("s", messages)
-    assert decision.action == "pass" and "discarded" in decision.error and decision.memories == 0
-    assert as_bytes(list(returned)) == as_bytes(messages)
-    returned, decision = controller(tmp_path).transform("s", messages)
-    assert decision.action == "fallback" and returned is messages
-    assert {path: body for path, body in _files(tmp_path).items() if path in files} == files
-
-
-def _row_damage(how: str) -> dict[str, Any]:
-    return {
-        "another summary": {"summary": "The total of ORD-3 is 1,000,000 EUR."},
-        "a vector of zeros": {"vector": [0.0] * 64},
-        "no blocks": {"blocks": []},
-        "a foreign id": {"memory_id": "m000000-000000000000"},
-    }[how]
-
-
-@pytest.mark.parametrize("how", ["another summary", "a vector of zeros", "no blocks", "a foreign id", "a lost raw block"])
-def test_a_damaged_memory_is_discarded_and_its_blocks_are_active_again(tmp_path: Path, how: str) -> None:
-    from pamer_lab.memory.schema import BLOCKS, MEMORIES
-    from pamer_lab.storage import Database
-
-    messages = with_memory(tmp_path)
-    database = Database(tmp_path)
-    if how == "a lost raw block":
-        database.delete(BLOCKS, f"raw_hash = '{database.rows(BLOCKS)[0]['raw_hash']}'")
-    else:
-        database.upsert(MEMORIES, [database.rows(MEMORIES)[0] | _row_damage(how)])
-    pamer = controller(tmp_path, settings=ControllerSettings(compression=False))
-    returned, decision = pamer.transform("s", messages)
-    assert decision.action == "pass" and decision.memories == 0 and "discarded" in decision.error
-    assert as_bytes(list(returned)) == as_bytes(messages)
-    _, decision = controller(tmp_path).transform("s", messages)
-    assert decision.action == "compress" and decision.block_states.count("summarised") == 7
-
-
-# Recall and injection
 
 
 class BadRecaller:

@@ -22,7 +22,8 @@ from pamer_lab.models.chat_client import ChatClient
 from pamer_lab.models.profiles import ChatSettings
 from pamer_lab.storage import Database
 from pamer_lab.trajectory.values import Message
-from tests.controller.test_failures import falls_back, free_port
+from tests.controller.failing import falls_back
+from tests.controller.test_failing_embeddings import free_port
 from tests.controller.test_pamer_plus import plus, remembered, rows
 from tests.controller.world import controller, history, memories
 

@@ -1,15 +1,15 @@
 """Small models that run the real code, a trace with everything in it, and the naive way to compute its states."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
 
+from pamer_lab.bench.tiny import Family, save_tiny
 from pamer_lab.features.inputs import inputs_of
 from pamer_lab.features.serialise import serialiser_for
 from pamer_lab.features.values import Request
-from pamer_lab.models import embedded
 from pamer_lab.models.frozen import FrozenModel, load_frozen
 from pamer_lab.models.profiles import FrozenSettings, Profile
 from pamer_lab.trajectory.values import Message, Tool, ToolCall, Trace, Usage
@@ -73,47 +73,17 @@ def assert_same_states(found: Any, expected: Any) -> None:
     assert (np.abs(found - expected).max(axis=-1) / norms).max() <= 1e-3
 
 
-def save_tiny(folder: Path, kind: str) -> Path:
-    """A random-weight model with SmolLM2's tokenizer: `llama` (attention only) or `qwen` (Qwen3.5, three linear blocks to one)."""
-    import torch
-    from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM, Qwen3_5ForCausalLM, Qwen3_5TextConfig
-
-    torch.manual_seed(0)
-    tokenizer = AutoTokenizer.from_pretrained(embedded.prepared_folder())
-    shape = {
-        "vocab_size": len(tokenizer),
-        "hidden_size": 64,
-        "intermediate_size": 96,
-        "num_key_value_heads": 2,
-        "max_position_embeddings": 4096,
-    }
-    if kind == "llama":
-        model: Any = LlamaForCausalLM(LlamaConfig(**shape, num_hidden_layers=3, num_attention_heads=4))
-    else:
-        config = Qwen3_5TextConfig(
-            **shape,
-            num_hidden_layers=4,
-            num_attention_heads=4,
-            head_dim=16,
-            linear_num_key_heads=2,
-            linear_num_value_heads=4,
-            linear_key_head_dim=16,
-            linear_value_head_dim=16,
-        )
-        model = Qwen3_5ForCausalLM(config)
-        tokenizer.chat_template = QWEN_TEMPLATE
-    with torch.no_grad():
-        for parameter in model.parameters():
-            if parameter.dim() > 1:
-                parameter.mul_(3.0)  # default initialisation is so small that blocks would hardly matter
-    model.save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return folder
+def save_kind(folder: Path, kind: Family) -> Path:
+    """A tiny model; the `qwen` one with a chat template like Qwen's."""
+    saved = save_tiny(folder, kind)
+    if kind == "qwen":
+        (saved / "chat_template.jinja").write_text(QWEN_TEMPLATE)
+    return saved
 
 
 @pytest.fixture(scope="session")
 def tiny_folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    return {kind: save_tiny(tmp_path_factory.mktemp(kind), kind) for kind in ("llama", "qwen")}
+    return {kind: save_kind(tmp_path_factory.mktemp(kind), kind) for kind in get_args(Family)}
 
 
 def load_tiny(folder: Path, *, limit: int = 0, kept: int = 2048, chunk: int = 0) -> FrozenModel:

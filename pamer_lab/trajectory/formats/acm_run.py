@@ -12,9 +12,10 @@ from pamer_lab.errors import FormatError
 from pamer_lab.trajectory.document import Document
 from pamer_lab.trajectory.draft import Draft, json_text
 from pamer_lab.trajectory.episodes import first_episode, read_each
+from pamer_lab.trajectory.fields import read_number, read_tools, read_usage
 from pamer_lab.trajectory.formats.openai_chat import add_messages, is_message, text_of
 from pamer_lab.trajectory.labels import is_compression, is_recall
-from pamer_lab.trajectory.parts import read_content, read_number, read_tools, read_usage
+from pamer_lab.trajectory.parts import read_content
 from pamer_lab.trajectory.values import EventKind, ToolCall
 
 NAME = "acm-run"

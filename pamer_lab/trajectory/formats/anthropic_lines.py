@@ -11,8 +11,9 @@ from typing import Any, Literal
 
 from pamer_lab.errors import FormatError
 from pamer_lab.trajectory.draft import Draft
+from pamer_lab.trajectory.fields import read_usage
 from pamer_lab.trajectory.formats.steps import Mark, Result, Said, Step, Turn
-from pamer_lab.trajectory.parts import Content, read_content, read_usage
+from pamer_lab.trajectory.parts import Content, read_content
 
 
 @dataclass(frozen=True, slots=True)

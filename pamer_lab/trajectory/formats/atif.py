@@ -16,9 +16,10 @@ import msgspec
 from pamer_lab.errors import FormatError
 from pamer_lab.trajectory.document import Document
 from pamer_lab.trajectory.draft import Draft, json_text
+from pamer_lab.trajectory.fields import read_tools, read_usage
 from pamer_lab.trajectory.formats.rows import Row, head, list_of, number_of, rows, text_of
 from pamer_lab.trajectory.formats.steps import Mark, Result, Said, Step, Turn, add_steps
-from pamer_lab.trajectory.parts import Content, read_content, read_tools, read_usage
+from pamer_lab.trajectory.parts import Content, read_content
 from pamer_lab.trajectory.values import ToolCall, Usage
 
 NAME = "atif"

@@ -11,8 +11,9 @@ from typing import Any
 
 from pamer_lab.trajectory.document import Document
 from pamer_lab.trajectory.draft import Draft, json_text
+from pamer_lab.trajectory.fields import read_tools
 from pamer_lab.trajectory.formats.rows import head, number_of, rows, text_of
-from pamer_lab.trajectory.parts import read_content, read_tools
+from pamer_lab.trajectory.parts import read_content
 from pamer_lab.trajectory.values import ToolCall, Usage
 
 NAME = "bfcl-multi-turn"

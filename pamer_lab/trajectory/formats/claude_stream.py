@@ -14,10 +14,10 @@ import msgspec
 
 from pamer_lab.trajectory.document import Document
 from pamer_lab.trajectory.draft import Draft
+from pamer_lab.trajectory.fields import read_tools, read_usage
 from pamer_lab.trajectory.formats.anthropic_lines import Line, to_steps, transcript
 from pamer_lab.trajectory.formats.rows import Row, head, number_of, rows, strays, text_of
 from pamer_lab.trajectory.formats.steps import Mark, add_steps
-from pamer_lab.trajectory.parts import read_tools, read_usage
 from pamer_lab.trajectory.values import Usage
 
 NAME = "claude-agent-sdk-stream"

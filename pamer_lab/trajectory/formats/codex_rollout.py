@@ -12,10 +12,11 @@ from typing import Any
 
 from pamer_lab.trajectory.document import Document
 from pamer_lab.trajectory.draft import Draft
+from pamer_lab.trajectory.fields import read_tools
 from pamer_lab.trajectory.formats.responses_items import Items
 from pamer_lab.trajectory.formats.rows import Row, head, number_of, rows, strays, text_of
 from pamer_lab.trajectory.formats.steps import Mark, Result, Said, Turn, add_steps
-from pamer_lab.trajectory.parts import read_content, read_tools
+from pamer_lab.trajectory.parts import read_content
 from pamer_lab.trajectory.values import Usage
 
 NAME = "codex-rollout"

@@ -9,11 +9,12 @@ from typing import Any
 import orjson
 
 from pamer_lab.trajectory.draft import Draft, json_text
+from pamer_lab.trajectory.fields import read_openai_calls
 from pamer_lab.trajectory.formats.gemini_parts import to_steps as gemini_steps
 from pamer_lab.trajectory.formats.responses_items import Items
 from pamer_lab.trajectory.formats.rows import text_of
 from pamer_lab.trajectory.formats.steps import Result, Said, Step, Turn
-from pamer_lab.trajectory.parts import read_content, read_openai_calls
+from pamer_lab.trajectory.parts import read_content
 from pamer_lab.trajectory.values import ToolCall
 
 ROLES = {"human": "user", "ai": "assistant", "model": "assistant", "developer": "system"}

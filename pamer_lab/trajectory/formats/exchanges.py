@@ -12,8 +12,9 @@ from typing import Any
 import msgspec
 
 from pamer_lab.trajectory.draft import Draft, json_text
+from pamer_lab.trajectory.fields import add_usage, read_openai_calls, read_tools, read_usage
 from pamer_lab.trajectory.formats.openai_chat import add_message, text_of
-from pamer_lab.trajectory.parts import add_usage, read_content, read_openai_calls, read_tools, read_usage
+from pamer_lab.trajectory.parts import read_content
 from pamer_lab.trajectory.values import Usage
 
 RETRY_MESSAGES = 6

@@ -10,10 +10,10 @@ from typing import Any
 
 from pamer_lab.trajectory.document import Document
 from pamer_lab.trajectory.draft import Draft, json_text
+from pamer_lab.trajectory.fields import read_tools
 from pamer_lab.trajectory.formats.gemini_parts import declared_tools, to_steps
 from pamer_lab.trajectory.formats.rows import Row, list_of, number_of, rows, text_of
 from pamer_lab.trajectory.formats.steps import Mark, Result, Said, Step, Turn, add_steps
-from pamer_lab.trajectory.parts import read_tools
 from pamer_lab.trajectory.values import ToolCall, Usage
 
 NAME = "gemini-contents"

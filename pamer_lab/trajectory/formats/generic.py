@@ -12,9 +12,9 @@ from pamer_lab.errors import FormatError
 from pamer_lab.trajectory.document import Document
 from pamer_lab.trajectory.draft import Draft, json_text
 from pamer_lab.trajectory.episodes import attempt
+from pamer_lab.trajectory.fields import parse_json
 from pamer_lab.trajectory.formats.exchanges import common
 from pamer_lab.trajectory.formats.openai_chat import add_message, read_facts
-from pamer_lab.trajectory.parts import parse_json
 
 NAME = "generic"
 MAX_DEPTH = 12

@@ -13,9 +13,10 @@ from typing import Any
 from pamer_lab.errors import FormatError
 from pamer_lab.trajectory.document import Document
 from pamer_lab.trajectory.draft import Draft, json_text
+from pamer_lab.trajectory.fields import read_openai_calls, read_tools
 from pamer_lab.trajectory.formats.rows import number_of, text_of
 from pamer_lab.trajectory.formats.steps import Mark, Result, Said, Step, Turn, add_steps
-from pamer_lab.trajectory.parts import Content, read_content, read_openai_calls, read_tools
+from pamer_lab.trajectory.parts import Content, read_content
 from pamer_lab.trajectory.values import ToolCall, Usage
 
 NAME = "inspect-eval-log"

@@ -10,9 +10,9 @@ from typing import Any
 from pamer_lab.errors import FormatError
 from pamer_lab.trajectory.document import Document
 from pamer_lab.trajectory.draft import Draft, json_text
+from pamer_lab.trajectory.fields import read_tools
 from pamer_lab.trajectory.formats.openai_chat import add_message
 from pamer_lab.trajectory.formats.rows import text_of
-from pamer_lab.trajectory.parts import read_tools
 
 NAME = "letta-agent-file"
 

@@ -14,8 +14,9 @@ from pamer_lab.errors import FormatError
 from pamer_lab.trajectory.document import Document
 from pamer_lab.trajectory.draft import Draft
 from pamer_lab.trajectory.episodes import attempt, first_episode, read_each
+from pamer_lab.trajectory.fields import add_usage, read_tools, read_usage
 from pamer_lab.trajectory.formats.openai_chat import add_message, is_message, text_of
-from pamer_lab.trajectory.parts import add_usage, read_content, read_tools, read_usage
+from pamer_lab.trajectory.parts import read_content
 from pamer_lab.trajectory.values import Usage
 
 NAME = "mini-swe-agent"

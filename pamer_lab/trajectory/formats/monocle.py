@@ -9,10 +9,10 @@ from typing import Any
 from pamer_lab.errors import FormatError
 from pamer_lab.trajectory.document import Document
 from pamer_lab.trajectory.draft import Draft, json_text
+from pamer_lab.trajectory.fields import read_openai_calls, read_usage
 from pamer_lab.trajectory.formats.dialects import parsed
 from pamer_lab.trajectory.formats.rows import text_of
 from pamer_lab.trajectory.formats.steps import Result, Said, Step, Turn, add_steps
-from pamer_lab.trajectory.parts import read_openai_calls, read_usage
 
 NAME = "otel-monocle-spans"
 

@@ -11,10 +11,10 @@ from typing import Any
 from pamer_lab.errors import FormatError
 from pamer_lab.trajectory.document import Document
 from pamer_lab.trajectory.draft import Draft
+from pamer_lab.trajectory.fields import read_tools, read_usage
 from pamer_lab.trajectory.formats.responses_items import Items
 from pamer_lab.trajectory.formats.rows import head, rows, text_of
 from pamer_lab.trajectory.formats.steps import Said, add_steps
-from pamer_lab.trajectory.parts import read_tools, read_usage
 
 NAME = "openai-responses-nemo-gym"
 PROBLEMS = ("problem_statement", "instruction", "problem", "question", "prompt", "task_description", "task")

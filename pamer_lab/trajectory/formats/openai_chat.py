@@ -11,7 +11,8 @@ from pamer_lab.errors import FormatError
 from pamer_lab.trajectory.document import Document
 from pamer_lab.trajectory.draft import Draft
 from pamer_lab.trajectory.episodes import first_episode, read_each
-from pamer_lab.trajectory.parts import Content, read_content, read_id, read_number, read_openai_calls, read_thinking, read_tools, read_usage
+from pamer_lab.trajectory.fields import read_id, read_number, read_openai_calls, read_thinking, read_tools, read_usage
+from pamer_lab.trajectory.parts import Content, read_content
 from pamer_lab.trajectory.values import Message, ToolCall
 
 NAME = "openai-chat"

@@ -10,9 +10,9 @@ from pamer_lab.errors import FormatError
 from pamer_lab.trajectory.document import Document
 from pamer_lab.trajectory.draft import Draft
 from pamer_lab.trajectory.episodes import attempt
+from pamer_lab.trajectory.fields import read_usage
 from pamer_lab.trajectory.formats.exchanges import Conversation, Exchange, read_answer, write
 from pamer_lab.trajectory.formats.openai_chat import text_of
-from pamer_lab.trajectory.parts import read_usage
 
 NAME = "openhands-llm-completion-log"
 

@@ -13,8 +13,9 @@ from pamer_lab.errors import FormatError
 from pamer_lab.trajectory.document import Document
 from pamer_lab.trajectory.draft import Draft, json_text
 from pamer_lab.trajectory.episodes import attempt, first_episode, first_episodes, read_each
+from pamer_lab.trajectory.fields import read_openai_calls, read_thinking, read_tools, read_usage
 from pamer_lab.trajectory.formats.openai_chat import text_of
-from pamer_lab.trajectory.parts import measure_image, read_content, read_openai_calls, read_thinking, read_tools, read_usage
+from pamer_lab.trajectory.parts import measure_image, read_content
 from pamer_lab.trajectory.values import Image, Message, ToolCall
 
 NAME = "openhands-v0-events"

@@ -11,9 +11,9 @@ from typing import Any
 from pamer_lab.trajectory.document import Document
 from pamer_lab.trajectory.draft import Draft
 from pamer_lab.trajectory.episodes import attempt, episodes
+from pamer_lab.trajectory.fields import read_usage
 from pamer_lab.trajectory.formats.exchanges import Conversation, Exchange, group, read_answer, write
 from pamer_lab.trajectory.formats.openai_chat import text_of
-from pamer_lab.trajectory.parts import read_usage
 
 NAME = "llm-request-response-log"
 REQUEST_KEYS = ("request_params", "request", "request_body", "params", "body", "payload", "kwargs", "input")

@@ -12,8 +12,8 @@ import orjson
 from pamer_lab.errors import FormatError
 from pamer_lab.trajectory.document import Document
 from pamer_lab.trajectory.draft import Draft, json_text
+from pamer_lab.trajectory.fields import read_openai_calls, read_tools
 from pamer_lab.trajectory.formats.rows import head, rows, text_of
-from pamer_lab.trajectory.parts import read_openai_calls, read_tools
 from pamer_lab.trajectory.values import ToolCall
 
 NAME = "sharegpt-toolcall"

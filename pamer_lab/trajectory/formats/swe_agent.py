@@ -15,9 +15,10 @@ from pamer_lab.errors import FormatError
 from pamer_lab.trajectory.document import Document
 from pamer_lab.trajectory.draft import Draft
 from pamer_lab.trajectory.episodes import attempt, episodes, first_episode
+from pamer_lab.trajectory.fields import parse_json, read_usage
 from pamer_lab.trajectory.formats.openai_chat import add_message, text_of
 from pamer_lab.trajectory.formats.swe_agent_steps import tell_steps
-from pamer_lab.trajectory.parts import parse_json, read_content, read_usage
+from pamer_lab.trajectory.parts import read_content
 
 NAME = "swe-agent-traj"
 INSTANCE = re.compile(r"[\w.-]+__[\w.-]+-\d+")

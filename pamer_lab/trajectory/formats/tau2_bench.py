@@ -12,8 +12,9 @@ from pamer_lab.errors import FormatError
 from pamer_lab.trajectory.document import Document
 from pamer_lab.trajectory.draft import Draft, json_text
 from pamer_lab.trajectory.episodes import attempt
+from pamer_lab.trajectory.fields import add_usage, read_number, read_openai_calls, read_thinking, read_tools, read_usage
 from pamer_lab.trajectory.formats.openai_chat import text_of
-from pamer_lab.trajectory.parts import add_usage, read_content, read_number, read_openai_calls, read_thinking, read_tools, read_usage
+from pamer_lab.trajectory.parts import read_content
 from pamer_lab.trajectory.values import Usage
 
 NAME = "tau2-bench"

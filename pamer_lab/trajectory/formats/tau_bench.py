@@ -11,8 +11,8 @@ from pamer_lab.errors import FormatError
 from pamer_lab.trajectory.document import Document
 from pamer_lab.trajectory.draft import Draft
 from pamer_lab.trajectory.episodes import first_episodes, read_each
+from pamer_lab.trajectory.fields import read_number
 from pamer_lab.trajectory.formats.openai_chat import add_messages, is_message, text_of
-from pamer_lab.trajectory.parts import read_number
 
 NAME = "tau-bench"
 

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from pamer_lab.errors import FormatError
 from pamer_lab.trajectory.document import Document
 from pamer_lab.trajectory.draft import Draft, json_text
+from pamer_lab.trajectory.fields import read_tools
 from pamer_lab.trajectory.formats.openai_chat import add_messages
 from pamer_lab.trajectory.formats.rows import number_of, text_of
-from pamer_lab.trajectory.parts import read_tools
 
 NAME = "toolbench-dfs-tree"
 

@@ -11,8 +11,8 @@ from pamer_lab.errors import FormatError
 from pamer_lab.trajectory.document import Document
 from pamer_lab.trajectory.draft import Draft
 from pamer_lab.trajectory.episodes import first_episodes, read_each
+from pamer_lab.trajectory.fields import parse_json, read_number, read_tools, read_usage
 from pamer_lab.trajectory.formats.openai_chat import add_messages, is_message, text_of
-from pamer_lab.trajectory.parts import parse_json, read_number, read_tools, read_usage
 
 NAME = "verifiers-results"
 TAKEN = {"prompt", "completion", "info", "example_id", "id", "reward", "messages", "trajectory", "tool_defs"}

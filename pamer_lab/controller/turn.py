@@ -1,0 +1,97 @@
+"""The request in hand: what is known of it so far, how long each stage took, and the decision it becomes.
+
+Knows nothing of stores or models. What always holds: every decision carries its reason, its tokens before and after, the votes if there
+were any, and whatever went wrong on the way.
+"""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from pamer_lab.controller.decision import Decision, states
+from pamer_lab.controller.plan import Plan
+from pamer_lab.controller.probe import Votes
+from pamer_lab.controller.request import Request
+from pamer_lab.controller.settings import ControllerSettings
+
+
+@dataclass
+class TurnInHand:
+    """Filled while a request is worked on."""
+
+    session_id: str
+    tokenizer: str
+    started: float = field(default_factory=time.perf_counter)
+    timings: dict[str, float] = field(default_factory=dict)
+    request: Request | None = None
+    plan: Plan | None = None
+    votes: Votes | None = None
+    errors: list[str] = field(default_factory=list)
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Times what is done inside."""
+        began = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.timings[name] = self.timings.get(name, 0.0) + (time.perf_counter() - began) * 1000
+
+    def not_compressed(self, current: Plan, settings: ControllerSettings) -> str:
+        """Why this request was not compressed, in words."""
+        if not settings.compression:
+            return "compression is switched off"
+        if self.votes is not None:
+            return f"only {sum(self.votes.votes)} of {len(self.votes.votes)} heads voted for compression, {settings.vote} are needed"
+        if not current.old:
+            return "there is no older block to compress"
+        if current.candidate_tokens < settings.minimum_candidate_tokens:
+            return f"the older blocks have {current.candidate_tokens:,} tokens, under {settings.minimum_candidate_tokens:,}"
+        return "the probe failed, so nothing was compressed"
+
+    def decision(self, current: Plan, **facts: Any) -> Decision:
+        """What was decided, with what is known of the turn."""
+        return self._timed(
+            Decision(
+                turn=len(current.request.blocks),
+                tokens_before=current.request.tokens,
+                candidate_tokens=current.candidate_tokens,
+                memories=len(current.memory.memories),
+                error="; ".join(self.errors),
+                **facts,
+            )
+        )
+
+    def fallback(self, reason: str, error: str) -> Decision:
+        """The decision to return the caller's own list, untouched."""
+        request, current = self.request, self.plan
+        blocks = len(request.blocks) if request else 0
+        return self._timed(
+            Decision(
+                action="fallback",
+                reason=f"{reason}; the request is returned as it came",
+                turn=blocks,
+                tokens_before=request.tokens if request else 0,
+                tokens_after=request.tokens if request else 0,
+                candidate_tokens=current.candidate_tokens if current else 0,
+                memories=len(current.memory.memories) if current else 0,
+                error="; ".join(dict.fromkeys([*self.errors, error])),
+                items=current.items(range(blocks)) if current else (),
+                block_states=states(blocks, range(blocks)),
+            )
+        )
+
+    def _timed(self, decision: Decision) -> Decision:
+        votes = self.votes
+        return replace(
+            decision,
+            session_id=self.session_id,
+            tokenizer=self.tokenizer,
+            logits=votes.logits if votes else (),
+            probabilities=votes.probabilities if votes else (),
+            thresholds=votes.thresholds if votes else (),
+            votes=votes.votes if votes else (),
+            timings={**self.timings, "total": (time.perf_counter() - self.started) * 1000},
+        )
