@@ -55,7 +55,7 @@ def _sections(entry: Entry, heads: dict[str, RunHead]) -> Sections | None:
 
 def main() -> None:
     rows, _ = rows_or_demo()
-    name, link = st.columns([8, 1], vertical_alignment="bottom")
+    name, link = st.columns([7, 1], vertical_alignment="bottom")
     name.title("Evidence audit", help=QUESTION)
     known = queue()
     if not known:

@@ -17,6 +17,7 @@ from pamer_lab.ui.share import share
 from pamer_lab.ui.studies import pick_study, study_details, study_line, study_sections
 from pamer_lab.ui.study_form import compact_form, study_panel
 from pamer_lab.ui.theme import colours
+from pamer_lab.ui.widgets import table_height
 from pamer_lab.ui.words import HINTS
 
 MORE = ["Paired differences", "Evidence budgets", "The paper's orderings"]
@@ -63,7 +64,7 @@ def only_published() -> None:
         f"{shown.caption} Published, {shown.place}; nothing on this chart was measured by this program. n = {len(shown.rows)} conditions."
     )
     show_chart(shown.title, published_figure(shown, colours()), answer, key="published-compact")
-    st.dataframe(published_rows(shown), hide_index=True, height=min(460, 38 + 35 * len(shown.rows)))
+    st.dataframe(published_rows(shown), hide_index=True, height=table_height(len(shown.rows), most=460))
 
 
 def main() -> None:

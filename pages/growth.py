@@ -50,13 +50,13 @@ def chart(runs: pl.DataFrame, policies: list[str], tokenizer: str, controls: Del
 
 def main() -> None:
     rows, _ = rows_or_demo()
-    title, link = st.columns([8, 1], vertical_alignment="bottom")
+    title, link = st.columns([7, 1], vertical_alignment="bottom")
     title.title("Context growth")
     if not rows:
         st.info("There are no traces yet. Add a file on the Traces page.")
         st.page_link("pages/traces.py", label="Go to Traces", icon=":material/list_alt:")
         return
-    left, middle, right = st.columns([4, 4, 2], gap="medium")
+    left, middle, right = st.columns([6, 3, 2], gap="medium")
     with left:
         policies = choose_policies()
     known = {row["trace_id"]: row for row in rows}
@@ -98,7 +98,7 @@ def main() -> None:
     baseline = (
         st.segmented_control("Baseline", present, default=present[0], required=True, key="baseline", bind="query-params") or present[0]
     )
-    comparison(runs, baseline)
+    comparison(runs, present, baseline)
     with link:
         share(lambda: [GrowthSection(runs=run_choices(runs), baseline=baseline)])
     panel = st.expander("Where does each policy first differ from the baseline?", key="divergence", on_change="rerun")

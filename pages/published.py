@@ -15,6 +15,7 @@ from pamer_lab.ui.published_charts import published_figure, published_rows
 from pamer_lab.ui.share import share
 from pamer_lab.ui.state import settle
 from pamer_lab.ui.theme import colours
+from pamer_lab.ui.widgets import table_height
 
 # Tables in the order they are offered; the others follow. (A bare string here would be drawn on the page.)
 FIRST = ["full_benchmark", "method_comparison", "cross_model", "ablation", "signals", "layerwise", "compact_main", "compact"]
@@ -71,7 +72,7 @@ def measured(shown: PublishedTable) -> None:
 
 
 def main() -> None:
-    title, link = st.columns([8, 1], vertical_alignment="bottom")
+    title, link = st.columns([7, 1], vertical_alignment="bottom")
     title.title("Published results")
     st.markdown(":orange-badge[Published] The paper's own numbers, as it prints them.")
     known = [*FIRST, *(name for name in names() if name not in FIRST)]
@@ -85,7 +86,7 @@ def main() -> None:
         lines = "\n".join(",".join(f'"{value}"' for value in line) for line in [list(rows[0]), *[list(row.values()) for row in rows]])
         answer = f"{shown.caption} {MARK} {shown.place}, n = {counted(len(shown.rows), 'row')}."
         show_chart(shown.title, figure, answer, key="published-chart", csv=lines)
-    st.dataframe(rows, hide_index=True, height=min(560, 38 + 35 * len(rows)))
+    st.dataframe(rows, hide_index=True, height=table_height(len(rows), most=560))
     st.caption(" ".join(filter(None, [f"Published, {shown.place}.", shown.note])))
     measured(shown)
     with link:

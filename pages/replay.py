@@ -106,7 +106,7 @@ def more(runs: list[Run], run: Run, trace: Trace) -> None:
 
 def main() -> None:
     rows, _ = rows_or_demo()
-    head, picker, link = st.columns([2, 6, 1], vertical_alignment="bottom")
+    head, picker, link = st.columns([2, 6, 1.2], vertical_alignment="bottom")
     head.title("Replay")
     with picker:
         # A trace that PaMER was replayed on shows most.

@@ -67,7 +67,7 @@ def charts(stored: StoredTrace, transcript: Transcript, block: int) -> None:
 
 def main() -> None:
     rows, _ = rows_or_demo()
-    head, picker, link = st.columns([2, 6, 1], vertical_alignment="bottom")
+    head, picker, link = st.columns([2, 6, 1.2], vertical_alignment="bottom")
     head.title("Transcript")
     with picker:
         trace_id = pick_trace(rows, on_change=start_over)

@@ -14,7 +14,7 @@ from pamer_lab.replay.values import RunHead
 from pamer_lab.ui.numbers import counted, share
 from pamer_lab.ui.state import choose, chosen, settle
 from pamer_lab.ui.text import one_line
-from pamer_lab.ui.widgets import mark_row
+from pamer_lab.ui.widgets import mark_row, table_height
 from pamer_lab.ui.words import HINTS
 
 OUTCOMES = ["accepted", "empty", "declined", "refused"]
@@ -115,7 +115,7 @@ def queue_table(shown: Sequence[Entry], entry: Entry | None, reviewer: str) -> N
     st.dataframe(
         [_line(one, entry, reviewer) for one in shown],
         hide_index=True,
-        height=min(HEIGHT, 38 + 35 * len(shown)),
+        height=table_height(len(shown), most=HEIGHT),
         key="queue",
         on_select=opened,
         selection_mode="single-cell",

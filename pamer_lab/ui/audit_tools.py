@@ -19,7 +19,7 @@ from pamer_lab.ui.loaders import workspace
 from pamer_lab.ui.numbers import counted
 from pamer_lab.ui.share import choose_redaction, show_findings
 from pamer_lab.ui.text import in_code
-from pamer_lab.ui.widgets import sentences, table
+from pamer_lab.ui.widgets import sentences, table, table_height
 from pamer_lab.ui.words import HINTS
 
 MIME = {".csv": "text/csv", ".jsonl": "application/jsonl", ".parquet": "application/vnd.apache.parquet"}
@@ -159,4 +159,4 @@ def store_check() -> None:
     table(counts)
     entries = [{"Kind": kind, "Which": entry} for kind in KINDS for entry in found[kind][:MOST_LISTED]]
     if entries:
-        table(entries, height=min(300, 38 + 35 * len(entries)))
+        table(entries, height=table_height(len(entries), most=300))

@@ -8,7 +8,7 @@ from pamer_lab.analysis.samples import sample_names
 from pamer_lab.ui.downloads import download
 from pamer_lab.ui.numbers import counted
 from pamer_lab.ui.studies import SAMPLE, listed_studies, open_study, study_line
-from pamer_lab.ui.widgets import table
+from pamer_lab.ui.widgets import table, table_height
 
 WORDS = {"auroc": "AUROC", "auprc": "AUPRC", "f1": "F1", "agreement": "agreement", "tokens_pct": "tokens, %"}
 WORDS |= {"tokens_mean": "evidence tokens, mean", "tokens_p95": "evidence tokens, P95", "tokens_max": "evidence tokens, maximum"}
@@ -47,7 +47,7 @@ def study_beside(name: str) -> None:
             for line in lines
         ],
         key="beside",
-        height=min(460, 38 + 35 * len(lines)),
+        height=table_height(len(lines), most=460),
     )
     st.caption(f"{counted(len(lines), 'cell')}. {DIFFERENT}")
     csv = pl.DataFrame(lines, infer_schema_length=None).write_csv()

@@ -8,7 +8,7 @@ import streamlit as st
 from pamer_lab.analysis.compact import CELLS, Line, budget_table, expanded_table, paired_table
 from pamer_lab.probes.study import Study
 from pamer_lab.ui.text import in_code
-from pamer_lab.ui.widgets import table
+from pamer_lab.ui.widgets import table, table_height
 from pamer_lab.ui.words import HINTS
 
 BEST = "★"
@@ -44,7 +44,7 @@ def conditions_table(study: Study, *, published: bool) -> None:
         hide_index=True,
         key="conditions",
         placeholder="",
-        height=min(640, 38 + 35 * len(rows)),
+        height=table_height(len(rows), most=640),
         column_config={
             **{title: st.column_config.NumberColumn(width=125) for title in columns if title not in ("Group", "Condition")},
             "Group": st.column_config.TextColumn(width=200),
@@ -108,7 +108,7 @@ def pairs(study: Study) -> None:
             for line in lines
         ],
         key="pairs",
-        height=min(460, 38 + 35 * len(lines)),
+        height=table_height(len(lines), most=460),
     )
     st.caption(f"Measured over {seeds} seeds; with {seeds}, p cannot be below {2 / 2**seeds:.4f}.", help=HINTS["signflip"])
 
@@ -164,6 +164,6 @@ def orderings_shown(study: Study) -> None:
             for row in found
         ],
         key="orderings",
-        height=min(460, 38 + 35 * len(found)),
+        height=table_height(len(found), most=460),
     )
     st.caption(f"{held} of {len(found)} orderings hold here. A pair counts by its sign alone; small differences mean nothing at this n.")

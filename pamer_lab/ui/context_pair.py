@@ -20,7 +20,7 @@ from pamer_lab.ui.numbers import counted
 from pamer_lab.ui.picker import pick_trace
 from pamer_lab.ui.state import out_of_range, settle
 from pamer_lab.ui.text import one_line
-from pamer_lab.ui.widgets import body, table
+from pamer_lab.ui.widgets import body, table, table_height
 from pamer_lab.ui.words import HINTS
 from pamer_lab.workspace import StoredTrace
 
@@ -120,7 +120,7 @@ def _blocks(whole: ContextView, sides: Sequence[ContextView], what: dict[int, st
                 "Differs": "≠" if (one == "left out") != (other == "left out") else "",
             }
         )
-    table(rows, key="pair-blocks", height=min(360, 38 + 35 * len(rows)))
+    table(rows, key="pair-blocks", height=table_height(len(rows), most=360))
 
 
 def _texts(whole: ContextView, sides: Sequence[ContextView]) -> None:

@@ -4,6 +4,7 @@ A small download has no panel of its own for choosing, so keys, tokens and passw
 commands offer the choice. Nothing is scanned before the reader presses the button.
 """
 
+from collections.abc import Callable
 from functools import partial
 
 import streamlit as st
@@ -13,8 +14,8 @@ from pamer_lab.secrets import own_scan
 HINT = "Keys, tokens and passwords that a scan finds are replaced by `[redacted: …]`."
 
 
-def download(label: str, body: str, name: str, mime: str, *, key: str, quiet: bool = True) -> None:
-    """A button that saves a text; `quiet` for one beside a chart or table."""
+def download(label: str, body: str | Callable[[], str], name: str, mime: str, *, key: str, quiet: bool = True) -> None:
+    """A button that saves a text, given or made when it is asked for; `quiet` for one beside a chart or table."""
     st.download_button(
         label,
         partial(cleaned, body),
@@ -27,6 +28,6 @@ def download(label: str, body: str, name: str, mime: str, *, key: str, quiet: bo
     )
 
 
-def cleaned(body: str) -> bytes:
+def cleaned(body: str | Callable[[], str]) -> bytes:
     """The text as it is saved."""
-    return own_scan("keys").clean(body, "download").encode()
+    return own_scan("keys").clean(body if isinstance(body, str) else body(), "download").encode()

@@ -28,6 +28,7 @@ from pamer_lab.ui.run_tables import own_prices
 from pamer_lab.ui.runs import background, fates_of, open_run, run_store, version
 from pamer_lab.ui.text import in_code, one_line
 from pamer_lab.ui.theme import colours
+from pamer_lab.ui.widgets import table_height
 from pamer_lab.ui.words import HINTS
 
 AT_ONCE = 600
@@ -104,16 +105,20 @@ def _start(trace_ids: Sequence[str], policies: Sequence[str], options: BatchOpti
     background().start(trace_ids, policies, options)
 
 
-def comparison(runs: pl.DataFrame, baseline: str) -> None:
+def comparison(runs: pl.DataFrame, policies: Sequence[str], baseline: str) -> None:
     """Policies as rows, each change against the baseline with sign and colour: fewer tokens are good."""
     import pandas as pd
 
     table = policy_table(runs)
     rows = {row["policy"]: row for row in table.to_dicts()}
     base = rows[baseline]
-    kept, costs = _evidence(runs), _costs(runs, own_prices())
+    with st.container(horizontal=True, vertical_alignment="center"):
+        prices = own_prices()
+        st.space("stretch")
+        download("CSV", table.write_csv(), "policies.csv", "text/csv", key="policies-csv")
+    kept, costs = _evidence(runs), _costs(runs, prices)
     shown = []
-    for policy, row in rows.items():
+    for policy, row in ((policy, rows[policy]) for policy in policies):
         line = {
             "Policy": policy + (" (baseline)" if policy == baseline else ""),
             "Traces": row["traces"],
@@ -137,9 +142,16 @@ def comparison(runs: pl.DataFrame, baseline: str) -> None:
         lambda text: f"color: {paint['good'] if text.startswith('▼') else paint['bad']}" if text[:1] in "▼▲" and text else "",
         subset=changes,
     )
-    st.dataframe(styled, hide_index=True, column_config={"Cached input": st.column_config.TextColumn(help=HINTS["cached"])})
+    hints = {
+        "Reduction against raw": "Share of all tokens that is saved against sending the recorded history as it is, with its interval.",
+        "Auxiliary": "Tokens of model calls that the policy itself makes: summaries, choosing steps.",
+        "Cached input": HINTS["cached"],
+        "Uncached vs baseline": "Input that no prefix cache could serve. A context that is rewritten often is shorter, but cached less.",
+        "Evidence in context": f"Share still before the model, word for word, when it was used. {HINTS['evidence']}",
+    }
+    columns = {name: st.column_config.TextColumn(help=hint) for name, hint in hints.items()}
+    st.dataframe(styled, hide_index=True, column_config=columns)
     st.caption(f"▼ fewer, ▲ more than {baseline}. The reduction's interval is 95 %, resampled by task. {FIXED_ACTIONS}")
-    download("CSV", table.write_csv(), "policies.csv", "text/csv", key="policies-csv")
 
 
 def _delta(value: float, base: float) -> str:
@@ -194,7 +206,10 @@ def divergences(runs: pl.DataFrame, baseline: str, rows: Sequence[dict[str, Any]
         return
     column = st.column_config.LinkColumn(display_text="open")
     st.dataframe(
-        lines, hide_index=True, height=min(320, 38 + 35 * len(lines)), column_config={"Baseline's turn": column, "Policy's turn": column}
+        lines,
+        hide_index=True,
+        height=table_height(len(lines), most=320),
+        column_config={"Baseline's turn": column, "Policy's turn": column},
     )
 
 

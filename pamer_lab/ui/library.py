@@ -14,7 +14,7 @@ from pamer_lab.ui.home import pictures, policies_of_traces
 from pamer_lab.ui.loaders import workspace
 from pamer_lab.ui.numbers import counted, short
 from pamer_lab.ui.text import one_line
-from pamer_lab.ui.widgets import rejections, table
+from pamer_lab.ui.widgets import rejections, table, table_height
 from pamer_lab.ui.words import HINTS
 
 STEPS = {
@@ -95,7 +95,7 @@ def library_table(rows: Sequence[dict[str, Any]]) -> None:
         column_config={
             "Open": column.ButtonColumn(" ", width=80, alignment="left", key="open_trace"),
             "Replay": column.ButtonColumn("  ", width=90, alignment="left", key="replay_trace"),
-            "Name": column.TextColumn(width=230),
+            "Name": column.TextColumn(width=180),
             "Demo": column.TextColumn(width=60, help=HINTS["demo"]),
             "Turns": column.NumberColumn(width=70, help=HINTS["turn"]),
             "Tokens": column.NumberColumn(
@@ -104,12 +104,12 @@ def library_table(rows: Sequence[dict[str, Any]]) -> None:
             "Context": column.LineChartColumn(
                 width=110, y_min=0, color="gray", help=f"{HINTS['context']} From the first turn to the last; each on its own scale."
             ),
-            "Replayed with": column.TextColumn(width=220, help=f"Policies with a run in this workspace. {HINTS['policy']}"),
-            "Calls": column.NumberColumn(width=70, help="Tool calls."),
+            "Replayed with": column.TextColumn(help=f"Policies with a run in this workspace. {HINTS['policy']}"),
+            "Calls": column.NumberColumn(width=60, help="Tool calls."),
             "Format": column.TextColumn(help=HINTS["format"]),
             "Reward": column.NumberColumn(width=80, format="%.2g", help=HINTS["reward"]),
-            "Labels": column.NumberColumn(width=70, help=HINTS["labels"]),
-            "Events": column.NumberColumn(width=70, help=HINTS["events"]),
+            "Labels": column.NumberColumn(width=65, help=HINTS["labels"]),
+            "Events": column.NumberColumn(width=65, help=HINTS["events"]),
             "Warnings": column.NumberColumn(width=85, help=HINTS["warnings"]),
             "Question": column.TextColumn(help=HINTS["question"]),
         },
@@ -145,7 +145,6 @@ def _table_row(row: dict[str, Any], picture: list[int] | None, policies: Sequenc
         "Turns": row["turns"],
         "Tokens": row["tokens"],
         "Context": picture,
-        "Replayed with": ", ".join(one_line(policy, 40) for policy in policies),
         "Calls": row["tool_calls"],
         "Format": row["format"],
         "Question": "" if row["question_id"] == row["trace_id"] else one_line(row["question_id"], 60),
@@ -154,6 +153,7 @@ def _table_row(row: dict[str, Any], picture: list[int] | None, policies: Sequenc
         "Labels": row["labels"],
         "Events": row["events"],
         "Warnings": row["warnings"],
+        "Replayed with": ", ".join(one_line(policy, 40) for policy in policies),
     }
 
 
@@ -227,11 +227,11 @@ def import_report(result: Imported) -> None:
                 }
                 for row in result.traces
             ],
-            height=min(250, 38 + 35 * len(result.traces)),
+            height=table_height(len(result.traces), most=250),
         )
     if result.rejected:
         rejections(result.rejected)
     warned = [{"Name": row["name"], "Where": item["where"], "Warning": item["text"]} for row in result.traces for item in row["warnings"]]
     if warned:
         st.warning(f"{counted(len(warned), 'warning')}: read, but not everything could be represented exactly.")
-        table(warned[:1_000], height=min(250, 38 + 35 * len(warned)))
+        table(warned[:1_000], height=table_height(len(warned), most=250))

@@ -9,6 +9,7 @@ import streamlit as st
 from pamer_lab.ui.loaders import MOST_HITS, hits
 from pamer_lab.ui.numbers import short
 from pamer_lab.ui.transcript import PREFIX, Hit, Transcript
+from pamer_lab.ui.widgets import table_height
 from pamer_lab.ui.words import HINTS
 
 PAGE_BODIES = 24
@@ -127,7 +128,7 @@ def outline(transcript: Transcript) -> None:
     st.dataframe(
         rows,
         hide_index=True,
-        height=min(OUTLINE_HEIGHT, 38 + 35 * len(rows)),
+        height=table_height(len(rows), most=OUTLINE_HEIGHT),
         key="outline",
         on_select=opened,
         selection_mode="single-cell",

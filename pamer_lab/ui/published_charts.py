@@ -12,6 +12,12 @@ CYCLE: tuple[Meaning, ...] = ("pamer", "pamer+", "recall", "ablation", "periodic
 MARKS = ("circle", "square", "diamond", "triangle-up", "cross", "star", "hexagon")
 
 
+def heading(column: Column) -> str:
+    """A column's title with its unit, where the title does not say it already."""
+    said = not column.unit or column.unit.casefold() in column.title.casefold()
+    return column.title if said else f"{column.title}, {column.unit}"
+
+
 def published_figure(table: PublishedTable, colours: dict[Meaning, str]) -> Any | None:
     """The chart of a table; None where it holds nothing to draw."""
     keys = {column.key for column in table.columns}
@@ -62,7 +68,7 @@ def _scatter(table: PublishedTable, x: str, y: str, colours: dict[Meaning, str])
         )
     for family in families:
         _arrows(figure, [row for row in rows if row.get("backbone", "") == family], x, y, colours)
-    titles = {column.key: f"{column.title}{', ' + column.unit if column.unit else ''}" for column in table.columns}
+    titles = {column.key: heading(column) for column in table.columns}
     figure.update_xaxes(title={"text": titles[x]})
     if x == "tokens":
         ticks = round_ticks(max(row[x] for row in rows))
@@ -79,11 +85,12 @@ def _label(row: dict[str, Any]) -> str:
 
 
 def _arrows(figure: Any, rows: Sequence[dict[str, Any]], x: str, y: str, colours: dict[Meaning, str]) -> None:
-    """Base to PaMER to PaMER+."""
+    """From the base agent to PaMER and to PaMER+."""
     found = {meaning_of(row["label"]): row for row in reversed(rows) if meaning_of(row["label"]) in ("base", "pamer", "pamer+")}
-    for start, end in (("base", "pamer"), ("pamer", "pamer+")):
-        if start in found and end in found:
-            a, b = found[start], found[end]  # type: ignore[index]
+    ends: tuple[Meaning, ...] = ("pamer", "pamer+")
+    for end in ends:
+        if "base" in found and end in found:
+            a, b = found["base"], found[end]
             figure.add_annotation(
                 x=b[x], y=b[y], ax=a[x], ay=a[y], xref="x", yref="y", axref="x", ayref="y", showarrow=True, arrowhead=2, arrowwidth=1.2,
                 arrowcolor=colours[end], standoff=6, startstandoff=6, text="", opacity=0.7,
@@ -135,9 +142,9 @@ def _cell(row: dict[str, Any], key: str, digits: int | None) -> Any:
         if row.get(f"{key}_sd") is not None:
             text += f" ± {row[f'{key}_sd']:.{digits or 3}f}"
         if row.get(f"{key}_change") is not None:
-            text += f" ({row[f'{key}_change']:+g})"
+            text += f" ({row[f'{key}_change']:+.{digits or 1}f})"
         if row.get(f"{key}_change_pct") is not None:
-            text += f" ({row[f'{key}_change_pct']:+g} %)"
+            text += f" ({row[f'{key}_change_pct']:+.1f} %)"
         return text
     return "" if value is None else str(value)
 
@@ -147,7 +154,6 @@ def published_rows(shown: PublishedTable) -> list[dict[str, Any]]:
     grouped = any(row.get("group") for row in shown.rows)
     head = [{"Group": row.get("group", "")} if grouped else {} for row in shown.rows]
     return [
-        start
-        | {f"{column.title}{', ' + column.unit if column.unit else ''}": _cell(row, column.key, column.digits) for column in shown.columns}
+        start | {heading(column): _cell(row, column.key, column.digits) for column in shown.columns}
         for start, row in zip(head, shown.rows, strict=True)
     ]

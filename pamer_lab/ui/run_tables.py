@@ -15,7 +15,7 @@ from pamer_lab.ui.loaders import workspace
 from pamer_lab.ui.numbers import counted, short
 from pamer_lab.ui.runs import fates_of
 from pamer_lab.ui.turn_steps import open_turn
-from pamer_lab.ui.widgets import table
+from pamer_lab.ui.widgets import table, table_height
 from pamer_lab.ui.words import HINTS
 
 FATE_WORDS = {
@@ -149,7 +149,7 @@ def evidence(run: Run) -> None:
         key="evidence",
         on_select=opened,
         selection_mode="single-row",
-        height=min(300, 38 + 35 * len(shown)),
+        height=table_height(len(shown), most=300),
     )
 
 

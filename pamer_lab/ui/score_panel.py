@@ -76,7 +76,7 @@ def _target(target: str, row: dict[str, Any], kept: list[Margins], only: int | N
         hint=HINTS["threshold"],
         csv=lines,
     )
-    shown = [_counts("threshold of validation", at)]
+    shown = [_counts("as validated", at)]
     if shift:
         shown.append(_counts(f"moved by {shift:+.2f}", now))
     table(shown, key=f"counts-{target}")
@@ -88,7 +88,7 @@ def _target(target: str, row: dict[str, Any], kept: list[Margins], only: int | N
 
 def _counts(name: str, found: Confusion) -> dict[str, Any]:
     return {
-        "At the": name,
+        "Threshold": name,
         "Hits": found.hits,
         "Misses": found.misses,
         "False alarms": found.false_alarms,

@@ -14,7 +14,7 @@ from pamer_lab.report.making import Report, make
 from pamer_lab.secrets import Finding, Redaction, summary
 from pamer_lab.ui.loaders import workspace
 from pamer_lab.ui.numbers import counted
-from pamer_lab.ui.widgets import sentences, table
+from pamer_lab.ui.widgets import sentences, table, table_height
 
 Sections = Callable[[], Sequence[Any]]
 """Gives the sections of `pamer_lab.report.config` that a page's share file would hold; called only when one is made."""
@@ -115,5 +115,5 @@ def show_findings(found: Sequence[Finding]) -> None:
             }
             for item in found[:SHOWN_FINDINGS]
         ],
-        height=min(240, 38 + 35 * min(len(found), SHOWN_FINDINGS)),
+        height=table_height(min(len(found), SHOWN_FINDINGS), most=240),
     )

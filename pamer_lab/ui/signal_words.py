@@ -47,7 +47,9 @@ def auroc_answer(study: Study, controls: Study | None, *, published: bool) -> st
 
 def gap_answer(study: Study) -> str:
     """The gaps at the preferred layers, with the warning that goes with them."""
-    found = [f"{target} {number(row, 'logit_gap')} at {row['layer']}" for target in TARGETS if (row := preferred(study, target))]
+    found = [
+        f"{target.capitalize()} {number(row, 'logit_gap')} at {row['layer']}" for target in TARGETS if (row := preferred(study, target))
+    ]
     return (
         f"{'; '.join(found)}. In logits, measured on the same test parts. Not a ranking metric: it grows with the scale of a probe, so "
         "compare layers by AUROC. The paper prints no numbers for it."

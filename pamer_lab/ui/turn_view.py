@@ -20,7 +20,7 @@ from pamer_lab.ui.looks import ACTION_WORDS, SIGNS
 from pamer_lab.ui.numbers import counted, share
 from pamer_lab.ui.runs import memories_of
 from pamer_lab.ui.text import in_code
-from pamer_lab.ui.widgets import body, table
+from pamer_lab.ui.widgets import body, table, table_height
 from pamer_lab.ui.words import HINTS
 
 VIEWS = ["What the model sees", "Sent and seen", "Memory"]
@@ -69,10 +69,15 @@ def _why(run: Run, turn: Turn) -> None:
                     "Input": spent.input_tokens,
                     "Output": spent.output_tokens,
                     "By": spent.model,
-                    "Kind": "local work" if spent.local else "model call",
+                    "Kind": "local" if spent.local else "model call",
                 }
                 for spent in turn.spent
-            ]
+            ],
+            column_config={
+                "Input": st.column_config.NumberColumn(format="localized"),
+                "Output": st.column_config.NumberColumn(format="localized"),
+            }
+            | {"Kind": st.column_config.TextColumn(help="`local`: work on this machine, no model is paid for it.")},
         )
 
 
@@ -85,13 +90,15 @@ def _votes(run: Run, turn: Turn) -> None:
         [
             {
                 "Head": number + 1,
-                "Logit": round(value, 3),
-                "Threshold": round(limit, 3),
-                "Margin": round(value - limit, 3),
+                "Logit": value,
+                "Threshold": limit,
+                "Margin": value - limit,
                 "Vote": "✓ yes" if yes else "no",
             }
             for number, (value, limit, yes) in enumerate(zip(turn.logits, limits, turn.votes, strict=True))
-        ]
+        ],
+        column_config={name: st.column_config.NumberColumn(format="%.3f") for name in ("Logit", "Threshold")}
+        | {"Margin": st.column_config.NumberColumn(format="%+.3f", help=HINTS["margin"])},
     )
     if margins.majority != float("inf"):
         st.caption(
@@ -112,7 +119,7 @@ def _context(run: Run, timeline: Timeline, turn: Turn, *, both: bool) -> None:
         key="items",
         on_select="rerun",
         selection_mode="single-row",
-        height=min(320, 38 + 35 * len(shown)),
+        height=table_height(len(shown), most=320),
         column_config={"Tokens": st.column_config.NumberColumn(format="localized", width=80)},
     )
     right = "=" if seen == turn.active_tokens else "≠"

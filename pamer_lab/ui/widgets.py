@@ -16,6 +16,8 @@ from pamer_lab.ui.text import CAP, PIECE, in_code, one_line, visible
 
 LEAD = 300
 """Characters shown before a search hit."""
+ROW_HEIGHT = 33
+"""Pixels of a table's row, headings included, at the theme's font size."""
 TALL = 420
 """Height in pixels of a body that is shown whole."""
 
@@ -79,6 +81,11 @@ def mark_row(key: str, row: int | None, column: str) -> None:
     cells = st.session_state[key]["selection"]["cells"] if key in st.session_state else []
     if [int(cell[0]) for cell in cells] != ([] if row is None else [row]):
         st.session_state[key] = {"selection": {"rows": [], "columns": [], "cells": [] if row is None else [[row, column]]}}
+
+
+def table_height(rows: int, *, most: int) -> int:
+    """Pixels for a table of so many rows without an empty strip below them; a longer one scrolls."""
+    return min(most, ROW_HEIGHT * (rows + 1) + 3)
 
 
 def table(rows: Sequence[dict[str, Any]], **options: Any) -> None:

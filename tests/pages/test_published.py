@@ -16,7 +16,7 @@ def test_the_page_opens_without_any_trace_and_is_marked_as_published(visit: Visi
     assert not app.exception
     assert "nothing on this chart was measured by this program" in texts(app)
     first = app.dataframe[0].value
-    assert "720,000 (-73.2 %)" in set(first["Tokens per task, tokens"])
+    assert "720,000 (-73.2 %)" in set(first["Tokens per task"])
 
 
 def test_a_link_opens_its_table_and_says_what_was_not_replayed(visit: Visit, workspace: Workspace) -> None:
