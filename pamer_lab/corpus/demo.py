@@ -66,12 +66,13 @@ def _write(seed: int, demo: Demo, world: World) -> NativeTrace:
         early=30,
         detour=(26, 26),
         repeat=0 if demo.documents else 5,
+        fail=0 if demo.documents else 3,
         finish=True,
     )
     steps = plan_of(seed, world, 0, pace)
-    deck = ["get_document"] * demo.documents + ["search"] * (length - demo.documents) if demo.documents else []
+    deck = ["get_document"] * demo.documents + ["search"] * (length - demo.documents - 1) if demo.documents else []
     draw = Draw(seed, "demo-words", demo.name)
-    wording = Wording(draw, world, tools=draw.shuffled(deck))
+    wording = Wording(draw, world, tools=[*draw.shuffled(deck), "search"] if deck else ())
     messages = [Message("system", wording.system()), Message("user", wording.task()), *write_blocks(wording, steps)]
     for number in sorted(draw.some(range(length), demo.double_searches), reverse=True):
         _double(messages, number, wording, steps[number])

@@ -12,10 +12,11 @@ from typing import Literal
 from pamer_lab.corpus.rng import Draw
 from pamer_lab.corpus.world import Entity, Goal, World
 
-Outcome = Literal["settles", "disputed", "aside", "kin", "alien", "detour"]
+Outcome = Literal["settles", "disputed", "aside", "kin", "alien", "detour", "failed"]
 """`settles`: states the sub-goal's fact, or that it is lost. `disputed`: gives two values for it, neither of them right. `aside`: another
 attribute of the right entity. `kin`: the same attribute of a stranger of the same kind. `alien`: a stranger of another kind.
-`detour`: an entity whose fact was settled long ago, with a remark that ties that fact to the sub-goal."""
+`detour`: an entity whose fact was settled long ago, with a remark that ties that fact to the sub-goal. 
+`failed`: the tool gives no answer, and the agent calls again."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ class Pace:
     """Least and most sub-goals."""
     steps: tuple[int, int] = (10, 13)
     """Least and most steps: shorter plans are drawn again, longer ones end where the agent's budget ends."""
-    settle: tuple[int, int] = (40, 35)
+    settle: tuple[int, int] = (34, 46)
     """Chance that a step settles its sub-goal: at the third step, and from `ramp` steps on."""
     early: int = 36
     """The same chance at the first two steps, which have no older history."""
@@ -66,6 +67,10 @@ class Pace:
     tied: int = 70
     """Chance that an exhibit carries a remark; a stranger's ties its own fact to the sub-goal, as a detour's does."""
     repeat: int = 4
+    fail: int = 3
+    """Chance that the tool fails."""
+    led: int = 12
+    """What a detour adds to the chance that the next step settles: it gave the agent something to go by."""
 
 
 def make_plan(draw: Draw, world: World, pace: Pace | None = None) -> tuple[Step, ...]:
@@ -100,9 +105,12 @@ class _Planner:
 
     def _step(self, goal: Goal) -> Outcome:
         before = self.steps[-1] if self.steps else None
-        if before and before.outcome in ("kin", "alien", "aside") and self.draw.chance(self.pace.repeat):
+        if before and self._can_repeat(before) and self.draw.chance(self.pace.repeat):
             self.steps.append(replace(before, repeats=True))
             return before.outcome
+        if self.draw.chance(self.pace.fail) and not (before and before.outcome == "failed"):
+            self.steps.append(Step(goal, "failed", goal.entity, goal.attribute, (), None, None))
+            return "failed"
         number = len(self.steps)
         found = [entity for entity in self.settled if not self.world.goal_of(entity).dead]
         old = [entity for entity in found if self.shown[entity.name] <= number - 2]
@@ -115,6 +123,10 @@ class _Planner:
             if entity:
                 self.shown[entity.name] = number + 1  # the agent's next message says the value again
         return step.outcome
+
+    def _can_repeat(self, before: Step) -> bool:
+        """A result that speaks of another main entity does not come twice: what it speaks of may have left sight meanwhile."""
+        return before.outcome in ("kin", "alien", "aside") and not (before.link and before.link.by in self.world.mains)
 
     def _detour(self, goal: Goal, old: Sequence[Entity]) -> Step:
         subject = self.draw.pick(old)
@@ -143,7 +155,9 @@ class _Planner:
         return Step(goal, outcome, subject, attribute, values, self._link(goal, subject, old), None)
 
     def _settle(self) -> int:
-        return self.pace.early if len(self.steps) < 2 else self._ramp(self.pace.settle)
+        if len(self.steps) < 2:
+            return self.pace.early
+        return self._ramp(self.pace.settle) + (self.pace.led if self.steps[-1].outcome == "detour" else 0)
 
     def _ramp(self, ends: tuple[int, int]) -> int:
         first, last = ends

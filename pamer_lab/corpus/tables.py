@@ -3,8 +3,10 @@
 Knows the files, not what is made of them. What always holds: every sentence form of a table keeps its slots.
 """
 
+import re
 from functools import cache, lru_cache
 from importlib.resources import files
+from typing import Literal
 
 import msgspec
 
@@ -22,6 +24,8 @@ class Attribute(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """As a description that can stand for the value: `the founder of {e}`."""
     forms: tuple[str, ...]
     """Sentences that state it of `{e}` with the value `{v}`."""
+    when: Literal["begin", "end", ""] = ""
+    """Which end of the entity's years a `year` is, so that what is told of it falls between."""
 
 
 class Kind(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -70,6 +74,20 @@ def habits() -> tuple[dict[str, tuple[str, ...]], ...]:
 @lru_cache(maxsize=1)
 def name_parts() -> dict[str, tuple[str, ...]]:
     return msgspec.json.decode(_data("names"), type=dict[str, tuple[str, ...]])
+
+
+IDENTIFIER = re.compile(r"[a-z0-9]+[-_./]\w")
+
+
+def fill(form: str, **slots: str) -> str:
+    """The form with its slots filled; a slot written large begins with a capital, and so does the text."""
+    large = {name.upper(): capital(text) for name, text in slots.items()}
+    return capital(form.format(**slots, **large))
+
+
+def capital(text: str) -> str:
+    """The text with a capital, unless it begins with an identifier such as `ledger-sync`."""
+    return text if IDENTIFIER.match(text) else text[:1].upper() + text[1:]
 
 
 def _data(name: str) -> bytes:

@@ -7,17 +7,17 @@ agent made of it (a settled fact and a needed one with their values) and ends wi
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from pamer_lab.corpus.documents import Documents, fill, slug
+from pamer_lab.corpus.documents import Documents, Page
 from pamer_lab.corpus.plan import Outcome, Step
 from pamer_lab.corpus.rng import Draw
-from pamer_lab.corpus.tables import habits
+from pamer_lab.corpus.tables import fill, habits
 from pamer_lab.corpus.world import Entity, Goal, World
 
 NAMED_IN_TASK = 7
 """Names in the task besides the one it asks about, at most."""
 NOTE_PERCENT = 6
 """Chance that the agent lists what it has."""
-SEARCHED: dict[Outcome, int] = {"settles": 38, "disputed": 55, "aside": 55, "kin": 55, "alien": 60, "detour": 88}
+SEARCHED: dict[Outcome, int] = {"settles": 38, "disputed": 55, "aside": 55, "kin": 55, "alien": 60, "detour": 88, "failed": 60}
 """Chance in percent that a result came from a search rather than from reading a document: a search strays more often."""
 
 
@@ -29,6 +29,9 @@ class Turn:
     tool: str
     arguments: dict[str, str]
     result: str
+    page: Page | None
+    """What was read; none for a search."""
+    query: str
 
 
 class Wording:
@@ -54,11 +57,12 @@ class Wording:
     def turn(self, step: Step, before: Step | None, done: list[Entity]) -> Turn:
         """The block of a step: reaction to the result before, aim, call, result."""
         text = " ".join([*self.reaction(before, done), self._say("aim", ask=self._ask(step.goal))])
+        again = self._last if before and before.outcome == "failed" else None
         if step.repeats and self._last:
             self._last = replace(self._last, text=text)
         else:
             extra = self.world.goal_of(before.need).value if before and before.need else ""
-            self._last = Turn(text, *(self._shell(step) if self.documents.shell else self._archive(step, extra)))
+            self._last = self._call(step, text, extra, again)
         return self._last
 
     def reaction(self, before: Step | None, done: list[Entity]) -> list[str]:
@@ -94,7 +98,8 @@ class Wording:
 
     def side_search(self, step: Step) -> Turn:
         """A second search of the same turn, which finds strangers only."""
-        return Turn("", "search", {"query": self._query(step, "")}, self.documents.side_hits(step))
+        query = self._query(step, "")
+        return Turn("", "search", {"query": query}, self.documents.side_hits(step), None, query)
 
     def _say(self, habit: str, **slots: str) -> str:
         return fill(self.draw.pick(self._habit[habit]), **slots)
@@ -102,22 +107,33 @@ class Wording:
     def _ask(self, goal: Goal) -> str:
         return self.world.attribute(goal.entity, goal.attribute).ask.format(e=goal.entity.name)
 
-    def _archive(self, step: Step, extra: str) -> tuple[str, dict[str, str], str]:
-        tool = self._tools.pop() if self._tools else ("search" if self.draw.chance(SEARCHED[step.outcome]) else "get_document")
-        if tool == "search":
-            return tool, {"query": self._query(step, extra)}, self.documents.hits(step)
-        return tool, {"document_id": f"D{self.draw.between(10000, 99999)}"}, self.documents.document(step)
+    def _call(self, step: Step, text: str, extra: str, again: Turn | None) -> Turn:
+        """The call of a step, or the failed one again, with what comes back."""
+        page, query = (again.page, again.query) if again else (self._page(step), "")
+        query = query or ("" if page else self._query(step, extra))
+        tool, arguments = self._request(page, query)
+        if step.outcome == "failed":
+            result = self.documents.failure()
+        elif page:
+            result = self.documents.document(step, page)
+        else:
+            result = self.documents.lines(step) if self.documents.shell else self.documents.hits(step)
+        return Turn(text, tool, arguments, result, page, query)
+
+    def _page(self, step: Step) -> Page | None:
+        """The page to read, or none for a search: a search strays more often, and comes first where no list has named a page."""
+        searches = self._tools.pop() == "search" if self._tools else self.draw.chance(SEARCHED[step.outcome])
+        return None if searches else self.documents.take()
+
+    def _request(self, page: Page | None, query: str) -> tuple[str, dict[str, str]]:
+        if self.documents.shell:
+            return ("read_file", {"path": page.ref}) if page else ("run_command", {"command": f"kb find '{query}'"})
+        return ("get_document", {"document_id": page.ref}) if page else ("search", {"query": query})
 
     def _query(self, step: Step, extra: str) -> str:
         words = self.world.attribute(step.goal.entity, step.goal.attribute).words
         form = self.documents.form("queries")
         return " ".join(filter(None, (form.format(e=step.goal.entity.name, w=words), extra)))
-
-    def _shell(self, step: Step) -> tuple[str, dict[str, str], str]:
-        name, source = step.goal.entity.name, self.draw.pick(self.world.domain.sources)
-        if self.draw.chance(SEARCHED[step.outcome]):
-            return "run_command", {"command": f"grep -rn '{name}' {source}/ | head -20"}, self.documents.lines(step)
-        return "read_file", {"path": f"{source}/{slug(name)}.md"}, self.documents.document(step)
 
 
 def listed(names: list[str]) -> str:

@@ -1,18 +1,25 @@
 """The world behind a question: entities with names and facts, made before any trace is written.
 
 Knows nothing of turns or wording. What always holds: an entity's name is used once over all the worlds made with one `taken`
-set; within a world every value is stated of one entity only, so that a value in a text says whose fact was shown.
+set; within a world every value is stated of one entity only, so that a value in a text says whose fact was shown; what is told
+of an entity happens within its years.
 """
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
+from pamer_lab.corpus.names import make_name, make_value
 from pamer_lab.corpus.rng import Draw
-from pamer_lab.corpus.tables import Attribute, Domain, domain, name_parts
+from pamer_lab.corpus.tables import Attribute, Domain, domain, fill, name_parts
 
 MAINS = 8
 """Entities the task turns on; kinds are dealt evenly among them."""
 OUTSIDERS = 56
 """Entities that only documents name."""
+TOLD = 6
+"""Stories kept of each entity."""
+BYSTANDERS = 24
+"""People and places that only stories name; several stories can name the same one."""
 LOST_PERCENT = 12
 """Share of facts of which only a statement of loss exists, for mains and outsiders alike."""
 PATIENCE = 40
@@ -33,6 +40,8 @@ class Entity:
     """Attribute -> value. Of a lost attribute nobody states the value."""
     lost: frozenset[str]
     """Attributes of which the world keeps only the statement that nothing is left."""
+    told: tuple[str, ...]
+    """What is told of it besides its facts: the same wherever it is told."""
 
 
 @dataclass(frozen=True)
@@ -81,18 +90,20 @@ def make_world(draw: Draw, question_id: str, domain_name: str, taken: set[str], 
     kinds = sorted(table.kinds)
     dealt = [kind for _ in range(-(-mains // len(kinds))) for kind in draw.shuffled(kinds)][:mains]
     named = [(kind, maker.name(kind)) for kind in [*dealt, *(kinds[number % len(kinds)] for number in range(outsiders))]]
-    entities = [maker.entity(kind, name) for kind, name in named]
+    entities = maker.tell([maker.entity(kind, name) for kind, name in named])
     goals = tuple(Goal(entity, draw.pick(sorted(entity.facts))) for entity in entities[:mains])
     return World(question_id, table, tuple(entities[:mains]), tuple(entities[mains:]), goals)
 
 
 class _Maker:
-    """Names first, then facts, so that no value is also a word of a name."""
+    """Names first, then facts, then stories: no value is also a word of a name, and no story gives a value of this world."""
 
     def __init__(self, draw: Draw, table: Domain, taken: set[str]) -> None:
         self.draw, self.table, self.taken = draw, table, taken
         self.used: set[str] = set()
         """Values, and the words of this world's names."""
+        self.years: dict[str, tuple[int, int]] = {}
+        """Entity -> its first and last year."""
 
     def name(self, kind_name: str) -> str:
         """A name that no world has yet; when the tables run dry a number is added."""
@@ -111,8 +122,35 @@ class _Maker:
         kind = self.table.kinds[kind_name]
         lost = frozenset(attribute for attribute in kind.attributes if self.draw.chance(LOST_PERCENT))
         home = self.draw.pick(name_parts()["region"]) if self.table.tools == "shell" else self._value("place")
-        facts = {name: self._value(attribute.value) for name, attribute in kind.attributes.items()}
-        return Entity(name, kind_name, self.draw.pick(kind.nouns), home, facts, lost)
+        first = self._year(1741, 1900)
+        last = self._year(first + 22, first + 68)
+        self.years[name] = (first, last)
+        ends = {"begin": str(first), "end": str(last)}
+        facts = {key: ends.get(attribute.when) or self._value(attribute.value) for key, attribute in kind.attributes.items()}
+        self.used.update(facts.values())
+        return Entity(name, kind_name, self.draw.pick(kind.nouns), home, facts, lost, ())
+
+    def tell(self, entities: Sequence[Entity]) -> list[Entity]:
+        """The entities with their stories; a form comes again only when all forms of its kind have been told."""
+        people, places = ([self._value(kind) for _ in range(BYSTANDERS)] for kind in ("person", "place"))
+        decks: dict[str, list[str]] = {kind: [] for kind in self.table.kinds}
+        told: list[Entity] = []
+        for entity in entities:
+            deck, forms = decks[entity.kind], self.table.kinds[entity.kind].colour
+            if len(deck) < TOLD:
+                deck.extend(self.draw.shuffled([form for form in forms if form not in deck]))
+            stories = [
+                fill(
+                    deck.pop(0),
+                    n=str(self.draw.between(3, 90)),
+                    y=self._year_within(entity.name),
+                    l=self.draw.pick(places),
+                    p=self.draw.pick(people),
+                )
+                for _ in range(TOLD)
+            ]
+            told.append(replace(entity, told=tuple(stories)))
+        return told
 
     def _value(self, kind: str) -> str:
         value = ""
@@ -121,57 +159,11 @@ class _Maker:
         self.used.add(value)
         return value
 
+    def _year(self, low: int, high: int) -> int:
+        """A year that is no value yet, near the span when the span has none left."""
+        free = [year for year in range(low, high + 1) if str(year) not in self.used]
+        return self.draw.pick(free) if free else self._year(low - 10, high + 10)
 
-def make_name(draw: Draw, pattern: str, suffixes: tuple[str, ...] = ()) -> str:
-    """A name of the given pattern."""
-
-    def part(table: str) -> str:
-        return draw.pick(name_parts()[table])
-
-    match pattern:
-        case "person":
-            return f"{part('first')} {part('surname')}"
-        case "the-place":
-            return f"the {part('place')} {draw.pick(suffixes)}"
-        case "the-surname":
-            return f"the {part('surname')} {draw.pick(suffixes)}"
-        case "ship":
-            return f"the {part('first')} {part('surname')}"
-        case "peak":
-            return f"Mount {part('surname')}" if draw.chance(50) else f"{part('surname')} Horn"
-        case "work":
-            return f"{part('work')} {part('place')}"
-        case "service":
-            return f"{part('service_first')}-{part('service_second')}"
-        case "database":
-            return f"{part('service_first')}_{part('database_second')}_db"
-        case "job":
-            return f"{part('job_first')}-{part('service_first')}-{part('job_last')}"
-        case "queue":
-            return f"{part('service_first')}.{part('queue_second')}"
-        case _:
-            return part("place")
-
-
-def make_value(draw: Draw, kind: str) -> str:
-    """A value of the given kind."""
-    parts = name_parts()
-    match kind:
-        case "person":
-            return make_name(draw, "person")
-        case "place":
-            return draw.pick(parts["place_before"]) + make_name(draw, "place")
-        case "year":
-            return str(draw.between(1741, 1968))
-        case "team":
-            return f"team-{draw.pick(parts['service_first'])}{draw.between(2, 99)}"
-        case "host":
-            return f"{draw.pick(parts['service_first'])[:4]}{draw.between(10, 99)}.{draw.pick(parts['region'])}"
-        case "version":
-            return f"{draw.between(1, 9)}.{draw.between(0, 30)}.{draw.between(0, 30)}"
-        case "port":
-            return str(draw.between(2000, 9999))
-        case "ticket":
-            return f"INC-{draw.between(10000, 99999)}"
-        case _:
-            return f"{draw.pick(parts['service_first'])}.{draw.pick(parts['service_second'])}_v{draw.between(2, 99)}"
+    def _year_within(self, name: str) -> str:
+        first, last = self.years[name]
+        return str(self._year(first + 1, last - 1))

@@ -17,7 +17,7 @@ from pamer_lab.corpus.world import Entity, World, make_world
 from pamer_lab.trajectory.formats.native import VERSION, NativeTrace
 from pamer_lab.trajectory.values import Message, Tool, ToolCall
 
-GENERATOR_VERSION = 3
+GENERATOR_VERSION = 4
 """Raised whenever the same seed gives other bytes."""
 
 
@@ -32,7 +32,7 @@ TOOLS = {
     ),
     "shell": (
         _tool("read_file", "Read a text file of the repository.", "path"),
-        _tool("run_command", "Run a read-only shell command.", "command"),
+        _tool("run_command", "Run a read-only shell command; `kb find` searches the notes by meaning.", "command"),
     ),
 }
 

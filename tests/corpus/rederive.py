@@ -9,8 +9,7 @@ import re
 from collections.abc import Sequence
 
 from pamer_lab.blocks import cut
-from pamer_lab.corpus.documents import fill
-from pamer_lab.corpus.tables import name_parts, phrases
+from pamer_lab.corpus.tables import fill, name_parts, phrases
 from pamer_lab.corpus.world import Goal, World
 from pamer_lab.trajectory.values import Message
 
