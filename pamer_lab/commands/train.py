@@ -12,13 +12,14 @@ from pamer_lab.probes.distill import Fitted, Lab, capacity_rows, make_heads, sta
 from pamer_lab.probes.study import Study
 
 HELP = "train probes (capacity x hint), the teacher, Recent2 students, and write the heads the controller votes with"
+LAYER_HELP = "layer of students and heads; preferred: by validation; teacher: where the teacher reads (default: %(default)s)"
 __all__ = ["HELP", "configure", "run", "show"]
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     studying.configure(parser)
     parser.add_argument("--contexts", default="recent2", help="compact contexts of the students (default: %(default)s)")
-    parser.add_argument("--layer", default="preferred", help="layer of students and heads; preferred: by validation (default: %(default)s)")
+    parser.add_argument("--layer", default="preferred", help=LAYER_HELP)
     parser.add_argument(
         "--heads", default="", metavar="FOLDER", help="write the five compression heads (students of the first context) here"
     )
@@ -31,13 +32,15 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     contexts = [name for name in args.contexts.split(",") if name]
     if not contexts:
         raise InputError("--contexts needs at least one compact context, such as recent2")
-    inputs: list[tuple[str, Hint]] = [("full", "none"), ("full", "faithful"), *((context, "none") for context in contexts)]
-    none, faithful, *compact = maker.get_all(inputs)
+    none, faithful = maker.get_all([("full", "none"), ("full", "faithful")])
     rows, teacher, layers = _reference(lab, {"none": none, "faithful": faithful})
+    named = layers["full"] if args.layer == "teacher" else args.layer
+    inputs: list[tuple[str, Hint]] = [(context, "none") for context in contexts]
+    compact = maker.get_all(inputs, "all" if named == "preferred" else [named])
     compared: list[dict[str, Any]] = []
     students = {}
     for context, bank in zip(contexts, compact, strict=True):
-        layer = lab.preferred(bank) if args.layer == "preferred" else args.layer
+        layer = lab.preferred(bank) if named == "preferred" else named
         layers[context] = layer
         own, pairs, student = student_rows(lab, bank, layer, teacher, context.capitalize())
         rows, compared = [*rows, *own], [*compared, *pairs]

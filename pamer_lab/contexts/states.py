@@ -90,15 +90,10 @@ class States:
                     self._add(wanted, point, BASE.read(point, self.readings.resources))
         return {key: request for of_trace in wanted.values() for key, request in of_trace.items()}
 
-    @property
-    def layers(self) -> list[str]:
-        """What is stored: the study's layer and the final state, so that reading the final state later costs nothing."""
-        return list(dict.fromkeys([self.layer, "final"]))
-
     def forecast(self, conditions: Sequence[Condition], layers: str | Sequence[str] = "", known: frozenset[str] = frozenset()) -> Estimate:
         """What computing these conditions would take; without `layers`, at those of the study."""
         requests = list(self.requests(conditions).values())
-        return estimate(requests, self._model, layers=layers or self.layers, poolings=[POOLING], store=self._store, known=known)
+        return estimate(requests, self._model, layers=layers or self.layer, poolings=[POOLING], store=self._store, known=known)
 
     def all_layers(self, conditions: Sequence[Condition], progress: OnProgress | None = None) -> tuple[Floats, tuple[str, ...], Cost]:
         """The first condition at every layer, [layers, n, d]; the others are computed beside it for the workspace to keep."""
@@ -111,7 +106,7 @@ class States:
     def compute(self, conditions: Sequence[Condition], progress: OnProgress | None = None) -> Cost:
         """The states of these conditions at the study's layer."""
         requests = self.requests(conditions)
-        found = self._extract(requests, self.layers, progress)
+        found = self._extract(requests, self.layer, progress)
         self._vectors.update(zip(requests, found.of(self.layer, POOLING), strict=True))
         return _cost(found)
 

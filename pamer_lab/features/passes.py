@@ -8,12 +8,13 @@ states equal those of one forward pass per input, within float tolerance.
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from pamer_lab.features.pooling import Pooler, Rows, Sums
+from pamer_lab.features.pooling import Enough, Pooler, Rows, Sums
 from pamer_lab.features.tree import Run
 from pamer_lab.models.frozen import FrozenModel
 
@@ -132,7 +133,7 @@ class Walk:
             given["attention_mask"] = torch.zeros(mask.shape, dtype=dtype, device=model.device).masked_fill_(
                 ~allowed, torch.finfo(dtype).min
             )[None, None]
-        with torch.inference_mode():
+        with torch.inference_mode(), suppress(Enough):
             model.decoder(
                 input_ids=torch.as_tensor(np.asarray(tokens, dtype=np.int64), device=model.device)[None],
                 position_ids=torch.as_tensor(np.asarray(positions, dtype=np.int64), device=model.device)[None],
@@ -140,13 +141,14 @@ class Walk:
                 use_cache=self.cache is not None,
                 **given,
             )
-            return self.pooler.collect()
+        return self.pooler.collect()
 
 
 def crop(cache: Any, length: int) -> None:
-    """Cut an attention cache back to its first tokens."""
+    """Cut an attention cache back to its first tokens; layers that no pass has reached are empty."""
     for layer in cache.layers:
-        layer.crop(min(0, length - layer.get_seq_length()))
+        if layer.get_seq_length():
+            layer.crop(min(0, length - layer.get_seq_length()))
 
 
 def save(cache: Any) -> list[dict[str, Any]]:

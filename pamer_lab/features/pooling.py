@@ -2,7 +2,8 @@
 
 For each forward pass the caller names its marks: a mark is a row whose state is wanted (`last`) together with the rows to add
 up (`mean`, as a running sum). A hook on each wanted block and on the final norm multiplies the marks' 0/1 matrix with the
-block's output and forgets the output. What always holds: sums are float32 or wider, whatever the model computes in.
+block's output and forgets the output. Past the deepest wanted block the model is not run. What always holds: sums are float32
+or wider, whatever the model computes in.
 """
 
 from collections.abc import Sequence
@@ -15,6 +16,10 @@ from pamer_lab.models.frozen import FrozenModel
 
 Sums = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.float32]
+
+
+class Enough(Exception):
+    """The deepest wanted block has been read: the pass needs no more of the model."""
 
 
 class Pooler:
@@ -59,8 +64,12 @@ class Pooler:
         return last.cpu().numpy(), sums.cpu().numpy().astype(np.float64)
 
     def _hook(self, layer: int) -> Any:
+        deepest = max(self._layers)
+
         def pool(module: Any, inputs: Any, output: Any) -> None:
             hidden = (output[0] if isinstance(output, tuple) else output)[0].float()  # [rows, width]
             self._found[layer] = (hidden[self._last], self._member @ hidden)
+            if layer == deepest < len(self._model.blocks) - 1:
+                raise Enough
 
         return pool

@@ -119,3 +119,21 @@ def test_unknown_layers_and_poolings_are_refused_with_the_known_ones(llama: Froz
         extract_traces([make_trace(2)], llama, layers=["block_99"])
     with pytest.raises(InputError, match="last, mean"):
         extract_traces([make_trace(2)], llama, poolings=["max"])
+
+
+@pytest.mark.parametrize("kind", ["llama", "qwen"])
+@pytest.mark.parametrize("layer", [1, 2])
+def test_a_pass_goes_no_deeper_than_the_wanted_layer_and_finds_the_same_states(
+    tiny_folders: dict[str, Path], kind: str, layer: int
+) -> None:
+    model = load_tiny(tiny_folders[kind], chunk=70)
+    requests = trace_requests([make_trace(6)], ["full", "recent2"], "faithful")
+    whole = extract(requests, model)
+    ran: list[int] = []
+    handles = [block.register_forward_pre_hook(lambda *_, number=number: ran.append(number)) for number, block in enumerate(model.blocks)]
+    inner = extract(requests, model, layers=[f"block_{layer}"])
+    for handle in handles:
+        handle.remove()
+    assert set(ran) == set(range(layer))
+    for pooling in ("last", "mean"):
+        assert np.allclose(inner.of(f"block_{layer}", pooling), whole.of(f"block_{layer}", pooling), atol=1e-5)
