@@ -21,7 +21,7 @@ from pamer_lab.controller.router_llm import LlmRouter
 from pamer_lab.controller.selection_record import Recorder
 from pamer_lab.controller.settings import ControllerSettings
 from pamer_lab.features.store import FeatureStore
-from pamer_lab.memory import MemoryStore, Summariser
+from pamer_lab.memory import Memories, MemoryStore, Summariser
 from pamer_lab.memory.extractive import ExtractiveSummariser
 from pamer_lab.memory.llm_summary import LlmSummariser
 from pamer_lab.models.chat import Chat, load_chat
@@ -78,7 +78,7 @@ def load_summariser(chat: Chat | None, counter: TokenCounter, settings: Controll
 
 
 def step_recaller(
-    store: MemoryStore,
+    store: Memories,
     embedder: Embedder,
     chat: Chat | None,
     tokens: MessageTokens,

@@ -15,7 +15,7 @@ from pamer_lab.controller.plan import Plan
 from pamer_lab.controller.recall import embedded
 from pamer_lab.controller.request import Chat
 from pamer_lab.errors import LabError, ModelError
-from pamer_lab.memory import CoveredBlock, Memory, MemoryDraft, MemoryStore, SourceBlock, Summariser, Summary
+from pamer_lab.memory import CoveredBlock, Memories, Memory, MemoryDraft, SourceBlock, Summariser, Summary
 from pamer_lab.memory.archive import pack, unpack
 from pamer_lab.memory.summary import faults
 from pamer_lab.models.embedder import Embedder
@@ -40,9 +40,7 @@ class Compressed:
 class Compressor:
     """Turns the candidate blocks of a plan into one stored memory."""
 
-    def __init__(
-        self, store: MemoryStore, summariser: Summariser, embedder: Embedder, counter: TokenCounter, *, summary_tokens: int
-    ) -> None:
+    def __init__(self, store: Memories, summariser: Summariser, embedder: Embedder, counter: TokenCounter, *, summary_tokens: int) -> None:
         self._store = store
         self._summariser = summariser
         self._embedder = embedder

@@ -22,7 +22,7 @@ from pamer_lab.controller.request import Chat, History
 from pamer_lab.controller.settings import ControllerSettings
 from pamer_lab.controller.turn import TurnInHand
 from pamer_lab.errors import InputError, StorageError
-from pamer_lab.memory import LostRaceError, MemoryStore, SessionMemory, Summariser
+from pamer_lab.memory import LostRaceError, Memories, SessionMemory, Summariser
 from pamer_lab.models.embedder import Embedder
 
 SESSIONS_KEPT = 256
@@ -36,7 +36,7 @@ class PamerController:
 
     def __init__(
         self,
-        store: MemoryStore,
+        store: Memories,
         embedder: Embedder,
         summariser: Summariser,
         probe: Probe,

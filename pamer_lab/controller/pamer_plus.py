@@ -22,9 +22,8 @@ from pamer_lab.controller.router import Candidate, Router, RouterQuery, Routing
 from pamer_lab.controller.selection import Selection, evidence, select
 from pamer_lab.controller.selection_record import NoRecorder, Recorder, SelectionOutcome, SelectionRecord
 from pamer_lab.errors import StorageError
-from pamer_lab.memory import CoveredBlock, MemoryStore
+from pamer_lab.memory import CoveredBlock, Memories
 from pamer_lab.memory.archive import unpack
-from pamer_lab.memory.schema import MEMORIES
 from pamer_lab.trajectory.values import Message
 
 CANDIDATES_KEPT = 20
@@ -47,7 +46,7 @@ class StepRecaller:
     """Restores the steps that a router names."""
 
     def __init__(
-        self, store: MemoryStore, router: Router, agent: RecallAgent, *, query_characters: int, recorder: Recorder | None = None
+        self, store: Memories, router: Router, agent: RecallAgent, *, query_characters: int, recorder: Recorder | None = None
     ) -> None:
         self._store = store
         self._router = router
@@ -111,7 +110,7 @@ class StepRecaller:
             SelectionRecord(
                 session_id=plan.memory.session_id,
                 turn=len(plan.request.blocks),
-                table_version=self._store.database.version(MEMORIES),
+                table_version=self._store.version,
                 query=plan.query(self._query_characters),
                 router=self._router.name,
                 agent=self._agent.name,
@@ -145,7 +144,7 @@ def shown(answer: Any) -> str:
     return text.encode("utf-8", "replace").decode()[:ANSWER_CHARACTERS]
 
 
-def archived_messages(store: MemoryStore, blocks: Sequence[CoveredBlock]) -> Mapping[str, Sequence[Message]]:
+def archived_messages(store: Memories, blocks: Sequence[CoveredBlock]) -> Mapping[str, Sequence[Message]]:
     """Messages of covered blocks by raw hash, from the archive; for routers that look at raw blocks."""
     raw = store.raw_blocks([block.raw_hash for block in blocks])
     try:

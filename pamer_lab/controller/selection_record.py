@@ -22,7 +22,7 @@ class SelectionRecord:
     turn: int
     """The decision point."""
     table_version: int
-    """Version of the memory table that was read."""
+    """Version of the memory table that was read; where memories are held back, the first one that holds all that was read."""
     query: str
     """Task and recent blocks, as the recall query has them."""
     router: str

@@ -21,6 +21,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Protocol
 
 from pamer_lab.errors import StorageError
 from pamer_lab.memory.archive import is_intact
@@ -43,6 +44,27 @@ class _Kept:
     memory: SessionMemory
 
 
+class Memories(Protocol):
+    """What a controller needs of a memory."""
+
+    @property
+    def version(self) -> int:
+        """The memory table's version that was last read."""
+        ...
+
+    def load(self, session_id: str) -> SessionMemory:
+        """The session's memory as of now."""
+        ...
+
+    def commit(self, draft: MemoryDraft, raw_blocks: Sequence[RawBlock], seen: SessionMemory) -> Memory:
+        """Keep one memory on top of the state the caller saw; `LostRaceError` if that state is no longer the newest."""
+        ...
+
+    def raw_blocks(self, hashes: Sequence[str]) -> dict[str, RawBlock]:
+        """Archived blocks by hash; a missing or damaged one raises `StorageError`."""
+        ...
+
+
 class MemoryStore:
     """Opened once; safe to share between threads."""
 
@@ -53,11 +75,16 @@ class MemoryStore:
         self._kept: OrderedDict[str, _Kept] = OrderedDict()
         self._lock = threading.Lock()
 
+    @property
+    def version(self) -> int:
+        """The memory table's newest version."""
+        return self.database.version(MEMORIES)
+
     def load(self, session_id: str) -> SessionMemory:
         """The session's memory as of now; raises `StorageError` where the tables cannot be read."""
         if not self.database.exists(MEMORIES):
             return SessionMemory(session_id)
-        version = self.database.version(MEMORIES)
+        version = self.version
         kept = self._kept.get(session_id)
         if kept is not None and kept.version == version:
             return kept.memory
@@ -67,20 +94,26 @@ class MemoryStore:
 
     def commit(self, draft: MemoryDraft, raw_blocks: Sequence[RawBlock], seen: SessionMemory) -> Memory:
         """Store one memory on top of the state the caller saw; `LostRaceError` if that state is no longer the newest."""
-        now = datetime.now(UTC)
-        memory = seal(draft, seen.next_sequence, now)
-        self._check(memory, raw_blocks, seen)
-        unique = {block.raw_hash: block for block in raw_blocks}
-        self.database.insert(BLOCKS, [block_row(block, now) for block in unique.values()])
-        added, version = self.database.insert(MEMORIES, [memory_row(memory)])
-        if not added:
-            raise LostRaceError(f"another process stored memory {memory.sequence} of session {memory.session_id!r} first")
+        memory = seal(draft, seen.next_sequence, datetime.now(UTC))
+        check_provenance(memory, raw_blocks, seen)
+        version = self.put([memory], raw_blocks)
         kept = self._kept.get(memory.session_id)
         if kept is not None and kept.memory is seen and kept.version == version - 1:
             self._keep(memory.session_id, _Kept(version, seen.with_memory(memory)))
+        return memory
+
+    def put(self, memories: Sequence[Memory], raw_blocks: Sequence[RawBlock]) -> int:
+        """The two commits, for memories that were checked; returns the version that holds them."""
+        now = datetime.now(UTC)
+        unique = {block.raw_hash: block for block in raw_blocks}
+        self.database.insert(BLOCKS, [block_row(block, now) for block in unique.values()])
+        added, version = self.database.insert(MEMORIES, [memory_row(memory) for memory in memories])
+        if added < len(memories):
+            first = memories[0]
+            raise LostRaceError(f"another process stored memory {first.sequence} of session {first.session_id!r} first")
         self.database.tidy(MEMORIES)
         self.database.tidy(BLOCKS)
-        return memory
+        return version
 
     def raw_blocks(self, hashes: Sequence[str]) -> dict[str, RawBlock]:
         """Archived blocks by hash; a missing or damaged one raises `StorageError`."""
@@ -128,24 +161,25 @@ class MemoryStore:
         where = is_in("raw_hash", sorted(hashes)) if len(hashes) < MANY else ""
         return hashes & set(self.database.arrow(BLOCKS, where=where, columns=["raw_hash"])["raw_hash"].to_pylist())
 
-    def _check(self, memory: Memory, raw_blocks: Sequence[RawBlock], seen: SessionMemory) -> None:
-        """Provenance: the memory is sound, its raw blocks are handed over intact, and none is covered already."""
-        faults = memory.faults()
-        if seen.unreadable:
-            faults.append("the stored memories cannot be read; run: pamer-lab memory check --repair")
-        given = {block.raw_hash for block in raw_blocks if is_intact(block)}
-        if any(block.raw_hash not in given for block in memory.blocks):
-            faults.append("a raw block is missing or does not have its hash")
-        if any(block.block_id in seen.covered for block in memory.blocks):
-            faults.append("covers a block that an earlier memory covers")
-        if seen.memories and seen.memories[0].vector.size != memory.vector.size:
-            faults.append("its vector has another size than the session's")
-        if faults:
-            raise StorageError(f"the memory was not stored: {'; '.join(faults)}")
-
     def _keep(self, session_id: str, kept: _Kept) -> None:
         with self._lock:
             self._kept[session_id] = kept
             self._kept.move_to_end(session_id)
             while len(self._kept) > self._sessions_kept:
                 self._kept.popitem(last=False)
+
+
+def check_provenance(memory: Memory, raw_blocks: Sequence[RawBlock], seen: SessionMemory) -> None:
+    """The memory is sound, its raw blocks are handed over intact, and none is covered already."""
+    faults = memory.faults()
+    if seen.unreadable:
+        faults.append("the stored memories cannot be read; run: pamer-lab memory check --repair")
+    given = {block.raw_hash for block in raw_blocks if is_intact(block)}
+    if any(block.raw_hash not in given for block in memory.blocks):
+        faults.append("a raw block is missing or does not have its hash")
+    if any(block.block_id in seen.covered for block in memory.blocks):
+        faults.append("covers a block that an earlier memory covers")
+    if seen.memories and seen.memories[0].vector.size != memory.vector.size:
+        faults.append("its vector has another size than the session's")
+    if faults:
+        raise StorageError(f"the memory was not stored: {'; '.join(faults)}")

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from pamer_lab.blocks import MessageTokens
 from pamer_lab.controller.probe import Probe
 from pamer_lab.controller.selection_record import Recorder
-from pamer_lab.memory import MemoryStore, Summariser
+from pamer_lab.memory import HeldMemories, Summariser
 from pamer_lab.models.chat import Chat
 from pamer_lab.models.embedder import Embedder
 from pamer_lab.models.profiles import Profile
@@ -46,7 +46,9 @@ class Resources(Protocol):
     def probe(self) -> Probe: ...
 
     @property
-    def memory(self) -> MemoryStore: ...
+    def memory(self) -> HeldMemories:
+        """The run's memory; `Resources` stores what it holds together with the turns."""
+        ...
 
     def identity(self) -> dict[str, Any]:
         """What tells these models from others, without loading them."""

@@ -4,8 +4,8 @@ What always holds: asking for the identity loads nothing, and parts that are giv
 weights) are named in it, so that runs with different parts are different runs.
 """
 
-from dataclasses import dataclass, field
-from functools import lru_cache
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from pamer_lab.controller.probe import Probe
 from pamer_lab.controller.selection_record import SelectionRecord
 from pamer_lab.controller.settings import ControllerSettings
 from pamer_lab.features.store import FeatureStore
-from pamer_lab.memory import MemoryStore, Summariser
+from pamer_lab.memory import HeldMemories, MemoryStore, Summariser
 from pamer_lab.models.chat import Chat, load_chat
 from pamer_lab.models.embedded import SMOLLM2
 from pamer_lab.models.embedder import Embedder, load_embedder
@@ -86,13 +86,14 @@ class LocalResources:
     def probe(self) -> Probe:
         return self.parts.probe or _probe(self.profile.model_dump_json(), self.device, self.workspace.database.uri)
 
-    @property
-    def memory(self) -> MemoryStore:
-        return _memory(self.profile.memory_uri or self.workspace.database.uri)
+    @cached_property
+    def memory(self) -> HeldMemories:
+        return HeldMemories(_memory(self.profile.memory_uri or self.workspace.database.uri))
 
     def save(self) -> None:
-        """Store the selections that are held back; called before the turns that they belong to are stored."""
-        self._audit.record_all(self.recorder.take())
+        """Store the memories and selections that are held back; called before the turns that tell of them are stored."""
+        self.memory.flush()
+        self._audit.record_all([replace(record, table_version=self.memory.version) for record in self.recorder.take()])
 
     def forget_from(self, turn: int) -> None:
         """Forget stored selections of turns that are not stored."""
@@ -100,7 +101,7 @@ class LocalResources:
 
     @property
     def _audit(self) -> AuditStore:
-        return AuditStore(self.memory.database, run_id=self.session_id, trace_id=self.trace_id)
+        return AuditStore(self.memory.store.database, run_id=self.session_id, trace_id=self.trace_id)
 
     def identity(self) -> dict[str, Any]:
         given = {name: part.name for name in ("summariser", "embedder", "probe") if (part := getattr(self.parts, name)) is not None}

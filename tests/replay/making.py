@@ -73,7 +73,9 @@ def turns_of(
 ) -> list[Turn]:
     """All turns of a trace, without timings; only memories are stored."""
     resources = LocalResources(Workspace(workspace), estimated(), load_profile("embedded"), "cpu", "session", parts or PARTS)
-    return [*known, *map(untimed, replay_turns(timeline_of(trace), parse_policy(policy), resources, known))]
+    turns = [*known, *map(untimed, replay_turns(timeline_of(trace), parse_policy(policy), resources, known))]
+    resources.save()
+    return turns
 
 
 def untimed(turn: Turn) -> Turn:
