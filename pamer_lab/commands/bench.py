@@ -1,13 +1,15 @@
 """`pamer-lab bench NAME`: one benchmark, as ratios within one run.
 
-A bench module under `pamer_lab/bench/` offers `HELP` and `run() -> (ratios, details)`.
+A bench module under `pamer_lab/bench/` offers `HELP` and `run() -> (ratios, details)`; one that works on traces has a `run` that takes
+their paths.
 """
 
 import argparse
 import importlib
+from pathlib import Path
 from typing import Any
 
-from pamer_lab.errors import UnknownNameError
+from pamer_lab.errors import InputError, UnknownNameError
 
 HELP = "run one benchmark; every figure is a ratio within the run"
 BENCHES: dict[str, str] = {
@@ -18,6 +20,7 @@ BENCHES: dict[str, str] = {
     "crash": "crash",
     "selection": "selection",
     "replay": "replay",
+    "traces": "traces",
     "extract": "extract",
     "probes": "probes",
     "pages": "pages",
@@ -25,10 +28,18 @@ BENCHES: dict[str, str] = {
     "load": "load",
 }
 """Bench name -> module under `pamer_lab/bench/`."""
+OVER_TRACES = ("traces",)
+"""Benches that take paths of traces."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME", help=f"{', '.join(BENCHES)}; or `list` for their names")
+    parser.add_argument(
+        "paths",
+        metavar="PATH",
+        nargs="*",
+        help="`traces` only: files or folders of traces (default: the traces that come with the package)",
+    )
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
@@ -36,7 +47,10 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         return {"name": "list", "ratios": {}, "details": {"names": list(BENCHES)}}
     if args.name not in BENCHES:
         raise UnknownNameError("bench", args.name, sorted(BENCHES))
-    ratios, details = importlib.import_module(f"pamer_lab.bench.{BENCHES[args.name]}").run()
+    bench = importlib.import_module(f"pamer_lab.bench.{BENCHES[args.name]}")
+    if args.paths and args.name not in OVER_TRACES:
+        raise InputError(f"bench {args.name} makes its own input and takes no path; benches over traces: {', '.join(OVER_TRACES)}")
+    ratios, details = bench.run([Path(path) for path in args.paths]) if args.name in OVER_TRACES else bench.run()
     return {"name": args.name, "ratios": ratios, "details": details}
 
 

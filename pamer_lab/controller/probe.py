@@ -1,4 +1,4 @@
-"""The seam between a request and the compression heads: the `Probe` Protocol, its votes, and a probe without a model.
+"""The seam between a request and the compression heads: the `Probe` Protocol, its votes, and probes without a model.
 
 What always holds: a probe either answers with finite numbers, one per head, or raises; a vote is a probability at or above
 its head's own threshold.
@@ -7,6 +7,7 @@ its head's own threshold.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Protocol
 
 from pamer_lab.errors import ProbeError
@@ -61,6 +62,16 @@ class FixedProbe:
 
     def vote(self, messages: Sequence[Message], tools: Sequence[Tool], hint_tokens: int) -> Votes:
         return self._votes
+
+
+class TextProbe:
+    """Heads without a model: five numbers that depend on the last message alone, for replays that are about anything but decisions."""
+
+    name = "by-text"
+
+    def vote(self, messages: Sequence[Message], tools: Sequence[Tool], hint_tokens: int) -> Votes:
+        digest = sha256(messages[-1].content.encode("utf-8", "replace")).digest()
+        return Votes(tuple((byte - 110) / 40 for byte in digest[:5]), (0.4, 0.5, 0.5, 0.55, 0.6))
 
 
 def _sigmoid(value: float) -> float:

@@ -1,15 +1,13 @@
 """Small traces made by hand, and replay without a store."""
 
 import json
-from collections.abc import Sequence
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from msgspec.structs import replace
 
 from pamer_lab.blocks import EstimatedCounter, MessageTokens
-from pamer_lab.controller import Votes
+from pamer_lab.controller.probe import TextProbe
 from pamer_lab.models.embedder import HashingEmbedder
 from pamer_lab.models.profiles import load_profile
 from pamer_lab.policies.registry import parse_policy
@@ -22,16 +20,6 @@ from pamer_lab.workspace import Workspace
 
 PLAIN = ["base", "sliding-window:2", "sliding-window:3:budget=300", "periodic-summary:2", "periodic-summary:2:accumulate:keep=0"]
 """Policies that need no model."""
-
-
-class TextProbe:
-    """Heads without a model: five numbers that depend on the last message alone."""
-
-    name = "by-text"
-
-    def vote(self, messages: Sequence[Message], tools: Sequence[Tool], active_tokens: int) -> Votes:
-        digest = sha256(messages[-1].content.encode()).digest()
-        return Votes(tuple((byte - 110) / 40 for byte in digest[:5]), (0.4, 0.5, 0.5, 0.55, 0.6))
 
 
 PARTS = Parts(embedder=HashingEmbedder(64), probe=TextProbe())

@@ -1,0 +1,121 @@
+"""`pamer-lab bench traces PATH...`: every trace below the paths, every turn, every policy; does each ledger add up?
+
+The embedded profile with its tokenizer, extractive summaries, router and recall agent; for its two neural networks stand parts without
+a model: heads that vote from the last message's hash, and hashed words instead of MiniLM's vectors. Hidden states for all
+turns of a thousand traces take hours on a CPU, and who votes or ranks changes which blocks go, not whether the ledger must add
+up (`tests/replay/test_embedded.py` runs the real ones). Nothing is stored. Each run is counted twice: by the engine, which
+refuses an answer that does not add up, and by `replay.recount`, which shares no code with it. What always holds: a trace that
+fails is named and stops nothing else.
+"""
+
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from pamer_lab.controller.probe import TextProbe
+from pamer_lab.errors import LabError
+from pamer_lab.importing import DEMO_FOLDER
+from pamer_lab.models.embedder import HashingEmbedder
+from pamer_lab.models.profiles import load_profile
+from pamer_lab.policies.registry import ALL_SEVEN, parse_policy
+from pamer_lab.policies.resources import LocalResources, Parts, message_tokens
+from pamer_lab.replay.accounting import totals
+from pamer_lab.replay.engine import replay_turns
+from pamer_lab.replay.ledger import LedgerError
+from pamer_lab.replay.recount import faults
+from pamer_lab.replay.timeline import Timeline, lay_out
+from pamer_lab.trajectory import Trace, iter_traces
+from pamer_lab.workspace import Workspace
+
+HELP = "replays every trace below the given paths through all policies, without a turn limit, and counts every ledger twice"
+PROFILE = "embedded"
+EMBEDDER, PROBE = HashingEmbedder(), TextProbe()
+SAY_EVERY = 10.0
+"""Seconds between two lines of progress."""
+SLOWEST = 5
+"""Traces whose times are told."""
+
+
+def run(paths: Sequence[Path] = ()) -> tuple[dict[str, float], dict[str, Any]]:
+    found = list(iter_traces(list(paths) or [DEMO_FOLDER]))
+    traces = [item for item in found if isinstance(item, Trace)]
+    rejected = [item.sentence for item in found if not isinstance(item, Trace)]
+    with tempfile.TemporaryDirectory() as folder:
+        return _report(_Runs(Workspace(folder)), traces, rejected)
+
+
+def _report(runs: "_Runs", traces: Sequence[Trace], rejected: list[str]) -> tuple[dict[str, float], dict[str, Any]]:
+    began, said = time.perf_counter(), time.perf_counter()
+    for number, trace in enumerate(traces, 1):
+        runs.add(trace)
+        if time.perf_counter() - said > SAY_EVERY:
+            said = time.perf_counter()
+            print(f"{number} of {len(traces)} traces, {len(runs.violations)} violations, {len(runs.failures)} failures", file=sys.stderr)
+    ratios: dict[str, float] = {
+        "traces": len(traces),
+        "policies": len(ALL_SEVEN),
+        "runs": runs.count,
+        "turns": runs.turns,
+        "ledger_violations": len(runs.violations),
+        "failures": len(runs.failures),
+    }
+    return ratios, {
+        "profile": PROFILE,
+        "parts": f"heads without a model ({PROBE.name}), {EMBEDDER.name} vectors; every other part is the profile's",
+        "turn_limit": None,
+        "tokenizer": runs.tokens.counter.name,
+        "policies": runs.policies,
+        "longest_turns": max((turns for _, _, turns in runs.times), default=0),
+        "slowest": [{"trace": name, "turns": turns, "seconds": spent} for spent, name, turns in sorted(runs.times, reverse=True)[:SLOWEST]],
+        "violations": runs.violations,
+        "failed": runs.failures,
+        "rejected": rejected,
+        "seconds": time.perf_counter() - began,
+    }
+
+
+class _Runs:
+    """All runs so far, counted."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self.workspace, self.profile = workspace, load_profile(PROFILE)
+        self.tokens = message_tokens(self.profile)
+        self.count = self.turns = 0
+        self.policies: dict[str, dict[str, int]] = {}
+        self.violations: list[str] = []
+        self.failures: list[str] = []
+        self.times: list[tuple[float, str, int]] = []
+
+    def add(self, trace: Trace) -> None:
+        began = time.perf_counter()
+        name = f"{Path(trace.source.path).name if trace.source else ''} {trace.trace_id}"
+        timeline = lay_out(trace, self.tokens)
+        for policy in ALL_SEVEN:
+            try:
+                self.violations += [f"{name}, {policy}, {fault}" for fault in self._run(timeline, policy)]
+            except LedgerError as error:
+                self.violations.append(f"{name}, {policy}, {error}")
+            except LabError as error:
+                self.failures.append(f"{name}, {policy}: {error}")
+        self.turns += timeline.turns
+        self.times.append((time.perf_counter() - began, name, timeline.turns))
+
+    def _run(self, timeline: Timeline, policy: str) -> Iterator[str]:
+        """Replay once and tell what does not add up."""
+        session = f"{timeline.trace.trace_id} {policy}"
+        resources = LocalResources(
+            self.workspace, self.tokens, self.profile, session_id=session, parts=Parts(embedder=EMBEDDER, probe=PROBE)
+        )
+        turns = list(replay_turns(timeline, parse_policy(policy), resources))
+        counted = totals(timeline, turns)
+        row = self.policies.setdefault(policy, dict.fromkeys(("turns", "pass", "compress", "recall", "fallback"), 0))
+        row["turns"] += len(turns)
+        for action, times in counted["actions"].items():
+            row[action] += times
+        self.count += 1
+        yield from faults(timeline, turns)
+        if policy.startswith("pamer") and any("." in turn.states for turn in turns):
+            yield "PaMER lost a block: in no request and in no memory"
