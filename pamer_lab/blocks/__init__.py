@@ -1,6 +1,6 @@
 """A trace -> prefix, blocks, identities, tool-protocol check and token counts."""
 
-from pamer_lab.blocks.cut import Block, Cut, Split, cut, split
+from pamer_lab.blocks.cut import Block, Cut, Split, cut, recent_start, split
 from pamer_lab.blocks.identity import canonical, content_hash, identities
 from pamer_lab.blocks.protocol import Violation, check, violations
 from pamer_lab.blocks.sizes import block_sizes, context_before
@@ -21,6 +21,7 @@ __all__ = [
     "context_before",
     "cut",
     "identities",
+    "recent_start",
     "split",
     "violations",
 ]

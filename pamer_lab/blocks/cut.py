@@ -63,18 +63,27 @@ def cut(messages: Sequence[Message]) -> Cut:
 
 def split(blocks: Sequence[Block], retained: int = 2) -> Split:
     """Split the blocks before a decision point into `O_t` and `R_t`."""
-    complete = [block.index for block in blocks if block.complete]
-    if not retained:
-        window_start = blocks[-1].index + 1 if blocks else 0
-    elif len(complete) <= retained:
-        window_start = blocks[0].index if blocks else 0
-    else:
-        window_start = complete[-retained]
+    start = recent_start(blocks, retained)
+    older = blocks[:start]
     return Split(
-        old=tuple(block.index for block in blocks if block.complete and block.index < window_start),
-        recent=tuple(block.index for block in blocks if block.index >= window_start),
-        pinned=tuple(block.index for block in blocks if not block.complete and block.index < window_start),
+        old=tuple([block.index for block in older if block.complete]),
+        recent=tuple([block.index for block in blocks[start:]]),
+        pinned=tuple([block.index for block in older if not block.complete]),
     )
+
+
+def recent_start(blocks: Sequence[Block], retained: int = 2) -> int:
+    """Place in `blocks` where `R_t` starts; looks at the newest blocks only, however many there are before."""
+    if not retained:
+        return len(blocks)
+    complete = start = 0
+    for place in range(len(blocks) - 1, -1, -1):
+        if blocks[place].complete:
+            complete += 1
+            if complete > retained:
+                return start
+            start = place
+    return 0
 
 
 def _complete(messages: Sequence[Message]) -> bool:

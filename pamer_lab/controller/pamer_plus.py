@@ -18,7 +18,7 @@ from pamer_lab.controller.recall import Recalled
 from pamer_lab.controller.recall_agent import Packet, RecallAgent, checked
 from pamer_lab.controller.recall_cache import CacheOutcome, RecallCache
 from pamer_lab.controller.request import read_message
-from pamer_lab.controller.router import Candidate, Router, RouterQuery, Routing
+from pamer_lab.controller.router import CANDIDATES_KEPT, Candidate, Router, RouterQuery, Routing
 from pamer_lab.controller.selection import Selection, evidence, select
 from pamer_lab.controller.selection_record import NoRecorder, Recorder, SelectionOutcome, SelectionRecord
 from pamer_lab.errors import StorageError
@@ -26,7 +26,6 @@ from pamer_lab.memory import CoveredBlock, Memories
 from pamer_lab.memory.archive import unpack
 from pamer_lab.trajectory.values import Message
 
-CANDIDATES_KEPT = 20
 NEAR_MISSES = 3
 ANSWER_CHARACTERS = 2_000
 """How much of a router's answer is kept in the record."""

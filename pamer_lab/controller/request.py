@@ -2,8 +2,8 @@
 
 The caller sends its whole history every turn. What was read of it stays in a `History` per session: a turn costs the new
 messages, plus one comparison of the old ones with our own copies (so a history that was edited in place is seen and
-read anew). What always holds: the caller's objects are never changed; a request that breaks the safe tool protocol
-is refused with the place.
+read anew), which a caller that only ever appends may spare (`AppendOnly`). What always holds: the caller's objects are
+never changed; a request that breaks the safe tool protocol is refused with the place.
 """
 
 import copy
@@ -22,6 +22,10 @@ Chat = dict[str, Any]
 """One OpenAI-shaped message as the caller holds it."""
 
 ROLES: dict[str, Role] = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant", "tool": "tool"}
+
+
+class AppendOnly(list[Chat]):
+    """A history whose owner promises to do nothing to it but append: what was read of it is not compared again."""
 
 
 @dataclass(frozen=True)
@@ -80,8 +84,12 @@ class History:
         self._counts: list[int] = []
         self._starts: list[int] = []
         """Indices of assistant messages."""
-        self._closed: list[tuple[Block, str, int]] = []
-        """Every block but the newest, with its identity and tokens: an append-only history never changes them."""
+        self._blocks: list[Block] = []
+        self._names: list[str] = []
+        self._sizes: list[int] = []
+        """Every block but the newest, its identity and its tokens: an append-only history never changes them."""
+        self._trusted: AppendOnly | None = None
+        """The caller's own list, where it only appends."""
         self._seen: Counter[str] = Counter()
         """Content hashes of the closed blocks."""
         self._tools: tuple[Any, tuple[Tool, ...], int] = ([], (), 0)
@@ -91,31 +99,35 @@ class History:
         self._forget_from(self._common(chat))
         known = len(self._messages)
         fresh = [read_message(item, f"messages[{known + number}]") for number, item in enumerate(chat[known:])]
-        self._check([*self._messages, *fresh], known)
+        start = self._starts[-1] if self._starts else 0
+        self._check([*self._messages[start:], *fresh], start)
         copies, counts = copy.deepcopy(list(chat[known:])), self._tokens.counts(fresh)
         self._copies.extend(copies)
         self._counts.extend(counts)
         self._starts.extend(known + number for number, message in enumerate(fresh) if message.role == "assistant")
         self._messages.extend(fresh)
-        while len(self._closed) < len(self._starts) - 1:
-            number = len(self._closed)
+        while len(self._blocks) < len(self._starts) - 1:
+            number = len(self._blocks)
             block, name, size = self._block(number, self._starts[number + 1])
             self._seen[name.partition(":")[0]] += 1
-            self._closed.append((block, name, size))
+            self._blocks.append(block)
+            self._names.append(name)
+            self._sizes.append(size)
+        self._trusted = chat if isinstance(chat, AppendOnly) else None
         return self._request(chat, tools)
 
     def _request(self, chat: Sequence[Chat], tools: Sequence[Any] | None) -> Request:
         newest = [self._block(len(self._starts) - 1, len(self._messages))] if self._starts else []
-        known = [*self._closed, *newest]
+        block, name, size = zip(*newest, strict=True) if newest else ((), (), ())
         described, described_tokens = self._described(tools)
         return Request(
             chat=chat,
             messages=tuple(self._messages),
             counts=tuple(self._counts),
             prefix_end=self._starts[0] if self._starts else len(self._messages),
-            blocks=tuple(block for block, _, _ in known),
-            block_ids=tuple(name for _, name, _ in known),
-            block_tokens=tuple(size for _, _, size in known),
+            blocks=(*self._blocks, *block),
+            block_ids=(*self._names, *name),
+            block_tokens=(*self._sizes, *size),
             tools=described,
             tool_tokens=described_tokens,
         )
@@ -123,6 +135,8 @@ class History:
     def _common(self, chat: Sequence[Chat]) -> int:
         """How many leading messages are as they were last time."""
         known = self._copies
+        if chat is self._trusted and len(chat) >= len(known):
+            return len(known)
         if list(chat[: len(known)]) == known:
             return len(known)
         return next((index for index, (new, old) in enumerate(zip(chat, known, strict=False)) if new != old), min(len(chat), len(known)))
@@ -133,14 +147,14 @@ class History:
         for values in (self._copies, self._messages, self._counts):
             del values[kept:]
         self._starts = [start for start in self._starts if start < kept]
-        while len(self._closed) > max(len(self._starts) - 1, 0):
-            _, name, _ = self._closed.pop()
-            self._seen[name.partition(":")[0]] -= 1
+        while len(self._blocks) > max(len(self._starts) - 1, 0):
+            self._blocks.pop()
+            self._sizes.pop()
+            self._seen[self._names.pop().partition(":")[0]] -= 1
 
-    def _check(self, messages: Sequence[Message], known: int) -> None:
+    def _check(self, messages: Sequence[Message], start: int) -> None:
         """The protocol from the newest known block on; everything before it was checked when it was read."""
-        start = self._starts[-1] if self._starts else 0
-        found = violations(messages[start:])
+        found = violations(messages)
         if found:
             more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
             raise ProtocolError(found[0].reason + more, where=f"messages[{start + found[0].index}]")

@@ -11,6 +11,9 @@ from pamer_lab.controller.decision import Auxiliary
 from pamer_lab.memory import SessionMemory
 from pamer_lab.trajectory.values import Message
 
+CANDIDATES_KEPT = 20
+"""Candidates that a router tells of; enough to see what was near."""
+
 
 @dataclass(frozen=True)
 class RouterQuery:
@@ -41,7 +44,7 @@ class Routing:
     answer: Any
     """Should be `{summary_ids, raw_steps_needed, goal}`; may be anything."""
     candidates: tuple[Candidate, ...] = ()
-    """Best first; empty where a router gives no scores."""
+    """The best ones, best first; empty where a router gives no scores."""
     auxiliary: tuple[Auxiliary, ...] = ()
 
 

@@ -10,15 +10,16 @@ preference for the later one, which knew more. Deterministic.
 """
 
 import math
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
-from pamer_lab.controller.router import Candidate, RouterQuery, Routing
+from pamer_lab.controller.router import CANDIDATES_KEPT, Candidate, RouterQuery, Routing
+from pamer_lab.controller.router_index import StepIndex
 from pamer_lab.controller.terms import BlockTerms, block_terms, superseded, terms
-from pamer_lab.memory import CoveredBlock
+from pamer_lab.memory import CoveredBlock, SessionMemory
 from pamer_lab.memory.source import block_text
 from pamer_lab.models.embedder import Embedder
 from pamer_lab.trajectory.values import Message
@@ -46,9 +47,13 @@ LEAST_SHARE = 0.5
 MOST_STEPS = 6
 KEPT = 20_000
 """Blocks whose terms and vectors are remembered."""
+INDEXES_KEPT = 64
+"""Sessions whose index is remembered."""
 
 Read = Callable[[Sequence[CoveredBlock]], Mapping[str, Sequence[Message]]]
 """Raw messages of covered blocks, by raw hash."""
+Gains = dict[int, dict[str, float]]
+"""Place of a step -> what it explains of each needed term; a step that explains nothing is not in it."""
 
 
 class EmbeddedRouter:
@@ -61,60 +66,71 @@ class EmbeddedRouter:
         self._read = read
         self._terms: OrderedDict[str, BlockTerms] = OrderedDict()
         self._vectors: OrderedDict[str, npt.NDArray[np.float32]] = OrderedDict()
+        self._indexes: OrderedDict[str, StepIndex] = OrderedDict()
 
     def route(self, query: RouterQuery) -> Routing:
-        covered = [(memory.memory_id, block) for memory in query.memory.memories for block in memory.blocks]
-        if not covered or not query.recent:
+        if not query.recent or not any(memory.blocks for memory in query.memory.memories):
             return Routing(_answer([], {}, ""))
-        blocks = [block for _, block in covered]
+        index = self._index(query.memory)
+        recent = [block_terms(messages) for messages in query.recent]
+        need = _need(query, recent, index)
+        gains = _gains(need, index, recent)
+        places = np.arange(len(index.blocks))
+        likes = LIKENESS * index.likeness(self._embedder.embed([block_text(query.recent[-1])])[0])
+        later = LATER * places / len(places)
+        explained = np.zeros(len(places))
+        for place, gain in gains.items():
+            explained[place] = sum(gain.values())
+        scores = explained + likes + later
+        chosen = _greedy(gains, (likes + later).tolist())
+        best = np.argsort(-scores, kind="stable")[:CANDIDATES_KEPT].tolist()
+        candidates = tuple(
+            Candidate(index.owners[place], index.blocks[place].step, round(float(scores[place]), 6), rank)
+            for rank, place in enumerate(best, 1)
+        )
+        owners = {index.blocks[place].step: index.owners[place] for place in chosen}
+        reasons = sorted({term for place in chosen for term, gain in gains[place].items() if gain > 0})
+        return Routing(_answer(sorted(owners), owners, ", ".join(reasons[:5])), candidates)
+
+    def _index(self, memory: SessionMemory) -> StepIndex:
+        """The session's steps; only those of memories that are new since the last request are read."""
+        index = self._indexes.pop(memory.session_id, None)
+        if index is None or not index.begins(memory.memories):
+            index = StepIndex()
+        new = memory.memories[len(index.memories) :]
+        if new:
+            self._learn([block for entry in new for block in entry.blocks])
+        for entry in new:
+            vectors = ([self._vectors[key] for key in keys] for keys in zip(*((b.raw_hash, b.detail) for b in entry.blocks), strict=True))
+            index.add(entry, [self._terms[block.raw_hash] for block in entry.blocks], *vectors)
+        self._indexes[memory.session_id] = index
+        self._forget(len(index.blocks))
+        return index
+
+    def _learn(self, blocks: Sequence[CoveredBlock]) -> None:
+        """Terms and vectors of blocks, where they are not known."""
         missing = [block for block in blocks if block.raw_hash not in self._terms or block.raw_hash not in self._vectors]
         raw = self._read(missing) if missing else {}
-        known = self._known(blocks, raw)
-        need = _need(query, known)
-        in_sight = frozenset().union(*(block_terms(messages).asked for messages in query.recent))
-        gains = _gains(need, known, blocks, _following(query, known, blocks), in_sight)
-        likeness = self._likeness(query, blocks, raw)
-        scores = [
-            sum(gain.values()) + LIKENESS * like + LATER * place / len(blocks)
-            for place, (gain, like) in enumerate(zip(gains, likeness, strict=True))
-        ]
-        chosen = _greedy(gains, [LIKENESS * like + LATER * place / len(blocks) for place, like in enumerate(likeness)])
-        order = sorted(range(len(blocks)), key=lambda place: (-scores[place], place))
-        candidates = tuple(
-            Candidate(covered[place][0], blocks[place].step, round(scores[place], 6), rank) for rank, place in enumerate(order, 1)
-        )
-        owners = {block.step: memory_id for memory_id, block in covered}
-        steps = sorted(blocks[place].step for place in chosen)
-        reasons = sorted({term for place in chosen for term, gain in gains[place].items() if gain > 0})
-        return Routing(_answer(steps, owners, ", ".join(reasons[:5])), candidates)
-
-    def _known(self, blocks: Sequence[CoveredBlock], raw: Mapping[str, Sequence[Message]]) -> list[BlockTerms]:
         for block in blocks:
             if block.raw_hash not in self._terms:
                 self._terms[block.raw_hash] = block_terms(raw[block.raw_hash])
-        found = [self._terms[block.raw_hash] for block in blocks]
-        while len(self._terms) > max(KEPT, len(blocks)):
-            self._terms.popitem(last=False)
-        return found
-
-    def _likeness(self, query: RouterQuery, blocks: Sequence[CoveredBlock], raw: Mapping[str, Sequence[Message]]) -> list[float]:
-        """Cosine of each step to the newest block: the better of its detail's and its raw text's."""
         texts = {block.raw_hash: block_text(raw[block.raw_hash]) for block in blocks if block.raw_hash not in self._vectors}
         texts |= {block.detail: block.detail for block in blocks if block.detail not in self._vectors}
         if texts:
             self._vectors.update(zip(texts, self._embedder.embed(list(texts.values())), strict=True))
-        newest = self._embedder.embed([block_text(query.recent[-1])])[0]
-        keys = [block.raw_hash for block in blocks], [block.detail for block in blocks]
-        raw_scores, detail_scores = (np.stack([self._vectors[key] for key in names]) @ newest for names in keys)  # (blocks,)
-        found: list[float] = np.maximum(raw_scores, detail_scores).tolist()
-        while len(self._vectors) > max(2 * KEPT, 2 * len(blocks)):
+
+    def _forget(self, blocks: int) -> None:
+        while len(self._terms) > max(KEPT, blocks):
+            self._terms.popitem(last=False)
+        while len(self._vectors) > 2 * max(KEPT, blocks):
             self._vectors.popitem(last=False)
-        return found
+        while len(self._indexes) > INDEXES_KEPT:
+            self._indexes.popitem(last=False)
 
 
-def _need(query: RouterQuery, known: Sequence[BlockTerms]) -> dict[str, float]:
+def _need(query: RouterQuery, recent: Sequence[BlockTerms], index: StepIndex) -> dict[str, float]:
     """Term -> how much it is needed and how much it tells, for terms that some earlier step speaks of."""
-    *older, newest = [block_terms(messages) for messages in query.recent]
+    *older, newest = recent
     shown: frozenset[str] = frozenset().union(*(block.aimed & block.answered for block in older))
     mentioned: frozenset[str] = frozenset().union(*(block.all for block in older))
     kinds: dict[str, float] = dict.fromkeys(terms(query.task), IN_TASK)
@@ -125,63 +141,52 @@ def _need(query: RouterQuery, known: Sequence[BlockTerms]) -> dict[str, float]:
             kinds[term] = NEW_IN_WORDS
         else:
             kinds[term] = KNOWN
-    present = Counter(term for block in known for term in block.all)
-    looked_at = {term for block in known for term in block.asked}
-    for term in superseded(query.recent[-1], looked_at):
+    for term in superseded(query.recent[-1], index.looked_at):
         kinds[term] = min(kinds.get(term, 0.0), SUPERSEDED)
-    scale = math.log(1 + len(known))
+    steps = len(index.blocks)
+    scale = math.log(1 + steps)
     return {
-        term: kind * (RARITY * math.log((1 + len(known)) / present[term]) / scale + 1 - RARITY)
+        term: kind * (RARITY * math.log((1 + steps) / len(speaking)) / scale + 1 - RARITY)
         for term, kind in kinds.items()
-        if present[term]
+        if (speaking := index.speaking.get(term))
     }
 
 
-def _following(query: RouterQuery, known: Sequence[BlockTerms], blocks: Sequence[CoveredBlock]) -> list[frozenset[str]]:
-    """For each step, what the agent said next: terms of the assistant message after it, where that is at hand."""
-    said = {block.step: found.asked for block, found in zip(blocks, known, strict=True)}
-    said.setdefault(blocks[-1].step + 1, block_terms(query.recent[0]).asked)
-    return [said.get(block.step + 1, frozenset()) for block in blocks]
-
-
-def _gains(
-    need: Mapping[str, float],
-    known: Sequence[BlockTerms],
-    blocks: Sequence[CoveredBlock],
-    following: Sequence[frozenset[str]],
-    in_sight: frozenset[str],
-) -> list[dict[str, float]]:
+def _gains(need: Mapping[str, float], index: StepIndex, recent: Sequence[BlockTerms]) -> Gains:
     """What each step explains of each needed term; what the agent itself said again in the recent blocks needs no step."""
-    gains: list[dict[str, float]] = []
-    for found, block, said in zip(known, blocks, following, strict=True):
-        detail = block.detail.lower()
-        brought = found.answered - found.asked
-        used = bool(brought & said)
-        said_again = bool(brought & in_sight)
-        gain: dict[str, float] = {}
-        for term, weight in need.items():
-            if said_again and term in in_sight:
+    in_sight = frozenset().union(*(block.asked for block in recent))
+    gains: Gains = {}
+    for term, weight in need.items():
+        for place in {*index.speaking[term], *index.detailed(term)}:
+            if term in in_sight and not index.brought[place].isdisjoint(in_sight):
                 continue
-            if term in found.answered and term in found.asked:
-                gain[term] = weight * (ASKED_AND_ANSWERED if used and term in said else ASKED_AND_ANSWERED * UNUSED)
-            elif term in found.answered:
-                gain[term] = weight * ANSWERED
-            elif term in found.asked:
-                gain[term] = weight * (CALLED if term in found.called else ASKED)
-            elif term in detail:
-                gain[term] = weight * DETAIL
-        gains.append(gain)
+            gains.setdefault(place, {})[term] = weight * _worth(term, place, index, recent[0].asked)
     return gains
 
 
-def _greedy(gains: Sequence[Mapping[str, float]], likes: Sequence[float]) -> list[int]:
+def _worth(term: str, place: int, index: StepIndex, next_said: frozenset[str]) -> float:
+    """How well one step explains a term that it speaks of, in its messages or in its detail."""
+    found = index.terms[place]
+    if term in found.answered and term in found.asked:
+        after = index.blocks[place].step + 1
+        said = index.said.get(after, next_said if after == index.blocks[-1].step + 1 else frozenset())
+        used = term in said and not index.brought[place].isdisjoint(said)
+        return ASKED_AND_ANSWERED if used else ASKED_AND_ANSWERED * UNUSED
+    if term in found.answered:
+        return ANSWERED
+    if term in found.asked:
+        return CALLED if term in found.called else ASKED
+    return DETAIL
+
+
+def _greedy(gains: Gains, likes: Sequence[float]) -> list[int]:
     """Places of the chosen steps: each explains some term well enough, and better than those before it."""
     chosen: list[int] = []
     explained: dict[str, float] = {}
     first = 0.0
-    while len(chosen) < MOST_STEPS:
-        beyond = [max((gain - explained.get(term, 0.0) for term, gain in step.items()), default=0.0) for step in gains]
-        best = max(range(len(gains)), key=lambda place: (round(beyond[place] + likes[place], 9) if beyond[place] > 0 else 0.0, place))
+    while gains and len(chosen) < MOST_STEPS:
+        beyond = {place: max(gain - explained.get(term, 0.0) for term, gain in step.items()) for place, step in gains.items()}
+        best = max(gains, key=lambda place: (round(beyond[place] + likes[place], 9) if beyond[place] > 0 else 0.0, place))
         if beyond[best] < max(LEAST_GAIN, LEAST_SHARE * first):
             return chosen
         first = first or beyond[best]

@@ -12,9 +12,10 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import ValidationError
 
-from pamer_lab.blocks import split
+from pamer_lab.blocks import recent_start
 from pamer_lab.controller import ControllerSettings, Decision, PamerController, Votes, as_chat
 from pamer_lab.controller.recall import Recaller
+from pamer_lab.controller.request import AppendOnly
 from pamer_lab.errors import InputError, LabError
 from pamer_lab.memory import SourceBlock, Summary
 from pamer_lab.policies.interface import PolicySession, Resources
@@ -79,7 +80,7 @@ class ControlledSession:
         self.policy, self.resources = policy, resources
         self.settings = policy.controller_settings(resources)
         self._controller: PamerController | None = None
-        self._chat: list[dict[str, Any]] = []
+        self._chat = AppendOnly()
         self._stored: tuple[Span, ...] = ()
         self._steps: dict[str, tuple[int, ...]] = {}
         """Memory id -> the blocks it covers."""
@@ -187,10 +188,11 @@ class ControlledSession:
 
     def _unasked(self, history: History, decision: Decision) -> Votes | None:
         """The heads' votes at a turn where the controller did not need them."""
-        parts = split(history.blocks, self.policy.retained)
-        if self.policy.logits != "all" or not parts.old or "probe" in decision.error or decision.action == "fallback":
+        start = self._recent_start(history)
+        older = any(block.complete for block in history.blocks[:start])
+        if self.policy.logits != "all" or not older or "probe" in decision.error or decision.action == "fallback":
             return None
-        recent = [message for number in parts.recent for message in history.block_messages(number)]
+        recent = history.messages[history.blocks[start].start :] if start < history.t else ()
         active = decision.tokens_after - sum(item.tokens for item in decision.items if item.kind == "memory")
         try:
             messages = [*history.messages[: history.prefix_end], *recent]
@@ -205,4 +207,7 @@ class ControlledSession:
 
     def _recent_tokens(self, history: History) -> int:
         """Prefix and recent blocks: what the heads read and the recall query is made of."""
-        return history.prefix_tokens + history.tokens(spans_of(split(history.blocks, self.policy.retained).recent))
+        return history.prefix_tokens + history.tokens([(self._recent_start(history), history.t)])
+
+    def _recent_start(self, history: History) -> int:
+        return recent_start(history.blocks, self.policy.retained)

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from pamer_lab.blocks import split
+from pamer_lab.blocks import recent_start
 from pamer_lab.errors import LabError
 from pamer_lab.memory.summary import SourceBlock
 from pamer_lab.policies.interface import PolicySession, Resources
 from pamer_lab.policies.texts import add_text, summary_spent, task_text
-from pamer_lab.policies.values import Answer, History, Item, Spent, blocks_of, spans_of
+from pamer_lab.policies.values import Answer, History, Item, Span, Spent, blocks_of, gaps, spans_of
 
 
 @dataclass(frozen=True)
@@ -49,13 +49,15 @@ class _Session:
         self.summaries: tuple[Item, ...] = ()
 
     def turn(self, history: History) -> Answer:
-        covered = set(blocks_of(span for item in self.summaries for span in item.spans))
-        waiting = [number for number in split(history.blocks, self.policy.keep).old if number not in covered]
+        covered = self._covered()
+        # A summary takes every complete block that is old enough, so whatever waits is newer than the newest one covered.
+        first, last = covered[-1][1] if covered else 0, recent_start(history.blocks, self.policy.keep)
+        waiting = [number for number in range(first, last) if history.blocks[number].complete]
         candidate = history.tokens(spans_of(waiting))
         if len(waiting) < self.policy.n:
             reason = f"{len(waiting)} of {self.policy.n} blocks are waiting for the next summary"
             return Answer("pass", reason, self._items(history), candidate_tokens=candidate)
-        source = sorted(covered | set(waiting)) if self.policy.mode == "reset" else waiting
+        source = blocks_of(covered) + waiting if self.policy.mode == "reset" else waiting
         try:
             item, spent = self._summarise(history, source)
         except LabError as error:
@@ -76,9 +78,11 @@ class _Session:
                 return
 
     def _items(self, history: History) -> tuple[Item, ...]:
-        covered = set(blocks_of(span for item in self.summaries for span in item.spans))
-        raw = spans_of(number for number in range(history.t) if number not in covered)
-        return (*history.head(), *self.summaries, *history.raw(raw))
+        return (*history.head(), *self.summaries, *history.raw(gaps(self._covered(), history.t)))
+
+    def _covered(self) -> list[Span]:
+        """What the summaries stand for, in order."""
+        return [span for item in self.summaries for span in item.spans]
 
     def _summarise(self, history: History, source: list[int]) -> tuple[Item, Spent]:
         blocks = [SourceBlock(number, tuple(history.block_messages(number))) for number in source]

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from pamer_lab.blocks import split
+from pamer_lab.blocks import recent_start
 from pamer_lab.policies.interface import PolicySession, Resources
 from pamer_lab.policies.values import Answer, History
 
@@ -41,8 +41,7 @@ class _Session:
 
     def turn(self, history: History) -> Answer:
         k, budget = self.policy.k, self.policy.budget
-        recent = split(history.blocks, k).recent
-        first = recent[0] if recent else history.t
+        first = recent_start(history.blocks, k)
         if budget and history.raw_tokens <= budget:
             first, reason = 0, f"the request is within the budget of {budget:,} tokens"
         elif first:

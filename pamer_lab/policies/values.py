@@ -130,3 +130,14 @@ def spans_of(blocks: Iterable[int]) -> tuple[Span, ...]:
 def blocks_of(spans: Iterable[Span]) -> list[int]:
     """The block numbers of spans, in order."""
     return [block for first, last in spans for block in range(first, last)]
+
+
+def gaps(spans: Iterable[Span], end: int) -> list[Span]:
+    """The blocks before `end` that are in none of the spans, which stand in order."""
+    found: list[Span] = []
+    place = 0
+    for first, last in spans:
+        if place < first:
+            found.append((place, first))
+        place = last
+    return [*found, (place, end)] if place < end else found

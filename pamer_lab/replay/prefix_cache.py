@@ -5,7 +5,6 @@ are, added texts character by character; nothing about a provider's cache lifeti
 """
 
 from collections.abc import Sequence
-from itertools import takewhile
 
 from pamer_lab.blocks import TokenCounter
 from pamer_lab.blocks.render import render_message
@@ -36,4 +35,13 @@ def rendered(item: Item) -> str:
 
 def _common(one: str, other: str) -> str:
     """The text both start with."""
-    return one[: sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))]
+    same, most = 0, min(len(one), len(other))
+    while same < most:  # the first half of what is left is equal, or the difference is in it
+        step = (most - same + 1) // 2
+        if one[same : same + step] == other[same : same + step]:
+            same += step
+        elif step == 1:
+            break
+        else:
+            most = same + step
+    return one[:same]
