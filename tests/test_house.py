@@ -16,6 +16,7 @@ ROOMS = [
         "keys",
         "secrets",
         "access",
+        "beside",
         "storage",
         "trajectory",
         "blocks",

@@ -1,6 +1,6 @@
 """Studies that run beside their caller: start the commands, look at what they say, stop them.
 
-For pages, whose script ends long before a study does. The work is done by the program's own commands in a process of its own,
+The work is done by the program's own commands in a process of its own,
 one after the other, so a page's study and a terminal's are the same. What always holds: at most one job runs at a time, and a
 job that was stopped keeps the hidden states that were finished, so that starting it again goes on from there.
 """
@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pamer_lab.access import refuse_in_reviewer_mode
+from pamer_lab.beside import OneAtATime, Work
 
 KEPT_LINES = 40
 PATIENCE = 20.0
@@ -30,7 +31,7 @@ _SHARE = re.compile(r"\((\d+) %\)")
 
 
 @dataclass
-class Job:
+class Job(Work):
     """Some commands under way or ended."""
 
     commands: tuple[tuple[str, ...], ...]
@@ -41,15 +42,7 @@ class Job:
     """Which of the commands runs."""
     study_ids: list[str] = field(default_factory=list)
     """Studies that are finished."""
-    error: str = ""
-    """Why it ended before its time; empty while it runs and when it is done."""
     began: float = field(default_factory=time.monotonic)
-    stopping: threading.Event = field(default_factory=threading.Event)
-    ended: threading.Event = field(default_factory=threading.Event)
-
-    @property
-    def running(self) -> bool:
-        return not self.ended.is_set()
 
     @property
     def share(self) -> float | None:
@@ -62,34 +55,18 @@ class Job:
         """The command that runs, as one would type it."""
         return shlex.join(["pamer-lab", *self.commands[min(self.number, len(self.commands) - 1)]])
 
-    def stop(self) -> None:
-        self.stopping.set()
 
-    def wait(self, seconds: float | None = None) -> bool:
-        return self.ended.wait(seconds)
-
-
-class StudyJobs:
+class StudyJobs(OneAtATime[Job]):
     """The jobs of one workspace, one at a time."""
 
     def __init__(self, workspace: Path) -> None:
+        super().__init__()
         self.workspace = workspace
-        self.latest: Job | None = None
-        self._lock = threading.Lock()
-
-    @property
-    def current(self) -> Job | None:
-        return self.latest if self.latest is not None and self.latest.running else None
 
     def start(self, commands: Sequence[Sequence[str]]) -> Job:
         """Start a job; while one runs, that one is returned instead."""
         refuse_in_reviewer_mode("Starting a study", self.workspace)
-        with self._lock:
-            if self.current is not None:
-                return self.current
-            job = self.latest = Job(tuple(tuple(command) for command in commands))
-            threading.Thread(target=self._run, args=(job,), daemon=True).start()
-            return job
+        return self.begin(lambda: Job(tuple(tuple(command) for command in commands)), self._run)
 
     def _run(self, job: Job) -> None:
         try:
@@ -103,7 +80,6 @@ class StudyJobs:
         finally:
             if job.stopping.is_set():
                 job.error = "stopped; hidden states that were finished are kept, and starting again goes on from there"
-            job.ended.set()
 
     def _one(self, job: Job, command: Sequence[str]) -> None:
         words = [sys.executable, "-m", "pamer_lab.cli", *command, "--json"]

@@ -3,6 +3,10 @@
 One synthetic trace of 256 turns and 200,000 tokens goes through all policies twice: the first time fills a memory of
 summaries and embeddings, the second time is measured, storage included. Then what-if over 1,000 turns, and the per-turn mean
 table over 260 stored runs of 256 turns.
+
+`turn256_vs_turn32` asks whether a run is linear in its turns: the median time of a turn among the last 32 of 256, over that among
+turns 16 to 47, each summed over the policies. 1 means that a turn costs the same however long the history is; a turn that went
+through its whole history again would give about 7.5.
 """
 
 import random
@@ -82,15 +86,17 @@ def _all_policies(folder: Path) -> tuple[dict[str, float], dict[str, Any]]:
     parts = Parts(RememberedSummaries(ExtractiveSummariser(tokens.counter)), RememberedVectors(HashingEmbedder()), KeptVotes())
     first: dict[str, float] = {}
     seconds: dict[str, float] = {}
+    cpu = 0.0
     per_turn: list[list[float]] = []
     actions: dict[str, dict[str, int]] = {}
     for measured in (first, seconds):
         workspace = Workspace(folder / ("first" if measured is first else "second"))
         for policy in ALL_SEVEN:
-            began = time.perf_counter()
+            began, cpu_began = time.perf_counter(), time.process_time()
             done = replay(trace, policy, workspace, ReplayOptions(parts=parts))
             measured[policy] = time.perf_counter() - began
             if measured is seconds:
+                cpu += time.process_time() - cpu_began
                 per_turn.append([turn.seconds for turn in done.turns])
                 actions[policy] = done.totals["actions"]
     late = sum(statistics.median(times[TURNS - 32 :]) for times in per_turn)
@@ -101,6 +107,7 @@ def _all_policies(folder: Path) -> tuple[dict[str, float], dict[str, Any]]:
         "tokens": sum(tokens.counts(trace.messages)),
         "tokenizer": tokens.counter.name,
         "policies": seconds,
+        "cpu_seconds_all_policies": cpu,
         "actions": actions,
         "with_summaries_written": sum(first.values()),
         "median_ms_per_turn": {policy: 1000 * statistics.median(times) for policy, times in zip(ALL_SEVEN, per_turn, strict=True)},

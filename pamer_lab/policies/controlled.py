@@ -63,7 +63,8 @@ class Controlled:
         try:
             return ControllerSettings(**given | {"top_k": self.top, "recall": bool(self.recalls)})
         except ValidationError as error:
-            raise InputError(f"policy {self.name!r}: {error.errors()[0]['msg']}") from error
+            said = str(error.errors()[0]["msg"]).removeprefix("Value error, ")
+            raise InputError(f"policy {self.name!r}: {said}") from error
 
     def recaller(self, resources: Resources) -> Recaller | None:
         """What finds memory; None takes the controller's own top summaries."""

@@ -18,6 +18,9 @@ from typing import IO
 import msgspec
 
 from pamer_lab.errors import Cancelled
+from pamer_lab.models.profiles import load_profile
+from pamer_lab.policies.registry import parse_policy
+from pamer_lab.policies.resources import LocalResources, message_tokens
 from pamer_lab.replay.worker import Job, Note, work
 from pamer_lab.workspace import Workspace
 
@@ -118,8 +121,12 @@ def replay_batch(
     report: Callable[[Progress], None] = lambda progress: None,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> list[Outcome]:
-    """Replay every trace through every policy; outcomes come in the order asked for, failed ones with their error."""
+    """Replay every trace through every policy; outcomes come in the order asked for, failed ones with their error.
+
+    A policy whose parameters cannot be is the caller's mistake, not a failed run: `InputError` before anything starts.
+    """
     options = options or BatchOptions()
+    _check_policies(policies, workspace, options)
     unique = list(dict.fromkeys(trace_ids))
     turns = {row["trace_id"]: row["turns"] for row in workspace.trace_rows()}
     lengths = {trace_id: min(turns.get(trace_id, 0), options.turn_limit or turns.get(trace_id, 0)) for trace_id in unique}
@@ -133,6 +140,13 @@ def replay_batch(
         for trace_id in unique
         for policy in policies
     ]
+
+
+def _check_policies(policies: Sequence[str], workspace: Workspace, options: BatchOptions) -> None:
+    profile = load_profile(options.profile)
+    resources = LocalResources(workspace, message_tokens(profile), profile, options.device)
+    for policy in policies:
+        parse_policy(policy).settings(resources)
 
 
 class _Batch:

@@ -58,6 +58,7 @@ def test_people_get_a_table_and_the_caveat(workspace: Workspace, trace_file: Pat
         (["replay"], "name at least one trace"),
         (["replay", "t-none", "--policy", "base"], "import its file first"),
         (["replay", "t-none", "--policy", "bass"], "unknown policy 'bass'; known: base"),
+        (["replay", "TRACE", "--policy", "pamer:vote=9"], "policy 'pamer:vote=9': vote 9 of 5 heads can never be reached"),
         (["replay", "t-none", "--policy", "base", "--turn-limit", "-2"], "from 1 up"),
         (["replay", "t-none", "--policy", "base", "--prices", "FILE"], "price table"),
         (["whatif", "r-none"], "r-none"),
@@ -67,11 +68,12 @@ def test_people_get_a_table_and_the_caveat(workspace: Workspace, trace_file: Pat
     ],
 )
 def test_bad_input_is_one_sentence(
-    workspace: Workspace, tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], said: str
+    workspace: Workspace, trace_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], said: str
 ) -> None:
     prices = tmp_path / "prices.json"
     prices.write_text("[]")
-    assert main([str(prices) if word == "FILE" else word for word in arguments]) == 2
+    files = {"FILE": str(prices), "TRACE": str(trace_file)}
+    assert main([files.get(word, word) for word in arguments]) == 2
     shown = capsys.readouterr()
     assert said in shown.err and shown.err.count("\n") == 1 and not shown.out
 

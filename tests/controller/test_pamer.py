@@ -6,7 +6,7 @@ from pydantic import ValidationError
 
 from pamer_lab.blocks import violations
 from pamer_lab.controller import ControllerSettings, FixedProbe, Votes
-from pamer_lab.controller.request import read_message
+from pamer_lab.controller.request import AppendOnly, read_message
 from tests.controller.world import NO, TOOLS, YES, as_bytes, controller, history, memories, turn
 
 
@@ -142,6 +142,19 @@ def test_a_history_that_was_edited_is_read_anew_and_the_edited_block_is_active(t
     messages[3]["content"] = "something else entirely"
     returned, decision = pamer.transform("s", messages)
     assert decision.block_states[0] == "active" and messages[3] in returned
+
+
+def test_a_history_that_only_grows_is_read_like_any_other(tmp_path: Path) -> None:
+    plain, growing = history(1), AppendOnly(history(1))
+    one, two = controller(tmp_path / "one"), controller(tmp_path / "two")
+    for number in range(1, 9):
+        plain += turn(number)
+        growing += turn(number)
+        (sent, told), (sent_too, told_too) = one.transform("s", plain, TOOLS), two.transform("s", growing, TOOLS)
+        assert list(sent) == list(sent_too) and (told.action, told.block_states) == (told_too.action, told_too.block_states)
+    assert {told.action, one.transform("s", plain, TOOLS)[1].action} <= {"compress", "recall"}
+    other = AppendOnly(growing[:4])
+    assert len(two.transform("s", other, TOOLS)[1].block_states) == 1, "another list is compared, whatever it promises"
 
 
 def test_memory_survives_the_process(tmp_path: Path) -> None:

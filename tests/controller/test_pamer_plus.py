@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -187,9 +188,26 @@ def test_the_embedded_router_takes_nothing_where_nothing_earlier_is_meant(tmp_pa
     assert decision.action == "pass" and rows(tmp_path)[0]["outcome"] == "empty"
 
 
+class FollowedRouter:
+    """A router that has followed the session, beside one that sees it for the first time."""
+
+    name = "followed"
+
+    def __init__(self, store: MemoryStore) -> None:
+        self.make = lambda: EmbeddedRouter(HashingEmbedder(64), lambda blocks: archived_messages(store, blocks))
+        self.router = self.make()
+        self.queries: list[RouterQuery] = []
+
+    def route(self, query: RouterQuery) -> Routing:
+        self.queries.append(query)
+        answer = self.router.route(query)
+        assert answer == self.make().route(query)
+        return answer
+
+
 def test_a_long_session_with_pamer_plus_never_loses_a_block(tmp_path: Path) -> None:
     store = MemoryStore(Database(tmp_path))
-    router = EmbeddedRouter(HashingEmbedder(64), lambda blocks: archived_messages(store, blocks))
+    router = FollowedRouter(store)
     recaller = StepRecaller(store, router, CountingAgent(), query_characters=30_000, recorder=AuditStore(store.database))
     pamer = controller(tmp_path, store=store, recaller=recaller, probe=FixedProbe(YES), settings=ControllerSettings())
     messages = history(1, words=80)
@@ -200,3 +218,7 @@ def test_a_long_session_with_pamer_plus_never_loses_a_block(tmp_path: Path) -> N
         for place, state in enumerate(decision.block_states):
             assert (state == "active") == (id(messages[2 + 2 * place]) in kept)
             assert state != "absent"
+    first, last = router.queries[0], router.queries[-1]
+    assert len(last.memory.memories) > len(first.memory.memories) > 0
+    router.route(replace(last, memory=first.memory))
+    router.route(replace(last, memory=replace(last.memory, memories=last.memory.memories[1:])))

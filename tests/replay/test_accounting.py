@@ -4,13 +4,15 @@ import json
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from pamer_lab.errors import InputError
 from pamer_lab.policies.values import Item, Spent
 from pamer_lab.replay.accounting import totals
 from pamer_lab.replay.ledger import LedgerError
-from pamer_lab.replay.prefix_cache import cached_tokens
+from pamer_lab.replay.prefix_cache import _common, cached_tokens
 from pamer_lab.replay.prices import EXAMPLE, Price, PriceTable, cost, read_prices, write_prices
 from pamer_lab.trajectory.values import Usage
 from tests.replay.making import estimated, long_trace, timeline_of, turns_of
@@ -77,6 +79,14 @@ def test_the_cached_part_is_the_longest_common_prefix() -> None:
     one, two = (Item("recalled", 12, ((0, 1),), "m", text) for text in ("same start, end one", "same start, end two"))
     assert 5 + 6 <= cached_tokens([head, one, raw[0]], [head, two, raw[0]], sums, counter) < 5 + 12
     assert cached_tokens([head, one, raw[0]], [head, raw[0]], sums, counter) == 5
+
+
+@given(shared=st.text(max_size=40), one=st.text(max_size=9), other=st.text(max_size=9))
+def test_the_text_that_two_requests_start_with_is_found_to_the_character(shared: str, one: str, other: str) -> None:
+    first, second = shared + one, shared + other
+    found = _common(first, second)
+    assert first.startswith(found) and second.startswith(found) and len(found) >= len(shared)
+    assert first[len(found) : len(found) + 1] != second[len(found) : len(found) + 1] or first == second
 
 
 def test_costs_need_the_users_own_prices(tmp_path: Path) -> None:

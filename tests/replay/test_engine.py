@@ -113,6 +113,33 @@ def test_a_killed_run_continues_without_computing_finished_turns_again(workspace
     assert plain(run.turns) == plain(whole.turns) and run.totals == whole.totals
 
 
+@pytest.mark.parametrize("policy", ["pamer", "pamer+"])
+def test_a_run_that_broke_between_its_memories_and_its_turns_goes_on(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, policy: str
+) -> None:
+    trace, options, plain_add = long_trace(12), ReplayOptions(parts=PARTS), RunStore.add_turns
+
+    def breaking(store: RunStore, run_id: str, turns: list[Turn]) -> None:
+        if any(turn.t >= 7 for turn in turns):
+            raise StorageError("the disk is full")
+        plain_add(store, run_id, turns)
+
+    monkeypatch.setattr(engine, "STORE_EVERY", 0.0)
+    monkeypatch.setattr(RunStore, "add_turns", breaking)
+    with pytest.raises(StorageError, match="disk is full"):
+        replay(trace, policy + SMALL, workspace, options)
+    monkeypatch.undo()
+    (head,) = RunStore(workspace).heads()
+    assert head.status == "running" and RunStore(workspace).stored_count(head.run_id) == 7
+    seen: list[int] = []
+    run = replay(trace, policy + SMALL, workspace, ReplayOptions(parts=PARTS, watch=lambda turn, of: seen.append(turn.t)))
+    assert seen == list(range(7, 12))
+    whole = replay(trace, policy + SMALL, Workspace(tmp_path / "other"), options)
+    assert plain(run.turns) == plain(whole.turns) and run.totals == whole.totals
+    stored = [MemoryStore(place.database).load(run.run_id).memories for place in (workspace, Workspace(tmp_path / "other"))]
+    assert [memory.memory_id for memory in stored[0]] == [memory.memory_id for memory in stored[1]] and stored[0]
+
+
 def test_turns_behind_a_gap_are_computed_again(workspace: Workspace) -> None:
     trace = long_trace(6)
     run = replay(trace, "base", workspace)
