@@ -10,13 +10,13 @@ from pamer_lab.ui.compact_charts import tradeoff_figure
 from pamer_lab.ui.compact_tables import budgets, conditions_csv, conditions_table, orderings_shown, pairs
 from pamer_lab.ui.compact_words import tradeoff_answer
 from pamer_lab.ui.context_pair import context_pair
+from pamer_lab.ui.drawing import drawing
 from pamer_lab.ui.loaders import rows_or_demo
 from pamer_lab.ui.page import run as run_page
 from pamer_lab.ui.published_charts import published_figure, published_rows
 from pamer_lab.ui.share import share
-from pamer_lab.ui.studies import pick_study, study_details, study_line, study_sections
+from pamer_lab.ui.studies import pick_study, study_details, study_key, study_line, study_sections
 from pamer_lab.ui.study_form import compact_form, study_panel
-from pamer_lab.ui.theme import colours
 from pamer_lab.ui.widgets import table_height
 from pamer_lab.ui.words import HINTS
 
@@ -30,11 +30,15 @@ def measured(study: Study) -> None:
         deviations = st.toggle("± sd over seeds", key="deviations", bind="query-params", help=HINTS["seed"])
     show_chart(
         "How much of the history must be read to know what is needed?",
-        tradeoff_figure(tradeoff(study), colours(), published=published, deviations=deviations),
+        drawing(
+            "tradeoff",
+            (study_key(study), published, deviations),
+            lambda colours: tradeoff_figure(tradeoff(study), colours, published=published, deviations=deviations),
+        ),
         tradeoff_answer(study, published=published),
         key="tradeoff",
         hint=f"{HINTS['share']} {HINTS['auroc']}",
-        csv=conditions_csv(study),
+        csv=lambda: conditions_csv(study),
     )
     st.subheader("What does each condition keep?", help=f"{HINTS['condition']} {HINTS['agreement']}")
     conditions_table(study, published=published)
@@ -63,7 +67,9 @@ def only_published() -> None:
     answer = (
         f"{shown.caption} Published, {shown.place}; nothing on this chart was measured by this program. n = {len(shown.rows)} conditions."
     )
-    show_chart(shown.title, published_figure(shown, colours()), answer, key="published-compact")
+    show_chart(
+        shown.title, drawing("published", shown.name, lambda colours: published_figure(shown, colours)), answer, key="published-compact"
+    )
     st.dataframe(published_rows(shown), hide_index=True, height=table_height(len(shown.rows), most=460))
 
 

@@ -4,26 +4,26 @@ import polars as pl
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from pamer_lab.analysis.growth import REFERENCE_LINE, mean_context, turn_table
+from pamer_lab.analysis.growth import REFERENCE_LINE
 from pamer_lab.models.profiles import PROFILES
 from pamer_lab.report.config import GrowthSection
 from pamer_lab.ui.charts import show_chart
+from pamer_lab.ui.drawing import drawing
 from pamer_lab.ui.growth_charts import MOST_LINES, mean_figure
-from pamer_lab.ui.growth_view import all_runs, comparison, divergences, ensure_something, run_choices, run_missing
-from pamer_lab.ui.loaders import rows_or_demo, workspace
+from pamer_lab.ui.growth_view import all_runs, comparison, divergences, ensure_something, run_choices, run_missing, turns_and_means
+from pamer_lab.ui.loaders import rows_or_demo
 from pamer_lab.ui.numbers import counted, short
 from pamer_lab.ui.page import run as run_page
 from pamer_lab.ui.picker import trace_label
 from pamer_lab.ui.run_form import choose_policies
+from pamer_lab.ui.runs import version
 from pamer_lab.ui.share import share
 from pamer_lab.ui.text import in_code
-from pamer_lab.ui.theme import colours
 from pamer_lab.ui.words import HINTS
 
 
 def chart(runs: pl.DataFrame, policies: list[str], tokenizer: str, controls: DeltaGenerator) -> None:
-    turns = turn_table(workspace(), runs)
-    means = mean_context(turns)
+    turns, means = turns_and_means(runs)
     # Far below the line it would only squeeze the chart.
     near = float(means["mean_active"].max() or 0) * 4 >= REFERENCE_LINE
     single = controls.toggle("Each trace as a line", key="lines", bind="query-params", help=f"At most {MOST_LINES} lines.")
@@ -40,11 +40,15 @@ def chart(runs: pl.DataFrame, policies: list[str], tokenizer: str, controls: Del
     )
     show_chart(
         "How full is the context on average, turn by turn?",
-        mean_figure(means, policies, colours(), singles=turns if single else None, reference=reference),
+        drawing(
+            "means",
+            (version(), tuple(runs["run_id"]), tuple(policies), single, reference),
+            lambda colours: mean_figure(means, policies, colours, singles=turns if single else None, reference=reference),
+        ),
         answer,
         key="growth-means",
         hint=HINTS["active"],
-        csv=means.write_csv(),
+        csv=means.write_csv,
     )
 
 

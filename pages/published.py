@@ -8,13 +8,13 @@ from pamer_lab.analysis.published import PublishedTable, names, table
 from pamer_lab.report.config import PublishedSection
 from pamer_lab.ui.beside_view import study_beside
 from pamer_lab.ui.charts import show_chart
+from pamer_lab.ui.drawing import drawing_or_none
 from pamer_lab.ui.growth_view import all_runs
 from pamer_lab.ui.numbers import counted, short
 from pamer_lab.ui.page import run as run_page
-from pamer_lab.ui.published_charts import published_figure, published_rows
+from pamer_lab.ui.published_charts import published_csv, published_figure, published_rows
 from pamer_lab.ui.share import share
 from pamer_lab.ui.state import settle
-from pamer_lab.ui.theme import colours
 from pamer_lab.ui.widgets import table_height
 
 # Tables in the order they are offered; the others follow. (A bare string here would be drawn on the page.)
@@ -81,11 +81,10 @@ def main() -> None:
     st.query_params["table"] = picked
     shown = table(picked)
     rows = published_rows(shown)
-    figure = published_figure(shown, colours())
+    figure = drawing_or_none("published", picked, lambda colours: published_figure(shown, colours))
     if figure is not None:
-        lines = "\n".join(",".join(f'"{value}"' for value in line) for line in [list(rows[0]), *[list(row.values()) for row in rows]])
         answer = f"{shown.caption} {MARK} {shown.place}, n = {counted(len(shown.rows), 'row')}."
-        show_chart(shown.title, figure, answer, key="published-chart", csv=lines)
+        show_chart(shown.title, figure, answer, key="published-chart", csv=lambda: published_csv(rows))
     st.dataframe(rows, hide_index=True, height=table_height(len(rows), most=560))
     st.caption(" ".join(filter(None, [f"Published, {shown.place}.", shown.note])))
     measured(shown)

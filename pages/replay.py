@@ -6,22 +6,24 @@ from pamer_lab.replay.divergence import first_divergence
 from pamer_lab.replay.ledger import LETTERS
 from pamer_lab.replay.recorded import recorded_events
 from pamer_lab.replay.values import FIXED_ACTIONS, Run
+from pamer_lab.replay.whatif import WhatIf
 from pamer_lab.report.config import ReplaySection
 from pamer_lab.report.replay_part import choice_of
 from pamer_lab.trajectory import Trace
 from pamer_lab.ui.charts import show_chart
+from pamer_lab.ui.drawing import drawing
 from pamer_lab.ui.home import policies_of_traces
 from pamer_lab.ui.loaders import rows_or_demo, stored_trace
 from pamer_lab.ui.numbers import counted, short
+from pamer_lab.ui.page import part
 from pamer_lab.ui.page import run as run_page
 from pamer_lab.ui.picker import pick_trace
-from pamer_lab.ui.run_charts import context_figure, ledger_figure, strip_figure
+from pamer_lab.ui.run_charts import context_figure, ledger_figure, strip_figure, window
 from pamer_lab.ui.run_form import choose, heads_shown, run_panel
-from pamer_lab.ui.run_tables import accounts, evidence, headline, recorded
-from pamer_lab.ui.runs import open_run, timeline_of
-from pamer_lab.ui.share import share
-from pamer_lab.ui.theme import colours
-from pamer_lab.ui.turn_steps import choose_run, choose_turn, open_clicked
+from pamer_lab.ui.run_tables import accounts, evidence, headline, recorded, turns_csv
+from pamer_lab.ui.runs import open_run, run_key, timeline_of
+from pamer_lab.ui.share import follow_link, share
+from pamer_lab.ui.turn_steps import choose_policy, choose_turn, settle_run
 from pamer_lab.ui.turn_view import turn_view
 from pamer_lab.ui.whatif_panel import whatif_panel
 from pamer_lab.ui.words import HINTS
@@ -38,33 +40,27 @@ def _end(run: Run) -> str:
     return f"{run.head.policy} {tokens}" if run.head.status == "done" else f"{run.head.policy} {tokens} (only up to turn {run.turns[-1].t})"
 
 
-def context_chart(runs: list[Run], trace: Trace, turn: int, whatif: object) -> None:
-    policies = [run.head.policy for run in runs]
+def context_chart(runs: list[Run], trace: Trace, turn: int, whatif: WhatIf | None) -> None:
     head = runs[0].head
     ends = ", ".join(_end(run) for run in runs)
     counts = f"{head.tokens_kind.capitalize()} with {head.tokenizer}, n = {counted(len(runs[0].turns), 'turn')}"
     answer = f"At the last turn: {ends} tokens. {counts}. ▼ compression, ▲ recall, ✕ fallback. Actions are fixed."
-    lines = "policy,turn,action,raw_tokens,active_tokens,cached_tokens\n" + "".join(
-        f"{run.head.policy},{turn.t},{turn.action},{turn.raw_tokens},{turn.active_tokens},{turn.cached_tokens}\n"
-        for run in runs
-        for turn in run.turns
-    )
     places = [event["t"] for event in recorded_events(trace) if event["kind"] in ("compaction", "context_edit")]
+    shown = window(max(len(run.turns) for run in runs), turn)
+    of = tuple(run_key(run) for run in runs)
+    line = whatif.active_tokens.tobytes() if whatif is not None else b""
     show_chart(
         "How full is the context at each turn?",
-        context_figure(runs, turn, colours(), whatif=whatif, recorded=places),  # type: ignore[arg-type]
+        drawing("context", (of, line), lambda colours: context_figure(runs, colours, whatif=whatif, recorded=places)),
         answer,
         key="context",
         hint=f"{HINTS['active']} Click a point to open its turn. {FIXED_ACTIONS}",
-        on_click=lambda: open_clicked("context", policies),
-        csv=lines,
+        csv=lambda: turns_csv(runs),
     )
     st.plotly_chart(
-        strip_figure(runs, st.session_state.get("policy", ""), turn, colours()),
+        drawing("strip", (of, shown.start), lambda colours: strip_figure(runs, shown, colours)),
         key="strip",
         config={"displayModeBar": False},
-        on_select=lambda: open_clicked("strip", policies),
-        selection_mode="points",
         alt="What each policy did at each turn; click a mark to open it.",
     )
 
@@ -74,16 +70,36 @@ def ledger(run: Run, turn: int) -> None:
     counts = ", ".join(f"{states.count(letter)} {word}" for letter, word in LETTERS.items() if letter in states)
     at = f"{run.head.policy} at turn {turn}, n = {counted(turn, 'block')}: {counts or 'no earlier block'}"
     answer = f"{at}. Each earlier block is in exactly one state, at every turn. Actions are fixed."
-    lines = "turn,states\n" + "".join(f"{entry.t},{entry.states}\n" for entry in run.turns)
+    shown = window(len(run.turns), turn)
     show_chart(
         "Where is every block?",
-        ledger_figure(run, turn, colours()),
+        drawing("ledger", (run_key(run), shown.start), lambda colours: ledger_figure(run, shown, colours)),
         answer,
         key="ledger",
         hint=f"{HINTS['ledger']} Click a column to open its turn.",
-        on_click=lambda: open_clicked("ledger", [run.head.policy]),
-        csv=lines,
+        csv=lambda: "turn,states\n" + "".join(f"{entry.t},{entry.states}\n" for entry in run.turns),
     )
+
+
+@part
+def inspect(runs: list[Run], run: Run, trace: Trace) -> None:
+    """What moves with the turn. Another policy draws the whole page anew, since the tables below are about it."""
+    summary = st.container()
+    chart, blocks = st.columns([3, 2], gap="medium")
+    policy = choose_policy(runs)
+    if policy != run.head.policy:
+        st.rerun()
+    turn = choose_turn(run, [entry.head.policy for entry in runs])
+    timeline, _ = timeline_of(run.head.trace_id, run.head.profile)
+    turn_view(run, timeline, turn)
+    st.divider()
+    answer = whatif_panel(run)
+    summary.markdown(headline(run), help=HINTS["fixed"])
+    with chart:
+        context_chart(runs, trace, turn, answer)
+    with blocks:
+        ledger(run, turn)
+    follow_link()
 
 
 def more(runs: list[Run], run: Run, trace: Trace) -> None:
@@ -129,24 +145,11 @@ def main() -> None:
             share()
         st.info("No run of these policies exists for this trace yet. Start one with the button above.")
         return
-    summary = st.container()
-    chart, blocks = st.columns([3, 2], gap="medium")
-    steps = st.container()
-    with steps:
-        run = choose_run(runs)
-        turn = choose_turn(run)
-        timeline, _ = timeline_of(trace_id, run.head.profile)
-        turn_view(run, timeline, turn)
-        st.divider()
-        answer = whatif_panel(run)
-    summary.markdown(headline(run), help=HINTS["fixed"])
-    with chart:
-        context_chart(runs, stored.trace, turn, answer)
-    with blocks:
-        ledger(run, turn)
+    run = settle_run(runs)
+    inspect(runs, run, stored.trace)
     with link:
         chosen = tuple(choice_of(entry.head) for entry in runs if entry.head.status == "done")
-        share(lambda: [ReplaySection(trace_id=trace_id, runs=chosen, policy=run.head.policy, turn=turn)])
+        share(lambda: [ReplaySection(trace_id=trace_id, runs=chosen, policy=run.head.policy, turn=st.session_state["turn"])])
     st.divider()
     more(runs, run, stored.trace)
 

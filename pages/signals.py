@@ -3,22 +3,21 @@
 import math
 from typing import Any
 
-import polars as pl
 import streamlit as st
 
 from pamer_lab.analysis.signals import all_curves, layers_of, reference_rows, row_of
 from pamer_lab.probes.decisions import TARGETS
 from pamer_lab.probes.study import Study
 from pamer_lab.ui.charts import show_chart
+from pamer_lab.ui.drawing import drawing
 from pamer_lab.ui.page import run as run_page
 from pamer_lab.ui.score_panel import score_panel
 from pamer_lab.ui.share import share
 from pamer_lab.ui.signal_charts import Shown, layer_figure
 from pamer_lab.ui.signal_words import auroc_answer, gap_answer
 from pamer_lab.ui.state import settle
-from pamer_lab.ui.studies import controls_of, pick_study, study_details, study_line, study_sections
+from pamer_lab.ui.studies import controls_of, pick_study, study_details, study_key, study_line, study_sections
 from pamer_lab.ui.study_form import layerwise_form, study_panel
-from pamer_lab.ui.theme import colours
 from pamer_lab.ui.words import HINTS
 
 FIRST_CONTROLS = ["Length + turn + tool type", "Recent2 text embedding"]
@@ -73,26 +72,28 @@ def settle_layer(study: Study) -> None:
 
 def curves(study: Study) -> None:
     shown = choose_shown(study)
+    names = tuple((target, row["name"], row["mean"]) for target, rows in shown.references.items() for row in rows)
+    of = (study_key(study), names, shown.poolings, shown.intervals, shown.published, shown.layer)
     show_chart(
         "At which depth can the need for memory be read?",
-        layer_figure(study, "auroc", shown, colours()),
+        drawing("auroc", of, lambda colours: layer_figure(study, "auroc", shown, colours)),
         auroc_answer(study, controls_of(study), published=shown.published),
         key="layers-auroc",
         hint=f"{HINTS['auroc']} {HINTS['layer']} {HINTS['shuffled']} Click a point to open its scores below.",
         on_click=lambda: open_clicked("layers-auroc"),
-        csv=all_curves(study, "auroc").write_csv(),
+        csv=lambda: all_curves(study, "auroc").write_csv(),
     )
-    gaps = all_curves(study, "logit_gap")
-    if gaps.filter(pl.col("mean").is_not_null()).is_empty() or all(math.isnan(value) for value in gaps["mean"]):
+    gaps = [row["metrics"]["logit_gap"]["mean"] for row in study.rows if "logit_gap" in row["metrics"]]
+    if all(gap is None or math.isnan(gap) for gap in gaps):
         return
     show_chart(
         "How far apart are the logits of needed and not needed?",
-        layer_figure(study, "logit_gap", shown, colours()),
+        drawing("logit_gap", of, lambda colours: layer_figure(study, "logit_gap", shown, colours)),
         gap_answer(study),
         key="layers-gap",
         hint=HINTS["gap"],
         on_click=lambda: open_clicked("layers-gap"),
-        csv=gaps.write_csv(),
+        csv=lambda: all_curves(study, "logit_gap").write_csv(),
     )
 
 

@@ -3,17 +3,17 @@
 import streamlit as st
 
 from pamer_lab.report.config import ReplaySection
-from pamer_lab.ui.charts import clicked_point, growth_figure, show_chart, strip_figure
+from pamer_lab.ui.charts import growth_figure, show_chart, strip_figure
+from pamer_lab.ui.drawing import drawing
 from pamer_lab.ui.facts import details, facts
 from pamer_lab.ui.loaders import rows_or_demo, stored_trace
-from pamer_lab.ui.navigation import navigation, outline, page
+from pamer_lab.ui.navigation import navigation, outline
 from pamer_lab.ui.numbers import short
-from pamer_lab.ui.page import run
+from pamer_lab.ui.page import part, run
 from pamer_lab.ui.picker import pick_trace
 from pamer_lab.ui.reader import reader
-from pamer_lab.ui.share import share
+from pamer_lab.ui.share import follow_link, share
 from pamer_lab.ui.state import out_of_range
-from pamer_lab.ui.theme import colours
 from pamer_lab.ui.transcript import Transcript
 from pamer_lab.ui.words import HINTS
 from pamer_lab.workspace import StoredTrace
@@ -25,44 +25,45 @@ def start_over() -> None:
     st.query_params.pop("hit", None)
 
 
-def open_clicked(key: str) -> None:
-    """A click in a chart opens the block under it."""
-    block = clicked_point(key)
-    if block is not None:
-        st.session_state["block"] = int(block)
-
-
-def charts(stored: StoredTrace, transcript: Transcript, block: int) -> None:
+def charts(stored: StoredTrace, transcript: Transcript) -> None:
     row, before = stored.row, transcript.before
     kind = f"{row['tokens_kind']} with {row['tokenizer']}"
+    of = (row["trace_id"], row["tokenizer"], row["tokens"])
     left, right = st.columns(2, gap="medium")
     with left:
         answer = f"{short(before[0])} tokens before the first turn, {short(before[-1])} before the last; {kind}, n = {len(before):,} turns."
-        lines = "turn,tokens_before\n" + "".join(f"{turn},{tokens}\n" for turn, tokens in enumerate(before))
-        figure = growth_figure(transcript, block, colours())
         show_chart(
             "How full is the context before each turn?",
-            figure,
+            drawing("growth", of, lambda colours: growth_figure(transcript, colours)),
             answer,
             key="growth",
             hint=HINTS["context"],
-            on_click=lambda: open_clicked("growth"),
-            csv=lines,
+            csv=lambda: "turn,tokens_before\n" + "".join(f"{turn},{tokens}\n" for turn, tokens in enumerate(before)),
         )
     with right:
         largest = max(range(len(transcript.sizes)), key=transcript.sizes.__getitem__)
         answer = f"The largest is block {largest} with {short(transcript.sizes[largest])} tokens; {kind}, n = {len(before):,} blocks."
-        lines = "block,tokens\n" + "".join(f"{number},{tokens}\n" for number, tokens in enumerate(transcript.sizes))
-        figure = strip_figure(transcript, page(transcript, block), block, colours())
         show_chart(
             "Which blocks fill it? Click one to open it.",
-            figure,
+            drawing("blocks", of, lambda colours: strip_figure(transcript, colours)),
             answer,
             key="strip",
             hint=HINTS["block"],
-            on_click=lambda: open_clicked("strip"),
-            csv=lines,
+            csv=lambda: "block,tokens\n" + "".join(f"{number},{tokens}\n" for number, tokens in enumerate(transcript.sizes)),
         )
+
+
+@part
+def reading(stored: StoredTrace, transcript: Transcript) -> None:
+    """What moves with the block: its mark in the charts, search, outline and text."""
+    charts(stored, transcript)
+    block, hit = navigation(transcript)
+    left, right = st.columns([2, 5], gap="medium")
+    with left:
+        outline(transcript, block)
+    with right:
+        reader(transcript, block, hit)
+    follow_link()
 
 
 def main() -> None:
@@ -79,17 +80,9 @@ def main() -> None:
         st.warning(f"The link asks for block {asked:,}; this trace has {len(transcript.sizes):,}, counted from 0. The first one is open.")
     facts(stored, transcript)
     details(stored)
-    above = st.container()
-    block, hit = navigation(transcript)
-    with above:
-        charts(stored, transcript, block)
+    reading(stored, transcript)
     with link:
-        share(lambda: [ReplaySection(trace_id=trace_id, turn=block, focus="transcript")])
-    left, right = st.columns([2, 5], gap="medium")
-    with left:
-        outline(transcript)
-    with right:
-        reader(transcript, block, hit)
+        share(lambda: [ReplaySection(trace_id=trace_id, turn=st.session_state["block"], focus="transcript")])
 
 
 run(main)

@@ -10,6 +10,7 @@ import streamlit as st
 
 from pamer_lab.audit.provenance import Provenance, Step
 from pamer_lab.replay.values import RunHead
+from pamer_lab.ui.audit_data import step_of
 from pamer_lab.ui.audit_queue import OUTCOME_COLOURS
 from pamer_lab.ui.numbers import counted, share
 from pamer_lab.ui.text import in_code, one_line
@@ -89,10 +90,10 @@ def evidence(row: Mapping[str, Any], known: Provenance) -> None:
         st.caption("Untrusted: only what Algorithm 2 accepts of it reaches the archive.")
         body(str(row["answer"]), key=f"answer-{row['audit_id']}")
     else:
-        _sides(row, known)
+        _sides(row)
 
 
-def _sides(row: Mapping[str, Any], known: Provenance) -> None:
+def _sides(row: Mapping[str, Any]) -> None:
     """Chosen steps on the left, the best that were not chosen on the right."""
     ranks = {int(entry["step"]): entry for entry in row["candidates"] or []}
     chosen = [int(step) for step in row["steps"] or []]
@@ -102,15 +103,13 @@ def _sides(row: Mapping[str, Any], known: Provenance) -> None:
     left, right = st.columns(2, gap="medium")
     with left:
         st.markdown(f"**Chosen** ({len(chosen)})", help=HINTS["chosen"])
-        _steps(row, chosen, ranks, known, "chosen", "No step was chosen.")
+        _steps(row, chosen, ranks, "chosen", "No step was chosen.")
     with right:
         st.markdown(f"**Nearly chosen** ({len(near)})", help=HINTS["near"])
-        _steps(row, near, ranks, known, "near", "No other step was considered.")
+        _steps(row, near, ranks, "near", "No other step was considered.")
 
 
-def _steps(
-    row: Mapping[str, Any], steps: Sequence[int], ranks: Mapping[int, Mapping[str, Any]], known: Provenance, side: str, none: str
-) -> None:
+def _steps(row: Mapping[str, Any], steps: Sequence[int], ranks: Mapping[int, Mapping[str, Any]], side: str, none: str) -> None:
     if not steps:
         st.caption(none)
     shown = steps
@@ -119,7 +118,7 @@ def _steps(
         shown = steps[(page - 1) * MOST_SHOWN : page * MOST_SHOWN]
     cited = set(row["cited_steps"] or [])
     for number in shown:
-        step = known.step(number)
+        step = step_of(row["session_id"], row["trace_id"], number)
         entry = ranks.get(number)
         place = f" · rank {entry['rank']}, score {_score(entry['score'])}" if entry else ""
         quoted = " · quoted in the request" if number in cited else ""

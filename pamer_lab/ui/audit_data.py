@@ -11,7 +11,7 @@ import streamlit as st
 
 from pamer_lab.audit import AuditStore, Review, ReviewStore
 from pamer_lab.audit.exchange import audit_bytes
-from pamer_lab.audit.provenance import Provenance
+from pamer_lab.audit.provenance import Provenance, Step
 from pamer_lab.audit.queue import Entry, entries
 from pamer_lab.audit.tables import REVIEWS, SELECTIONS
 from pamer_lab.errors import InputError
@@ -22,7 +22,8 @@ from pamer_lab.replay.values import RunHead
 from pamer_lab.secrets import Finding, Redaction, own_scan
 from pamer_lab.storage import TableSpec
 from pamer_lab.ui.loaders import workspace
-from pamer_lab.ui.runs import run_store
+from pamer_lab.ui.runs import run_store, version
+from pamer_lab.workspace import TRACES
 
 TABLES: tuple[TableSpec, ...] = (MEMORIES, BLOCKS, SELECTIONS, REVIEWS)
 
@@ -40,16 +41,16 @@ def _key(*specs: TableSpec) -> tuple[int, ...]:
     folder = workspace().path / "lance"
     if not folder.exists():
         return (0,)
-    known = versions()
-    return (folder.stat().st_ctime_ns, *(known[spec.name] for spec in specs))
+    database = workspace().database
+    return (folder.stat().st_ctime_ns, *(database.version(spec) if database.exists(spec) else 0 for spec in specs))
 
 
-@st.cache_data(max_entries=4, show_spinner=False)
+@st.cache_resource(max_entries=4, show_spinner=False)
 def _rows(path: str, at: tuple[int, ...]) -> list[dict[str, Any]]:
     return AuditStore(workspace().database).rows()
 
 
-@st.cache_data(max_entries=4, show_spinner=False)
+@st.cache_resource(max_entries=4, show_spinner=False)
 def _reviews(path: str, at: tuple[int, ...]) -> list[Review]:
     return ReviewStore(workspace().database).current()
 
@@ -76,11 +77,17 @@ def exported_findings(redact: Redaction) -> list[Finding]:
     return _exported_findings(str(workspace().path), _key(SELECTIONS, REVIEWS), redact) if (workspace().path / "lance").exists() else []
 
 
-def queue() -> list[Entry]:
+@st.cache_resource(max_entries=4, show_spinner=False)
+def _queue(path: str, at: tuple[int, ...]) -> list[Entry]:
     return entries(selection_rows(), reviews())
 
 
-@st.cache_data(max_entries=32, show_spinner=False)
+def queue() -> list[Entry]:
+    """All selections with what was said about each."""
+    return _queue(str(workspace().path), _key(SELECTIONS, REVIEWS))
+
+
+@st.cache_resource(max_entries=32, show_spinner=False)
 def _full(path: str, at: tuple[int, ...], audit_id: str) -> dict[str, Any] | None:
     return AuditStore(workspace().database).row(audit_id)
 
@@ -103,7 +110,17 @@ def _provenance(path: str, at: tuple[int, ...], session_id: str, trace_id: str) 
 
 def provenance(session_id: str, trace_id: str) -> Provenance:
     """Looks up steps of a session; a trace that is not here any more leaves the check of the upload out."""
-    return _provenance(str(workspace().path), _key(MEMORIES, BLOCKS), session_id, trace_id)
+    return _provenance(str(workspace().path), _key(MEMORIES, BLOCKS, TRACES), session_id, trace_id)
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _step(path: str, at: tuple[int, ...], session_id: str, trace_id: str, number: int) -> Step:
+    return provenance(session_id, trace_id).step(number)
+
+
+def step_of(session_id: str, trace_id: str, number: int) -> Step:
+    """One step with its text and the outcome of its check; read again only after a table changed."""
+    return _step(str(workspace().path), _key(MEMORIES, BLOCKS, TRACES), session_id, trace_id, number)
 
 
 @st.cache_data(max_entries=2, show_spinner="Reading every memory and every raw block…")
@@ -118,5 +135,10 @@ def findings() -> Findings:
 
 def heads_of(rows: Sequence[dict[str, Any]]) -> dict[str, RunHead]:
     """The runs that these selections belong to, as far as they are still here."""
-    names = {row["run_id"] for row in rows if row["run_id"]}
-    return {head.run_id: head for head in run_store().heads(run_ids=names)} if names else {}
+    names = tuple(sorted({str(row["run_id"]) for row in rows if row["run_id"]}))
+    return _run_heads(str(workspace().path), version(), names) if names else {}
+
+
+@st.cache_resource(max_entries=4, show_spinner=False)
+def _run_heads(path: str, at: tuple[int, int], names: tuple[str, ...]) -> dict[str, RunHead]:
+    return {head.run_id: head for head in run_store().heads(run_ids=names)}

@@ -3,33 +3,50 @@
 Figures are built from numbers only; text of a trace enters them through `in_figure`.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import streamlit as st
 
 from pamer_lab.ui.downloads import download
+from pamer_lab.ui.drawing import Drawing
 from pamer_lab.ui.numbers import round_ticks, short
 from pamer_lab.ui.text import in_figure
 from pamer_lab.ui.theme import CONFIG, Meaning, layout
 from pamer_lab.ui.transcript import Transcript
 
 HEIGHT = 180
+PICTURE = "picture-format"
+"""Session key of the format in which charts are saved."""
+PICTURES = ("svg", "png")
 FEW = 60
 """Up to this many turns each one gets its own marker."""
 
 
 def show_chart(
-    question: str, figure: Any, answer: str, *, key: str, hint: str = "", on_click: Callable[[], None] | None = None, csv: str = ""
+    question: str,
+    figure: Drawing,
+    answer: str,
+    *,
+    key: str,
+    hint: str = "",
+    on_click: Callable[[], None] | None = None,
+    csv: Callable[[], str] | None = None,
 ) -> None:
-    """A chart with its question above and its answer below; `csv` is offered for download."""
+    """A chart with its question above and its answer below; `csv` makes the table behind it when it is asked for."""
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(f"**{question}**", help=hint or None, width="stretch")
         if csv:
             download("CSV", csv, f"{key}.csv", "text/csv", key=f"{key}-csv")
-    config = CONFIG | {"toImageButtonOptions": {"format": "svg", "filename": key}}
-    st.plotly_chart(figure, key=key, config=config, on_select=on_click or "ignore", selection_mode="points", alt=f"{question} {answer}")
+    config = CONFIG | {"toImageButtonOptions": {"format": picture_format(), "filename": key}}
+    # The answer stays out of the description: it may change with the turn, and another description is another chart.
+    st.plotly_chart(figure, key=key, config=config, on_select=on_click or "ignore", selection_mode="points", alt=question)
     st.caption(answer)
+
+
+def picture_format() -> str:
+    """What the camera above a chart saves; chosen in the panel Share."""
+    return str(st.session_state.get(PICTURE, PICTURES[0]))
 
 
 def clicked_point(key: str, field: str = "x") -> Any:
@@ -38,13 +55,12 @@ def clicked_point(key: str, field: str = "x") -> Any:
     return points[0][field] if points else None
 
 
-def growth_figure(transcript: Transcript, block: int, colours: dict[Meaning, str]) -> Any:
-    """Tokens before each decision point; the opened one is marked."""
+def growth_figure(transcript: Transcript, colours: dict[Meaning, str]) -> Any:
+    """Tokens before each decision point."""
     import plotly.graph_objects as go
 
     turns = list(range(len(transcript.before)))
     figure = go.Figure(layout=layout(height=HEIGHT))
-    figure.add_vline(x=block, line={"color": colours["chosen"], "width": 2})
     figure.add_scatter(
         x=turns,
         y=transcript.before,
@@ -52,7 +68,6 @@ def growth_figure(transcript: Transcript, block: int, colours: dict[Meaning, str
         line={"color": colours["base"], "dash": "dot", "width": 2},
         marker={"size": 5, "color": colours["base"]},
         hovertemplate="before turn %{x}: %{y:,} tokens<extra></extra>",
-        **_unfaded(),
     )
     _add_marks(figure, transcript, "▼", colours["compression"])
     _add_marks(figure, transcript, "▲", colours["recall"])
@@ -70,33 +85,23 @@ def _add_marks(figure: Any, transcript: Transcript, sign: str, colour: str) -> N
             mode="markers",
             marker={"size": 10, "color": colour, "symbol": symbol},
             hovertemplate=f"{word} needed or recorded at turn %{{x}}<extra></extra>",
-            **_unfaded(),
         )
 
 
-def strip_figure(transcript: Transcript, shown: Sequence[int], block: int, colours: dict[Meaning, str]) -> Any:
-    """Tokens of each block as bars; the opened block and those on the page stand out."""
+def strip_figure(transcript: Transcript, colours: dict[Meaning, str]) -> Any:
+    """Tokens of each block as bars."""
     import plotly.graph_objects as go
 
-    paint = [
-        colours["chosen"] if number == block else colours["active"] if number in shown else colours["faint"]
-        for number in range(len(transcript.sizes))
-    ]
-    hover = [
-        f"block {row['block']}: {row['tokens']:,} tokens<br>{in_figure(str(row['what']), 60)} {row['marks']}"
-        for row in transcript.outline()
-    ]
+    hover = [f"{row['tokens']:,} tokens<br>{in_figure(str(row['what']), 60)} {row['marks']}" for row in transcript.outline]
     figure = go.Figure(layout=layout(height=HEIGHT))
-    figure.add_vline(x=block, line={"color": colours["chosen"], "width": 1})
     figure.add_bar(
-        x=list(range(len(paint))),
+        x=list(range(len(hover))),
         y=transcript.sizes,
-        marker={"color": paint, "line": {"width": 0}},
+        marker={"color": colours["summarised"], "line": {"width": 0}},
         hovertext=hover,
-        hovertemplate="%{hovertext}<extra></extra>",
-        **_unfaded(),
+        hovertemplate="block %{x}: %{hovertext}<extra></extra>",
     )
-    _axes(figure, len(paint), "block", max(transcript.sizes))
+    _axes(figure, len(hover), "block", max(transcript.sizes))
     return figure
 
 
@@ -112,8 +117,3 @@ def _axes(figure: Any, count: int, name: str, largest: int) -> None:
         tickvals=ticks,
         ticktext=[short(tick).replace(".0", "") for tick in ticks],
     )
-
-
-def _unfaded() -> dict[str, Any]:
-    """Our own colours mark the opened block; plotly's fading of the others would contradict them later."""
-    return {"selected": {"marker": {"opacity": 1}}, "unselected": {"marker": {"opacity": 1}}}

@@ -60,7 +60,7 @@ def context_pair(study: Study | None) -> None:
     t, first, second = _choose(turns)
     whole, *sides = (_view(trace_id, t, name, stored) for name in ("full", first, second))
     _headline(sides, study)
-    what = {int(row["block"]): str(row["what"]) for row in transcript.outline()}
+    what = {int(row["block"]): str(row["what"]) for row in transcript.outline}
     _blocks(whole, sides, what)
     _texts(whole, sides)
 

@@ -8,7 +8,7 @@ import polars as pl
 import streamlit as st
 
 from pamer_lab.access import reviewer_mode
-from pamer_lab.analysis.growth import policy_table, run_table
+from pamer_lab.analysis.growth import mean_context, policy_table, run_table, turn_table
 from pamer_lab.models.profiles import load_profile
 from pamer_lab.policies.availability import needs_models, why_not
 from pamer_lab.policies.registry import parse_policy
@@ -37,7 +37,7 @@ MOST_TRACES = 40
 """Traces whose evidence and divergences are computed on one page."""
 
 
-@st.cache_data(max_entries=4, show_spinner=False)
+@st.cache_resource(max_entries=4, show_spinner=False)
 def _runs(path: str, at: tuple[int, int]) -> pl.DataFrame:
     return run_table(workspace())
 
@@ -48,6 +48,22 @@ def all_runs(profile: str) -> pl.DataFrame:
     if found.is_empty():
         return found
     return found.filter(pl.col("profile") == profile).unique(["policy", "trace_id"], keep="last", maintain_order=True)
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def _turns(path: str, at: tuple[int, int], run_ids: tuple[str, ...], _runs: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    turns = turn_table(workspace(), _runs)
+    return turns, mean_context(turns)
+
+
+def turns_and_means(runs: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The turns of these runs, and the mean context at each turn."""
+    return _turns(str(workspace().path), version(), tuple(runs["run_id"]), runs)
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def _policy_table(path: str, at: tuple[int, int], run_ids: tuple[str, ...], _runs: pl.DataFrame) -> pl.DataFrame:
+    return policy_table(_runs)
 
 
 def run_choices(runs: pl.DataFrame) -> tuple[RunChoice, ...]:
@@ -109,13 +125,13 @@ def comparison(runs: pl.DataFrame, policies: Sequence[str], baseline: str) -> No
     """Policies as rows, each change against the baseline with sign and colour: fewer tokens are good."""
     import pandas as pd
 
-    table = policy_table(runs)
+    table = _policy_table(str(workspace().path), version(), tuple(runs["run_id"]), runs)
     rows = {row["policy"]: row for row in table.to_dicts()}
     base = rows[baseline]
     with st.container(horizontal=True, vertical_alignment="center"):
         prices = own_prices()
         st.space("stretch")
-        download("CSV", table.write_csv(), "policies.csv", "text/csv", key="policies-csv")
+        download("CSV", table.write_csv, "policies.csv", "text/csv", key="policies-csv")
     kept, costs = _evidence(runs), _costs(runs, prices)
     shown = []
     for policy, row in ((policy, rows[policy]) for policy in policies):
@@ -164,8 +180,13 @@ def _evidence(runs: pl.DataFrame) -> dict[str, str]:
     """Share of used evidence before the model, by policy; only where it is quick."""
     if runs["trace_id"].n_unique() > MOST_TRACES:
         return {}
+    return _survival(str(workspace().path), version(), tuple(runs["run_id"]))
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def _survival(path: str, at: tuple[int, int], run_ids: tuple[str, ...]) -> dict[str, str]:
     found: dict[str, list[Any]] = {}
-    for head in run_store().heads(run_ids=runs["run_id"].to_list()):
+    for head in run_store().heads(run_ids=run_ids):
         found.setdefault(head.policy, []).extend(fates_of(open_run(head)))
     rates = {policy: survival_rates(fates) for policy, fates in found.items()}
     return {policy: f"{rate['in_context_pct']:.1f} % of {rate['uses']:,}" for policy, rate in rates.items() if rate["uses"]}

@@ -13,12 +13,12 @@ from pamer_lab.replay.values import Run, RunHead
 from pamer_lab.storage import equals, is_in
 from pamer_lab.trajectory import Trace
 from pamer_lab.ui.charts import show_chart
+from pamer_lab.ui.drawing import drawing
 from pamer_lab.ui.loaders import workspace
 from pamer_lab.ui.numbers import counted, short
 from pamer_lab.ui.run_charts import context_figure
-from pamer_lab.ui.runs import newest, open_run, run_heads, version
+from pamer_lab.ui.runs import newest, open_run, run_heads, run_key, version
 from pamer_lab.ui.text import in_code, one_line
-from pamer_lab.ui.theme import colours
 from pamer_lab.ui.words import HINTS
 from pamer_lab.workspace import TRACES
 
@@ -61,7 +61,7 @@ def thinned(values: Sequence[int], points: int = POINTS) -> list[int]:
     return [values[round(number * (len(values) - 1) / (points - 1))] for number in range(points)]
 
 
-@st.cache_data(max_entries=4, show_spinner=False)
+@st.cache_resource(max_entries=4, show_spinner=False)
 def _policies(path: str, at: tuple[int, int]) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     rows = workspace().database.rows(RUNS, columns=["trace_id", "policy", "status", "started"])
@@ -115,7 +115,8 @@ def _picture(row: dict[str, Any], runs: Sequence[Run]) -> None:
         f"{in_code(row['name'], 40)}: {counted(len(runs[0].turns), 'turn')}, {short(raw)} tokens raw at the end; {ends}. "
         f"{runs[0].head.tokens_kind.capitalize()} with {runs[0].head.tokenizer}; actions are fixed."
     )
-    figure = context_figure(runs, None, colours(), raw=True)
+    of = tuple(run_key(run) for run in runs)
+    figure = drawing("home-context", of, lambda colours: context_figure(runs, colours, raw=True))
     show_chart("What would the model still have had before it?", figure, answer, key="home-context", hint=HINTS["active"])
 
 

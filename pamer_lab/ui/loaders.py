@@ -37,7 +37,7 @@ def _version(lab: Workspace) -> tuple[int, int]:
     return (folder.stat().st_ctime_ns, lab.database.version(TRACES))
 
 
-@st.cache_data(max_entries=4, show_spinner=False)
+@st.cache_resource(max_entries=4, show_spinner=False)
 def _trace_rows(path: str, version: tuple[int, int]) -> list[dict[str, Any]]:
     return _workspace(path).trace_rows()
 

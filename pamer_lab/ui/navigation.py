@@ -4,17 +4,25 @@ The opened block, the search and the hit stand in the URL. What always holds: `p
 the buttons step by.
 """
 
+from collections.abc import Callable
+
+import pyarrow as pa
 import streamlit as st
 
 from pamer_lab.ui.loaders import MOST_HITS, hits
+from pamer_lab.ui.marks import Click, Mark, marks
 from pamer_lab.ui.numbers import short
 from pamer_lab.ui.transcript import PREFIX, Hit, Transcript
-from pamer_lab.ui.widgets import table_height
+from pamer_lab.ui.widgets import mark_row, table_height
 from pamer_lab.ui.words import HINTS
 
 PAGE_BODIES = 24
 """Bodies on one page: a browser draws them at once, and 50 would be the most it is asked to hold."""
 OUTLINE_HEIGHT = 640
+BY_ROW = "opened-by-row"
+"""Session key that stands while a clicked row opens its block: a click in a chart that waited beside it came first."""
+CHARTS = ("growth", "strip")
+"""Keys of the charts that have a block to click."""
 
 
 def prefix_room(transcript: Transcript) -> int:
@@ -29,6 +37,7 @@ def page(transcript: Transcript, block: int) -> range:
 
 def navigation(transcript: Transcript) -> tuple[int, Hit | None]:
     """Search and paging; returns the opened block and the search hit that is looked at, if any."""
+    st.session_state.pop(BY_ROW, None)
     find, where = st.columns([5, 4], vertical_alignment="bottom")
     words = find.text_input(
         "Search the whole trace",
@@ -61,14 +70,25 @@ def navigation(transcript: Transcript) -> tuple[int, Hit | None]:
             )
             or 0
         )
-        after = page(transcript, block).stop
+        shown = page(transcript, block)
         before = transcript.window_before(block, PAGE_BODIES)
         for name, icon, target, known, letter in (
             ("Previous page", ":material/chevron_left:", before, block > 0, "k"),
-            ("Next page", ":material/chevron_right:", after, after < count, "j"),
+            ("Next page", ":material/chevron_right:", shown.stop, shown.stop < count, "j"),
         ):
             st.button(icon, key=name, help=name, disabled=not known, on_click=open_block, args=(target,), shortcut=letter)
+        marks(dict.fromkeys(CHARTS, Mark(block, (shown.start - 0.5, shown.stop - 0.5))), _open_clicked(count), key="block-marks")
     return block, hit
+
+
+def _open_clicked(count: int) -> Callable[[Click], None]:
+    """A click in a chart opens the block under it."""
+
+    def clicked(click: Click) -> None:
+        if 0 <= click.x < count and BY_ROW not in st.session_state:
+            open_block(click.x)
+
+    return clicked
 
 
 def open_block(block: int) -> None:
@@ -107,28 +127,45 @@ def _go_to_hit(transcript: Transcript, number: int = 1) -> None:
         open_block(max(found[number - 1].block, 0))
 
 
-def outline(transcript: Transcript) -> None:
+@st.cache_resource(max_entries=8, show_spinner=False)
+def _outline_table(trace_id: str, tokens: tuple[int, ...], _transcript: Transcript) -> pa.Table:
+    rows = _transcript.outline
+    columns = {
+        "Block": [row["block"] for row in rows],
+        "Tokens": [short(int(row["tokens"])) for row in rows],
+        "Marks": [row["marks"] for row in rows],
+        "Does": [row["what"] for row in rows],
+    }
+    return pa.table({name: values for name, values in columns.items() if name != "Marks" or any(values)})
+
+
+def outline_table(transcript: Transcript) -> pa.Table:
+    """The outline as the table shows it, made once."""
+    return _outline_table(transcript.trace.trace_id, (len(transcript.sizes), sum(transcript.sizes)), transcript)
+
+
+def outline(transcript: Transcript, block: int) -> None:
     """All blocks as a list; a click opens one.
 
-    The open one is not marked: a selection set from here comes back from the browser as a click and undoes the next one.
+    The open one is not marked: a selection set from here comes back from the browser as a click and undoes the next one. A row that was
+    clicked and then left by another way is let go, since a second click on a chosen row tells nothing.
     """
 
     def opened() -> None:
         cells = st.session_state["outline"]["selection"]["cells"]
-        if cells:
+        if cells and int(cells[0][0]) < len(transcript.sizes):
+            st.session_state[BY_ROW] = True
             open_block(int(cells[0][0]))
 
+    chosen = st.session_state["outline"]["selection"]["cells"] if "outline" in st.session_state else []
+    if chosen and int(chosen[0][0]) != block:
+        mark_row("outline", None, "Block")
     st.markdown("**Outline**", help="Click a row to open its block. " + HINTS["marks"])
-    rows = [
-        {"Block": row["block"], "Tokens": short(int(row["tokens"])), "Marks": row["marks"], "Does": row["what"]}
-        for row in transcript.outline()
-    ]
-    if not any(row["Marks"] for row in rows):
-        rows = [{key: value for key, value in row.items() if key != "Marks"} for row in rows]
+    rows = outline_table(transcript)
     st.dataframe(
         rows,
         hide_index=True,
-        height=table_height(len(rows), most=OUTLINE_HEIGHT),
+        height=table_height(rows.num_rows, most=OUTLINE_HEIGHT),
         key="outline",
         on_select=opened,
         selection_mode="single-cell",

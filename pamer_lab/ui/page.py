@@ -2,21 +2,27 @@
 
 Streamlit takes a `pages/` folder for its older kind of app until `st.navigation` was called once. A link that is the
 first request of a fresh server would therefore open its page without the router: wrong menu, wrong layout. `run` notices
-and lets the router run first. What always holds: no traceback of the lab's own errors reaches the browser.
+and lets the router run first. A part of a page that reruns on its own (`part`) keeps the same promise. What always holds: no
+traceback of the lab's own errors reaches the browser.
 """
 
+import functools
 import runpy
 from collections.abc import Callable
 from pathlib import Path
+from typing import ParamSpec
 
 import streamlit as st
 
 from pamer_lab.access import reviewer_mode
+from pamer_lab.ui.theme_watch import watch_theme
 from pamer_lab.ui.widgets import sentences
 
 ROUTER = Path(__file__).resolve().parents[2] / "app.py"
 ROUTED = "routed"
 """Session key the router sets."""
+
+P = ParamSpec("P")
 
 
 def run(main: Callable[[], None]) -> None:
@@ -28,3 +34,16 @@ def run(main: Callable[[], None]) -> None:
         st.caption(":material/lock: Reviewer mode: everything can be read; only reviews can be written.")
     with sentences():
         main()
+    watch_theme()
+
+
+def part(draw: Callable[P, None]) -> Callable[P, None]:
+    """A part of a page: what is moved or clicked inside it draws only the part anew."""
+
+    @st.fragment
+    @functools.wraps(draw)
+    def drawn(*args: P.args, **kwargs: P.kwargs) -> None:
+        with sentences():
+            draw(*args, **kwargs)
+
+    return drawn

@@ -157,3 +157,9 @@ def published_rows(shown: PublishedTable) -> list[dict[str, Any]]:
         start | {heading(column): _cell(row, column.key, column.digits) for column in shown.columns}
         for start, row in zip(head, shown.rows, strict=True)
     ]
+
+
+def published_csv(rows: Sequence[dict[str, Any]]) -> str:
+    """The same rows for download."""
+    lines = [list(rows[0]), *[list(row.values()) for row in rows]]
+    return "\n".join(",".join(f'"{value}"' for value in line) for line in lines)

@@ -47,6 +47,15 @@ def headline(run: Run) -> str:
     return " · ".join([*parts, "actions fixed"])
 
 
+def turns_csv(runs: Sequence[Run]) -> str:
+    """What the chart of contexts shows, turn by turn."""
+    return "policy,turn,action,raw_tokens,active_tokens,cached_tokens\n" + "".join(
+        f"{run.head.policy},{turn.t},{turn.action},{turn.raw_tokens},{turn.active_tokens},{turn.cached_tokens}\n"
+        for run in runs
+        for turn in run.turns
+    )
+
+
 def accounts(runs: Sequence[Run]) -> None:
     """Totals of all policies, with the reader's own prices."""
     prices = own_prices()

@@ -52,14 +52,15 @@ def version() -> tuple[int, int]:
     return (folder.stat().st_ctime_ns, lab.database.version(RUNS))
 
 
-@st.cache_data(max_entries=64, show_spinner=False)
+@st.cache_resource(max_entries=64, show_spinner=False)
 def _heads(path: str, at: tuple[int, int], trace_id: str) -> list[RunHead]:
     return run_store().heads(trace_id=trace_id)
 
 
 def run_heads(trace_id: str) -> list[RunHead]:
     """Runs of a trace, oldest first."""
-    return _heads(str(workspace().path), version(), trace_id) if version()[1] else []
+    at = version()
+    return _heads(str(workspace().path), at, trace_id) if at[1] else []
 
 
 def newest(heads: Sequence[RunHead], policies: Sequence[str], profile: str) -> dict[str, RunHead]:
@@ -80,6 +81,11 @@ def open_run(head: RunHead) -> Run:
     """A run with its turns; one under way is read as far as it is."""
     stored = head.turns if head.status == "done" else run_store().stored_count(head.run_id)
     return _run(str(workspace().path), head.run_id, head.status, head.finished, stored)
+
+
+def run_key(run: Run) -> tuple[str, str, str, int]:
+    """Changes whenever what is drawn of a run does; run ids are of one workspace."""
+    return (str(workspace().path), run.run_id, run.head.finished, len(run.turns))
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)

@@ -4,6 +4,7 @@ A part of the page of its own: moving the slider draws only this part anew.
 """
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import streamlit as st
@@ -11,11 +12,12 @@ import streamlit as st
 from pamer_lab.probes.margins import Confusion, Margins, confusion, unpack
 from pamer_lab.probes.study import Study
 from pamer_lab.ui.charts import show_chart
+from pamer_lab.ui.drawing import drawing
 from pamer_lab.ui.numbers import counted
 from pamer_lab.ui.signal_charts import score_figure
 from pamer_lab.ui.state import settle
+from pamer_lab.ui.studies import study_key
 from pamer_lab.ui.text import in_code
-from pamer_lab.ui.theme import colours
 from pamer_lab.ui.widgets import table
 from pamer_lab.ui.words import HINTS
 
@@ -48,10 +50,10 @@ def score_panel(study: Study, rows: dict[str, dict[str, Any] | None]) -> None:
         if row and seeds:
             with column:
                 only = None if seed == EVERY else names.index(seed) - 1
-                _target(target, row, seeds, only, shift, study.model)
+                _target(study, target, row, seeds, only, shift)
 
 
-def _target(target: str, row: dict[str, Any], kept: list[Margins], only: int | None, shift: float, model: str) -> None:
+def _target(study: Study, target: str, row: dict[str, Any], kept: list[Margins], only: int | None, shift: float) -> None:
     seeds = kept if only is None else [kept[only]]
     at, now = confusion(seeds), confusion(seeds, shift)
     decisions = now.hits + now.misses + now.false_alarms + now.rejections
@@ -60,21 +62,17 @@ def _target(target: str, row: dict[str, Any], kept: list[Margins], only: int | N
     parts = f"the test parts of {counted(len(seeds), 'split')}" if only is None else "the test part of one split"
     answer = (
         f"Above the axis {target} was needed, below it was not; right of the line is called positive. "
-        f"n = {counted(decisions, 'decision')} in {parts}, measured with {in_code(model, 40)}; thresholds by validation F1 at logit {span}."
+        f"n = {counted(decisions, 'decision')} in {parts}, measured with {in_code(study.model, 40)}; "
+        f"thresholds by validation F1 at logit {span}."
     )
-    lines = "label,margin\n" + "".join(
-        f"{name},{value:.4f}\n"
-        for part in seeds
-        for name, values in (("needed", part.positive), ("not needed", part.negative))
-        for value in values
-    )
+    of = (study_key(study), row["layer"], row["pooling"], only, shift)
     show_chart(
         f"{target.capitalize()}: how do scores of {row['layer']}, {row['pooling']}, fall?",
-        score_figure(seeds, shift, colours()),
+        drawing(f"scores-{target}", of, lambda colours: score_figure(seeds, shift, colours)),
         answer,
         key=f"scores-{target}",
         hint=HINTS["threshold"],
-        csv=lines,
+        csv=lambda: _csv(seeds),
     )
     shown = [_counts("as validated", at)]
     if shift:
@@ -84,6 +82,15 @@ def _target(target: str, row: dict[str, Any], kept: list[Margins], only: int | N
     if shift:
         said += " A threshold chosen by looking at test scores would overstate itself; the study keeps the one of validation."
     st.caption(said, help=HINTS["confusion"])
+
+
+def _csv(seeds: Sequence[Margins]) -> str:
+    return "label,margin\n" + "".join(
+        f"{name},{value:.4f}\n"
+        for part in seeds
+        for name, values in (("needed", part.positive), ("not needed", part.negative))
+        for value in values
+    )
 
 
 def _counts(name: str, found: Confusion) -> dict[str, Any]:

@@ -12,6 +12,7 @@ import streamlit as st
 from pamer_lab.report.config import ReportConfig
 from pamer_lab.report.making import Report, make
 from pamer_lab.secrets import Finding, Redaction, summary
+from pamer_lab.ui.charts import PICTURE, PICTURES, picture_format
 from pamer_lab.ui.loaders import workspace
 from pamer_lab.ui.numbers import counted
 from pamer_lab.ui.widgets import sentences, table, table_height
@@ -22,14 +23,18 @@ Sections = Callable[[], Sequence[Any]]
 REDACTIONS: dict[Redaction, str] = {"keys": "Keys and tokens", "all": "All findings", "none": "Nothing"}
 READY = "share-ready"
 """Session key of the finished report and the configuration it was made from."""
+PANEL = "share"
+LINKED = "share-linked"
+"""Session key of the address that the open panel shows."""
 SHOWN_FINDINGS = 200
 
 
 def share(sections: Sections | None = None) -> None:
     """A panel with the link and, where the page has something to hold on to, the share file."""
-    panel = st.popover("Share", icon=":material/share:", key="share", on_change="rerun")
+    panel = st.popover("Share", icon=":material/share:", key=PANEL, on_change="rerun")
     if not panel.open:
         return
+    st.session_state[LINKED] = str(st.query_params.to_dict())
     with panel:
         query = "&".join(f"{name}={value}" for name in st.query_params for value in st.query_params.get_all(name))
         st.markdown("**A link**")
@@ -38,6 +43,30 @@ def share(sections: Sections | None = None) -> None:
         if sections is not None:
             with sentences():
                 share_file(sections)
+        _pictures()
+
+
+def _pictures() -> None:
+    """How charts are saved; kept for the other pages, which forget a widget that they do not show."""
+    st.markdown("**Pictures**")
+    st.segmented_control(
+        "The camera above a chart saves",
+        list(PICTURES),
+        default=picture_format(),
+        required=True,
+        format_func=str.upper,
+        key="picture",
+        on_change=lambda: st.session_state.update({PICTURE: st.session_state["picture"]}),
+    )
+    st.caption("Point at a chart to see its camera. SVG for print, PNG for slides.")
+
+
+def follow_link() -> None:
+    """At the end of a part: the panel stands outside of it, so an open one is drawn anew where the link has changed."""
+    query = str(st.query_params.to_dict())
+    if st.session_state.get(PANEL) and st.session_state.get(LINKED) != query:
+        st.session_state[LINKED] = query
+        st.rerun()
 
 
 def share_file(sections: Sections) -> None:

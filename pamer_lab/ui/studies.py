@@ -76,6 +76,11 @@ def controls_of(study: Study) -> Study | None:
     return _controls(str(workspace().path), studies_version(), study.study_id, study.corpus["corpus"], study)
 
 
+def study_key(study: Study) -> tuple[str, str]:
+    """Changes whenever what is drawn of a study does."""
+    return (study.study_id, study.created)
+
+
 def pick_study(kind: Kind) -> tuple[str, Study] | None:
     """The study to show and its name in the URL; None after saying what is missing."""
     known = {row["study_id"]: row for row in listed_studies() if row["kind"] == kind}

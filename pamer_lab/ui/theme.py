@@ -102,6 +102,5 @@ def layout(**more: Any) -> dict[str, Any]:
 CONFIG: dict[str, Any] = {
     "displaylogo": False,
     "modeBarButtonsToRemove": ["select2d", "lasso2d", "zoom2d", "pan2d", "autoScale2d", "zoomIn2d", "zoomOut2d"],
-    "toImageButtonOptions": {"format": "svg", "filename": "pamer-lab"},
 }
-"""Plotly's own tool bar: keep the download (as SVG) and the reset."""
+"""Plotly's own tool bar: keep the camera and the reset."""

@@ -149,6 +149,7 @@ class Transcript:
             room -= self.counts[start]
         return start
 
+    @cached_property
     def outline(self) -> list[dict[str, str | int]]:
         """One row per block: what it does, its tokens, what is marked there."""
         return [self._outline_row(block) for block in self.pieces.blocks]

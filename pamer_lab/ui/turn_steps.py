@@ -8,10 +8,13 @@ from collections.abc import Sequence
 import streamlit as st
 
 from pamer_lab.replay.values import Run
-from pamer_lab.ui.charts import clicked_point
 from pamer_lab.ui.looks import SIGNS
+from pamer_lab.ui.marks import Click, Mark, marks
 from pamer_lab.ui.state import out_of_range, settle
 from pamer_lab.ui.words import HINTS
+
+CHARTS = ("context", "strip", "ledger")
+"""Keys of the charts that have a turn to click."""
 
 
 def open_turn(turn: int, policy: str = "") -> None:
@@ -20,26 +23,29 @@ def open_turn(turn: int, policy: str = "") -> None:
         st.session_state["policy"] = policy
 
 
-def open_clicked(key: str, policies: Sequence[str]) -> None:
-    """A click on a point or mark opens its turn under its policy."""
-    found = clicked_point(key, "customdata")
-    if found and found[0] in policies:
-        open_turn(int(found[1]), str(found[0]))
-
-
-def choose_run(runs: Sequence[Run]) -> Run:
-    """The run whose turn is looked at."""
+def settle_run(runs: Sequence[Run]) -> Run:
+    """The run whose turn is looked at; the most active policy answers most questions, so it is the one that opens first."""
     policies = [run.head.policy for run in runs]
-    # The most active policy answers most questions, so it is the one that opens first.
     first = max(range(len(runs)), key=lambda number: (sum(turn.action != "pass" for turn in runs[number].turns), -number))
     settle("policy", policies, policies[first])
-    picked = st.segmented_control("Policy to look at", policies, required=True, key="policy", help=HINTS["policy"]) or policies[first]
+    return runs[policies.index(st.session_state["policy"])]
+
+
+def choose_policy(runs: Sequence[Run]) -> str:
+    """The policy that is looked at, to choose another."""
+    policies = [run.head.policy for run in runs]
+    picked = st.segmented_control("Policy to look at", policies, required=True, key="policy", help=HINTS["policy"]) or policies[0]
     st.query_params["policy"] = picked
-    return runs[policies.index(picked)]
+    return picked
 
 
-def choose_turn(run: Run) -> int:
-    """The open turn, with buttons and keys to move."""
+def choose_turn(run: Run, policies: Sequence[str]) -> int:
+    """The open turn, with buttons, keys and clicks to move; it is marked in the charts."""
+
+    def clicked(click: Click) -> None:
+        if 0 <= click.x < count:
+            open_turn(click.x, click.line if click.line in policies else "")
+
     count = len(run.turns)
     asked = out_of_range("turn", count)
     if asked is not None:
@@ -63,4 +69,5 @@ def choose_turn(run: Run) -> int:
         action = run.turns[turn].action
         number = f"event {events.index(turn) + 1} of {len(events)}" if turn in events else f"{len(events)} events in this run"
         st.markdown(f"**{SIGNS[action]} {action}** · {number}", width="content")
+        marks(dict.fromkeys(CHARTS, Mark(turn)), clicked, key="turn-marks")
     return turn

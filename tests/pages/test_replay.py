@@ -1,5 +1,6 @@
 """The replay page: what a fresh install shows, moving through turns, what-if, links, and what cannot be."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from pamer_lab.importing import import_demo
 from pamer_lab.replay.engine import ReplayOptions, replay
 from pamer_lab.replay.store import RunStore
 from pamer_lab.replay.values import Run
+from pamer_lab.ui import run_charts
 from pamer_lab.workspace import Workspace
 from tests.pages.conftest import Visit, chat, put, texts
 from tests.replay.making import PARTS, long_trace
@@ -106,6 +108,30 @@ def test_a_slider_decides_again_without_a_model_and_stands_in_the_link(visit: Vi
     again = visit_run(visit, run, policy=run.head.policy, vote="5")
     assert "would be decided otherwise" in texts(again)
     assert len(RunStore(workspace).heads(trace_id=run.head.trace_id)) == 2
+
+
+def test_a_turn_change_builds_no_chart_and_a_slider_only_the_one_it_changes(
+    visit: Visit, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    built: list[str] = []
+
+    def counting(name: str) -> None:
+        real = getattr(run_charts, name)
+        monkeypatch.setattr(run_charts, name, lambda *args, **options: built.append(name) or real(*args, **options))
+
+    for name in ("context_figure", "strip_figure", "ledger_figure"):
+        counting(name)
+    run = pamer_run(workspace)
+    app = visit_run(visit, run, policy=run.head.policy, turn="3")
+    assert sorted(built) == ["context_figure", "ledger_figure", "strip_figure"]
+    for _ in range(3):
+        app.button(key="Next turn").click().run()
+    assert app.number_input(key="turn").value == 6
+    assert len(built) == 3
+    app.slider(key="vote").set_value(5).run()
+    assert built[3:] == ["context_figure"]
+    (marked,) = [element for element in app.get("bidi_component") if "marks" in element.proto.json and "strip" in element.proto.json]
+    assert {place["at"] for place in json.loads(marked.proto.json)["marks"].values()} == {6}
 
 
 def test_what_if_says_why_it_has_nothing_to_offer(visit: Visit) -> None:

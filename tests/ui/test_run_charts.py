@@ -1,23 +1,36 @@
+"""The charts of a replay: what they hold, and that none of them holds the open turn."""
+
 from pamer_lab.replay.engine import replay
-from pamer_lab.ui.run_charts import WINDOW, absent_spans, context_figure, ledger_figure, window
+from pamer_lab.ui.run_charts import LETTERED, WINDOW, context_figure, ledger_figure, spans_of, strip_figure, window
 from pamer_lab.ui.theme import DARK, LIGHT
 from pamer_lab.workspace import Workspace
 from tests.replay.making import long_trace
 
 
-def test_runs_of_absent_blocks_are_found_wherever_they_stand() -> None:
-    assert absent_spans("..A.S..") == [(0, 2), (3, 4), (5, 7)] and absent_spans("ASRX") == [] and absent_spans("") == []
+def test_neighbours_in_one_state_are_one_span_wherever_they_stand() -> None:
+    assert spans_of("..A.S..", ".") == [(0, 2), (3, 4), (5, 7)] and spans_of("ASRX", ".") == [] and spans_of("", "A") == []
+    assert spans_of("AA.", "A", single=True) == [(0, 1), (1, 2)]
 
 
-def test_the_ledger_hatches_what_is_gone_and_can_be_clicked_at_every_turn(workspace: Workspace) -> None:
-    run = replay(long_trace(9), "sliding-window:2", workspace)
-    for colours in (LIGHT, DARK):
-        figure = ledger_figure(run, 5, colours)
-        hatched = [trace for trace in figure.data if trace.type == "bar" and trace.marker.pattern.shape == "/" and trace.x != (None,)]
-        assert sum(sum(trace.y) for trace in hatched) == sum(turn.states.count(".") for turn in run.turns)
-        (clicks,) = [trace for trace in figure.data if trace.type == "scatter"]
-        assert [entry[1] for entry in clicks.customdata] == list(range(9)) and clicks.hoverinfo == "none"
-        assert {trace.name for trace in figure.data if trace.showlegend is None and trace.name} == {"A active", "· absent"}
+def test_the_ledger_draws_every_block_in_its_state_hatches_what_is_gone_and_can_be_clicked_at_every_turn(workspace: Workspace) -> None:
+    for turns in (9, LETTERED + 5):
+        run = replay(long_trace(turns, trace_id=f"t-{turns}"), "sliding-window:2", workspace)
+        for colours in (LIGHT, DARK):
+            figure = ledger_figure(run, window(turns, 5), colours)
+            bars = {trace.name: trace for trace in figure.data if trace.type == "bar"}
+            assert set(bars) == {"A active", "· absent"}
+            for name, letter in (("A active", "A"), ("· absent", ".")):
+                assert sum(round(value + 0.01) for value in bars[name].y) == sum(turn.states.count(letter) for turn in run.turns)
+            assert bars["· absent"].marker.pattern.shape == "/" and bars["A active"].marker.pattern.shape is None
+            (clicks,) = [trace for trace in figure.data if trace.type == "scatter"]
+            assert list(clicks.x) == list(range(turns)) and clicks.hoverinfo == "none"
+
+
+def test_the_strip_has_a_mark_for_every_turn_of_every_policy(workspace: Workspace) -> None:
+    runs = [replay(long_trace(12), policy, workspace) for policy in ("base", "sliding-window:2")]
+    figure = strip_figure(runs, range(4, 12), LIGHT)
+    for run in runs:
+        assert sorted(t for trace in figure.data if trace.name == run.head.policy for t in trace.x) == list(range(4, 12))
 
 
 def test_every_turn_is_in_exactly_one_window() -> None:
@@ -26,6 +39,6 @@ def test_every_turn_is_in_exactly_one_window() -> None:
 
 def test_the_raw_history_is_drawn_only_where_it_is_asked_for(workspace: Workspace) -> None:
     run = replay(long_trace(6), "sliding-window:2", workspace)
-    assert "raw history" not in {trace.name for trace in context_figure([run], 0, LIGHT).data}
-    (raw,) = [trace for trace in context_figure([run], None, LIGHT, raw=True).data if trace.name == "raw history"]
+    assert "raw history" not in {trace.name for trace in context_figure([run], LIGHT).data}
+    (raw,) = [trace for trace in context_figure([run], LIGHT, raw=True).data if trace.name == "raw history"]
     assert list(raw.y) == [turn.raw_tokens for turn in run.turns]
