@@ -49,12 +49,6 @@ def picture_format() -> str:
     return str(st.session_state.get(PICTURE, PICTURES[0]))
 
 
-def clicked_point(key: str, field: str = "x") -> Any:
-    """The value of the point that was clicked last, inside an `on_click` callback."""
-    points = st.session_state[key]["selection"]["points"]
-    return points[0][field] if points else None
-
-
 def growth_figure(transcript: Transcript, colours: dict[Meaning, str]) -> Any:
     """Tokens before each decision point."""
     import plotly.graph_objects as go

@@ -130,7 +130,7 @@ def _go_to_hit(transcript: Transcript, number: int = 1) -> None:
 @st.cache_resource(max_entries=8, show_spinner=False)
 def _outline_table(trace_id: str, tokens: tuple[int, ...], _transcript: Transcript) -> pa.Table:
     rows = _transcript.outline
-    columns = {
+    columns: dict[str, list[str | int]] = {
         "Block": [row["block"] for row in rows],
         "Tokens": [short(int(row["tokens"])) for row in rows],
         "Marks": [row["marks"] for row in rows],
