@@ -13,6 +13,7 @@ from pamer_lab.trajectory.reading import READ_SUFFIXES
 from pamer_lab.ui.home import pictures, policies_of_traces
 from pamer_lab.ui.loaders import workspace
 from pamer_lab.ui.numbers import counted, short
+from pamer_lab.ui.state import remember
 from pamer_lab.ui.text import one_line
 from pamer_lab.ui.widgets import rejections, table, table_height
 from pamer_lab.ui.words import HINTS
@@ -95,7 +96,7 @@ def library_table(rows: Sequence[dict[str, Any]]) -> None:
         column_config={
             "Open": column.ButtonColumn(" ", width=80, alignment="left", key="open_trace"),
             "Replay": column.ButtonColumn("  ", width=90, alignment="left", key="replay_trace"),
-            "Name": column.TextColumn(width=180),
+            "Name": column.TextColumn(width=215),
             "Demo": column.TextColumn(width=60, help=HINTS["demo"]),
             "Turns": column.NumberColumn(width=70, help=HINTS["turn"]),
             "Tokens": column.NumberColumn(
@@ -193,10 +194,17 @@ def _from_upload(*, folder: bool) -> None:
     fault = upload_fault([file.size for file in files])
     with st.spinner(f"Reading {counted(len(files), 'file')}…"):
         refused = Imported(rejected=[Rejection("upload", "", fault)])
-        st.session_state["imported"] = refused if fault else import_uploads(((file.name, file.getvalue()) for file in files), workspace())
+        _imported(refused if fault else import_uploads(((file.name, file.getvalue()) for file in files), workspace()))
     # A new key empties the widget, so that the bytes do not stay in memory and nothing is read twice.
     st.session_state["uploads"] = number + 1
     st.rerun()
+
+
+def _imported(result: Imported) -> None:
+    """Keep the result for the report; what is new is what the other pages open next."""
+    st.session_state["imported"] = result
+    if result.traces:
+        remember("trace", str(result.traces[0]["trace_id"]))
 
 
 def _from_path() -> None:
@@ -205,7 +213,7 @@ def _from_path() -> None:
         sent = st.form_submit_button("Import")
     if sent and path:
         with st.spinner("Reading…"):
-            st.session_state["imported"] = import_paths([path.strip()], workspace())
+            _imported(import_paths([path.strip()], workspace()))
         st.rerun()
 
 
@@ -229,6 +237,11 @@ def import_report(result: Imported) -> None:
             ],
             height=table_height(len(result.traces), most=250),
         )
+        place = {"trace": str(result.traces[0]["trace_id"])}
+        it = "it" if len(result.traces) == 1 else "the first one"
+        with st.container(horizontal=True):
+            st.page_link("pages/trace.py", label=f"Read {it} block by block", icon=":material/article:", query_params=place)
+            st.page_link("pages/replay.py", label=f"Replay {it}", icon=":material/replay:", query_params=place)
     if result.rejected:
         rejections(result.rejected)
     warned = [{"Name": row["name"], "Where": item["where"], "Warning": item["text"]} for row in result.traces for item in row["warnings"]]

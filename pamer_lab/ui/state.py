@@ -15,9 +15,14 @@ def chosen(name: str) -> str:
     return st.query_params.get(name) or str(st.session_state.get(f"chosen:{name}", ""))
 
 
+def remember(name: str, value: str) -> None:
+    """What the other pages open with, without a word in this page's URL."""
+    st.session_state[f"chosen:{name}"] = value
+
+
 def choose(name: str, value: str) -> None:
     """Put a value into the URL and remember it for the other pages."""
-    st.session_state[f"chosen:{name}"] = value
+    remember(name, value)
     if st.query_params.get(name) != value:
         st.query_params[name] = value
 

@@ -45,6 +45,15 @@ def test_an_upload_is_read_detected_and_listed(visit: Visit, workspace: Workspac
     assert {row["turns"] for row in workspace.trace_rows() if not row["demo"]} == {3, 4}
 
 
+def test_what_was_uploaded_is_one_click_away_and_the_next_page_opens_it(visit: Visit, workspace: Workspace) -> None:
+    app = upload(visit(), ("run.json", chat(3)))
+    own = next(row["trace_id"] for row in workspace.trace_rows() if not row["demo"])
+    links = [link.proto for link in app.get("page_link") if f"trace={own}" in link.proto.query_string]
+    assert [link.label for link in links] == ["Read it block by block", "Replay it"]
+    app.switch_page("pages/trace.py").run()
+    assert not app.exception and app.query_params["trace"] == own
+
+
 def test_the_same_bytes_are_known_the_second_time(visit: Visit, workspace: Workspace) -> None:
     app = upload(visit(), ("run.json", chat(3)))
     count = len(workspace.trace_rows())
