@@ -14,10 +14,9 @@ from pamer_lab.ui.drawing import drawing
 from pamer_lab.ui.loaders import rows_or_demo
 from pamer_lab.ui.page import run as run_page
 from pamer_lab.ui.published_charts import published_figure, published_rows
-from pamer_lab.ui.share import share
-from pamer_lab.ui.studies import pick_study, study_details, study_key, study_line, study_sections
+from pamer_lab.ui.studies import study_details, study_head, study_key, study_line
 from pamer_lab.ui.study_form import compact_form, study_panel
-from pamer_lab.ui.widgets import table_height
+from pamer_lab.ui.widgets import choose_part, table_height
 from pamer_lab.ui.words import HINTS
 
 MORE = ["Paired differences", "Evidence budgets", "The paper's orderings"]
@@ -47,9 +46,7 @@ def measured(study: Study) -> None:
         "sort. The paper does not define the base of its hidden bank: here it is the state of task and last block, joined with the mean "
         "of the chosen stored block states; GRU512 reads all stored block states."
     )
-    picked = st.segmented_control(
-        "More", MORE, default=MORE[0], required=True, key="more", bind="query-params", label_visibility="collapsed"
-    )
+    picked = choose_part(MORE, key="more")
     if picked == MORE[0]:
         pairs(study)
     elif picked == MORE[1]:
@@ -75,12 +72,7 @@ def only_published() -> None:
 
 def main() -> None:
     rows_or_demo()
-    head, picker, link = st.columns([5, 9, 2], vertical_alignment="bottom")
-    head.title("Compact contexts")
-    with picker:
-        picked = pick_study("compact")
-    with link:
-        share(study_sections("compact", picked))
+    picked = study_head("Compact contexts", "compact")
     study = picked[1] if picked else None
     if picked:
         study_line(*picked)

@@ -26,6 +26,7 @@ from pamer_lab.ui.share import follow_link, share
 from pamer_lab.ui.turn_steps import choose_policy, choose_turn, settle_run
 from pamer_lab.ui.turn_view import turn_view
 from pamer_lab.ui.whatif_panel import whatif_panel
+from pamer_lab.ui.widgets import choose_part
 from pamer_lab.ui.words import HINTS
 
 
@@ -105,9 +106,7 @@ def inspect(runs: list[Run], run: Run, trace: Trace) -> None:
 def more(runs: list[Run], run: Run, trace: Trace) -> None:
     """What one looks at less often; only the open one is computed."""
     names = ["Tokens and cost", "Evidence", "Recorded events", "First divergence"]
-    picked = st.segmented_control(
-        "More", names, default=names[0], required=True, key="more", bind="query-params", label_visibility="collapsed"
-    )
+    picked = choose_part(names, key="more")
     if picked == names[0]:
         accounts(runs)
     elif picked == names[1]:

@@ -12,11 +12,10 @@ from pamer_lab.ui.charts import show_chart
 from pamer_lab.ui.drawing import drawing
 from pamer_lab.ui.page import run as run_page
 from pamer_lab.ui.score_panel import score_panel
-from pamer_lab.ui.share import share
 from pamer_lab.ui.signal_charts import Shown, layer_figure
 from pamer_lab.ui.signal_words import auroc_answer, gap_answer
 from pamer_lab.ui.state import settle
-from pamer_lab.ui.studies import controls_of, pick_study, study_details, study_key, study_line, study_sections
+from pamer_lab.ui.studies import controls_of, study_details, study_head, study_key, study_line
 from pamer_lab.ui.study_form import layerwise_form, study_panel
 from pamer_lab.ui.words import HINTS
 
@@ -108,12 +107,7 @@ def scores(study: Study) -> None:
 
 
 def main() -> None:
-    head, picker, link = st.columns([5, 9, 2], vertical_alignment="bottom")
-    head.title("Layerwise signals")
-    with picker:
-        picked = pick_study("layerwise")
-    with link:
-        share(study_sections("layerwise", picked))
+    picked = study_head("Layerwise signals", "layerwise")
     if picked is not None:
         name, study = picked
         settle_layer(study)

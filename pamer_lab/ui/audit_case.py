@@ -14,7 +14,7 @@ from pamer_lab.ui.audit_data import step_of
 from pamer_lab.ui.audit_queue import OUTCOME_COLOURS
 from pamer_lab.ui.numbers import counted, share
 from pamer_lab.ui.text import in_code, one_line
-from pamer_lab.ui.widgets import body, table
+from pamer_lab.ui.widgets import body, choose_part, table
 from pamer_lab.ui.words import HINTS
 
 VIEWS = ["Chosen and nearly chosen", "All candidates", "Query", "Router's answer"]
@@ -78,9 +78,7 @@ def _sentence(text: str) -> str:
 
 def evidence(row: Mapping[str, Any], known: Provenance) -> None:
     """The material to judge by."""
-    view = st.segmented_control(
-        "Look at", VIEWS, default=VIEWS[0], required=True, key="look", bind="query-params", label_visibility="collapsed"
-    )
+    view = choose_part(VIEWS, key="look")
     if view == VIEWS[1]:
         _candidates(row, known)
     elif view == VIEWS[2]:

@@ -19,7 +19,7 @@ from pamer_lab.ui.loaders import workspace
 from pamer_lab.ui.numbers import counted
 from pamer_lab.ui.share import choose_redaction, show_findings
 from pamer_lab.ui.text import in_code
-from pamer_lab.ui.widgets import sentences, table, table_height
+from pamer_lab.ui.widgets import choose_part, sentences, table, table_height
 from pamer_lab.ui.words import HINTS
 
 MIME = {".csv": "text/csv", ".jsonl": "application/jsonl", ".parquet": "application/vnd.apache.parquet"}
@@ -37,9 +37,7 @@ KINDS = {
 
 def tools(queue: Sequence[Entry]) -> None:
     """Only the open part is computed."""
-    part = st.segmented_control(
-        "Part", PARTS, default=PARTS[0], required=True, key="part", bind="query-params", label_visibility="collapsed"
-    )
+    part = choose_part(PARTS, key="part")
     if part == PARTS[1]:
         exchange()
     elif part == PARTS[2]:

@@ -12,6 +12,7 @@ from pamer_lab.access import reviewer_mode
 from pamer_lab.config import default_workspace
 from pamer_lab.importing import DEMO_FOLDER, Imported, import_demo
 from pamer_lab.replay.samples import import_sample_runs
+from pamer_lab.storage import TableSpec
 from pamer_lab.ui.transcript import Hit, Transcript
 from pamer_lab.workspace import TRACES, StoredTrace, Workspace
 
@@ -29,12 +30,13 @@ def workspace() -> Workspace:
     return _workspace(str(default_workspace().absolute()))
 
 
-def _version(lab: Workspace) -> tuple[int, int]:
-    """Changes whenever the table of traces does, also when the folder was deleted and made anew."""
+def table_version(spec: TableSpec) -> tuple[int, int]:
+    """Changes whenever a table does, also when the folder was deleted and made anew."""
+    lab = workspace()
     folder = lab.path / "lance"
-    if not folder.exists():
+    if not folder.exists() or not lab.database.exists(spec):
         return (0, 0)
-    return (folder.stat().st_ctime_ns, lab.database.version(TRACES))
+    return (folder.stat().st_ctime_ns, lab.database.version(spec))
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)
@@ -45,7 +47,7 @@ def _trace_rows(path: str, version: tuple[int, int]) -> list[dict[str, Any]]:
 def trace_rows() -> list[dict[str, Any]]:
     """Summary rows of all traces."""
     lab = workspace()
-    return _trace_rows(str(lab.path), _version(lab))
+    return _trace_rows(str(lab.path), table_version(TRACES))
 
 
 def rows_or_demo() -> tuple[list[dict[str, Any]], Imported | None]:
@@ -69,7 +71,7 @@ def _stored(path: str, version: tuple[int, int], trace_id: str) -> tuple[StoredT
 def stored_trace(trace_id: str) -> tuple[StoredTrace, Transcript]:
     """One trace, and the same trace as a transcript."""
     lab = workspace()
-    return _stored(str(lab.path), _version(lab), trace_id)
+    return _stored(str(lab.path), table_version(TRACES), trace_id)
 
 
 @st.cache_data(max_entries=32, show_spinner="Searching…")

@@ -21,7 +21,7 @@ from pamer_lab.replay.timeline import Timeline, lay_out
 from pamer_lab.replay.values import Run, RunHead
 from pamer_lab.replay.whatif import WhatIfRun
 from pamer_lab.storage import Database, equals
-from pamer_lab.ui.loaders import stored_trace, workspace
+from pamer_lab.ui.loaders import stored_trace, table_version, workspace
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)
@@ -45,11 +45,7 @@ def background() -> Background:
 
 def version() -> tuple[int, int]:
     """Changes whenever a run is added, ends or is removed."""
-    lab = workspace()
-    folder = lab.path / "lance"
-    if not folder.exists() or not lab.database.exists(RUNS):
-        return (0, 0)
-    return (folder.stat().st_ctime_ns, lab.database.version(RUNS))
+    return table_version(RUNS)
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)

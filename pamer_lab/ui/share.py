@@ -31,7 +31,7 @@ SHOWN_FINDINGS = 200
 
 def share(sections: Sections | None = None) -> None:
     """A panel with the link and, where the page has something to hold on to, the share file."""
-    panel = st.popover("Share", icon=":material/share:", key=PANEL, on_change="rerun")
+    panel = st.popover("Share", icon=":material/share:", key=PANEL, on_change="rerun", width="stretch")
     if not panel.open:
         return
     st.session_state[LINKED] = str(st.query_params.to_dict())

@@ -16,9 +16,9 @@ from pamer_lab.analysis.signals import matching_controls
 from pamer_lab.probes.study import STUDIES, Kind, Study, list_studies, load_study
 from pamer_lab.report.config import StudySection
 from pamer_lab.ui.downloads import download
-from pamer_lab.ui.loaders import workspace
+from pamer_lab.ui.loaders import table_version, workspace
 from pamer_lab.ui.numbers import counted
-from pamer_lab.ui.share import Sections
+from pamer_lab.ui.share import Sections, share
 from pamer_lab.ui.state import choose, chosen
 from pamer_lab.ui.text import in_code, one_line
 from pamer_lab.ui.widgets import table
@@ -40,11 +40,7 @@ def jobs() -> StudyJobs:
 
 def studies_version() -> tuple[int, int]:
     """Changes whenever a study is stored."""
-    lab = workspace()
-    folder = lab.path / "lance"
-    if not folder.exists() or not lab.database.exists(STUDIES):
-        return (0, 0)
-    return (folder.stat().st_ctime_ns, lab.database.version(STUDIES))
+    return table_version(STUDIES)
 
 
 @st.cache_data(max_entries=4, show_spinner=False)
@@ -105,6 +101,17 @@ def pick_study(kind: Kind) -> tuple[str, Study] | None:
     )
     choose(key, picked)
     return picked, open_study(kind, picked)
+
+
+def study_head(title: str, kind: Kind) -> tuple[str, Study] | None:
+    """The title of a study's page with the choice of a study and the way to share it; gives what was chosen."""
+    head, picker, link = st.columns([5, 9, 2], vertical_alignment="bottom")
+    head.title(title)
+    with picker:
+        picked = pick_study(kind)
+    with link:
+        share(study_sections(kind, picked))
+    return picked
 
 
 def study_sections(kind: Kind, picked: tuple[str, Study] | None) -> Sections | None:

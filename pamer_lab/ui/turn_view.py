@@ -20,7 +20,7 @@ from pamer_lab.ui.looks import ACTION_WORDS, SIGNS
 from pamer_lab.ui.numbers import counted, share
 from pamer_lab.ui.runs import memories_of
 from pamer_lab.ui.text import in_code
-from pamer_lab.ui.widgets import body, table, table_height
+from pamer_lab.ui.widgets import body, choose_part, table, table_height
 from pamer_lab.ui.words import HINTS
 
 VIEWS = ["What the model sees", "Sent and seen", "Memory"]
@@ -38,9 +38,7 @@ def turn_view(run: Run, timeline: Timeline, t: int) -> None:
         if turn.logits:
             _votes(run, turn)
     with right:
-        view = st.segmented_control(
-            "View", VIEWS, default=VIEWS[0], required=True, key="view", bind="query-params", label_visibility="collapsed"
-        )
+        view = choose_part(VIEWS, key="view")
         if view == VIEWS[2]:
             _memory(run, turn)
         else:

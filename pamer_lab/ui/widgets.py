@@ -83,6 +83,14 @@ def mark_row(key: str, row: int | None, column: str) -> None:
         st.session_state[key] = {"selection": {"rows": [], "columns": [], "cells": [] if row is None else [[row, column]]}}
 
 
+def choose_part(parts: Sequence[str], *, key: str) -> str:
+    """Which of a page's parts is looked at; only that one need be computed. The choice stands in the URL."""
+    picked = st.segmented_control(
+        "Part", list(parts), default=parts[0], required=True, key=key, bind="query-params", label_visibility="collapsed"
+    )
+    return picked or parts[0]
+
+
 def table_height(rows: int, *, most: int) -> int:
     """Pixels for a table of so many rows without an empty strip below them; a longer one scrolls."""
     return min(most, ROW_HEIGHT * (rows + 1) + 3)

@@ -8,6 +8,7 @@ from streamlit.testing.v1 import AppTest
 
 from pamer_lab.audit import AuditStore, ReviewStore
 from pamer_lab.audit.exchange import audit_bytes
+from pamer_lab.audit.tables import SELECTIONS
 from pamer_lab.controller.router import Candidate
 from pamer_lab.controller.selection_record import SelectionRecord
 from pamer_lab.memory.schema import BLOCKS
@@ -40,11 +41,13 @@ def frame(app: AppTest, column: str) -> Any:
 
 
 @pytest.mark.usefixtures("recorded")
-def test_a_fresh_install_has_recorded_selections_to_audit(visit: Visit) -> None:
+def test_a_fresh_install_has_recorded_selections_to_audit(visit: Visit, workspace: Workspace) -> None:
     app = visit(PAGE)
     assert not app.exception and not app.error
     assert "the same bytes as in the uploaded trace" in texts(app) and ":gray-badge[demo]" in texts(app)
-    assert "of the workspace it was recorded in" in texts(app)
+    later = [row | {"table_version": 10_000} for row in workspace.database.rows(SELECTIONS)]
+    workspace.database.upsert(SELECTIONS, later)
+    assert "of the workspace it was recorded in" in texts(visit(PAGE))
 
 
 def test_a_workspace_without_selections_offers_one_click_that_makes_some(visit: Visit, workspace: Workspace) -> None:
