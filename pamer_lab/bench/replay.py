@@ -39,6 +39,8 @@ HELP = "engine overhead of all policies on 256 turns and 200,000 tokens, what-if
 TURNS, TOKENS = 256, 200_000
 WHATIF_TURNS = 1_000
 RUNS = 260
+EARLY, LATE = slice(16, 48), slice(TURNS - 32, TURNS)
+"""Turns around the 32nd, and the last ones."""
 
 
 class KeptVotes:
@@ -89,6 +91,7 @@ def _all_policies(folder: Path) -> tuple[dict[str, float], dict[str, Any]]:
     cpu = 0.0
     per_turn: list[list[float]] = []
     actions: dict[str, dict[str, int]] = {}
+    windows: dict[str, dict[str, Any]] = {}
     for measured in (first, seconds):
         workspace = Workspace(folder / ("first" if measured is first else "second"))
         for policy in ALL_SEVEN:
@@ -98,9 +101,10 @@ def _all_policies(folder: Path) -> tuple[dict[str, float], dict[str, Any]]:
             if measured is seconds:
                 cpu += time.process_time() - cpu_began
                 per_turn.append([turn.seconds for turn in done.turns])
+                windows[policy] = {"early": _by_action(done.turns[EARLY]), "late": _by_action(done.turns[LATE])}
                 actions[policy] = done.totals["actions"]
-    late = sum(statistics.median(times[TURNS - 32 :]) for times in per_turn)
-    early = sum(statistics.median(times[16:48]) for times in per_turn)
+    late = sum(statistics.median(times[LATE]) for times in per_turn)
+    early = sum(statistics.median(times[EARLY]) for times in per_turn)
     ratios = {"seconds_all_policies": sum(seconds.values()), "turn256_vs_turn32": late / early}
     details = {
         "turns": TURNS,
@@ -109,10 +113,19 @@ def _all_policies(folder: Path) -> tuple[dict[str, float], dict[str, Any]]:
         "policies": seconds,
         "cpu_seconds_all_policies": cpu,
         "actions": actions,
+        "windows": windows,
         "with_summaries_written": sum(first.values()),
         "median_ms_per_turn": {policy: 1000 * statistics.median(times) for policy, times in zip(ALL_SEVEN, per_turn, strict=True)},
     }
     return ratios, details
+
+
+def _by_action(turns: Sequence[Turn]) -> dict[str, dict[str, float]]:
+    """Number and median milliseconds of the turns of each kind: two windows need not have the same share of compressions."""
+    found: dict[str, list[float]] = {}
+    for turn in turns:
+        found.setdefault(turn.action, []).append(1000 * turn.seconds)
+    return {action: {"turns": len(times), "median_ms": statistics.median(times)} for action, times in sorted(found.items())}
 
 
 def _what_if() -> tuple[float, dict[str, Any]]:

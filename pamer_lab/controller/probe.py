@@ -7,6 +7,7 @@ its head's own threshold.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from hashlib import sha256
 from typing import Protocol
 
@@ -22,11 +23,11 @@ class Votes:
     thresholds: tuple[float, ...]
     """Probabilities, one per head."""
 
-    @property
+    @cached_property
     def probabilities(self) -> tuple[float, ...]:
         return tuple(_sigmoid(logit) for logit in self.logits)
 
-    @property
+    @cached_property
     def votes(self) -> tuple[bool, ...]:
         return tuple(probability >= threshold for probability, threshold in zip(self.probabilities, self.thresholds, strict=True))
 

@@ -36,10 +36,15 @@ class SessionMemory:
     unreadable: bool = False
     """The tables could not be read: counts as empty, and nothing can be stored on top of it."""
     _unit: npt.NDArray[np.float32] | None = field(default=None, compare=False, repr=False)
+    _exact: npt.NDArray[np.float64] | None = field(default=None, compare=False, repr=False)
+    _covered: dict[str, Memory] | None = field(default=None, compare=False, repr=False)
+    """What the memory before the newest one had worked out already."""
 
     @cached_property
     def covered(self) -> dict[str, Memory]:
         """Block identity -> the one memory that covers it."""
+        if self._covered is not None:
+            return self._covered
         return {block.block_id: memory for memory in self.memories for block in memory.blocks}
 
     @cached_property
@@ -58,14 +63,26 @@ class SessionMemory:
     @cached_property
     def _exact_units(self) -> npt.NDArray[np.float64]:
         """Unit vectors in double precision, one row per memory."""
-        matrix = np.stack([memory.vector for memory in self.memories]).astype(np.float64)
-        unit: npt.NDArray[np.float64] = matrix / np.linalg.norm(matrix, axis=1, keepdims=True)
-        return unit
+        if self._exact is not None:
+            return self._exact
+        return _exact_rows([memory.vector for memory in self.memories])
 
     def with_memory(self, memory: Memory) -> "SessionMemory":
         """This memory after one more was stored."""
-        unit = np.vstack([self.unit_vectors, _unit_rows([memory.vector])]) if len(self.memories) >= FEW else None
-        return SessionMemory(self.session_id, (*self.memories, memory), self.discarded, memory.sequence + 1, _unit=unit)
+        few = len(self.memories) < FEW
+        row = [memory.vector]
+        return SessionMemory(
+            self.session_id,
+            (*self.memories, memory),
+            self.discarded,
+            memory.sequence + 1,
+            _unit=None if few else np.vstack([self.unit_vectors, _unit_rows(row)]),
+            _exact=np.vstack([self._exact_units, _exact_rows(row)]) if few and self._same_size(memory) else None,
+            _covered=self.covered | {block.block_id: memory for block in memory.blocks},
+        )
+
+    def _same_size(self, memory: Memory) -> bool:
+        return bool(self.memories) and self.memories[0].vector.size == memory.vector.size
 
     def nearest(self, query: Vector, k: int, *, embedding_model: str) -> list[Memory]:
         """The `k` memories with the highest cosine to the query, best first; equal scores in the order of storing."""
@@ -137,6 +154,12 @@ def _unit_rows(vectors: Sequence[Vector]) -> npt.NDArray[np.float32]:
     matrix = np.stack(vectors).astype(np.float32, copy=False)
     lengths = np.sqrt(np.einsum("ij,ij->i", matrix, matrix, dtype=np.float64))
     unit: npt.NDArray[np.float32] = (matrix / lengths[:, None]).astype(np.float32)
+    return unit
+
+
+def _exact_rows(vectors: Sequence[Vector]) -> npt.NDArray[np.float64]:
+    matrix = np.stack(vectors).astype(np.float64)
+    unit: npt.NDArray[np.float64] = matrix / np.linalg.norm(matrix, axis=1, keepdims=True)
     return unit
 
 

@@ -4,12 +4,17 @@ Rewriting early history breaks this prefix, which is why fewer tokens can cost m
 are, added texts character by character; nothing about a provider's cache lifetime or block size is assumed.
 """
 
+from collections import OrderedDict
 from collections.abc import Sequence
 
 from pamer_lab.blocks import TokenCounter
 from pamer_lab.blocks.render import render_message
 from pamer_lab.policies.values import Item
 from pamer_lab.trajectory.values import Message
+
+STARTS_KEPT = 256
+_STARTS: OrderedDict[tuple[str, str], int] = OrderedDict()
+"""Tokens of common starts, by tokenizer and text."""
 
 
 def cached_tokens(previous: Sequence[Item], current: Sequence[Item], cumulative: Sequence[int], counter: TokenCounter) -> int:
@@ -23,7 +28,7 @@ def cached_tokens(previous: Sequence[Item], current: Sequence[Item], cumulative:
             first, last = now.spans[0][0], min(before.spans[0][1], now.spans[0][1])
             return shared + cumulative[last] - cumulative[first]
         if before.text and now.text:
-            return shared + min(counter.count([_common(rendered(before), rendered(now))])[0], before.tokens, now.tokens)
+            return shared + min(_counted(counter, _common(rendered(before), rendered(now))), before.tokens, now.tokens)
         return shared
     return shared
 
@@ -31,6 +36,16 @@ def cached_tokens(previous: Sequence[Item], current: Sequence[Item], cumulative:
 def rendered(item: Item) -> str:
     """An added text as the model reads it."""
     return render_message(Message(item.role, item.text))
+
+
+def _counted(counter: TokenCounter, text: str) -> int:
+    """Tokens of a common start; recalled texts change one by one, so the same starts come again."""
+    key = (counter.name, text)
+    if key not in _STARTS:
+        _STARTS[key] = counter.count([text])[0]
+        while len(_STARTS) > STARTS_KEPT:
+            _STARTS.popitem(last=False)
+    return _STARTS[key]
 
 
 def _common(one: str, other: str) -> str:
