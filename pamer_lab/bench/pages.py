@@ -42,10 +42,10 @@ PAGES = {
     "growth": ("/growth", CHART),
     "signals": ("/signals", CHART),
     "contexts": ("/contexts", CHART),
-    "audit": ("/audit", "h1"),
+    "audit": ("/audit", TABLE),
     "published": ("/published", CHART),
 }
-"""Page -> its address and what is waited for: its first chart, or the table or heading of a page without charts."""
+"""Page -> its address and what is waited for: its first chart, or the table of a page without charts."""
 EMPTY = """import streamlit as st
 
 st.title("Empty")
@@ -54,6 +54,8 @@ st.text(f"n = {st.session_state['n']}")
 """
 STEPS = 12
 """Turn changes that are timed; after them come three times as many whose memory is watched."""
+MARKED = "at => [...document.querySelectorAll('.pamer-mark')].filter(mark => mark.dataset.at === at).length === 3"
+"""The open turn is marked in all charts of the replay page."""
 SETTLED = "document.querySelector('[data-testid=stApp]')?.dataset.testScriptState === 'notRunning'"
 
 
@@ -192,6 +194,7 @@ def _turns(page: Any, address: str) -> tuple[float, dict[str, float]]:
         turn += 1
         page.keyboard.press("Alt+ArrowRight")
         page.wait_for_function(f"document.querySelector('input[aria-label=\"Turn, 0 to {TURNS - 1}\"]')?.value === '{turn}'")
+        page.wait_for_function(MARKED, arg=str(turn))
         page.wait_for_function(SETTLED)
 
     seconds = statistics.median(_timed(step) for _ in range(STEPS))

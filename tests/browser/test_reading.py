@@ -46,6 +46,19 @@ def click_bar(page: Page, number: int) -> None:
     page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
 
 
+def press_row(page: Page, number: int) -> None:
+    """Click a row of the outline as a hand does: the table listens to the pointer before and between."""
+    box = page.locator(".st-key-outline .dvn-scroller").bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + 100, box["y"] + 60)
+    page.wait_for_timeout(100)
+    page.mouse.move(box["x"] + 180, box["y"] + 38 + 35 * number + 17)
+    page.wait_for_timeout(200)
+    page.mouse.down()
+    page.wait_for_timeout(80)
+    page.mouse.up()
+
+
 def test_a_file_is_added_opened_searched_paged_and_linked(visitor: Visitor, stranger: Callable[..., Visitor]) -> None:
     page = upload(visitor, ("walk.json", chat(70, model="walker")), ("cut.json", b'{"messages": ['))
     expect(page.get_by_text("1 trace read. Format found: openai-chat")).to_be_visible()
@@ -83,6 +96,10 @@ def test_a_click_on_a_bar_or_a_row_opens_its_block(visitor: Visitor) -> None:
     expect(page.locator(".st-key-block-30")).to_contain_text("answer 30")
     visitor.settle()
     assert "block=30" in page.url
+    press_row(page, 3)
+    expect(page.locator(".st-key-block-3")).to_contain_text("answer 3")
+    visitor.settle()
+    assert "block=3" in page.url.partition("?")[2].split("&")
 
 
 def test_a_trace_of_2000_turns_keeps_few_bodies_on_the_page(visitor: Visitor) -> None:
