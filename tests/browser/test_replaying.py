@@ -25,7 +25,11 @@ def test_a_mark_a_key_and_a_slider_open_what_they_promise_and_the_link_keeps_it(
     events = [turn.t for turn in run.turns if turn.action != "pass"]
     page = visitor.open(f"/replay?trace=t-browser&policies=base&policies={quote(PAMER)}&turn=0&policy={quote(PAMER)}")
     expect(page.get_by_label("Turn, 0 to 15")).to_have_value("0")
-    mark = page.locator(".st-key-strip .scatterlayer .trace").nth(1).locator(".point").nth(events[1])
+    # The strip has one row of marks for base, then one for each kind of action of the policy, in the order of their first turns.
+    actions = [turn.action for turn in run.turns]
+    kind = actions[events[1]]
+    row = page.locator(".st-key-strip .scatterlayer .trace").nth(1 + list(dict.fromkeys(actions)).index(kind))
+    mark = row.locator(".point").nth(actions[: events[1]].count(kind))
     mark.click(force=True)
     expect(page.get_by_label("Turn, 0 to 15")).to_have_value(str(events[1]))
     visitor.settle()
