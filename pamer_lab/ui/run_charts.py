@@ -15,10 +15,12 @@ from pamer_lab.ui.looks import COLOURS, SIGNS, STATE_LETTERS, STATE_MEANINGS, SY
 from pamer_lab.ui.numbers import round_ticks, short
 from pamer_lab.ui.theme import Meaning, layout
 
-MOST_POINTS = 4_000
-"""Points of all lines together that get a marker to click; with more, only events do."""
+FEW = 60
+"""Up to this many turns each one gets its own marker; with more, only events do, and every turn can still be pointed at and clicked."""
 WINDOW = 256
 """Turns shown at once in the strip and the ledger."""
+MOST_LINES = 8
+"""Lines that tell where the blocks of one turn are."""
 LETTERED = 30
 """Up to this many turns the ledger writes a letter into each cell."""
 
@@ -44,9 +46,8 @@ def context_figure(
             line={"color": colours["base"], "dash": "dot", "width": 2},
             hovertemplate="raw history, turn %{x}: %{y:,} tokens<extra></extra>",
         )
-    marked = sum(len(run.turns) for run in runs) <= MOST_POINTS
     for run in runs:
-        _line(figure, run, colours, marked=marked)
+        _line(figure, run, colours)
     for run in runs:
         _events(figure, run, colours)
     if whatif is not None:
@@ -74,15 +75,15 @@ def context_figure(
     return figure
 
 
-def _line(figure: Any, run: Run, colours: dict[Meaning, str], *, marked: bool) -> None:
+def _line(figure: Any, run: Run, colours: dict[Meaning, str]) -> None:
     style = look(run.head.policy)
     figure.add_scatter(
         x=[turn.t for turn in run.turns],
         y=[turn.active_tokens for turn in run.turns],
         name=run.head.policy,
-        mode="lines+markers" if marked else "lines",
+        mode="lines+markers" if len(run.turns) <= FEW else "lines",
         line={"color": colours[style.meaning], "dash": style.dash, "width": style.width},
-        marker={"size": 5 if len(run.turns) <= 60 else 3, "color": colours[style.meaning], "symbol": style.symbol},
+        marker={"size": 5, "color": colours[style.meaning], "symbol": style.symbol},
         hovertemplate=f"{run.head.policy}, turn %{{x}}: %{{y:,}} tokens<extra></extra>",
     )
 
@@ -110,7 +111,7 @@ def window(turns: int, turn: int) -> range:
 
 
 def strip_figure(runs: Sequence[Run], shown: range, colours: dict[Meaning, str]) -> Any:
-    """A row per policy, a mark per turn: what it did there."""
+    """A row per policy, a mark per turn: what it did there. Over many turns those without an event are a thin line."""
     import plotly.graph_objects as go
 
     figure = go.Figure(layout=layout(height=58 + 22 * len(runs), hovermode="closest"))
@@ -118,11 +119,13 @@ def strip_figure(runs: Sequence[Run], shown: range, colours: dict[Meaning, str])
         cells = run.turns[shown.start : shown.stop]
         for action in dict.fromkeys(entry.action for entry in cells):
             turns = [entry.t for entry in cells if entry.action == action]
+            thin = action == "pass" and len(shown) > FEW
             figure.add_scatter(
                 x=turns,
                 y=[run.head.policy] * len(turns),
                 name=run.head.policy,
-                mode="markers",
+                mode="lines" if thin else "markers",
+                line={"width": 1, "color": colours["faint"]},
                 marker={"symbol": SYMBOLS[action], "color": colours[COLOURS[action]], "size": 5 if action == "pass" else 11},
                 hovertemplate=f"{run.head.policy}, turn %{{x}}: {action}<extra></extra>",
             )
@@ -133,45 +136,75 @@ def strip_figure(runs: Sequence[Run], shown: range, colours: dict[Meaning, str])
 
 
 def ledger_figure(run: Run, shown: range, colours: dict[Meaning, str]) -> Any:
-    """Rows are blocks, columns are turns; a bar spans the blocks that are in one state: in the context, in a summary, brought back, gone.
+    """Rows are blocks, columns are turns; an area holds the blocks that are in one state: in the context, in a summary, brought back, gone.
 
-    A click anywhere in a column opens its turn: an unseen point stands in each column, and plotly takes the nearest.
+    All areas of a state are one path, since a browser draws one path faster than a thousand bars. Pointing at or clicking anywhere in
+    a column means its turn: an unseen point stands in each, and plotly takes the nearest.
     """
     import plotly.graph_objects as go
 
     lettered = len(run.turns) <= LETTERED
     blocks = max(shown.stop - 1, 1)
-    figure = go.Figure(layout=layout(height=360, hovermode="closest", hoverdistance=-1, bargap=0, barmode="overlay", legend=_legend()))
-    figure.update_layout(showlegend=True)
+    options = layout(height=360, hovermode="x", hoverdistance=-1, legend=_legend())
+    figure = go.Figure(layout=options | {"showlegend": True})
+    letters: list[tuple[int, int, str]] = []
     for (letter, word), meaning in zip(LETTERS.items(), STATE_MEANINGS, strict=True):
         spans = [(t, first, last) for t in shown for first, last in spans_of(run.turns[t].states, letter, single=lettered)]
         if spans:
-            gap = 0.06 if lettered else 0.0
-            figure.add_bar(
-                x=[t for t, _, _ in spans],
-                y=[last - first - gap for _, first, last in spans],
-                base=[first - 0.5 for _, first, _ in spans],
-                width=1 - gap,
+            letters += [(t, first, STATE_LETTERS[letter]) for t, first, _ in spans]
+            x, y = _boxes(spans, 0.03 if lettered else 0.0)
+            figure.add_scatter(
+                x=x,
+                y=y,
                 name=f"{STATE_LETTERS[letter]} {word}",
-                marker=_hatch(colours) if letter == "." else {"color": colours[meaning], "line": {"width": 0}},
-                text=[STATE_LETTERS[letter]] * len(spans) if lettered else None,
-                textposition="inside" if lettered else "none",
-                insidetextanchor="middle",
-                textangle=0,
-                customdata=[_blocks(first, last) for _, first, last in spans],
-                hovertemplate=f"%{{customdata}} at turn %{{x}}: {word}<extra></extra>",
+                mode="lines",
+                line={"width": 0},
+                fill="toself",
+                fillcolor=colours["absent" if letter == "." else meaning],
+                fillpattern=_hatch(colours) if letter == "." else None,
+                hoverinfo="skip",
             )
+    if lettered:
+        figure.add_scatter(
+            x=[t for t, _, _ in letters],
+            y=[block for _, block, _ in letters],
+            text=[sign for _, _, sign in letters],
+            mode="text",
+            textfont={"size": 11, "color": [colours["absent" if sign == "A" else "compression"] for _, _, sign in letters]},
+            hoverinfo="skip",
+            showlegend=False,
+        )
     figure.add_scatter(
         x=list(shown),
         y=[blocks / 2] * len(shown),
         mode="markers",
         marker={"size": 1, "opacity": 0},
-        hoverinfo="none",
+        hovertext=[_column(run.turns[t].states) for t in shown],
+        hovertemplate="turn %{x}<br>%{hovertext}<extra></extra>",
         showlegend=False,
     )
-    figure.update_xaxes(title={"text": "turn", "standoff": 4}, range=[shown.start - 0.6, shown.stop - 0.4], showgrid=False)
+    figure.update_xaxes(
+        title={"text": "turn", "standoff": 4}, range=[shown.start - 0.6, shown.stop - 0.4], showgrid=False, showspikes=False
+    )
     figure.update_yaxes(title={"text": "block", "standoff": 4}, range=[blocks - 0.5, -0.5], showgrid=False, zeroline=False)
     return figure
+
+
+def _boxes(spans: Sequence[tuple[int, int, int]], inset: float) -> tuple[list[float | None], list[float | None]]:
+    """The outlines of spans (turn, first block, one past the last) as one path, with breaks between them."""
+    x: list[float | None] = []
+    y: list[float | None] = []
+    for t, first, last in spans:
+        left, right, top, bottom = t - 0.5 + inset, t + 0.5 - inset, first - 0.5 + inset, last - 0.5 - inset
+        x += [left, right, right, left, left, None]
+        y += [top, top, bottom, bottom, top, None]
+    return x, y
+
+
+def _column(states: str) -> str:
+    """Where the blocks of one turn are, in words; long columns are cut."""
+    words = [f"{_blocks(*match.span())}: {LETTERS[match.group()[0]]}" for match in re.finditer(r"(.)\1*", states)]
+    return "<br>".join(words[:MOST_LINES] + [f"… {len(words) - MOST_LINES} more"] * (len(words) > MOST_LINES)) or "no earlier block"
 
 
 def spans_of(states: str, letter: str, *, single: bool = False) -> list[tuple[int, int]]:
@@ -185,8 +218,7 @@ def _blocks(first: int, last: int) -> str:
 
 def _hatch(colours: dict[Meaning, str]) -> dict[str, Any]:
     """Absent blocks are hatched, so that they cannot be taken for summarised ones without colour."""
-    pattern = {"shape": "/", "fgcolor": colours["base"], "bgcolor": colours["absent"], "size": 5, "solidity": 0.25}
-    return {"color": colours["absent"], "line": {"width": 0}, "pattern": pattern}
+    return {"shape": "/", "fgcolor": colours["base"], "bgcolor": colours["absent"], "size": 5, "solidity": 0.25}
 
 
 def _token_axis(figure: Any, largest: float) -> None:

@@ -33,7 +33,7 @@ def test_a_turn_change_moves_the_marks_and_leaves_the_charts_and_a_switched_them
     visitor.settle()
     assert "turn=4" in page.url
     assert page.evaluate("window.before.length > 2 && window.before.every(chart => chart.isConnected)")
-    fill = "document.querySelector('.st-key-ledger .bars .point path')?.style.fill"
+    fill = "document.querySelector('.st-key-strip .scatterlayer .point')?.style.fill"
     light = page.evaluate(fill)
     page.emulate_media(color_scheme="dark")
     page.wait_for_function(f"(was) => {fill} && {fill} !== was", arg=light)

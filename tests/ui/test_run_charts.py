@@ -17,13 +17,15 @@ def test_the_ledger_draws_every_block_in_its_state_hatches_what_is_gone_and_can_
         run = replay(long_trace(turns, trace_id=f"t-{turns}"), "sliding-window:2", workspace)
         for colours in (LIGHT, DARK):
             figure = ledger_figure(run, window(turns, 5), colours)
-            bars = {trace.name: trace for trace in figure.data if trace.type == "bar"}
-            assert set(bars) == {"A active", "· absent"}
+            areas = {trace.name: trace for trace in figure.data if trace.fill == "toself"}
+            assert set(areas) == {"A active", "· absent"}
             for name, letter in (("A active", "A"), ("· absent", ".")):
-                assert sum(round(value + 0.01) for value in bars[name].y) == sum(turn.states.count(letter) for turn in run.turns)
-            assert bars["· absent"].marker.pattern.shape == "/" and bars["A active"].marker.pattern.shape is None
-            (clicks,) = [trace for trace in figure.data if trace.type == "scatter"]
-            assert list(clicks.x) == list(range(turns)) and clicks.hoverinfo == "none"
+                covered = sum(round(areas[name].y[at + 2] - areas[name].y[at] + 0.01) for at in range(0, len(areas[name].y), 6))
+                assert covered == sum(turn.states.count(letter) for turn in run.turns)
+            assert areas["· absent"].fillpattern.shape == "/" and areas["A active"].fillpattern.shape is None
+            clicks = figure.data[-1]
+            assert list(clicks.x) == list(range(turns))
+            assert clicks.hovertext[0] == "no earlier block" and clicks.hovertext[5] == "blocks 0 to 2: absent<br>blocks 3 to 4: active"
 
 
 def test_the_strip_has_a_mark_for_every_turn_of_every_policy(workspace: Workspace) -> None:
