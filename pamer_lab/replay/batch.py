@@ -53,7 +53,8 @@ class Progress:
 
     @property
     def line(self) -> str:
-        left = "" if self.seconds_left is None else f", about {self.seconds_left:,.0f} s left"
+        seconds = self.seconds_left
+        left = "" if seconds is None else f", about {seconds:,.0f} s left" if seconds < 90 else f", about {seconds / 60:,.0f} min left"
         return f"{self.turns_done:,} of {self.turns:,} turns, {self.runs_done} of {self.runs} runs{left}  {self.latest}".rstrip()
 
 

@@ -46,7 +46,8 @@ def mean_figure(
     ticks = round_ticks(largest)
     texts = [short(tick).replace(".0", "") for tick in ticks]
     figure.update_yaxes(title={"text": "tokens"}, range=[0, 1.05 * largest], tickvals=ticks, ticktext=texts, row=1, col=1)
-    figure.update_yaxes(title={"text": "running"}, rangemode="tozero", nticks=3, row=2, col=1)
+    most = int(means["running"].max() or 1)  # type: ignore[arg-type]
+    figure.update_yaxes(title={"text": "running"}, range=[0, 1.15 * most], tickvals=[0, most], row=2, col=1)
     figure.update_xaxes(title={"text": "turn"}, showgrid=False, row=2, col=1)
     return figure
 

@@ -142,7 +142,7 @@ def comparison(runs: pl.DataFrame, policies: Sequence[str], baseline: str) -> No
             "Total vs baseline": _delta(row["mean_total"], base["mean_total"]),
             "Mean peak": short(row["mean_peak"]),
             "Peak vs baseline": _delta(row["mean_peak"], base["mean_peak"]),
-            "Reduction against raw": f"{row['reduction_pct']:.1f} % [{row['reduction_low']:.1f}, {row['reduction_high']:.1f}]",
+            "Reduction against raw": _reduction(row),
             "Auxiliary": short(row["aux_input"] + row["aux_output"]),
             "Cached input": f"{100 * row['cached_input'] / max(row['main_input'], 1):.1f} %",
             "Uncached vs baseline": _delta(row["uncached_input"], base["uncached_input"]),
@@ -168,6 +168,12 @@ def comparison(runs: pl.DataFrame, policies: Sequence[str], baseline: str) -> No
     columns = {name: st.column_config.TextColumn(help=hint) for name, hint in hints.items()}
     st.dataframe(styled, hide_index=True, column_config=columns)
     st.caption(f"▼ fewer, ▲ more than {baseline}. The reduction's interval is 95 %, resampled by task. {FIXED_ACTIONS}")
+
+
+def _reduction(row: dict[str, Any]) -> str:
+    """With its interval; one trace has none."""
+    interval = f" [{row['reduction_low']:.1f}, {row['reduction_high']:.1f}]" if row["traces"] > 1 else ""
+    return f"{row['reduction_pct']:.1f} %{interval}"
 
 
 def _delta(value: float, base: float) -> str:

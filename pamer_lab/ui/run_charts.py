@@ -71,7 +71,7 @@ def context_figure(
         )
     turns = max((len(run.turns) for run in runs), default=1)
     _token_axis(figure, largest)
-    figure.update_xaxes(title={"text": "turn", "standoff": 4}, range=[-0.6, turns - 0.4], showgrid=False)
+    figure.update_xaxes(title={"text": "turn", "standoff": 12}, range=[-0.6, turns - 0.4], showgrid=False)
     return figure
 
 
@@ -184,7 +184,7 @@ def ledger_figure(run: Run, shown: range, colours: dict[Meaning, str]) -> Any:
         showlegend=False,
     )
     figure.update_xaxes(
-        title={"text": "turn", "standoff": 4}, range=[shown.start - 0.6, shown.stop - 0.4], showgrid=False, showspikes=False
+        title={"text": "turn", "standoff": 12}, range=[shown.start - 0.6, shown.stop - 0.4], showgrid=False, showspikes=False
     )
     figure.update_yaxes(title={"text": "block", "standoff": 4}, range=[blocks - 0.5, -0.5], showgrid=False, zeroline=False)
     return figure

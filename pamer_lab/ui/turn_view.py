@@ -52,7 +52,7 @@ def _why(run: Run, turn: Turn) -> None:
         st.warning(in_code(turn.error, 400))
     change = turn.active_tokens - turn.raw_tokens
     parts = [
-        f"sent **{turn.raw_tokens:,}** tokens, the model sees **{turn.active_tokens:,}**",
+        f"Sent **{turn.raw_tokens:,}** tokens, the model sees **{turn.active_tokens:,}**",
         f"{change:+,} ({share(change, turn.raw_tokens)})" if change else "nothing changed",
         f"{turn.cached_tokens:,} could come from a prefix cache",
     ]
