@@ -41,11 +41,12 @@ def rendered(item: Item) -> str:
 def _counted(counter: TokenCounter, text: str) -> int:
     """Tokens of a common start; recalled texts change one by one, so the same starts come again."""
     key = (counter.name, text)
-    if key not in _STARTS:
-        _STARTS[key] = counter.count([text])[0]
+    known = _STARTS.get(key)
+    if known is None:
+        known = _STARTS[key] = counter.count([text])[0]
         while len(_STARTS) > STARTS_KEPT:
             _STARTS.popitem(last=False)
-    return _STARTS[key]
+    return known
 
 
 def _common(one: str, other: str) -> str:
