@@ -1,7 +1,8 @@
 """Evidence survival: is what a later action uses still in front of the model when it acts?
 
 A use is an identifier that first appeared in a tool result and stands in a later recorded assistant message, in its text
-or in a call's arguments. At that turn the identifier is looked for, in this order: in raw messages of the request
+or in a call's arguments. An agent that acts in text alone (SWE-agent, ReAct) has no tool message: there the environment answers
+as the user, and those answers count as results. At that turn the identifier is looked for, in this order: in raw messages of the request
 (`active`), in restored raw steps (`restored`), in a summary that stands in the request (`summary`), in what memory keeps but
 the request lacks (`memory`), and otherwise it is `gone`. Matching is by words, not meaning: a paraphrase counts as lost.
 """
@@ -51,6 +52,7 @@ class Fate:
 def uses(timeline: Timeline) -> list[Use]:
     """All uses of evidence in a trace, in turn order."""
     messages, pieces = timeline.trace.messages, timeline.pieces
+    results = result_roles(messages)
     given = "\n".join(message_text(message) for message in messages[: pieces.prefix_end])
     first_seen: dict[str, tuple[int, IdentifierKind]] = {}
     found: list[Use] = []
@@ -68,7 +70,7 @@ def uses(timeline: Timeline) -> list[Use]:
                 # Said by the agent before any tool showed it: its own idea, not evidence.
                 first_seen[value] = (-1, "id")
         for message in rest:
-            origin = block.index if message.role == "tool" else -1
+            origin = block.index if message.role in results else -1
             for value, kind in identifiers(message.content).items():
                 if value not in first_seen:
                     first_seen[value] = (-1 if origin < 0 or holds(given, value) else origin, kind)
@@ -87,6 +89,11 @@ def survival_rates(found: Sequence[Fate]) -> dict[str, Any]:
     counts: dict[str, int] = {fate: sum(entry.survival == fate for entry in found) for fate in FATES}
     kept = sum(counts[fate] for fate in IN_CONTEXT)
     return {"uses": len(found), **counts, "in_context_pct": 100 * kept / len(found) if found else None}
+
+
+def result_roles(messages: Sequence[Message]) -> frozenset[str]:
+    """Roles whose messages inside a block are results of the agent's actions."""
+    return frozenset({"tool"}) if any(message.role == "tool" for message in messages) else frozenset({"user"})
 
 
 def message_text(message: Message) -> str:

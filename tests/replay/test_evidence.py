@@ -60,6 +60,19 @@ def test_only_what_a_tool_result_showed_first_counts_as_evidence() -> None:
     assert found == [("Tom Rice", 3, 0), ("D4711", 4, 1), ("Tom Rice", 5, 0), ("1907", 5, 0)]
 
 
+def test_an_agent_that_acts_in_text_gets_its_results_as_user_messages() -> None:
+    said = [
+        Message("assistant", "ls"),
+        Message("user", "src/app.py and D4711"),
+        Message("assistant", "cat src/app.py"),
+        Message("user", "ok"),
+    ]
+    trace = make_trace([said[:2], said[2:]])
+    assert [(use.value, use.t, use.seen_in) for use in uses(timeline_of(trace))] == [("src/app.py", 1, 0)]
+    with_tools = make_trace([call(0, "museum", "Nothing."), said[:2], said[2:]])
+    assert uses(timeline_of(with_tools)) == [], "where tools answer, a user's words are the user's"
+
+
 def test_an_identifier_of_the_task_or_of_the_agent_itself_is_not_evidence() -> None:
     trace = make_trace(
         [call(0, "Zed Omega 1850", "Zed Omega lived in 1850."), [Message("assistant", "Zed Omega in 1850")]], task="In 1850?"
