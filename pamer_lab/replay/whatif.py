@@ -89,7 +89,9 @@ class WhatIfRun:
     def __init__(self, run: Run) -> None:
         rule = run.head.settings.get("rule")
         if not isinstance(rule, dict):
-            raise InputError(f"run {run.run_id} is of {run.head.policy!r}, which decides without heads; what-if needs a PaMER run")
+            why = "leaves every block in the request" if "rule" in run.head.settings else "decides without heads"
+            needs = "pamer, pamer+ or pamer-no-recall"
+            raise InputError(f"run {run.run_id} is of {run.head.policy!r}, which {why}; what-if needs a run of {needs}")
         self.run = run
         self.rule: dict[str, Any] = rule
         turns = run.turns

@@ -82,6 +82,8 @@ def test_a_policy_without_heads_has_no_what_if(tmp_path: Path) -> None:
     for policy in ("base", "pamer-no-compression"):
         with pytest.raises(InputError, match="what-if needs"):
             WhatIfRun(run_of(policy, tmp_path, long_trace(4)))
+    with pytest.raises(InputError, match="leaves every block in the request"):
+        WhatIfRun(replay(long_trace(3), "pamer-no-compression", Workspace(tmp_path), ReplayOptions(parts=PARTS)))
 
 
 def thousand_turns() -> Run:
