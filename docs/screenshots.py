@@ -1,4 +1,4 @@
-"""Takes the pictures of the README from the running dashboard: `python docs/screenshots.py`, with Chromium installed.
+"""Takes the pictures of the README and the tour from the running dashboard: `python docs/screenshots.py`, with Chromium installed.
 
 With a folder as argument it writes every page at two sizes in light and dark there instead, for looking at.
 """
@@ -24,6 +24,8 @@ PAGES = {
     "contexts": "/contexts",
     "published": "/published",
 }
+DRAWN = '.js-plotly-plot .main-svg, [data-testid="stDataFrame"] canvas'
+"""What every page has once it is drawn: a chart or a table."""
 SIZES = [(1440, 900), (1024, 768)]
 
 
@@ -31,7 +33,8 @@ def take(visitor: Visitor, folder: Path, suffix: str = "") -> None:
     """One picture of every page."""
     for name, path in PAGES.items():
         visitor.open(path)
-        visitor.page.wait_for_timeout(1_000)
+        visitor.page.locator(DRAWN).first.wait_for()
+        visitor.page.wait_for_timeout(3_000)
         visitor.page.screenshot(path=folder / f"{name}{suffix}.png")
     visitor.context.close()
 
