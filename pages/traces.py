@@ -3,8 +3,9 @@
 import streamlit as st
 
 from pamer_lab.access import reviewer_mode
+from pamer_lab.ui.adding import add_traces, import_report
 from pamer_lab.ui.home import tour
-from pamer_lab.ui.library import add_traces, filtered, import_report, library_table
+from pamer_lab.ui.library import filtered, library_table
 from pamer_lab.ui.loaders import rows_or_demo
 from pamer_lab.ui.numbers import counted, short
 from pamer_lab.ui.page import run

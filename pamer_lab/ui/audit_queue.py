@@ -44,7 +44,7 @@ def choose_filters(queue: Sequence[Entry], heads: Mapping[str, RunHead], names: 
         "Run",
         ["", *runs],
         key="run",
-        format_func=lambda name: run_label(name, heads, names) if name else f"all {counted(len(runs), 'run')}",
+        format_func=lambda name: run_label(name, heads, names) if name else (f"all {len(runs)} runs" if len(runs) > 1 else "the only run"),
         on_change=_forget,
     )
     _to_url("run", run_id)

@@ -11,8 +11,6 @@ import streamlit as st
 
 from pamer_lab.secrets import own_scan
 
-HINT = "Keys, tokens and passwords that a scan finds are replaced by `[redacted: …]`."
-
 
 def download(label: str, body: str | Callable[[], str], name: str, mime: str, *, key: str, quiet: bool = True) -> None:
     """A button that saves a text, given or made when it is asked for; `quiet` for one beside a chart or table."""
@@ -24,7 +22,6 @@ def download(label: str, body: str | Callable[[], str], name: str, mime: str, *,
         key=key,
         on_click="ignore",
         type="tertiary" if quiet else "secondary",
-        help=HINT,
     )
 
 
