@@ -8,6 +8,8 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from pamer_lab.replay.ledger import LETTERS
 from pamer_lab.replay.values import Run
 from pamer_lab.replay.whatif import WhatIf
@@ -78,8 +80,8 @@ def context_figure(
 def _line(figure: Any, run: Run, colours: dict[Meaning, str]) -> None:
     style = look(run.head.policy)
     figure.add_scatter(
-        x=[turn.t for turn in run.turns],
-        y=[turn.active_tokens for turn in run.turns],
+        x=np.array([turn.t for turn in run.turns]),
+        y=np.array([turn.active_tokens for turn in run.turns]),
         name=run.head.policy,
         mode="lines+markers" if len(run.turns) <= FEW else "lines",
         line={"color": colours[style.meaning], "dash": style.dash, "width": style.width},
@@ -121,7 +123,7 @@ def strip_figure(runs: Sequence[Run], shown: range, colours: dict[Meaning, str])
             turns = [entry.t for entry in cells if entry.action == action]
             thin = action == "pass" and len(shown) > FEW
             figure.add_scatter(
-                x=turns,
+                x=np.array(turns),
                 y=[run.head.policy] * len(turns),
                 name=run.head.policy,
                 mode="lines" if thin else "markers",
@@ -190,14 +192,23 @@ def ledger_figure(run: Run, shown: range, colours: dict[Meaning, str]) -> Any:
     return figure
 
 
-def _boxes(spans: Sequence[tuple[int, int, int]], inset: float) -> tuple[list[float | None], list[float | None]]:
-    """The outlines of spans (turn, first block, one past the last) as one path, with breaks between them."""
-    x: list[float | None] = []
-    y: list[float | None] = []
+def _boxes(spans: Sequence[tuple[int, int, int]], inset: float) -> tuple[Any, Any]:
+    """The outlines of spans (turn, first block, one past the last) as one path with breaks; a span that lasts is one box over its turns."""
+    boxes: list[list[int]] = []
+    newest: dict[tuple[int, int], list[int]] = {}
     for t, first, last in spans:
-        left, right, top, bottom = t - 0.5 + inset, t + 0.5 - inset, first - 0.5 + inset, last - 0.5 - inset
-        x += [left, right, right, left, left, None]
-        y += [top, top, bottom, bottom, top, None]
+        box = newest.get((first, last))
+        if box is not None and box[1] == t - 1 and not inset:
+            box[1] = t
+        else:
+            newest[first, last] = box = [t, t, first, last]
+            boxes.append(box)
+    edges = np.array(boxes, dtype=np.float32) + np.array([inset - 0.5, 0.5 - inset, inset - 0.5, -0.5 - inset], dtype=np.float32)
+    left, right, top, bottom = edges.T
+    gap = np.full(len(boxes), np.nan, dtype=np.float32)
+    # Arrays, since plotly looks at every element of a list.
+    x = np.stack([left, right, right, left, left, gap], axis=1).ravel()
+    y = np.stack([top, top, bottom, bottom, top, gap], axis=1).ravel()
     return x, y
 
 

@@ -20,7 +20,8 @@ def test_the_ledger_draws_every_block_in_its_state_hatches_what_is_gone_and_can_
             areas = {trace.name: trace for trace in figure.data if trace.fill == "toself"}
             assert set(areas) == {"A active", "· absent"}
             for name, letter in (("A active", "A"), ("· absent", ".")):
-                covered = sum(round(areas[name].y[at + 2] - areas[name].y[at] + 0.01) for at in range(0, len(areas[name].y), 6))
+                x, y = areas[name].x, areas[name].y
+                covered = sum(round((x[at + 1] - x[at]) * (y[at + 2] - y[at])) for at in range(0, len(x), 6))
                 assert covered == sum(turn.states.count(letter) for turn in run.turns)
             assert areas["· absent"].fillpattern.shape == "/" and areas["A active"].fillpattern.shape is None
             clicks = figure.data[-1]
