@@ -134,6 +134,9 @@ class WhatIfRun:
         retained = self.rule["retained"] if changes.retained is None else changes.retained
         vote = self.rule["vote"] if changes.vote is None else changes.vote
         minimum = self.rule["minimum"] if changes.minimum is None else changes.minimum
+        heads = max((len(turn.logits) for turn in self.run.turns), default=0)
+        if changes.vote is not None and heads and not 1 <= changes.vote <= heads:
+            raise InputError(f"of {heads} heads, 1 to {heads} can be asked to agree, not {changes.vote}")
         votes = self._votes(changes)
         answer = _Pass(self, self._windows(retained), minimum, votes >= vote, votes >= 0).go()
         notes = list(self._notes(changes, answer))

@@ -22,7 +22,7 @@ HINTS = {
     "ledger": "At every turn each earlier block is in exactly one state: A active (word for word in the context), S summarised, "
     "R recalled (its summary is in the context), X restored (its raw text was brought back), · absent.",
     "cached": "The part of a request that equals the beginning of the previous one; providers bill it at a lower price.",
-    "evidence": "Names, numbers and addresses that a tool result showed first and a later recorded action used. Matched word for word.",
+    "evidence": "Names, numbers and addresses that a result showed first and a later recorded action used. Matched word for word.",
     "whatif": "Decides every turn again from the stored logits. No model is called.",
     "margin": "Logit minus the threshold's logit. Positive means the head says yes.",
     "head": "A small trained classifier that reads the frozen model's state and says whether older history should be compressed.",

@@ -117,3 +117,9 @@ def test_a_thousand_turns_take_milliseconds() -> None:
         assert laid_out.ask(Changes(vote=vote)).changed_turns
         times.append(time.perf_counter() - began)
     assert min(times) < 0.05
+
+
+@pytest.mark.parametrize("vote", [0, 6])
+def test_a_vote_that_no_number_of_heads_can_give_is_refused(tmp_path: Path, vote: int) -> None:
+    with pytest.raises(InputError, match="1 to 5 can be asked"):
+        WhatIfRun(run_of("pamer:minimum=90", tmp_path)).ask(Changes(vote=vote))
