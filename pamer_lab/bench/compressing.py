@@ -4,18 +4,28 @@ Each process works through its own session and tells what it was told; afterward
 one line per session, with every covered block byte for byte as the history has it.
 """
 
+import multiprocessing
 import tempfile
+from collections.abc import Sequence
+from multiprocessing.process import BaseProcess
+from queue import Empty
 from typing import Any
 
-from pamer_lab.bench.crash import PROCESSES, chat, controller
+from pamer_lab.bench.crash import chat, controller
 from pamer_lab.blocks import EstimatedCounter, MessageTokens
 from pamer_lab.controller.request import Chat, History
+from pamer_lab.errors import LabError
 from pamer_lab.memory import MemoryStore
 from pamer_lab.memory.archive import unpack
 from pamer_lab.memory.check import check
 from pamer_lab.storage import Database
 
-START_SECONDS = 180.0
+START_SECONDS = 300.0
+"""How long the processes wait for each other before they begin together."""
+END_SECONDS = 600.0
+LOOK_SECONDS = 2.0
+PROCESSES = multiprocessing.get_context("spawn")
+"""Nothing is forked: LanceDB keeps a thread that a fork would leave behind, and these processes begin while others are at work."""
 
 
 def messages_of(session: str, turns: int) -> list[Chat]:
@@ -45,7 +55,7 @@ def compress_at_once(processes: int = 8, turns: int = 40) -> dict[str, Any]:
         started = [PROCESSES.Process(target=work, args=(folder, name, turns, barrier, results)) for name in names]
         for process in started:
             process.start()
-        answers = [results.get(timeout=600) for _ in started]
+        answers = _gather(started, results)
         for process in started:
             process.join(60)
         found = [_compare(folder, session, told, turns) for session, told, _ in answers]
@@ -59,6 +69,23 @@ def compress_at_once(processes: int = 8, turns: int = 40) -> dict[str, Any]:
         "fallbacks": sum(len(fallbacks) for _, _, fallbacks in answers),
         "check_clean": findings.clean,
     }
+
+
+def _gather(started: Sequence[BaseProcess], results: Any) -> list[tuple[str, list[str], list[str]]]:
+    """What every process tells; one that ends without a word is an error, not a long wait."""
+    answers: list[tuple[str, list[str], list[str]]] = []
+    waited = 0.0
+    while len(answers) < len(started):
+        try:
+            answers.append(results.get(timeout=LOOK_SECONDS))
+        except Empty:
+            waited += LOOK_SECONDS
+            failed = [process.exitcode for process in started if process.exitcode]
+            if failed or waited > END_SECONDS:
+                for process in started:
+                    process.terminate()
+                raise LabError(f"{len(started) - len(answers)} of {len(started)} processes told nothing (exit codes {failed})") from None
+    return answers
 
 
 def _compare(folder: str, session: str, told: list[str], turns: int) -> tuple[int, int, int]:
