@@ -1,5 +1,7 @@
 """What all tests share: a fresh workspace, and the real traces where they lie beside the project."""
 
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -8,6 +10,14 @@ from pamer_lab.workspace import Workspace
 
 PROJECT = Path(__file__).resolve().parents[1]
 REAL_TRACES = PROJECT.parent / "shared" / "traces" / "open"
+
+
+@pytest.fixture(autouse=True)
+def _main_stays_main() -> Iterator[None]:
+    """A page under test becomes the main module; a process that a later test starts would run it again."""
+    main = sys.modules["__main__"]
+    yield
+    sys.modules["__main__"] = main
 
 
 @pytest.fixture

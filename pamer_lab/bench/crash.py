@@ -15,6 +15,7 @@ from typing import Any
 from pamer_lab.blocks import EstimatedCounter, MessageTokens
 from pamer_lab.controller import ControllerSettings, FixedProbe, PamerController
 from pamer_lab.controller.request import Chat, History
+from pamer_lab.errors import LabError
 from pamer_lab.memory import MemoryStore
 from pamer_lab.memory.archive import unpack
 from pamer_lab.memory.check import check
@@ -28,6 +29,8 @@ SESSION = "crash 'test'"
 TURNS = 4_000
 """Length of the session that the child works through; more than all children together reach."""
 START_SECONDS = 120.0
+LOOK_SECONDS = 0.5
+TRIES = 5
 # LanceDB warns of forks because a fork in the middle of its work could hang; the server has not begun any.
 warnings.filterwarnings("ignore", message="lancedb fork support")
 PROCESSES = multiprocessing.get_context("forkserver")
@@ -99,9 +102,9 @@ def run(kills: int = KILLS, seed: int = 0) -> tuple[dict[str, Any], dict[str, An
 
 
 def _kill_one(folder: str, chance: random.Random) -> None:
-    """Start a child, let it work for a random moment, kill it."""
-    while not _worked(folder, chance.uniform(0.0, 0.5)):
-        pass  # a child that did not come up proves nothing; take another
+    """Start a child, let it work for a random moment, kill it; one that did not come up proves nothing, so another is taken."""
+    if not any(_worked(folder, chance.uniform(0.0, 0.5)) for _ in range(TRIES)):
+        raise LabError(f"{TRIES} processes in a row did not come up; run: pamer-lab doctor")
 
 
 def _worked(folder: str, seconds: float) -> bool:
@@ -109,8 +112,10 @@ def _worked(folder: str, seconds: float) -> bool:
     process = PROCESSES.Process(target=child, args=(folder, theirs))
     process.start()
     try:
-        if not ours.poll(START_SECONDS):
-            return False
+        until = time.monotonic() + START_SECONDS
+        while not ours.poll(LOOK_SECONDS):
+            if process.exitcode is not None or time.monotonic() > until:
+                return False
         time.sleep(seconds)
         return True
     finally:
