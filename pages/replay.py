@@ -84,22 +84,26 @@ def ledger(run: Run, turn: int) -> None:
 
 @part
 def inspect(runs: list[Run], run: Run, trace: Trace) -> None:
-    """What moves with the turn. Another policy draws the whole page anew, since the tables below are about it."""
-    summary = st.container()
+    """What moves with the turn. Another policy draws the whole page anew, since the tables below are about it.
+
+    The charts come before the opened turn: the browser draws them while the turn is laid out.
+    """
+    st.markdown(headline(run), help=HINTS["fixed"])
     chart, blocks = st.columns([3, 2], gap="medium")
     policy = choose_policy(runs)
     if policy != run.head.policy:
         st.rerun()
     turn = choose_turn(run, [entry.head.policy for entry in runs])
-    timeline, _ = timeline_of(run.head.trace_id, run.head.profile)
-    turn_view(run, timeline, turn)
+    opened = st.container()
     st.divider()
     answer = whatif_panel(run)
-    summary.markdown(headline(run), help=HINTS["fixed"])
     with chart:
         context_chart(runs, trace, turn, answer)
     with blocks:
         ledger(run, turn)
+    with opened:
+        timeline, _ = timeline_of(run.head.trace_id, run.head.profile)
+        turn_view(run, timeline, turn)
     follow_link()
 
 

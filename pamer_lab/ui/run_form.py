@@ -78,9 +78,11 @@ def choose(trace_id: str) -> Choice:
 def heads_shown(trace_id: str, choice: Choice) -> dict[str, RunHead]:
     """The runs to show; policies without models are replayed first where there is no run."""
     found = newest(run_heads(trace_id), choice.policies, choice.profile.name)
-    timeline, _ = timeline_of(trace_id, choice.profile.name)
     light = [policy for policy in choice.possible if policy not in found and not needs_models(parse_policy(policy))]
-    if reviewer_mode() or not light or timeline.turns > AT_ONCE or background().current is not None:
+    if reviewer_mode() or not light or background().current is not None:
+        return found
+    timeline, _ = timeline_of(trace_id, choice.profile.name)
+    if timeline.turns > AT_ONCE:
         return found
     with st.spinner(f"Replaying {counted(timeline.turns, 'turn')} through {', '.join(light)}…"):
         for policy in light:

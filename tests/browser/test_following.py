@@ -1,4 +1,4 @@
-"""Charts stay while a reader moves: marks follow the turn, nothing is drawn anew, and a switched theme reaches the colours."""
+"""Charts stay while a reader moves: marks follow the turn, nothing is drawn anew, a switched theme reaches the colours, pictures are saved."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -38,3 +38,24 @@ def test_a_turn_change_moves_the_marks_and_leaves_the_charts_and_a_switched_them
     page.emulate_media(color_scheme="dark")
     page.wait_for_function(f"(was) => {fill} && {fill} !== was", arg=light)
     expect(page.locator(".st-key-ledger .pamer-mark")).to_have_attribute("data-at", "4")
+
+
+def test_the_camera_saves_the_chart_in_the_format_chosen_in_the_share_panel(stranger: Callable[..., Visitor]) -> None:
+    visitor = stranger()
+    page = visitor.open("/published")
+    chart = page.locator(".js-plotly-plot").first
+
+    def picture() -> tuple[str, bytes]:
+        chart.hover()
+        with page.expect_download() as started:
+            chart.locator(".modebar-btn[data-title*='Download plot']").click()
+        return started.value.suggested_filename, Path(started.value.path()).read_bytes()
+
+    name, drawn = picture()
+    assert name.endswith(".svg") and b"<svg" in drawn[:200] and len(drawn) > 5_000
+    page.get_by_role("button", name="Share").click()
+    page.get_by_role("radio", name="PNG").click()
+    visitor.settle()
+    page.keyboard.press("Escape")
+    name, drawn = picture()
+    assert name.endswith(".png") and drawn.startswith(b"\x89PNG") and len(drawn) > 5_000
