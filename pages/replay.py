@@ -23,6 +23,7 @@ from pamer_lab.ui.run_form import choose, heads_shown, run_panel
 from pamer_lab.ui.run_tables import accounts, evidence, headline, recorded, turns_csv
 from pamer_lab.ui.runs import open_run, run_key, timeline_of
 from pamer_lab.ui.share import follow_link, share
+from pamer_lab.ui.text import counted_with
 from pamer_lab.ui.turn_steps import choose_policy, choose_turn, settle_run
 from pamer_lab.ui.turn_view import turn_view
 from pamer_lab.ui.whatif_panel import whatif_panel
@@ -44,8 +45,8 @@ def _end(run: Run) -> str:
 def context_chart(runs: list[Run], trace: Trace, turn: int, whatif: WhatIf | None) -> None:
     head = runs[0].head
     ends = ", ".join(_end(run) for run in runs)
-    counts = f"{head.tokens_kind.capitalize()} with {head.tokenizer}, n = {counted(len(runs[0].turns), 'turn')}"
-    answer = f"At the last turn: {ends} tokens. {counts}. ▼ compression, ▲ recall, ✕ fallback. Actions are fixed."
+    counts = f"{counted_with(head.tokens_kind, head.tokenizer)}, n = {counted(len(runs[0].turns), 'turn')}"
+    answer = f"At the last turn: {ends} tokens, {counts}. ▼ compression, ▲ recall, ✕ fallback. Actions are fixed."
     places = [event["t"] for event in recorded_events(trace) if event["kind"] in ("compaction", "context_edit")]
     shown = window(max(len(run.turns) for run in runs), turn)
     of = tuple(run_key(run) for run in runs)

@@ -6,7 +6,7 @@ from pamer_lab.report.config import ReplaySection
 from pamer_lab.ui.charts import growth_figure, show_chart, strip_figure
 from pamer_lab.ui.drawing import drawing
 from pamer_lab.ui.facts import details, facts
-from pamer_lab.ui.loaders import rows_or_demo, stored_trace
+from pamer_lab.ui.loaders import rows_or_demo, stored_trace, table_version
 from pamer_lab.ui.navigation import navigation, outline
 from pamer_lab.ui.numbers import short
 from pamer_lab.ui.page import part, run
@@ -14,9 +14,10 @@ from pamer_lab.ui.picker import pick_trace
 from pamer_lab.ui.reader import reader
 from pamer_lab.ui.share import follow_link, share
 from pamer_lab.ui.state import out_of_range
+from pamer_lab.ui.text import counted_with
 from pamer_lab.ui.transcript import Transcript
 from pamer_lab.ui.words import HINTS
-from pamer_lab.workspace import StoredTrace
+from pamer_lab.workspace import TRACES, StoredTrace
 
 
 def start_over() -> None:
@@ -27,8 +28,8 @@ def start_over() -> None:
 
 def charts(stored: StoredTrace, transcript: Transcript) -> None:
     row, before = stored.row, transcript.before
-    kind = f"{row['tokens_kind']} with {row['tokenizer']}"
-    of = (row["trace_id"], row["tokenizer"], row["tokens"])
+    kind = counted_with(row["tokens_kind"], row["tokenizer"])
+    of = (row["trace_id"], table_version(TRACES))
     left, right = st.columns(2, gap="medium")
     with left:
         answer = f"{short(before[0])} tokens before the first turn, {short(before[-1])} before the last; {kind}, n = {len(before):,} turns."

@@ -3,7 +3,7 @@
 A zip with one Arrow file per table (runs, turns, texts, memories, raw blocks, selections), and `redaction.json`, which says what the scan
 for secrets found and replaced. The traces themselves are not in it; whoever opens it needs the same trace for its texts. What always
 holds: rows that are already there stay as they are, a run is listed only after everything it names was written, and a file of another
-form adds nothing.
+form, or with a run that is not sound (`admission`), adds nothing.
 """
 
 import io
@@ -17,6 +17,7 @@ import pyarrow as pa
 from pamer_lab.audit.tables import SELECTIONS
 from pamer_lab.errors import FormatError, InputError
 from pamer_lab.memory.schema import BLOCKS, MEMORIES, memories_of
+from pamer_lab.replay.admission import admit
 from pamer_lab.replay.scanned import scanned
 from pamer_lab.replay.store import RUNS, TEXTS, TURNS
 from pamer_lab.secrets import Scan, statement
@@ -79,6 +80,7 @@ def _bytes(table: pa.Table) -> bytes:
 def unpack_runs(workspace: Workspace, body: bytes, path: str = "") -> list[str]:
     """Add a file's runs to a workspace; returns the ids of all runs in it."""
     tables = _read(body, path)
+    admit(tables[RUNS.name], tables[TURNS.name], path)
     database = workspace.database
     for spec, _ in ORDER:
         if tables[spec.name].num_rows:

@@ -75,10 +75,7 @@ class RunStore:
 
     def put_head(self, head: RunHead) -> None:
         """Write the run's row, new or changed."""
-        totals: dict[str, Any] = {name: head.totals.get(name) for name in (*TOTALS, "reduction_pct")}
-        named = ("run_id", "trace_id", "question_id", "task_id", "policy", "profile", "status", "turns", "started", "demo")
-        row = {name: getattr(head, name) for name in named} | totals | {"head": msgspec.msgpack.encode(head)}
-        self.database.upsert(RUNS, [row])
+        self.database.upsert(RUNS, [run_row(head)])
 
     def add_turns(self, run_id: str, turns: Sequence[Turn]) -> None:
         """Append finished turns in one commit, after the texts they name."""
@@ -158,6 +155,13 @@ class RunStore:
         found = {row["text_id"]: row["text"] for row in self.database.rows(TEXTS, where=equals("run_id", run_id))}
         self._texts.setdefault(run_id, set()).update(found)
         return found
+
+
+def run_row(head: RunHead) -> dict[str, Any]:
+    """A run's row in `RUNS`."""
+    totals: dict[str, Any] = {name: head.totals.get(name) for name in (*TOTALS, "reduction_pct")}
+    named = ("run_id", "trace_id", "question_id", "task_id", "policy", "profile", "status", "turns", "started", "demo")
+    return {name: getattr(head, name) for name in named} | totals | {"head": msgspec.msgpack.encode(head)}
 
 
 def text_id(text: str) -> str:

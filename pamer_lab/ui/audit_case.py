@@ -13,7 +13,7 @@ from pamer_lab.replay.values import RunHead
 from pamer_lab.ui.audit_data import step_of
 from pamer_lab.ui.audit_queue import OUTCOME_COLOURS
 from pamer_lab.ui.numbers import counted, share
-from pamer_lab.ui.text import in_code, one_line
+from pamer_lab.ui.text import counted_with, in_code, one_line
 from pamer_lab.ui.widgets import body, choose_part, table
 from pamer_lab.ui.words import HINTS
 
@@ -41,7 +41,7 @@ MOST_SHOWN = 4
 def title(row: Mapping[str, Any], head: RunHead | None, name: str) -> None:
     """Which selection this is."""
     badge = f":{OUTCOME_COLOURS.get(row['outcome'], 'gray')}-badge[{_plain(row['outcome'])}]"
-    policy = f" under {head.policy}" if head else ""
+    policy = f" under {in_code(head.policy, 60)}" if head else ""
     demo = " :gray-badge[demo]" if head and head.demo else ""
     st.markdown(f"**Turn {row['turn']}** of {in_code(name, 60)}{policy} {badge}{demo}", width="stretch")
 
@@ -62,7 +62,7 @@ def facts(row: Mapping[str, Any], head: RunHead | None, version: int) -> None:
     at = f"memory table read at version {row['table_version']}"
     parts.append(f"{at}, now {version}" if row["table_version"] <= version else f"{at} of the workspace it was recorded in")
     parts.append(f"router {in_code(str(row['router']), 60)}, agent {in_code(str(row['agent']), 60)}")
-    counted_by = f" Tokens measured with {head.tokenizer}." if head and head.tokens_kind == "measured" else ""
+    counted_by = f" Tokens {counted_with(head.tokens_kind, head.tokenizer)}." if head else ""
     st.caption(" · ".join(parts), help=f"{HINTS['cache']}{counted_by}")
 
 

@@ -8,6 +8,7 @@ from pamer_lab.analysis.samples import sample_names
 from pamer_lab.ui.downloads import download
 from pamer_lab.ui.numbers import counted
 from pamer_lab.ui.studies import SAMPLE, listed_studies, open_study, study_line
+from pamer_lab.ui.text import in_code
 from pamer_lab.ui.widgets import table, table_height
 
 WORDS = {"auroc": "AUROC", "auprc": "AUPRC", "f1": "F1", "agreement": "agreement", "tokens_pct": "tokens, %"}
@@ -31,7 +32,7 @@ def study_beside(name: str) -> None:
     lines = beside(name, study)
     study_line(chosen, study)
     if not lines:
-        st.info(f"This study holds none of the table's rows. Its command was `{study.command}`.")
+        st.info(f"This study holds none of the table's rows. Its command was {in_code(study.command, 400)}.")
         return
     table(
         [

@@ -4,6 +4,7 @@ import streamlit as st
 
 from pamer_lab.access import reviewer_mode
 from pamer_lab.ui.numbers import counted, short
+from pamer_lab.ui.text import counted_with
 from pamer_lab.ui.transcript import Transcript
 from pamer_lab.ui.widgets import table
 from pamer_lab.ui.words import HINTS
@@ -15,7 +16,7 @@ def facts(stored: StoredTrace, transcript: Transcript) -> None:
     row, trace = stored.row, stored.trace
     parts = [
         f"**{counted(row['turns'], 'turn')}**",
-        f"**{short(row['tokens'])}** tokens ({row['tokens_kind']}, {row['tokenizer']})",
+        f"**{short(row['tokens'])}** tokens ({counted_with(row['tokens_kind'], row['tokenizer'])})",
     ]
     if transcript.prefix_tokens:
         parts.append(f"{short(transcript.prefix_tokens)} in the prefix")

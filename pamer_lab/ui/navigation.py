@@ -9,12 +9,13 @@ from collections.abc import Callable
 import pyarrow as pa
 import streamlit as st
 
-from pamer_lab.ui.loaders import MOST_HITS, hits
+from pamer_lab.ui.loaders import MOST_HITS, hits, table_version
 from pamer_lab.ui.marks import Click, Mark, marks
 from pamer_lab.ui.numbers import short
 from pamer_lab.ui.transcript import PREFIX, Hit, Transcript
 from pamer_lab.ui.widgets import mark_row, table_height
 from pamer_lab.ui.words import HINTS
+from pamer_lab.workspace import TRACES
 
 PAGE_BODIES = 24
 """Bodies on one page: a browser draws them at once, and 50 would be the most it is asked to hold."""
@@ -128,7 +129,7 @@ def _go_to_hit(transcript: Transcript, number: int = 1) -> None:
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)
-def _outline_table(trace_id: str, tokens: tuple[int, ...], _transcript: Transcript) -> pa.Table:
+def _outline_table(trace_id: str, at: tuple[int, int], _transcript: Transcript) -> pa.Table:
     rows = _transcript.outline
     columns: dict[str, list[str | int]] = {
         "Block": [row["block"] for row in rows],
@@ -140,8 +141,8 @@ def _outline_table(trace_id: str, tokens: tuple[int, ...], _transcript: Transcri
 
 
 def outline_table(transcript: Transcript) -> pa.Table:
-    """The outline as the table shows it, made once."""
-    return _outline_table(transcript.trace.trace_id, (len(transcript.sizes), sum(transcript.sizes)), transcript)
+    """The outline as the table shows it, made once for each state of the stored traces: labels may come later."""
+    return _outline_table(transcript.trace.trace_id, table_version(TRACES), transcript)
 
 
 def outline(transcript: Transcript, block: int) -> None:

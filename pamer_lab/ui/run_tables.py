@@ -14,6 +14,7 @@ from pamer_lab.trajectory import Trace
 from pamer_lab.ui.loaders import workspace
 from pamer_lab.ui.numbers import counted, short
 from pamer_lab.ui.runs import fates_of
+from pamer_lab.ui.text import counted_with
 from pamer_lab.ui.turn_steps import open_turn
 from pamer_lab.ui.widgets import table, table_height
 from pamer_lab.ui.words import HINTS
@@ -76,7 +77,8 @@ def accounts(runs: Sequence[Run]) -> None:
         },
     )
     head = runs[0].head
-    st.caption(f"Tokens {head.tokens_kind} with {head.tokenizer}; n = {counted(len(runs[0].turns), 'turn')} of one trace. {FIXED_ACTIONS}")
+    counts = counted_with(head.tokens_kind, head.tokenizer)
+    st.caption(f"Tokens {counts}; n = {counted(len(runs[0].turns), 'turn')} of one trace. {FIXED_ACTIONS}")
     recorded = runs[0].totals.get("recorded") if runs[0].totals else None
     if recorded:
         scope = "the whole run" if recorded.get("whole_run") else counted(recorded["turns_with_usage"], "turn")

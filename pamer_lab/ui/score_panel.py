@@ -14,6 +14,7 @@ from pamer_lab.probes.study import Study
 from pamer_lab.ui.charts import show_chart
 from pamer_lab.ui.drawing import drawing
 from pamer_lab.ui.numbers import counted
+from pamer_lab.ui.page import part
 from pamer_lab.ui.signal_charts import score_figure
 from pamer_lab.ui.state import settle
 from pamer_lab.ui.studies import study_key
@@ -26,7 +27,7 @@ REACH = 4.0
 EVERY = "all"
 
 
-@st.fragment
+@part
 def score_panel(study: Study, rows: dict[str, dict[str, Any] | None]) -> None:
     """Histograms and counts of both targets."""
     kept = {target: unpack(row) for target, row in rows.items() if row}

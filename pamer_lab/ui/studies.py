@@ -13,6 +13,7 @@ import streamlit as st
 from pamer_lab.analysis.background import StudyJobs
 from pamer_lab.analysis.samples import sample_names, sample_study
 from pamer_lab.analysis.signals import matching_controls
+from pamer_lab.probes.decisions import TARGETS
 from pamer_lab.probes.study import STUDIES, Kind, Study, list_studies, load_study
 from pamer_lab.report.config import StudySection
 from pamer_lab.ui.downloads import download
@@ -133,14 +134,14 @@ def study_line(name: str, study: Study) -> None:
     clean = [check for check in study.notes.get("splits", []) if str(check).endswith("none in two parts")]
     checks = study.notes.get("splits", [])
     asked, positives = corpus["asked"], corpus["positives"]
-    rates = ", ".join(f"{target} {positives[target]:,} of {asked[target]:,} positive" for target in asked)
+    rates = ", ".join(f"{target} {positives[target]:,} of {asked[target]:,} positive" for target in TARGETS if target in asked)
     parts = [
         f"**{counted(corpus['decision_points'], 'decision')}** of {counted(corpus['traces'], 'trace')}, "
         f"{counted(corpus['questions'], 'question')}",
         rates,
         counted(len(checks), "seed"),
         in_code(study.model, 40),
-        f"corpus `{corpus['corpus'][:12]}`",
+        f"corpus {in_code(corpus['corpus'][:12])}",
     ]
     if checks and len(clean) == len(checks):
         parts.append(f":green-badge[✓ no question in two parts, {len(clean)} of {len(checks)} splits]")
@@ -168,7 +169,7 @@ def study_details(study: Study) -> None:
         table([{"What": key, "Value": value} for key, value in known.items()])
         for cost in study.notes.get("features", []):
             st.caption(
-                f"Hidden states, {one_line(str(cost['inputs']), 120)}: {cost['tokens_computed']:,} tokens computed, "
+                f"Hidden states, {in_code(str(cost['inputs']), 120)}: {cost['tokens_computed']:,} tokens computed, "
                 f"{cost['cache_hits']:,} decisions from the workspace, {cost['seconds']:,.1f} s."
             )
         body = orjson.dumps(study.to_json(), option=orjson.OPT_INDENT_2).decode()

@@ -7,6 +7,9 @@ holds: `visible` changes only characters that a reader could not see, and each o
 
 import html
 import re
+from typing import get_args
+
+from pamer_lab.blocks.tokens import CountKind
 
 CAP = 2_000
 """Characters of a body that are shown before "show all"."""
@@ -47,6 +50,11 @@ def in_code(text: str, limit: int = 200) -> str:
     longest = max((len(run) for run in re.findall("`+", shown)), default=0)
     fence = "`" * (longest + 1)
     return f"{fence} {shown} {fence}" if shown else "` `"
+
+
+def counted_with(kind: str, tokenizer: str) -> str:
+    """`measured with SmolLM2`: how tokens were counted. A run that came as a file may say anything here."""
+    return f"{kind if kind in get_args(CountKind) else 'counted'} with {in_code(tokenizer, 60)}"
 
 
 def in_figure(text: str, limit: int = 80) -> str:

@@ -19,7 +19,7 @@ from pamer_lab.replay.values import Run, Turn
 from pamer_lab.ui.looks import ACTION_WORDS, SIGNS
 from pamer_lab.ui.numbers import counted, share
 from pamer_lab.ui.runs import memories_of
-from pamer_lab.ui.text import in_code
+from pamer_lab.ui.text import counted_with, in_code
 from pamer_lab.ui.widgets import body, choose_part, table, table_height
 from pamer_lab.ui.words import HINTS
 
@@ -124,7 +124,7 @@ def _context(run: Run, timeline: Timeline, turn: Turn, *, both: bool) -> None:
     total = f"{counted(len(rows), 'item')}, {seen:,} tokens {right} the plotted {turn.active_tokens:,}"
     if both:
         total = f"sent {sent:,} tokens, seen {seen:,} {right} the plotted {turn.active_tokens:,}"
-    st.caption(f"{total}; {run.head.tokens_kind} with {run.head.tokenizer}. Choose a row to read it.")
+    st.caption(f"{total}; {counted_with(run.head.tokens_kind, run.head.tokenizer)}. Choose a row to read it.")
     chosen = [number for number in st.session_state["items"]["selection"]["rows"] if number < len(rows)]
     if chosen:
         _texts(run, rows[chosen[0]], timeline, turn, both=both)
