@@ -20,10 +20,10 @@ from pamer_lab.ui.page import run as run_page
 from pamer_lab.ui.picker import pick_trace
 from pamer_lab.ui.run_charts import context_figure, ledger_figure, strip_figure, window
 from pamer_lab.ui.run_form import choose, heads_shown, run_panel
-from pamer_lab.ui.run_tables import accounts, evidence, headline, recorded, turns_csv
+from pamer_lab.ui.run_tables import accounts, evidence, headline, recorded, states_csv, turns_csv
 from pamer_lab.ui.runs import open_run, run_key, timeline_of
 from pamer_lab.ui.share import follow_link, share
-from pamer_lab.ui.text import counted_with
+from pamer_lab.ui.text import DEMO, counted_with
 from pamer_lab.ui.turn_steps import choose_policy, choose_turn, settle_run
 from pamer_lab.ui.turn_view import turn_view
 from pamer_lab.ui.whatif_panel import whatif_panel
@@ -46,7 +46,9 @@ def context_chart(runs: list[Run], trace: Trace, turn: int, whatif: WhatIf | Non
     head = runs[0].head
     ends = ", ".join(_end(run) for run in runs)
     counts = f"{counted_with(head.tokens_kind, head.tokenizer)}, n = {counted(len(runs[0].turns), 'turn')}"
-    answer = f"At the last turn: {ends} tokens, {counts}. ▼ compression, ▲ recall, ✕ fallback. Actions are fixed."
+    answer = (
+        f"At the last turn: {ends} tokens, {counts}. ▼ compression, ▲ recall, ✕ fallback. Actions are fixed.{DEMO if head.demo else ''}"
+    )
     places = [event["t"] for event in recorded_events(trace) if event["kind"] in ("compaction", "context_edit")]
     shown = window(max(len(run.turns) for run in runs), turn)
     of = tuple(run_key(run) for run in runs)
@@ -71,7 +73,7 @@ def ledger(run: Run, turn: int) -> None:
     states = run.turns[turn].states
     counts = ", ".join(f"{states.count(letter)} {word}" for letter, word in LETTERS.items() if letter in states)
     at = f"{run.head.policy} at turn {turn}, n = {counted(turn, 'block')}: {counts or 'no earlier block'}"
-    answer = f"{at}. Each earlier block is in exactly one state, at every turn. Actions are fixed."
+    answer = f"{at}. Each earlier block is in exactly one state, at every turn. Actions are fixed.{DEMO if run.head.demo else ''}"
     shown = window(len(run.turns), turn)
     show_chart(
         "Where is every block?",
@@ -79,7 +81,7 @@ def ledger(run: Run, turn: int) -> None:
         answer,
         key="ledger",
         hint=f"{HINTS['ledger']} Click a column to open its turn.",
-        csv=lambda: "turn,states\n" + "".join(f"{entry.t},{entry.states}\n" for entry in run.turns),
+        csv=lambda: states_csv(run),
     )
 
 

@@ -1,5 +1,6 @@
 """Transcript: one trace by blocks, with its outline, token charts and search over all of it."""
 
+import polars as pl
 import streamlit as st
 
 from pamer_lab.report.config import ReplaySection
@@ -14,7 +15,7 @@ from pamer_lab.ui.picker import pick_trace
 from pamer_lab.ui.reader import reader
 from pamer_lab.ui.share import follow_link, share
 from pamer_lab.ui.state import out_of_range
-from pamer_lab.ui.text import counted_with
+from pamer_lab.ui.text import DEMO, counted_with
 from pamer_lab.ui.transcript import Transcript
 from pamer_lab.ui.words import HINTS
 from pamer_lab.workspace import TRACES, StoredTrace
@@ -28,29 +29,31 @@ def start_over() -> None:
 
 def charts(stored: StoredTrace, transcript: Transcript) -> None:
     row, before = stored.row, transcript.before
-    kind = counted_with(row["tokens_kind"], row["tokenizer"])
+    kind, demo = counted_with(row["tokens_kind"], row["tokenizer"]), DEMO if row["demo"] else ""
+    counting = {name: row[name] for name in ("demo", "tokenizer", "tokens_kind")}
     of = (row["trace_id"], table_version(TRACES))
     left, right = st.columns(2, gap="medium")
     with left:
-        answer = f"{short(before[0])} tokens before the first turn, {short(before[-1])} before the last; {kind}, n = {len(before):,} turns."
+        ends = f"{short(before[0])} tokens before the first turn, {short(before[-1])} before the last"
+        answer = f"{ends}; {kind}, n = {len(before):,} turns.{demo}"
         show_chart(
             "How full is the context before each turn?",
             drawing("growth", of, lambda colours: growth_figure(transcript, colours)),
             answer,
             key="growth",
             hint=HINTS["context"],
-            csv=lambda: "turn,tokens_before\n" + "".join(f"{turn},{tokens}\n" for turn, tokens in enumerate(before)),
+            csv=lambda: pl.DataFrame({"turn": range(len(before)), "tokens_before": before} | counting).write_csv(),
         )
     with right:
         largest = max(range(len(transcript.sizes)), key=transcript.sizes.__getitem__)
-        answer = f"The largest is block {largest} with {short(transcript.sizes[largest])} tokens; {kind}, n = {len(before):,} blocks."
+        answer = f"The largest is block {largest} with {short(transcript.sizes[largest])} tokens; {kind}, n = {len(before):,} blocks.{demo}"
         show_chart(
             "Which blocks fill it? Click one to open it.",
             drawing("blocks", of, lambda colours: strip_figure(transcript, colours)),
             answer,
             key="strip",
             hint=HINTS["block"],
-            csv=lambda: "block,tokens\n" + "".join(f"{number},{tokens}\n" for number, tokens in enumerate(transcript.sizes)),
+            csv=lambda: pl.DataFrame({"block": range(len(before)), "tokens": transcript.sizes} | counting).write_csv(),
         )
 
 

@@ -18,7 +18,7 @@ from pamer_lab.replay.ledger import LETTERS
 from pamer_lab.replay.store import run_row
 from pamer_lab.replay.values import RunHead
 
-PLAIN = re.compile(r"[\w .,@+~=/\\:-]{0,200}")
+PLAIN = re.compile(r"[\w .,@+~/\\:-]{0,200}")
 """A name of a model, tokenizer or profile, folders included: no brackets, quotes or line breaks."""
 PACKED = {"items": tuple[Item, ...], "stored": tuple[Span, ...], "spent": tuple[Spent, ...]}
 """Columns of a turn that hold packed values, with their types."""

@@ -18,7 +18,7 @@ from pamer_lab.ui.loaders import workspace
 from pamer_lab.ui.numbers import counted, short
 from pamer_lab.ui.run_charts import context_figure
 from pamer_lab.ui.runs import newest, open_run, run_heads, run_key, version
-from pamer_lab.ui.text import counted_with, in_code, one_line
+from pamer_lab.ui.text import DEMO, counted_with, in_code, one_line
 from pamer_lab.ui.words import HINTS
 from pamer_lab.workspace import TRACES
 
@@ -113,7 +113,7 @@ def _picture(row: dict[str, Any], runs: Sequence[Run]) -> None:
     ends = ", ".join(f"{run.head.policy} {short(run.turns[-1].active_tokens)}" for run in runs)
     answer = (
         f"{in_code(row['name'], 40)}: {counted(len(runs[0].turns), 'turn')}, {short(raw)} tokens raw at the end; {ends}; "
-        f"{counted_with(runs[0].head.tokens_kind, runs[0].head.tokenizer)}. Actions are fixed."
+        f"{counted_with(runs[0].head.tokens_kind, runs[0].head.tokenizer)}. Actions are fixed.{DEMO if runs[0].head.demo else ''}"
     )
     of = tuple(run_key(run) for run in runs)
     figure = drawing("home-context", of, lambda colours: context_figure(runs, colours, raw=True))

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+import polars as pl
 import streamlit as st
 
 from pamer_lab.access import reviewer_mode
@@ -50,11 +51,23 @@ def headline(run: Run) -> str:
 
 def turns_csv(runs: Sequence[Run]) -> str:
     """What the chart of contexts shows, turn by turn."""
-    return "policy,turn,action,raw_tokens,active_tokens,cached_tokens\n" + "".join(
-        f"{run.head.policy},{turn.t},{turn.action},{turn.raw_tokens},{turn.active_tokens},{turn.cached_tokens}\n"
+    names = ("action", "raw_tokens", "active_tokens", "cached_tokens")
+    rows = [
+        {"policy": run.head.policy, "turn": turn.t} | {name: getattr(turn, name) for name in names} | _counting(run)
         for run in runs
         for turn in run.turns
-    )
+    ]
+    return pl.DataFrame(rows).write_csv()
+
+
+def states_csv(run: Run) -> str:
+    """The ledger, a letter per block and turn."""
+    return pl.DataFrame([{"turn": turn.t, "states": turn.states} | _counting(run) for turn in run.turns]).write_csv()
+
+
+def _counting(run: Run) -> dict[str, Any]:
+    """What a number of a run needs beside it once it has left the page."""
+    return {name: getattr(run.head, name) for name in ("demo", "tokenizer", "tokens_kind")}
 
 
 def accounts(runs: Sequence[Run]) -> None:

@@ -13,6 +13,8 @@ from pamer_lab.blocks.tokens import CountKind
 
 CAP = 2_000
 """Characters of a body that are shown before "show all"."""
+DEMO = " Demo data."
+"""Ends the caption of what stands on data that comes with the lab; a saved picture holds it."""
 PIECE = 100_000
 """Characters of a body that "show all" puts on the page at a time."""
 
@@ -53,7 +55,7 @@ def in_code(text: str, limit: int = 200) -> str:
 
 
 def counted_with(kind: str, tokenizer: str) -> str:
-    """`measured with SmolLM2`: how tokens were counted. A run that came as a file may say anything here."""
+    """`measured with SmolLM2`: how tokens were counted. Quoted, since a run that came as a file may name anything."""
     return f"{kind if kind in get_args(CountKind) else 'counted'} with {in_code(tokenizer, 60)}"
 
 

@@ -2,9 +2,13 @@
 
 import json
 
+import msgspec
 import pytest
 
 from pamer_lab.importing import import_demo
+from pamer_lab.models.profiles import load_profile
+from pamer_lab.policies.resources import message_tokens
+from pamer_lab.trajectory.values import Label
 from pamer_lab.workspace import Workspace
 from tests.pages.conftest import Visit, chat, put, texts
 
@@ -143,3 +147,15 @@ def test_warnings_and_facts_are_there_on_demand(visit: Visit, workspace: Workspa
     assert put(workspace, run=glued).traces[0]["warnings"]
     app = visit(PAGE, trace=only(workspace))
     assert any("1 warning" in expander.label for expander in app.expander)
+
+
+def test_labels_that_come_after_the_first_look_stand_in_the_charts_and_the_outline(visit: Visit, workspace: Workspace) -> None:
+    put(workspace, run=chat(6))
+    app = visit(PAGE, trace=only(workspace))
+    assert "triangle-down" not in app.get("plotly_chart")[0].proto.spec
+    trace = msgspec.structs.replace(workspace.trace(only(workspace)).trace, labels=(Label(3, "compression", origin="side-file"),))
+    workspace.add_traces([trace], message_tokens(load_profile("embedded")))
+    app.run()
+    assert "triangle-down" in app.get("plotly_chart")[0].proto.spec
+    outline = next(frame.value for frame in app.dataframe if "Does" in frame.value.columns)
+    assert "▼" in outline["Marks"].iloc[3]

@@ -40,7 +40,15 @@ def forged(body: bytes, spec: TableSpec, rows: list[dict[str, Any]]) -> bytes:
 
 @pytest.mark.parametrize(
     ("field", "value"),
-    [("tokenizer", EVIL), ("tokens_kind", EVIL), ("policy", EVIL), ("policy", " pamer"), ("profile", EVIL), ("started", EVIL), ("status", EVIL)],
+    [
+        ("tokenizer", EVIL),
+        ("tokens_kind", EVIL),
+        ("policy", EVIL),
+        ("policy", " pamer"),
+        ("profile", EVIL),
+        ("started", EVIL),
+        ("status", EVIL),
+    ],
 )
 def test_a_run_whose_names_are_none_is_refused(workspace: Workspace, run: Run, tmp_path: Path, field: str, value: str) -> None:
     other = Workspace(tmp_path / "other")
