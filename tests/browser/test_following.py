@@ -1,4 +1,4 @@
-"""Charts stay while a reader moves: marks follow the turn, nothing is drawn anew, a switched theme reaches the colours, pictures are saved."""
+"""Charts stay while a reader moves: marks follow the turn, nothing is drawn anew, themes reach the colours, pictures are saved."""
 
 from collections.abc import Callable
 from pathlib import Path
