@@ -2,12 +2,12 @@
 
 import streamlit as st
 
-from pamer_lab.analysis.compact import tradeoff
+from pamer_lab.analysis.compact import over_the_limit, tradeoff
 from pamer_lab.analysis.published import table as published_table
 from pamer_lab.probes.study import Study
 from pamer_lab.ui.charts import show_chart
 from pamer_lab.ui.compact_charts import tradeoff_figure
-from pamer_lab.ui.compact_tables import budgets, conditions_csv, conditions_table, orderings_shown, pairs
+from pamer_lab.ui.compact_tables import budgets, conditions_csv, conditions_table, orderings_shown, pairs, retrievers
 from pamer_lab.ui.compact_words import tradeoff_answer
 from pamer_lab.ui.context_pair import context_pair
 from pamer_lab.ui.drawing import drawing
@@ -19,7 +19,7 @@ from pamer_lab.ui.study_form import compact_form, study_panel
 from pamer_lab.ui.widgets import choose_part, table_height
 from pamer_lab.ui.words import HINTS
 
-MORE = ["Paired differences", "Evidence budgets", "The paper's orderings"]
+MORE = ["Paired differences", "Retrieval controls", "Evidence budgets", "The paper's orderings"]
 NO_STUDY = "No compact-context study is here yet. Make one with the panel above, or in a terminal; until then, what the paper published:"
 
 
@@ -44,15 +44,10 @@ def measured(study: Study) -> None:
     st.caption(
         "C compression, R recall; mean ± sd over seeds. ★ the best compact condition of a column, Full Context aside. Click a heading to "
         "sort. The paper does not define the base of its hidden bank: here it is the state of task and last block, joined with the mean "
-        "of the chosen stored block states; GRU512 reads all stored block states."
+        f"of the chosen stored block states; GRU512 reads all stored block states. {over_the_limit(study)}"
     )
-    picked = choose_part(MORE, key="more")
-    if picked == MORE[0]:
-        pairs(study)
-    elif picked == MORE[1]:
-        budgets(study)
-    else:
-        orderings_shown(study)
+    shown = dict(zip(MORE, (pairs, retrievers, budgets, orderings_shown), strict=True))
+    shown[choose_part(MORE, key="more")](study)
 
 
 def only_published() -> None:

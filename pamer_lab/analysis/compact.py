@@ -22,6 +22,8 @@ RETRIEVERS = (
     *("embedding-top1", "embedding-top3", "embedding-top5"),
 )
 UNCAPPED = "embedding-top3"
+ABOUT_TEXT = ("evidence_tokens", "reads", "inputs_over_the_limit", "points_unlike_recency", "points_cap_changed")
+"""What a row says of the text it read (`contexts.overlap`); None where it does not apply."""
 
 Line = dict[str, Any]
 """One line of a table: `condition`, `label`, `group`, `tokens_pct`, cells `<target>_<metric>` with `_sd`, and `published`."""
@@ -60,6 +62,18 @@ def budget_table(study: Study) -> list[Line]:
     lines = [line for line in expanded_table(study) if line["condition"].startswith(UNCAPPED)]
     capped = sorted((line for line in lines if line["condition"] != UNCAPPED), key=lambda line: int(line["condition"].partition("-cap")[2]))
     return [*capped, *(line for line in lines if line["condition"] == UNCAPPED)]
+
+
+def over_the_limit(study: Study) -> str:
+    """Which conditions gave the model more than it can read, in a sentence; empty where none did."""
+    over = [line for line in expanded_table(study) if line["inputs_over_the_limit"]]
+    if not over:
+        return ""
+    named = ", ".join(f"{line['label']} at {line['inputs_over_the_limit']:,} of {line['points']:,} points" for line in over)
+    return (
+        f"Over the {study.settings['input_limit']:,} tokens that the model reads, and so read without the middle, though counted in full: "
+        f"{named}."
+    )
 
 
 def paired_table(study: Study) -> list[Line]:
@@ -127,7 +141,7 @@ def _line(rows: dict[str, dict[str, Any]]) -> Line:
         "group": first["group"],
         "tokens_pct": first["tokens_pct"],
         "points": first["points"],
-        "evidence_tokens": first.get("evidence_tokens"),
+        **{key: first.get(key) for key in ABOUT_TEXT},
         "published": published_row(first["condition"], first["name"]),
     }
     for target, metric in CELLS:

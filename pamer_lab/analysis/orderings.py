@@ -6,13 +6,18 @@ Each claim is a list of pairs, the first above the second in one metric. What al
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, Literal
 
 from pamer_lab.analysis.compact import Line, expanded_table
 from pamer_lab.probes.study import Study
 
 BANKS = ("bank-recent5", "bank-uniform5", "bank-similarity1", "bank-similarity3", "bank-similarity5", "bank-similarity8")
 RECURRENT = ("gru512", "gru512-similarity5")
+
+
+State = Literal["holds", "does not hold", "not tested"]
+"""`holds`: in all of its pairs. `does not hold`: in some pair that was tested. `not tested`: neither, because the two conditions of a
+pair read equal blocks at every point, so that the corpus cannot tell them apart."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +64,7 @@ CLAIMS: tuple[Claim, ...] = (
 
 
 def orderings(study: Study) -> list[dict[str, Any]]:
-    """Each claim with the differences measured and published, and whether all of its pairs hold here."""
+    """Each claim with the differences measured and published, and its `state` here."""
     lines = {line["condition"]: line for line in expanded_table(study)}
     return [found for claim in CLAIMS if (found := _checked(claim, lines))]
 
@@ -74,6 +79,9 @@ def _checked(claim: Claim, lines: dict[str, Line]) -> dict[str, Any] | None:
         printed: list[Any] = [(line["published"] or {}).get(claim.metric) for line in (first, second)]
         measured = first[claim.metric] - second[claim.metric]
         published = None if None in printed else round(printed[0] - printed[1], 6)
-        pairs.append({"above": above, "below": below, "measured": measured, "published": published})
-    kept = sum(pair["measured"] > 0 for pair in pairs)
-    return {"claim": claim.words, "metric": claim.metric, "holds": kept == len(pairs), "kept": kept, "of": len(pairs), "pairs": pairs}
+        tested = not first["reads"] or first["reads"] != second["reads"]
+        pairs.append({"above": above, "below": below, "measured": measured, "published": published, "tested": tested})
+    asked = [pair for pair in pairs if pair["tested"]]
+    kept = sum(pair["measured"] > 0 for pair in asked)
+    state: State = "does not hold" if kept < len(asked) else "holds" if len(asked) == len(pairs) else "not tested"
+    return {"claim": claim.words, "metric": claim.metric, "state": state, "kept": kept, "of": len(pairs), "pairs": pairs}

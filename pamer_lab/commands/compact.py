@@ -11,16 +11,16 @@ from pamer_lab.commands import studying
 from pamer_lab.commands.compact_text import tables
 from pamer_lab.contexts.embeddings import KeptEmbeddings
 from pamer_lab.contexts.fitting import Fitter
+from pamer_lab.contexts.overlap import differences
 from pamer_lab.contexts.points import Counts
 from pamer_lab.contexts.registry import CAPS, choose, parse_caps
 from pamer_lab.contexts.retrieved import cap_words
 from pamer_lab.contexts.sampling import sample
-from pamer_lab.contexts.selectors.embedding import block_text, query_text
 from pamer_lab.contexts.states import Readings, States
-from pamer_lab.contexts.study import PREFERRED, Bench, differences, evaluated
+from pamer_lab.contexts.study import PREFERRED, Bench, evaluated
 from pamer_lab.contexts.values import Condition, Resources
 from pamer_lab.features.store import FeatureStore
-from pamer_lab.models.embedder import load_embedder
+from pamer_lab.models.embedder import HashingEmbedder, load_embedder
 from pamer_lab.models.frozen import load_frozen
 from pamer_lab.models.tokenizer import LoadedCounter
 from pamer_lab.probes.decisions import make_splits
@@ -44,12 +44,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> dict[str, Any]:
     conditions = choose(args.conditions, parse_caps(args.caps))
     setting = _sampled(args, studying.read_setting(args))
-    bench, embedder = _bench(args, setting, conditions)
+    bench = _bench(args, setting, conditions)
     if args.estimate:
-        expected = bench.forecast()
-        return {"estimate": expected.sentence, "cost": expected.check(0, 0)}
+        return _estimate(bench)
     rows, compared, notes = bench.run()
-    counter = bench.states.counts.tokenizer
     study = Study(
         kind="compact",
         name=args.name or "Compact contexts",
@@ -63,12 +61,13 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
             "layer": args.layer,
             "seeds": args.seeds,
             "replicas": args.replicas,
-            "tokenizer": counter,
-            "embedder": embedder,
+            "tokenizer": bench.states.counts.tokenizer,
+            "embedder": bench.embeddings.name if bench.embeddings else "",
+            "input_limit": bench.model.limit,
         },
         rows=rows,
         comparisons=compared,
-        notes={"splits": setting.checks, **notes, "rows_that_differ_from_recent2": differences(bench)},
+        notes={"splits": setting.checks, **notes, "rows_that_differ_from_recent2": differences(conditions, bench.states.readings)},
         decisions=evaluated(bench),
     )
     return studying.finish(args, setting, replace(study, notes=study.notes | {"orderings": orderings(study)}))
@@ -76,6 +75,16 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 def show(result: dict[str, Any]) -> None:
     print(result["estimate"] if "estimate" in result else "\n".join(tables(Study.from_json(result))))
+
+
+def _estimate(bench: Bench) -> dict[str, Any]:
+    """What is missing; nothing is embedded for it, so that texts to be chosen by an embedding that is missing are chosen by words."""
+    missing = bench.missing_embeddings()
+    if missing:
+        bench.states.readings.resources.embed = HashingEmbedder().embed
+    expected = bench.forecast()
+    words = f"; before that {missing:,} texts are to be embedded, and until then the estimate chooses evidence by words" if missing else ""
+    return {"estimate": expected.sentence + words, "embeddings_missing": missing, "cost": expected.check(0, 0)}
 
 
 def _sampled(args: argparse.Namespace, setting: studying.Setting) -> studying.Setting:
@@ -88,31 +97,16 @@ def _sampled(args: argparse.Namespace, setting: studying.Setting) -> studying.Se
     return replace(setting, decisions=decisions, splits=splits)
 
 
-def _bench(args: argparse.Namespace, setting: studying.Setting, conditions: tuple[Condition, ...]) -> tuple[Bench, str]:
+def _bench(args: argparse.Namespace, setting: studying.Setting, conditions: tuple[Condition, ...]) -> Bench:
     model = load_frozen(setting.profile, args.device)
     database = setting.workspace.database
-    resources = Resources(Counts(MessageTokens(LoadedCounter(model.tokenizer, model.name))))
-    readings = Readings(setting.traces, setting.decisions, resources)
-    name = ""
+    embeddings = None
     if any("embedder" in condition.needs for condition in conditions):
-        embedder = load_embedder(setting.profile, args.device)
-        name = embedder.name
-        kept = KeptEmbeddings(embedder, database)
-        _embed(readings, kept)
-        resources.embed = kept
-    states = States(readings, model, FeatureStore(database, model))
+        embeddings = KeptEmbeddings(load_embedder(setting.profile, args.device), database)
+    resources = Resources(Counts(MessageTokens(LoadedCounter(model.tokenizer, model.name))), embeddings)
+    states = States(Readings(setting.traces, setting.decisions, resources), model, FeatureStore(database, model))
     fitter = Fitter(Lab(setting.decisions, setting.splits, model.device), database)
-    return Bench(states, fitter, model, conditions, args.layer, say), name
-
-
-def _embed(readings: Readings, kept: KeptEmbeddings) -> None:
-    """All queries and older blocks at once, in batches that the workspace keeps."""
-    asked = [point for point in readings.points if point.window.old]
-    texts = {query_text(point): None for point in asked} | {
-        block_text(point, number): None for point in asked for number in point.window.old
-    }
-    done = kept.warm(list(texts), lambda done, total: say(f"embeddings: {done:,} of {total:,} texts") if done % 512 == 0 else None)
-    say(f"embeddings: {len(texts):,} texts, {done:,} of them new")
+    return Bench(states, fitter, model, conditions, args.layer, embeddings, say)
 
 
 def _command(args: argparse.Namespace) -> str:

@@ -41,11 +41,19 @@ class KeptEmbeddings:
             self.warm(texts)
         return np.stack([self._known[key] for key in keys])
 
-    def warm(self, texts: Sequence[str], progress: Callable[[int, int], None] | None = None) -> int:
-        """Make sure that all texts are known; returns how many had to be embedded."""
+    @property
+    def name(self) -> str:
+        return self._embedder.name
+
+    def missing(self, texts: Sequence[str]) -> dict[str, str]:
+        """Key -> text of those that neither this run nor the workspace has."""
         wanted = {key: text for text in texts if (key := self._key(text)) not in self._known}
         self._read(list(wanted))
-        missing = [(key, text) for key, text in wanted.items() if key not in self._known]
+        return {key: text for key, text in wanted.items() if key not in self._known}
+
+    def warm(self, texts: Sequence[str], progress: Callable[[int, int], None] | None = None) -> int:
+        """Make sure that all texts are known; returns how many had to be embedded."""
+        missing = list(self.missing(texts).items())
         for start in range(0, len(missing), BATCH):
             batch = missing[start : start + BATCH]
             rows = self._embedder.embed([text for _, text in batch])

@@ -66,6 +66,8 @@ class States:
         self._model = model
         self._store = store
         self._vectors: dict[Key, Floats] = {}
+        self._cut: set[Key] = set()
+        """Texts over the model's limit."""
         self._history: dict[str, list[DecisionPoint]] = {}
         """Per trace, every decision point up to its last row: blocks are stored at each of them."""
         for point in self.points:
@@ -108,13 +110,18 @@ class States:
         requests = self.requests(conditions)
         found = self._extract(requests, self.layer, progress)
         self._vectors.update(zip(requests, found.of(self.layer, POOLING), strict=True))
+        self._cut.update(key for key, point in zip(requests, found.points, strict=True) if point.left_out)
         return _cost(found)
 
     def _extract(self, requests: Mapping[Key, Request], layers: str | Sequence[str], progress: OnProgress | None) -> FeatureSet:
         return extract(list(requests.values()), self._model, layers=layers, poolings=[POOLING], store=self._store, progress=progress)
 
+    def over_the_limit(self, condition: Condition) -> int:
+        """Rows at which the model did not read the middle of what a condition gives it."""
+        return sum(key in self._cut for key in self._keys(condition))
+
     def vectors(self, condition: Condition) -> Floats:
-        keys = [text_key(point, reading) for point, reading in zip(self.points, self.readings.of(condition), strict=True)]
+        keys = self._keys(condition)
         if any(key not in self._vectors for key in keys):
             raise InputError(f"the states of {condition.name!r} were not computed")
         return np.stack([self._vectors[key] for key in keys])
@@ -127,6 +134,9 @@ class States:
         )
         number = {trace_id: place for place, trace_id in enumerate(self._history)}
         return sequences, np.array([(number[point.trace_id], point.t) for point in self.points], dtype=np.int64)
+
+    def _keys(self, condition: Condition) -> list[Key]:
+        return [text_key(point, reading) for point, reading in zip(self.points, self.readings.of(condition), strict=True)]
 
     def _add(self, wanted: dict[str, dict[Key, Request]], point: DecisionPoint, reading: Reading) -> None:
         trace = self.readings.traces[point.trace_id]

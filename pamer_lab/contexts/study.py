@@ -6,18 +6,20 @@ student's teacher is the Full Context probe of its own seed.
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
-
-import numpy as np
+from typing import Any, Literal
 
 from pamer_lab.contexts.budget import evidence_tokens, token_share
+from pamer_lab.contexts.embeddings import KeptEmbeddings
 from pamer_lab.contexts.fitting import Fitter
 from pamer_lab.contexts.forecast import Forecast, check_sentence, forecast
+from pamer_lab.contexts.overlap import overlap
 from pamer_lab.contexts.recent import FullContext
 from pamer_lab.contexts.registry import GROUPS, TEACHER
 from pamer_lab.contexts.retrieved import Retrieved
+from pamer_lab.contexts.selectors.embedding import texts_to_embed
 from pamer_lab.contexts.states import States
 from pamer_lab.contexts.values import Condition
 from pamer_lab.features.values import Progress
@@ -34,6 +36,7 @@ PAIRS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("raw-top5", "bank-recent5", ("auroc",)),
     ("recent4-kd", "recent4", ("auroc", "f1")),
     ("recent2", "full", ("auroc", "f1")),
+    ("recent2", "full-no-hint", ("auroc",)),
     ("raw-top3", "recent2", ("auroc",)),
     ("embedding-top3", "recent2", ("auroc",)),
     ("raw-top3", "random-top3", ("auroc",)),
@@ -42,6 +45,9 @@ PAIRS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("full", "full-no-hint", ("auroc",)),
 )
 """Paired comparisons: the paper's two first, then what a reader asks next."""
+Stage = Literal["embeddings", "states", "probes"]
+"""`embeddings`: of queries and older blocks. `states`: the model reads what is missing. `probes`: for choosing the layer, and of all
+conditions."""
 SAY_SECONDS = 10.0
 """Between two lines of progress."""
 
@@ -55,7 +61,12 @@ class Bench:
     model: FrozenModel
     conditions: tuple[Condition, ...]
     layer: str = PREFERRED
+    """Once it is chosen, the layer itself."""
+    embeddings: KeptEmbeddings | None = None
+    """What `states.readings` choose by, where some condition does."""
     say: Callable[[str], None] = lambda text: None
+    seconds: dict[Stage, float] = field(default_factory=dict)
+    """What each stage took."""
     _said: float = field(default=0.0)
 
     @property
@@ -63,26 +74,45 @@ class Bench:
         return self.fitter.lab
 
     def forecast(self) -> Forecast:
-        """What is missing now."""
-        if self.layer != PREFERRED:
-            self.states.layer = self.layer
-            return forecast([self.states.forecast(self.conditions)], self.model)
-        first = self.states.forecast(self._full(), "all")
-        rest = [condition for condition in self.conditions if condition not in self._full()]
-        return forecast([first, self.states.forecast(rest, known=first.missing)], self.model)
+        """What is missing now; where all Full Contexts are there the layer is chosen, since only they are stored at every layer."""
+        if self.layer == PREFERRED:
+            first = self.states.forecast(self._full(), "all")
+            if first.missing:
+                rest = [condition for condition in self.conditions if condition not in self._full()]
+                return forecast([first, self.states.forecast(rest, known=first.missing)], self.model)
+        self._choose_layer()
+        return forecast([self.states.forecast(self.conditions)], self.model)
 
     def run(self) -> tuple[list[Row], list[Row], dict[str, Any]]:
         """Rows of both targets, paired comparisons, and notes."""
+        self._embed()
         expected = self.forecast()
         self.say(expected.sentence)
-        started = time.perf_counter()
-        tokens = self._choose_layer() + self.states.compute(self.conditions, self._progress)["tokens_computed"]
-        checked = expected.check(tokens, time.perf_counter() - started)
+        tokens = self._choose_layer()
+        with self._timed("states"):
+            tokens += self.states.compute(self.conditions, self._progress)["tokens_computed"]
+        checked = expected.check(tokens, self.seconds["states"])
         self.say(check_sentence(checked))
-        logits = self._logits()
-        rows = [row for condition in self.conditions for row in self._rows(condition, logits)]
-        notes = {"layer": self.states.layer, "cost": checked, "fits_from_workspace": self.fitter.hits}
-        return rows, paired(rows), notes
+        with self._timed("probes"):
+            logits = self._logits()
+            rows = [row for condition in self.conditions for row in self._rows(condition, logits)]
+        seconds = {stage: round(taken, 1) for stage, taken in self.seconds.items()}
+        return rows, paired(rows), {"layer": self.layer, "cost": checked, "seconds": seconds, "fits_from_workspace": self.fitter.hits}
+
+    def missing_embeddings(self) -> int:
+        """Texts to embed before conditions that choose by embedding can."""
+        return len(self.embeddings.missing(texts_to_embed(self.states.points))) if self.embeddings else 0
+
+    def _embed(self) -> None:
+        """All queries and older blocks at once, in batches that the workspace keeps."""
+        if self.embeddings is None:
+            return
+        with self._timed("embeddings"):
+            texts = texts_to_embed(self.states.points)
+            done = self.embeddings.warm(
+                texts, lambda done, total: self.say(f"embeddings: {done:,} of {total:,} texts") if done % 512 == 0 else None
+            )
+        self.say(f"embeddings: {len(texts):,} texts, {done:,} of them new")
 
     def _full(self) -> list[Condition]:
         """The teacher, and the full context without hint where it is asked for: they share all but the hint."""
@@ -90,14 +120,17 @@ class Bench:
 
     def _choose_layer(self) -> float:
         """Set the study's layer; returns the tokens that took."""
-        if self.layer != PREFERRED:
-            self.states.layer = self.layer
-            return 0
-        vectors, names, cost = self.states.all_layers(self._full(), self._progress)
-        fitted = fit_probes(self.lab.decisions, self.lab.splits, vectors, device=self.lab.device)
-        self.states.layer = preferred_of(self.lab.decisions, self.lab.splits, 0, fitted.logits[:, 0], names)
-        self.say(f"all conditions are read at {self.states.layer}, which validation prefers for the Full Context")
-        return cost["tokens_computed"]
+        tokens = 0.0
+        if self.layer == PREFERRED:
+            with self._timed("states"):
+                vectors, names, cost = self.states.all_layers(self._full(), self._progress)
+                tokens = cost["tokens_computed"]
+            with self._timed("probes"):
+                fitted = fit_probes(self.lab.decisions, self.lab.splits, vectors, device=self.lab.device)
+                self.layer = preferred_of(self.lab.decisions, self.lab.splits, 0, fitted.logits[:, 0], names)
+            self.say(f"all conditions are read at {self.layer}, which validation prefers for the Full Context")
+        self.states.layer = self.layer
+        return tokens
 
     def _logits(self) -> dict[str, Floats]:
         found: dict[str, Floats] = {}
@@ -116,9 +149,11 @@ class Bench:
             "name": condition.label,
             "condition": condition.name,
             "group": GROUPS[condition.group],
-            "layer": self.states.layer,
+            "layer": self.layer,
             "tokens_pct": token_share(self.states.points, readings, self.states.counts),
             "points": len(readings),
+            "inputs_over_the_limit": self.states.over_the_limit(condition),
+            **overlap(condition, self.states.readings),
         }
         if isinstance(condition, Retrieved):
             named["evidence_tokens"] = evidence_tokens(self.states.points, readings, self.states.counts)
@@ -129,6 +164,12 @@ class Bench:
             row["agreement"] = None if same else agreement(lab.decisions, lab.splits, target, own[target], teacher[target])
             made.append(row)
         return made
+
+    @contextmanager
+    def _timed(self, stage: Stage) -> Iterator[None]:
+        started = time.perf_counter()
+        yield
+        self.seconds[stage] = self.seconds.get(stage, 0.0) + time.perf_counter() - started
 
     def _progress(self, progress: Progress) -> None:
         if time.monotonic() - self._said > SAY_SECONDS:
@@ -160,15 +201,3 @@ def evaluated(bench: Bench) -> list[dict[str, Any]]:
         }
         for row, ((trace_id, t), question) in enumerate(zip(decisions.keys, decisions.questions, strict=True))
     ]
-
-
-def differences(bench: Bench) -> dict[str, int]:
-    """How many rows of each condition read another text than Recent2: where few do, its row says little."""
-    base = next((bench.states.readings.of(one) for one in bench.conditions if one.name == "recent2"), None)
-    if base is None:
-        return {}
-    return {
-        one.name: int(np.sum([own.blocks != other.blocks for own, other in zip(bench.states.readings.of(one), base, strict=True)]))
-        for one in bench.conditions
-        if one.group not in ("full", "state", "hidden")
-    }

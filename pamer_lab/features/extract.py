@@ -18,8 +18,8 @@ import numpy.typing as npt
 from pamer_lab.errors import Cancelled, UnknownNameError
 from pamer_lab.features.compute import Computation
 from pamer_lab.features.contexts import Context, context_name
-from pamer_lab.features.inputs import inputs_of, points_of
-from pamer_lab.features.serialise import Hint, Tokens, serialiser_for
+from pamer_lab.features.inputs import inputs_of, points_of, whole_inputs_of
+from pamer_lab.features.serialise import Hint, Tokens, serialiser_for, truncated
 from pamer_lab.features.store import POOLINGS, FeatureStore, Vectors, content_key, layer_names
 from pamer_lab.features.values import Cancel, Estimate, FeatureSet, OnProgress, Point, Progress, Request, trace_requests
 from pamer_lab.models.frozen import FrozenModel
@@ -167,8 +167,9 @@ class _Plan:
         self.points: list[Point] = []
         self.keys: list[str] = []
         for request in self.requests:
-            for t, tokens in inputs_of(request, model, self.serialiser):
-                self.points.append(Point(request.name, t, context_name(request.context), len(tokens)))
+            for t, whole in whole_inputs_of(request, model, self.serialiser):
+                tokens = truncated(whole, model.limit, model.prefix_kept)
+                self.points.append(Point(request.name, t, context_name(request.context), len(tokens), len(whole) - len(tokens)))
                 self.keys.append(content_key(model, self.serialiser.name, tokens))
         self.vectors: Vectors = np.zeros((len(self.keys), len(self.layers), len(self.poolings), model.width), dtype=np.float32)
         self.rows: dict[str, list[int]] = {}

@@ -18,6 +18,12 @@ def points_of(request: Request) -> int:
 
 def inputs_of(request: Request, model: FrozenModel, serialiser: Serialiser) -> Iterator[tuple[int, Tokens]]:
     """(decision point, tokens after truncation) for each point of a request."""
+    for t, tokens in whole_inputs_of(request, model, serialiser):
+        yield t, truncated(tokens, model.limit, model.prefix_kept)
+
+
+def whole_inputs_of(request: Request, model: FrozenModel, serialiser: Serialiser) -> Iterator[tuple[int, Tokens]]:
+    """The same before truncation."""
     if request.points is None:
         if not isinstance(request.context, str) or request.context != "full":
             raise InputError("a context needs decision points; give the messages themselves, or the points")
@@ -39,10 +45,10 @@ def _tokens(
     model: FrozenModel,
     serialiser: Serialiser,
 ) -> Tokens:
-    """The input's tokens: probe prompt, hint, serialisation, truncation, in this order."""
+    """The input's tokens: probe prompt, hint, serialisation, in this order."""
     messages = with_probe_prompt(chosen, request.probe_prompt)
     if request.hint == "faithful":
         recorded = coming.usage.input_tokens if coming and coming.usage else 0
         size = request.active_tokens or recorded or serialiser.count(active, request.tools)
         messages = with_hint(messages, size + model.output_reserve)
-    return truncated(serialiser.tokens(messages, request.tools), model.limit, model.prefix_kept)
+    return serialiser.tokens(messages, request.tools)

@@ -39,6 +39,8 @@ class Point:
     context: str
     tokens: int
     """Length of the input the model read, after truncation."""
+    left_out: int = 0
+    """Tokens cut from the middle of an input that is over the model's limit."""
 
 
 @dataclass(frozen=True)

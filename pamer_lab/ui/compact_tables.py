@@ -1,11 +1,12 @@
-"""The tables of the compact contexts page: all conditions with the best of each column, pairs, budgets, the paper's orderings."""
+"""The tables of the compact contexts page: all conditions with the best of each column, pairs, retrieval controls, budgets, orderings."""
 
 from collections.abc import Sequence
 
 import polars as pl
 import streamlit as st
 
-from pamer_lab.analysis.compact import CELLS, Line, budget_table, expanded_table, paired_table
+from pamer_lab.analysis.compact import CELLS, Line, budget_table, expanded_table, paired_table, retrieval_table
+from pamer_lab.analysis.orderings import State, orderings
 from pamer_lab.probes.study import Study
 from pamer_lab.ui.text import in_code
 from pamer_lab.ui.widgets import table, table_height
@@ -13,6 +14,7 @@ from pamer_lab.ui.words import HINTS
 
 BEST = "★"
 FULL = "Full Context"
+MARKS: dict[State, str] = {"holds": "✓ holds", "does not hold": "✕ does not", "not tested": "– not tested"}
 TITLES = {"auroc": "AUROC", "f1": "F1", "agreement": "agreement"}
 
 
@@ -113,6 +115,34 @@ def pairs(study: Study) -> None:
     st.caption(f"Measured over {seeds} seeds; with {seeds}, p cannot be below {2 / 2**seeds:.4f}.", help=HINTS["signflip"])
 
 
+def retrievers(study: Study) -> None:
+    """Does it matter which older blocks come back: by chance, the newest, by words, by embedding."""
+    lines = retrieval_table(study)
+    if not lines:
+        st.caption("This study brought back no evidence; add the conditions `controls`, `raw` or `embedding`.")
+        return
+    columns = {f"{target[0].upper()} {TITLES[metric]}": f"{target}_{metric}" for target, metric in CELLS if metric != "f1"}
+    rows = []
+    for line in lines:
+        printed = line["published"] or {}
+        rows.append(
+            {"Retriever": line["label"], "Tokens, %": round(line["tokens_pct"], 1)}
+            | {title: cell_text(line, key) for title, key in columns.items()}
+            | {"Not the newest": at_points(line, "points_unlike_recency")}
+            | {f"Published {title}": printed.get(key) for title, key in {"tokens, %": "tokens_pct", **columns}.items()}
+        )
+    table(rows, key="retrievers")
+    st.caption(
+        "Not the newest: at how many of the decisions with an older block it reads other blocks than Recency would with as many. Where "
+        "there are no more older blocks than it brings back, every way reads the same text."
+    )
+
+
+def at_points(line: Line, key: str) -> str:
+    """At how many of the points that have an older block; empty where the study does not say."""
+    return "" if line[key] is None else f"{line[key]:,} of {line['evidence_tokens']['n']:,}"
+
+
 def budgets(study: Study) -> None:
     """Tokens of recalled evidence and agreement under each cap."""
     lines = budget_table(study)
@@ -130,6 +160,7 @@ def budgets(study: Study) -> None:
                 "Maximum": sizes.get("max"),
                 "C agreement": cell_text(line, "compression_agreement"),
                 "R agreement": cell_text(line, "recall_agreement"),
+                "Cap binds at": at_points(line, "points_cap_changed"),
                 "Published mean": printed.get("tokens_mean"),
                 "Published P95": printed.get("tokens_p95"),
                 "Published maximum": printed.get("tokens_max"),
@@ -141,22 +172,22 @@ def budgets(study: Study) -> None:
     count = next((line["evidence_tokens"]["n"] for line in lines if line["evidence_tokens"]), 0)
     st.caption(
         f"Recalled evidence only, not the whole prompt; whole blocks; n = {count:,} decisions with an older block, measured with "
-        f"{in_code(str(study.settings.get('tokenizer', study.model)), 40)}.",
+        f"{in_code(str(study.settings.get('tokenizer', study.model)), 40)}. A cap that binds nowhere changes nothing.",
         help=HINTS["budget"],
     )
 
 
 def orderings_shown(study: Study) -> None:
     """What the paper's tables say, and whether this study says it too."""
-    found = study.notes.get("orderings") or []
+    found = orderings(study)
     if not found:
         st.caption("This study holds none of the pairs that the paper orders.")
         return
-    held = sum(row["holds"] for row in found)
+    held, tested = (sum(row["state"] in states for row in found) for states in (("holds",), ("holds", "does not hold")))
     table(
         [
             {
-                "Here": "✓ holds" if row["holds"] else "✕ does not",
+                "Here": MARKS[row["state"]],
                 "What the paper's numbers say": row["claim"],
                 "In": row["metric"].replace("_", " "),
                 "Pairs": f"{row['kept']} of {row['of']}",
@@ -166,4 +197,7 @@ def orderings_shown(study: Study) -> None:
         key="orderings",
         height=table_height(len(found), most=460),
     )
-    st.caption(f"{held} of {len(found)} orderings hold here. A pair counts by its sign alone; small differences mean nothing at this n.")
+    untested = f" {len(found) - tested} could not be tested: both sides read the same blocks everywhere." if tested < len(found) else ""
+    st.caption(
+        f"{held} of {tested} orderings hold here.{untested} A pair counts by its sign alone; small differences mean nothing at this n."
+    )

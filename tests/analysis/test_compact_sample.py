@@ -14,6 +14,7 @@ from pamer_lab.blocks import MessageTokens
 from pamer_lab.commands import compact
 from pamer_lab.commands.studying import first_replicas
 from pamer_lab.contexts.budget import evidence_tokens, token_share
+from pamer_lab.contexts.overlap import overlap
 from pamer_lab.contexts.points import Counts
 from pamer_lab.contexts.registry import all_conditions
 from pamer_lab.contexts.sampling import sample
@@ -51,6 +52,8 @@ def test_token_shares_and_recalled_tokens_come_out_the_same(name: str) -> None:
             assert token_share(readings.points, own, tools.counts) == pytest.approx(stored[one.name]["tokens_pct"], abs=1e-5)
             if "evidence_tokens" in stored[one.name]:
                 assert evidence_tokens(readings.points, own, tools.counts) == pytest.approx(stored[one.name]["evidence_tokens"], abs=1e-5)
+            for key, value in overlap(one, readings).items():
+                assert stored[one.name][key] == value, (one.name, key)
 
 
 @pytest.mark.parametrize("name", PRESENT)
@@ -59,7 +62,7 @@ def test_pairs_and_orderings_follow_from_the_rows_and_no_cell_is_empty(name: str
     for again, kept in zip(paired(study.rows), study.comparisons, strict=True):
         assert again["mean"] == pytest.approx(kept["mean"], abs=2e-6)
         assert again["p"] == kept["p"]
-    assert [row["holds"] for row in orderings(study)] == [row["holds"] for row in study.notes["orderings"]]
+    assert [row["state"] for row in orderings(study)] == [row["state"] for row in study.notes["orderings"]]
     for line in expanded_table(study):
         for key, value in (line["published"] or {}).items():
             if key in line and value is not None:

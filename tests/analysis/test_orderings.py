@@ -1,11 +1,16 @@
 """The claims about the paper's tables are true of its numbers; a study is held against them."""
 
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 
 from pamer_lab.analysis.compact import published_row
-from pamer_lab.analysis.orderings import CLAIMS
+from pamer_lab.analysis.orderings import CLAIMS, orderings
 from pamer_lab.contexts.registry import all_conditions
+from pamer_lab.probes.study import read_study
 
+FIXTURE = Path(__file__).resolve().parents[1] / "fixtures" / "compact-study.json"
 LABELS = {one.name: one.label for one in all_conditions()}
 
 
@@ -24,3 +29,30 @@ def test_every_published_row_has_its_condition() -> None:
     for name in ("compact", "retrieval", "evidence_caps"):
         missing = {row["label"] for row in table(name).rows} - found - {"Qwen Top3"}
         assert not missing
+
+
+def test_a_claim_is_not_tested_where_both_sides_read_the_same_and_fails_by_a_tested_pair_alone() -> None:
+    study = read_study(FIXTURE)
+    found = {(row["claim"], row["metric"]): row for row in orderings(study)}
+    cap = found["A cap of 8K lowers agreement", "compression_agreement"]
+    assert (cap["state"], cap["kept"], cap["of"]) == ("not tested", 0, 1)
+    claim = "More blocks by words help", "recall_auroc"
+    for reads, values, state in (
+        ("abc", (0.5, 0.6, 0.7), "holds"),
+        ("abc", (0.5, 0.7, 0.6), "does not hold"),
+        ("aab", (0.5, 0.5, 0.6), "not tested"),
+        ("aab", (0.6, 0.6, 0.5), "does not hold"),
+    ):
+        changed = {f"raw-top{k}": (own, value) for k, own, value in zip((1, 3, 5), reads, values, strict=True)}
+        rows = [
+            row
+            | {
+                "reads": changed[row["condition"]][0],
+                "metrics": row["metrics"] | {"auroc": {"mean": changed[row["condition"]][1], "sd": 0}},
+            }
+            if row["condition"] in changed
+            else row
+            for row in study.rows
+        ]
+        again = {(row["claim"], row["metric"]): row for row in orderings(replace(study, rows=rows))}
+        assert again[claim]["state"] == state

@@ -10,6 +10,7 @@ from pamer_lab.analysis.compact import budget_table, compact_studies, expanded_t
 from pamer_lab.analysis.published import table
 from pamer_lab.cli import main
 from pamer_lab.commands.compact_text import tables
+from pamer_lab.contexts.embeddings import EMBEDDINGS
 from pamer_lab.probes.study import read_study
 from pamer_lab.workspace import Workspace
 from tests.commands.labelled import write_labelled
@@ -35,7 +36,10 @@ def test_the_whole_table_has_no_empty_cell_that_the_paper_has_and_a_second_run_c
 ) -> None:
     corpus = write_corpus(tmp_path / "corpus.jsonl")
     common = [str(corpus), "--seeds", "0,1", "--profile", str(profile), "--caps", "8K,16K,60"]
-    estimate = run([*common, "--estimate"], capsys)["cost"]
+    estimated = run([*common, "--estimate"], capsys)
+    assert estimated["embeddings_missing"] > 0
+    assert not workspace.database.exists(EMBEDDINGS)
+    estimate = estimated["cost"]
     first = run([*common, "--out", str(tmp_path / "compact.json")], capsys)
     study = read_study(tmp_path / "compact.json")
     lines = {line["label"]: line for line in expanded_table(study)}
@@ -59,14 +63,21 @@ def test_the_whole_table_has_no_empty_cell_that_the_paper_has_and_a_second_run_c
     assert {tuple(row["test_n"]) for row in first["rows"] if row["target"] == "recall"} == {tuple(first["rows"][1]["test_n"])}
 
     second = run(common, capsys)
-    assert second["notes"]["cost"]["tokens_computed"] == 0
+    assert second["notes"]["cost"]["tokens_computed"] == second["notes"]["cost"]["tokens_estimated"] == 0
+    assert set(second["notes"]["seconds"]) == {"embeddings", "states", "probes"}
     assert second["notes"]["fits_from_workspace"] == len(lines)
     assert second["rows"] == first["rows"]
     assert [row["study_id"] for row in compact_studies(workspace)] == [first["study_id"]]
     assert open_compact(workspace, first["study_id"]).rows == first["rows"]
     printed = "\n".join(tables(study))
     assert "Hidden Bank Similarity8" in printed
+    assert f"{'retrieval controls':<30} tokens %" in printed
     assert "the paper's orderings here" in printed
+    assert "not tested     A cap of 8K lowers agreement" in printed
+    assert "seconds: embeddings" in printed
+    assert [line["points_cap_changed"] for line in budget_table(study)][1:] == [0, 0, None]
+    assert 0 < lines["Embedding Top3, cap 60 tokens"]["points_cap_changed"] <= lines["Embedding Top3"]["evidence_tokens"]["n"]
+    assert "Recent2 - Full Context, no hint" in printed
 
 
 @pytest.mark.weights

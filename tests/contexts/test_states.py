@@ -1,5 +1,7 @@
 """States of a study: equal texts are one vector, beginnings are computed once, each equals its own pass, a stopped run goes on."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -75,3 +77,14 @@ def test_equal_texts_are_one_vector_and_every_vector_equals_its_own_pass(model: 
     assert sequences[0].shape == (BLOCKS, model.width)
     assert places.tolist() == [[0, 2], [0, 5], [0, 7]]
     assert np.array_equal(sequences[0][4], states.vectors(Recent(1))[1])
+
+
+def test_rows_whose_text_is_over_the_limit_are_counted(model: FrozenModel) -> None:
+    conditions = choose("recent1")
+    whole = states_of(model, (2, 5, 7))
+    whole.compute(conditions)
+    assert [whole.over_the_limit(one) for one in conditions] == [0, 0]
+    lengths = sorted(point.tokens for point in whole._extract(whole.requests(conditions[:1]), "final", None).points)
+    small = states_of(replace(model, limit=lengths[1]), (2, 5, 7))  # the second full context just fits
+    small.compute(conditions)
+    assert [small.over_the_limit(one) for one in conditions] == [1, 0]

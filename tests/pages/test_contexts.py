@@ -57,12 +57,17 @@ def test_a_study_shows_its_trade_off_its_best_and_its_pairs(visit: Visit, worksp
     assert "Tokens, %, published" in frame.columns
     pairs = next(frame.value for frame in app.dataframe if "Sign-flip p" in frame.value.columns)
     assert "+0.0058" in set(pairs["Published difference"])
+    app.segmented_control(key="more").set_value("Retrieval controls").run()
+    controls = next(frame.value for frame in app.dataframe if "Retriever" in frame.value.columns)
+    assert controls["Published R AUROC"].tolist()[:2] == [0.752, 0.753]
+    assert controls["Not the newest"].tolist()[1] == "0 of 84"
     app.segmented_control(key="more").set_value("Evidence budgets").run()
     budget = next(frame.value for frame in app.dataframe if "P95" in frame.value.columns)
     assert budget["Published mean"].dropna().tolist() == [5540, 8765, 9167]
     assert budget["Maximum"].max() < 8192
+    assert budget["Cap binds at"].tolist()[1:] == ["0 of 84", "0 of 84", ""]
     app.segmented_control(key="more").set_value("The paper's orderings").run()
-    assert "orderings hold here" in texts(app)
+    assert "orderings hold here. 1 could not be tested" in texts(app)
     app.toggle(key="published").set_value(False).run()
     assert "Open marks are the paper's" not in texts(app)
 

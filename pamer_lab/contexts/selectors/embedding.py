@@ -1,5 +1,6 @@
 """Embedding Top-K (the paper's "Qwen"): cosine between the embedded query, task + Recent2, and each older block."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pamer_lab.blocks.render import render_message
@@ -26,6 +27,13 @@ class ByEmbedding:
             return []
         rows = resources.embeddings([query_text(point), *(block_text(point, number) for number in old)])
         return ranked(old, [float(score) for score in rows[1:] @ rows[0]])
+
+
+def texts_to_embed(points: Sequence[DecisionPoint]) -> list[str]:
+    """Every query and older block that ranking at these points asks for, each once."""
+    asked = [point for point in points if point.window.old]
+    queries = [query_text(point) for point in asked]
+    return list(dict.fromkeys([*queries, *(block_text(point, number) for point in asked for number in point.window.old)]))
 
 
 def query_text(point: DecisionPoint) -> str:
