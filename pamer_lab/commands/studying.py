@@ -3,17 +3,19 @@
 import argparse
 import shlex
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from pamer_lab.cli import say
-from pamer_lab.errors import InputError
+from pamer_lab.errors import InputError, UnknownNameError
+from pamer_lab.features.store import layer_names
 from pamer_lab.models.frozen import FrozenModel, load_frozen
 from pamer_lab.models.profiles import Profile, load_profile
 from pamer_lab.probes.bank import BankMaker
 from pamer_lab.probes.decisions import Decisions, decisions_of, make_splits
+from pamer_lab.probes.intervals import MOST_DIFFERENCES
 from pamer_lab.probes.split import SEEDS, Split
 from pamer_lab.probes.study import ALL, Study, save_study, write_study
 from pamer_lab.trajectory import read_all
@@ -21,6 +23,8 @@ from pamer_lab.trajectory.values import Trace
 from pamer_lab.workspace import Workspace
 
 DEFAULT_SEEDS = ",".join(str(seed) for seed in SEEDS)
+SEED_END = 2**32
+"""Seeds lie below this: what every generator takes."""
 
 
 @dataclass(frozen=True)
@@ -53,9 +57,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def read_setting(args: argparse.Namespace) -> Setting:
     """Traces, decisions and checked splits; a file that cannot be read stops the study."""
+    seeds = parse_seeds(args.seeds)
+    if args.replicas < 0:
+        raise InputError(f"--replicas takes a number of traces per question, zero for all, not {args.replicas}")
     kept = first_replicas(find_traces(args.traces, Workspace()), args.replicas)
     decisions = decisions_of(kept)
-    splits, checks = make_splits(decisions, _seeds(args.seeds))
+    splits, checks = make_splits(decisions, seeds)
     for split, check in zip(splits, checks, strict=True):
         say(f"seed {split.seed}: {check.sentence}")
     sentences = [f"seed {split.seed}: {check.sentence}" for split, check in zip(splits, checks, strict=True)]
@@ -75,8 +82,27 @@ def find_traces(names: Sequence[str], workspace: Workspace) -> list[Trace]:
     if reading.rejected:
         first = reading.rejected[0]
         raise InputError(first.reason, path=first.path, where=first.where)
-    read = {trace.trace_id for trace in reading.traces}
-    return [*reading.traces, *(workspace.trace(trace_id).trace for trace_id in ids if trace_id not in read)]
+    return each_once([*reading.traces, *(workspace.trace(trace_id).trace for trace_id in dict.fromkeys(ids))])
+
+
+def each_once(traces: Iterable[Trace]) -> list[Trace]:
+    """The first of each trace id, in their order; one id with two contents is refused, because either could be meant."""
+    kept: dict[str, Trace] = {}
+    repeated = 0
+    for trace in traces:
+        first = kept.setdefault(trace.trace_id, trace)
+        repeated += first is not trace
+        if _studied(first) != _studied(trace):
+            places = " and ".join(one.source.path if one.source else "the workspace" for one in (first, trace))
+            raise InputError(f"trace {trace.trace_id} is given twice with different messages or labels ({places}); give one of them")
+    if repeated:
+        say(f"left out {repeated} traces that were given more than once")
+    return list(kept.values())
+
+
+def _studied(trace: Trace) -> tuple[Any, ...]:
+    """What a study reads of a trace."""
+    return trace.question_id, trace.messages, trace.tools, trace.labels
 
 
 def first_replicas(traces: Sequence[Trace], count: int) -> list[Trace]:
@@ -90,11 +116,27 @@ def first_replicas(traces: Sequence[Trace], count: int) -> list[Trace]:
     return kept
 
 
-def _seeds(text: str) -> list[int]:
+def parse_seeds(text: str) -> list[int]:
+    """The numbers of `--seeds`: each drives one split and one initialisation, so that none may stand there twice."""
     try:
-        return [int(part) for part in text.split(",")]
+        seeds = [int(part) for part in text.split(",")]
     except ValueError:
         raise InputError(f"--seeds takes numbers with commas between them, such as 0,1,2, not {text!r}") from None
+    if wrong := [seed for seed in seeds if not 0 <= seed < SEED_END]:
+        raise InputError(f"--seeds takes numbers from 0 to {SEED_END - 1}, not {wrong[0]}")
+    if wrong := [seed for seed, times in Counter(seeds).items() if times > 1]:
+        raise InputError(f"--seeds names {wrong[0]} twice; name each seed once, or the same split counts as two")
+    if len(seeds) > MOST_DIFFERENCES:
+        raise InputError(f"--seeds takes at most {MOST_DIFFERENCES} numbers (the exact paired test tries every sign), not {len(seeds)}")
+    return seeds
+
+
+def layer_name(frozen: FrozenModel, text: str) -> str:
+    """One layer of the model by its name, `block:4` being written for `block_4`; any other name is answered with those there are."""
+    name, known = text.replace(":", "_"), layer_names(frozen)
+    if name not in known:
+        raise UnknownNameError("layer", text, list(known))
+    return name
 
 
 def command_line(args: argparse.Namespace, **options: str) -> str:

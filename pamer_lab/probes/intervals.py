@@ -19,6 +19,8 @@ Doubles = npt.NDArray[np.float64]
 METRICS = ("auroc", "auprc", "f1", "logit_gap")
 RESAMPLES = 1000
 LEVEL = 0.95
+MOST_DIFFERENCES = 20
+"""The exact test enumerates every sign pattern, a million at this number."""
 
 
 @dataclass(frozen=True)
@@ -88,8 +90,8 @@ def _nanmean(values: Doubles) -> Doubles:
 
 def sign_flip(differences: Sequence[float]) -> float:
     """Exact two-sided p of the mean difference under all sign patterns; five seeds give 0.0625 at the least."""
-    if len(differences) > 20:
-        raise ValueError("the exact test enumerates every sign pattern; use at most 20 differences")
+    if len(differences) > MOST_DIFFERENCES:
+        raise ValueError(f"the exact test enumerates every sign pattern; use at most {MOST_DIFFERENCES} differences")
     values = np.asarray(differences, dtype=np.float64)
     patterns = np.array(list(product((-1.0, 1.0), repeat=len(values))))
     means = np.abs(patterns @ values) / len(values)

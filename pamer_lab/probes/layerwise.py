@@ -13,7 +13,7 @@ from pamer_lab.probes.decisions import TARGETS, Bools, Decisions
 from pamer_lab.probes.grid import GridData, GridResult, Training, train_grid
 from pamer_lab.probes.intervals import RESAMPLES
 from pamer_lab.probes.readout import Capacity, Floats
-from pamer_lab.probes.split import Split
+from pamer_lab.probes.split import PARTS, Split
 from pamer_lab.probes.tables import Row, make_row, validation_auroc
 
 
@@ -48,11 +48,16 @@ def layerwise(decisions: Decisions, splits: Sequence[Split], bank: Bank, *, devi
 
 
 def shuffled_labels(decisions: Decisions, splits: Sequence[Split], target: int) -> Bools:
-    """Labels [S, n] of a target, shuffled anew for each seed among the decisions that are asked."""
-    asked = np.flatnonzero(decisions.counts[target])
+    """Labels [S, n] of a target, shuffled anew for each seed among the asked decisions of each part.
+
+    Every part keeps its number of positives: a control differs from the probe in what the labels say, not in how many there are.
+    """
     labels = np.repeat(decisions.labels[target][None], len(splits), 0)
     for number, split in enumerate(splits):
-        labels[number, asked] = np.random.default_rng([split.seed, target]).permutation(labels[number, asked])
+        order = np.random.default_rng([split.seed, target])
+        for part in range(len(PARTS)):
+            rows = np.flatnonzero(decisions.counts[target] & split.rows(part))
+            labels[number, rows] = order.permutation(labels[number, rows])
     return labels
 
 

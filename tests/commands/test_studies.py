@@ -2,12 +2,13 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from pamer_lab.cli import main
-from pamer_lab.commands.studying import find_traces, first_replicas
+from pamer_lab.commands.studying import find_traces, first_replicas, layer_name
 from pamer_lab.errors import InputError
 from pamer_lab.importing import import_paths
 from pamer_lab.probes.artefact import HeadSet
@@ -66,7 +67,12 @@ def test_the_studies_run_store_themselves_and_write_heads(
     [
         (["layerwise", "{few}"], "at least 7 questions"),
         (["controls", "nowhere.jsonl"], "does not exist"),
-        (["train", "{few}", "--seeds", "one"], "--seeds takes numbers"),
+        (["train", "nowhere.jsonl", "--seeds", "one"], "--seeds takes numbers"),
+        (["train", "nowhere.jsonl", "--seeds", "0,1,0"], "--seeds names 0 twice"),
+        (["layerwise", "nowhere.jsonl", "--seeds", "4294967296"], "from 0 to 4294967295, not 4294967296"),
+        (["layerwise", "nowhere.jsonl", "--seeds=-1"], "from 0 to 4294967295, not -1"),
+        (["controls", "nowhere.jsonl", "--seeds", ",".join(map(str, range(21)))], "at most 20 numbers"),
+        (["compact", "nowhere.jsonl", "--replicas=-1"], "--replicas takes a number of traces per question"),
         (["annotate", "{few}"], "names no chat model"),
     ],
 )
@@ -99,6 +105,33 @@ def test_a_study_takes_files_ids_and_the_whole_workspace_each_trace_once(workspa
     assert [trace.trace_id for trace in find_traces([str(corpus), "@workspace", ids[0]], workspace)] == ids
     with pytest.raises(InputError, match="not in the workspace"):
         find_traces(["t-gone"], workspace)
+
+
+def test_a_trace_given_twice_counts_once_and_one_id_with_other_labels_is_refused(
+    workspace: Workspace, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "runs"
+    folder.mkdir()
+    corpus = write_corpus(folder / "corpus.jsonl", 2)
+    once = find_traces([str(corpus)], workspace)
+    assert find_traces([str(corpus), str(folder), str(corpus)], workspace) == once
+    assert "left out 8 traces that were given more than once" in capsys.readouterr().err
+    copied = tmp_path / "copy.jsonl"
+    copied.write_bytes(corpus.read_bytes())
+    assert len(find_traces([str(corpus), str(copied)], workspace)) == len(once)
+    side = tmp_path / "labels.json"
+    side.write_text(json.dumps({"pamer_lab_labels": 1, "traces": [{"index": 0, "labels": [{"t": 2, "target": "recall"}]}]}))
+    import_paths([corpus], workspace, labels=side)
+    with pytest.raises(InputError, match=r"is given twice with different messages or labels"):
+        find_traces([str(corpus), "@workspace"], workspace)
+
+
+def test_a_layer_is_named_in_either_spelling_and_an_unknown_one_is_answered_with_those_there_are() -> None:
+    model = SimpleNamespace(layers=3)
+    assert [layer_name(model, text) for text in ("block:2", "block_3", "final")] == ["block_2", "block_3", "final"]  # type: ignore[arg-type]
+    for wrong in ("block_4", "all", "", "preferred"):
+        with pytest.raises(InputError, match="known: block_1, block_2, block_3, final"):
+            layer_name(model, wrong)  # type: ignore[arg-type]
 
 
 @pytest.mark.server

@@ -9,7 +9,7 @@ from pamer_lab.probes.bank import Bank
 from pamer_lab.probes.controls import hidden_rows, observable_rows, rule_rows
 from pamer_lab.probes.decisions import Decisions, decisions_of, make_splits
 from pamer_lab.probes.distill import Lab, agreement, capacity_rows, make_heads, student_rows
-from pamer_lab.probes.layerwise import layerwise, preferred_layer
+from pamer_lab.probes.layerwise import layerwise, preferred_layer, shuffled_labels
 from pamer_lab.probes.metrics import auroc, f1
 from pamer_lab.probes.observables import action_type, observe, recent2_texts
 from pamer_lab.probes.split import TEST, VALIDATION, Split
@@ -131,6 +131,18 @@ def test_hidden_rows_name_the_preferred_layer_and_shuffled_labels_find_nothing(s
     shuffled = [row for row in rows if row["kind"] == "shuffled"]
     assert len(shuffled) == 2
     assert all(abs(row["mean"] - 0.5) < 0.2 for row in shuffled)
+
+
+def test_shuffled_labels_keep_the_classes_of_every_part_and_differ_between_seeds(study: tuple) -> None:
+    _, decisions, splits = study
+    for target in range(2):
+        labels = shuffled_labels(decisions, splits, target)
+        for number, split in enumerate(splits):
+            for part in range(3):
+                rows = split.rows(part) & decisions.counts[target]
+                assert labels[number, rows].sum() == decisions.labels[target, rows].sum()
+            assert not np.array_equal(labels[number], decisions.labels[target])
+        assert not np.array_equal(labels[0], labels[1])
 
 
 def test_students_learn_from_their_teacher_and_become_heads(study: tuple) -> None:
