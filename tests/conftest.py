@@ -5,11 +5,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from pamer_lab.workspace import Workspace
 
 PROJECT = Path(__file__).resolve().parents[1]
 REAL_TRACES = PROJECT.parent / "shared" / "traces" / "open"
+
+# How long one example takes depends on what else the machine does.
+settings.register_profile("unhurried", deadline=None)
+settings.load_profile("unhurried")
 
 
 @pytest.fixture(autouse=True)

@@ -7,7 +7,7 @@ from pamer_lab.blocks import MessageTokens
 from pamer_lab.commands import studying
 from pamer_lab.commands.studying import show
 from pamer_lab.models.embedder import load_embedder
-from pamer_lab.models.tokenizer import embedded_counter
+from pamer_lab.models.tokenizer import LoadedCounter
 from pamer_lab.probes.controls import hidden_rows, observable_rows, rule_rows
 from pamer_lab.probes.decisions import TARGETS
 from pamer_lab.probes.study import Study
@@ -23,8 +23,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
     setting = studying.read_setting(args)
-    counter = embedded_counter()
     frozen, maker = setting.model(args.device)
+    counter = LoadedCounter(frozen.tokenizer, frozen.name)
     bank = maker.get("full")
     hidden, chosen = hidden_rows(setting.decisions, setting.splits, bank, device=frozen.device)
     embedder = load_embedder(setting.profile, args.device)

@@ -2,8 +2,8 @@
 
 Knows labels and turns, nothing of features. What always holds: decision point 0 is left out (it has no history); recall
 counts only where external memory can exist, that is from decision point 3 on, where a block older than Recent2 is there.
-A trace without any label of a target is not asked about it. One that writes down negatives counts only where it has a
-label; in one with positives alone, every other point is negative, as in the paper.
+A trace without any label of a target is not asked about it. One that writes down negatives, or holds a model's answers, counts
+only where it has a label; in one with positives alone, every other point is negative, as in the paper.
 """
 
 import hashlib
@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from pamer_lab.errors import InputError
 from pamer_lab.probes.split import SEEDS, LeakCheck, Split, check_leak, require_both_classes, split_by_question
+from pamer_lab.trajectory.labels import POSITIVES_ENOUGH
 from pamer_lab.trajectory.values import Target, Trace
 
 TARGETS: tuple[Target, ...] = ("compression", "recall")
@@ -85,6 +86,12 @@ def decisions_of(traces: Iterable[Trace]) -> Decisions:
 
 def make_splits(decisions: Decisions, seeds: Sequence[int] = SEEDS) -> tuple[tuple[Split, ...], tuple[LeakCheck, ...]]:
     """The splits of all seeds, checked: both classes in every part, no question in two parts."""
+    for row, target in enumerate(TARGETS):
+        if not decisions.counts[row].any():
+            raise InputError(
+                f"these traces hold no {target} label at decision point {FIRST[target]} or later, and a study needs both targets; "
+                f"add traces that have some, or label these: pamer-lab annotate TRACE..."
+            )
     splits = tuple(split_by_question(decisions.questions, seed) for seed in seeds)
     for split in splits:
         for row, target in enumerate(TARGETS):
@@ -94,10 +101,10 @@ def make_splits(decisions: Decisions, seeds: Sequence[int] = SEEDS) -> tuple[tup
 
 def _of_target(trace: Trace, target: Target) -> dict[int, bool]:
     """Decision points at which the target is asked, with the answer; two origins that differ count as a need."""
+    own = [label for label in trace.labels if label.target == target]
     given: dict[int, bool] = {}
-    for label in trace.labels:
-        if label.target == target:
-            given[label.t] = given.get(label.t, False) or label.value
-    throughout = bool(given) and all(label.value for label in trace.labels if label.target == target)
+    for label in own:
+        given[label.t] = given.get(label.t, False) or label.value
+    throughout = bool(own) and all(label.value and label.origin in POSITIVES_ENOUGH for label in own)
     asked = {t: given.get(t, False) for t in range(trace.turns)} if throughout else given
     return {t: value for t, value in asked.items() if t >= FIRST[target]}

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pamer_lab.config import Settings
+from pamer_lab.errors import ProbeError
 from pamer_lab.probes.losses import KD_WEIGHT
 from pamer_lab.probes.readout import MLP_WIDTH, Capacity, Floats, HeadStack
 from pamer_lab.probes.split import SHARES, Split
@@ -80,6 +81,7 @@ def train_grid(data: GridData, capacity: Capacity, training: Training | None = N
     from pamer_lab.probes.tile import Plan, train_tile
 
     training = training or Training()
+    _require_finite(data.features)
     sets, rows, _ = data.features.shape
     targets, seeds = data.counts.shape[0], len(data.splits)
     logits = np.zeros((sets, targets, seeds, rows), dtype=np.float32)
@@ -99,6 +101,17 @@ def train_grid(data: GridData, capacity: Capacity, training: Training | None = N
                     stacks[number, target] = fitted.stack(local, these)
     ordered = tuple(tuple(stacks[number, target] for target in range(targets)) for number in range(sets))
     return GridResult(logits, epochs, losses, ordered)
+
+
+def _require_finite(features: Floats) -> None:
+    """One value that is not finite would spread to every weight that reads its feature set."""
+    for number, own in enumerate(features):
+        wrong = np.flatnonzero(~np.isfinite(own).all(-1))
+        if len(wrong):
+            raise ProbeError(
+                f"feature set {number} holds NaN or infinity at row {wrong[0]} ({len(wrong)} of {len(own)} rows); "
+                "no probe can learn from it: compute these states again, with a float32 model if this one runs in half precision"
+            )
 
 
 def windows(rows: int, training: Training) -> Iterator[list[int]]:

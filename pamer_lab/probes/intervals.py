@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pamer_lab.probes.metrics import auprc, auroc, f1, logit_gap
+from pamer_lab.probes.metrics import auprc, auroc, defined, f1, logit_gap
 
 Doubles = npt.NDArray[np.float64]
 METRICS = ("auroc", "auprc", "f1", "logit_gap")
@@ -42,7 +42,7 @@ class Scored:
         return {
             "auroc": auroc(self.logits, self.labels, weights),
             "auprc": auprc(self.logits, self.labels, weights),
-            "f1": f1(decided, self.labels, weights),
+            "f1": defined(self.logits, f1(decided, self.labels, weights)),
             "logit_gap": logit_gap(self.logits, self.labels, weights),
         }
 
@@ -89,10 +89,12 @@ def _nanmean(values: Doubles) -> Doubles:
 
 
 def sign_flip(differences: Sequence[float]) -> float:
-    """Exact two-sided p of the mean difference under all sign patterns; five seeds give 0.0625 at the least."""
+    """Exact two-sided p of the mean difference under all sign patterns; five seeds give 0.0625 at the least, NaN gives NaN."""
     if len(differences) > MOST_DIFFERENCES:
         raise ValueError(f"the exact test enumerates every sign pattern; use at most {MOST_DIFFERENCES} differences")
     values = np.asarray(differences, dtype=np.float64)
+    if not np.isfinite(values).all():
+        return float("nan")
     patterns = np.array(list(product((-1.0, 1.0), repeat=len(values))))
     means = np.abs(patterns @ values) / len(values)
     observed = abs(values.sum()) / len(values)

@@ -2,7 +2,7 @@
 
 Every function takes scores [..., n] and labels [n], and works along the last axis; optional weights [..., n] count a row
 several times or not at all (that is how the bootstrap resamples). What always holds: ties count one half in AUROC and are
-one step in AUPRC; a metric that is not defined (one class only) is NaN, never a made-up number.
+one step in AUPRC; a metric that is not defined (one class only, a score that is NaN) is NaN, never a made-up number.
 """
 
 from typing import Any
@@ -19,7 +19,8 @@ def auroc(scores: Array, labels: Array, weights: Array | None = None) -> Doubles
     ranked = _Ranked(scores, labels, weights)
     below = ranked.before(ranked.negative)
     tied = ranked.until(ranked.negative) - below
-    return _ratio((ranked.positive * (below + 0.5 * tied)).sum(-1), ranked.positive.sum(-1) * ranked.negative.sum(-1))
+    pairs = _ratio((ranked.positive * (below + 0.5 * tied)).sum(-1), ranked.positive.sum(-1) * ranked.negative.sum(-1))
+    return defined(scores, pairs)
 
 
 def auprc(scores: Array, labels: Array, weights: Array | None = None) -> Doubles:
@@ -27,7 +28,7 @@ def auprc(scores: Array, labels: Array, weights: Array | None = None) -> Doubles
     ranked = _Ranked(-np.asarray(scores, dtype=np.float64), labels, weights)
     hits, shown = ranked.until(ranked.positive), ranked.until(ranked.positive + ranked.negative)
     precision = np.divide(hits, shown, out=np.zeros_like(hits), where=shown > 0)
-    return _ratio((ranked.positive * precision).sum(-1), ranked.positive.sum(-1))
+    return defined(scores, _ratio((ranked.positive * precision).sum(-1), ranked.positive.sum(-1)))
 
 
 def f1(decisions: Array, labels: Array, weights: Array | None = None) -> Doubles:
@@ -44,7 +45,13 @@ def logit_gap(logits: Array, labels: Array, weights: Array | None = None) -> Dou
     weight = np.ones(1) if weights is None else np.asarray(weights, dtype=np.float64)
     positive, negative = (weight * np.asarray(labels == value, dtype=np.float64) for value in (True, False))
     wide = np.asarray(logits, dtype=np.float64)
-    return np.asarray(_ratio((wide * positive).sum(-1), positive.sum(-1)) - _ratio((wide * negative).sum(-1), negative.sum(-1)))
+    with np.errstate(invalid="ignore"):
+        return np.asarray(_ratio((wide * positive).sum(-1), positive.sum(-1)) - _ratio((wide * negative).sum(-1), negative.sum(-1)))
+
+
+def defined(scores: Array, values: Array) -> Doubles:
+    """Values [...] of scores [..., n], NaN where a score is: it has no rank and is on no side of a threshold."""
+    return np.asarray(np.where(np.isnan(np.asarray(scores, dtype=np.float64)).any(-1), np.nan, values))
 
 
 class _Ranked:

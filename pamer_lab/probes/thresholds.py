@@ -10,12 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-LIMIT = 13.8
-"""Logits of thresholds stay within this, so that as probabilities they stay strictly between 0 and 1."""
-
 
 def best_thresholds(logits: npt.NDArray[Any], labels: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-    """Thresholds on the logit scale, [..., n] -> [...]; with no positive row nothing is ever called positive."""
+    """Thresholds on the logit scale, [..., n] -> [...]; with no positive row none is called positive."""
     wide = np.asarray(logits, dtype=np.float64)
     order = np.argsort(-wide, axis=-1, kind="stable")
     falling = np.take_along_axis(wide, order, -1)
@@ -28,4 +25,4 @@ def best_thresholds(logits: npt.NDArray[Any], labels: npt.NDArray[Any]) -> npt.N
     splits[..., :-1] = falling[..., :-1] > following[..., :-1]  # equal scores cannot be told apart
     best = np.argmax(np.where(splits, score, -1.0), -1)[..., None]
     middle = (np.take_along_axis(falling, best, -1) + np.take_along_axis(following, best, -1))[..., 0] / 2.0
-    return np.asarray(np.clip(np.where(true.sum(-1) > 0, middle, LIMIT), -LIMIT, LIMIT))
+    return np.asarray(np.where(true.sum(-1) > 0, middle, falling[..., 0] + 1.0))

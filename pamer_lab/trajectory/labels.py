@@ -3,7 +3,8 @@
 A call of a `manage_context`-like tool marks compression at its decision point, a `query_memory`-like one marks recall; both
 with the origin `memory-operation`. A side file names traces by id, question or number and gives labels with the origin
 `side-file`. What always holds: a label points at a decision point that exists, and no two labels of a trace have the same
-point, target and origin. Only positive points need a label: a trace that has labels of a target is labelled throughout for it.
+point, target and origin. Only positive points need a label: a trace that has labels of a target is labelled throughout for it,
+unless they are a model's, which says what it found at every point it was asked about.
 """
 
 import re
@@ -20,6 +21,8 @@ from pamer_lab.trajectory.values import Label, Message, Target, Trace
 
 OPERATION = "memory-operation"
 SIDE_FILE = "side-file"
+POSITIVES_ENOUGH = frozenset({"native", "generator", OPERATION, SIDE_FILE})
+"""Origins that may write down positive points alone; every other origin is a model's name."""
 
 _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 _SHRINK = {"manage", "compress", "compact", "summarize", "summarise", "condense", "prune", "fold", "trim", "offload", "collapse"}

@@ -45,6 +45,7 @@ def test_the_studies_run_store_themselves_and_write_heads(
     kinds = [row["kind"] for row in controls["rows"]]
     assert (kinds.count("control"), kinds.count("rule"), kinds.count("shuffled"), kinds.count("hidden")) == (12, 6, 2, 4)
     assert controls["notes"]["features"][0]["tokens_computed"] == 0
+    assert controls["settings"]["tokenizer"] == controls["model"]
     shown = {tuple(row["test_n"]) for row in controls["rows"] if row["target"] == "recall"}
     assert shown == {tuple(row["test_n"]) for row in layers["rows"] if row["target"] == "recall"}
 

@@ -27,6 +27,15 @@ def test_written_negatives_mean_that_only_labelled_points_count() -> None:
     assert found.counts[0].tolist() == [True, True, False, False]
 
 
+def test_a_models_positive_answers_say_nothing_about_points_it_was_not_asked_about() -> None:
+    found = decisions_of([trace(0, [Label(2, "compression", origin="judge"), Label(4, "compression", origin="judge")])])
+    assert [t for _, t in found.keys] == [2, 4]
+    mixed = decisions_of([trace(0, [Label(2, "compression", origin="judge"), Label(4, "compression", origin="memory-operation")])])
+    assert [t for _, t in mixed.keys] == [2, 4]
+    for origin in ("native", "side-file", "memory-operation", "generator"):
+        assert len(decisions_of([trace(0, [Label(2, "compression", origin=origin)])])) == 5
+
+
 def test_a_target_without_any_label_is_not_asked() -> None:
     found = decisions_of([trace(0, [Label(2, "compression")])])
     assert found.counts[0].all()
@@ -53,6 +62,10 @@ def test_the_corpus_hash_follows_the_labels_and_not_the_order_of_files() -> None
 
 def test_splits_are_refused_where_a_part_has_no_positive_of_a_target() -> None:
     traces = [trace(number, [Label(2, "compression")]) for number in range(40)]
+    with pytest.raises(InputError, match=r"no recall label at decision point 3 or later.*pamer-lab annotate"):
+        make_splits(decisions_of(traces))
+    for seen in traces[:2]:  # one question
+        traces.append(trace(int(seen.trace_id[1:]) + 100, [Label(2, "compression"), Label(4, "recall")]))
     with pytest.raises(InputError, match="has no positive recall decision"):
         make_splits(decisions_of(traces))
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from pamer_lab.errors import ProbeError
 from pamer_lab.probes.grid import GridData, Training, train_grid, window_size, windows
 from pamer_lab.probes.losses import kd_loss, weighted_bce
 from pamer_lab.probes.metrics import auroc
@@ -133,6 +134,15 @@ def test_probes_learn_what_is_there_and_nothing_from_shuffled_labels() -> None:
     noise = train_grid(GridData(data.features, shuffled, data.counts, data.splits), "linear").logits[0, 0, 0]
     assert auroc(real[test], data.labels[0, 0, test]) > 0.75
     assert abs(auroc(noise[test], shuffled[0, 0, test]) - 0.5) < 0.2
+
+
+def test_features_that_are_not_finite_are_refused_by_set_and_row() -> None:
+    data = study()
+    for wrong in (np.nan, np.inf):
+        features = data.features.copy()
+        features[1, 17, 3] = wrong
+        with pytest.raises(ProbeError, match="feature set 1 holds NaN or infinity at row 17"):
+            train_grid(GridData(features, data.labels, data.counts, data.splits), "linear")
 
 
 def test_training_imports_neither_torchs_compiler_nor_a_computer_algebra_system() -> None:

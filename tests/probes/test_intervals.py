@@ -48,6 +48,14 @@ def test_five_seeds_on_one_side_give_the_least_p_there_is() -> None:
     assert sign_flip([0.0] * 5) == 1.0
 
 
+def test_what_is_not_defined_is_nan_and_never_significant() -> None:
+    assert np.isnan(sign_flip([float("nan")] * 5))
+    assert np.isnan(sign_flip([0.1, float("inf"), 0.2]))
+    part = Scored(np.full(4, np.nan), np.array([True, False, True, False]), np.arange(4), 0.0)
+    found = summarise([part], 10)
+    assert all(np.isnan(metric["mean"]) and metric["interval"] is None for metric in found.values())
+
+
 @given(st.lists(st.integers(-20, 20), min_size=1, max_size=6))
 def test_the_sign_flip_p_is_the_enumerated_share_and_never_below_its_floor(values: list[int]) -> None:
     count = sum(

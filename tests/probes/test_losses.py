@@ -65,6 +65,20 @@ def test_the_students_optimum_minimises_the_conditional_risk(eta: float, mu: flo
     assert abs(grid[risk.argmin()] - best) < 1e-3
 
 
+@given(rates, rates, rates, weights, st.floats(0.0, 3.0))
+def test_the_excess_risk_is_the_kl_divergence_times_the_loss_weight(p: float, eta: float, mu: float, rho: float, weight: float) -> None:
+    def risk(probability: float) -> float:
+        z = logit(probability)
+        return float(
+            eta * kd_loss(z, np.array(1.0), np.array(mu), rho, weight) + (1 - eta) * kd_loss(z, np.array(0.0), np.array(mu), rho, weight)
+        )
+
+    best = float(kd_optimum(np.array(eta), np.array(mu), rho, weight))
+    divergence = best * np.log(best / p) + (1 - best) * np.log((1 - best) / (1 - p))
+    total = rho * eta + weight * mu + 1 - eta + weight * (1 - mu)  # A + B
+    assert np.isclose(risk(p) - risk(best), total * divergence, rtol=1e-6, atol=1e-9)
+
+
 def test_no_form_overflows_at_extreme_logits() -> None:
     z = np.array([-1e4, -800.0, 0.0, 800.0, 1e4])
     with np.errstate(over="raise", invalid="raise"):

@@ -70,6 +70,17 @@ def test_all_ties_rank_at_one_half_and_at_the_base_rate() -> None:
     assert auprc(np.zeros(4), labels) == 0.25 == average_precision_score(labels, np.zeros(4))
 
 
+def test_a_score_that_is_nan_leaves_its_own_list_undefined_and_infinities_rank() -> None:
+    labels = np.array([False, False, True, True])
+    scores = np.array([[0.0, 1.0, 2.0, 3.0], [np.nan] * 4, [0.0, 1.0, np.nan, 3.0]])
+    for metric in (auroc, auprc):
+        assert metric(scores, labels)[0] == 1.0
+        assert np.isnan(metric(scores, labels)[1:]).all()
+        assert metric(np.array([-np.inf, 0.0, 1.0, np.inf]), labels) == 1.0
+    assert np.isnan(logit_gap(scores, labels)[1:]).all()
+    assert np.isnan(logit_gap(np.array([0.0, -np.inf, 1.0, 2.0]), labels))
+
+
 @given(st.floats(0.1, 10.0), st.floats(-5.0, 5.0), st.integers(0, 100))
 def test_an_affine_map_scales_the_gap_and_leaves_auroc_alone(slope: float, shift: float, seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -85,9 +96,9 @@ def test_the_gap_of_a_linear_probe_is_its_weight_on_the_difference_of_means() ->
     assert np.isclose(logit_gap(rows @ weight + 3.0, labels), weight @ (rows[labels].mean(0) - rows[~labels].mean(0)))
 
 
-@given(cases)
-def test_the_threshold_has_the_best_validation_f1_of_all(case: tuple[list[int], list[bool], list[int]]) -> None:
-    logits, labels = np.array(case[0], dtype=float), np.array(case[1])
+@given(cases, st.sampled_from([0.0, -100.0, 18.0]))
+def test_the_threshold_has_the_best_validation_f1_of_all(case: tuple[list[int], list[bool], list[int]], shift: float) -> None:
+    logits, labels = np.array(case[0], dtype=float) + shift, np.array(case[1])
     chosen = float(best_thresholds(logits, labels))
     if labels.any():
         tried = [float(f1(logits >= theta, labels)) for theta in np.unique(np.concatenate([logits, logits + 0.5, logits - 0.5]))]

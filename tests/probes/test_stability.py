@@ -29,6 +29,17 @@ def test_three_steady_heads_hold_the_majority_whatever_the_others_do() -> None:
     assert found.majority == 5.0
 
 
+@given(st.integers(0, 10_000), five)
+def test_a_majority_errs_at_most_a_third_as_often_as_its_heads_together(seed: int, cuts: list[float]) -> None:
+    rng = np.random.default_rng(seed)
+    needed = rng.random(60) < 0.5
+    logits = rng.normal(size=(60, 1)) + rng.normal(size=(60, 5)) * rng.uniform(0, 2)  # heads that err together, more or less
+    votes = [vote_margins(row, cuts) for row in logits]
+    majority = np.array([vote.yes >= 3 for vote in votes])
+    heads = (logits >= np.array(cuts)) != needed[:, None]
+    assert (majority != needed).mean() <= min(1.0, heads.mean(0).sum() / 3) + 1e-12
+
+
 def test_a_retrieval_margin_is_the_gap_at_the_cut() -> None:
     found = retrieval_margin([0.9, 0.2, 0.7, 0.5], 3)
     assert found.margin == pytest.approx(0.3)
