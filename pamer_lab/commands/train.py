@@ -6,37 +6,46 @@ from typing import Any
 from pamer_lab.commands import studying
 from pamer_lab.commands.studying import show
 from pamer_lab.errors import InputError
+from pamer_lab.features.contexts import check_context
 from pamer_lab.features.serialise import Hint
 from pamer_lab.probes.bank import Bank
 from pamer_lab.probes.distill import Fitted, Lab, capacity_rows, make_heads, stability_of, student_rows
 from pamer_lab.probes.study import Study
 
 HELP = "train probes (capacity x hint), the teacher, Recent2 students, and write the heads the controller votes with"
-LAYER_HELP = "layer of students and heads; preferred: by validation; teacher: where the teacher reads (default: %(default)s)"
+LAYER_HELP = "layer of students and heads; preferred: by validation; teacher: where the teacher reads (default: preferred; final for paper)"
+HINT_HELP = "context hint in the students' input (default: none; faithful for the profile paper)"
+PLACES: dict[str, tuple[str, Hint]] = {"paper": ("final", "faithful")}
+"""Layer and hint of a profile's students where nothing else is asked for: Appendix C.1 of the paper."""
+USUAL: tuple[str, Hint] = ("preferred", "none")
 __all__ = ["HELP", "configure", "run", "show"]
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     studying.configure(parser)
     parser.add_argument("--contexts", default="recent2", help="compact contexts of the students (default: %(default)s)")
-    parser.add_argument("--layer", default="preferred", help=LAYER_HELP)
+    parser.add_argument("--layer", default="", help=LAYER_HELP)
+    parser.add_argument("--hint", choices=("none", "faithful"), default="", help=HINT_HELP)
     parser.add_argument(
         "--heads", default="", metavar="FOLDER", help="write the five compression heads (students of the first context) here"
     )
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
-    setting = studying.read_setting(args)
-    frozen, maker = setting.model(args.device)
-    lab = Lab(setting.decisions, setting.splits, frozen.device)
-    contexts = [name for name in args.contexts.split(",") if name]
+    contexts = [check_context(name) for name in args.contexts.split(",") if name]
     if not contexts:
         raise InputError("--contexts needs at least one compact context, such as recent2")
+    usual_layer, usual_hint = PLACES.get(args.profile, USUAL)
+    setting = studying.read_setting(args)
+    frozen, maker = setting.model(args.device)
+    asked, hint = args.layer or usual_layer, args.hint or usual_hint
+    if asked not in ("preferred", "teacher"):
+        asked = studying.layer_name(frozen, asked)
+    lab = Lab(setting.decisions, setting.splits, frozen.device)
     none, faithful = maker.get_all([("full", "none"), ("full", "faithful")])
-    rows, teacher, layers = _reference(lab, {"none": none, "faithful": faithful})
-    named = layers["full"] if args.layer == "teacher" else args.layer
-    inputs: list[tuple[str, Hint]] = [(context, "none") for context in contexts]
-    compact = maker.get_all(inputs, "all" if named == "preferred" else [named])
+    rows, teacher, layers = _reference(lab, {"none": none, "faithful": faithful}, "final" if asked == "final" else "preferred")
+    named = layers["full"] if asked == "teacher" else asked
+    compact = maker.get_all([(context, hint) for context in contexts], "all" if named == "preferred" else [named])
     compared: list[dict[str, Any]] = []
     students = {}
     for context, bank in zip(contexts, compact, strict=True):
@@ -45,7 +54,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         own, pairs, student = student_rows(lab, bank, layer, teacher, context.capitalize())
         rows, compared = [*rows, *own], [*compared, *pairs]
         students[context] = (student, bank, own)
-    command = studying.command_line(args, contexts=args.contexts, layer=args.layer, heads=args.heads)
+    command = studying.command_line(args, contexts=args.contexts, layer=args.layer, hint=args.hint, heads=args.heads)
     student, bank, own = students[contexts[0]]
     heads = make_heads(lab, student, bank, frozen.name, _facts(setting, command, own, teacher))
     decisions, stability = stability_of(lab, heads, student.features)
@@ -57,7 +66,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         command=command,
         model=frozen.name,
         corpus=setting.decisions.facts(),
-        settings={"contexts": args.contexts, "layer": args.layer, "seeds": args.seeds, "replicas": args.replicas},
+        settings={"contexts": args.contexts, "layer": asked, "hint": hint, "seeds": args.seeds, "replicas": args.replicas},
         rows=rows,
         comparisons=compared,
         notes={"splits": setting.checks, "layers": layers, "features": maker.costs, "heads": args.heads, "stability": stability},
@@ -66,11 +75,11 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     return studying.finish(args, setting, study)
 
 
-def _reference(lab: Lab, banks: dict[str, Bank]) -> tuple[list[dict[str, Any]], Fitted, dict[str, str]]:
-    """Capacity x hint at the final state and at the preferred layer; the teacher reads the latter."""
-    layer = lab.preferred(banks["faithful"])
-    rows, fits = capacity_rows(lab, banks, {"final": "final", "preferred": layer})
-    return rows, fits["preferred", "faithful"], {"full": layer}
+def _reference(lab: Lab, banks: dict[str, Bank], place: str) -> tuple[list[dict[str, Any]], Fitted, dict[str, str]]:
+    """Capacity x hint at the final state and at the preferred layer; the teacher reads at `place`, one of the two."""
+    places = {"final": "final", "preferred": lab.preferred(banks["faithful"])}
+    rows, fits = capacity_rows(lab, banks, places)
+    return rows, fits[place, "faithful"], {"full": places[place]}
 
 
 def _facts(setting: studying.Setting, command: str, rows: list[dict[str, Any]], teacher: Fitted) -> dict[str, Any]:

@@ -116,7 +116,10 @@ def student_rows(lab: Lab, bank: Bank, layer: str, teacher: Fitted, words: str) 
 
 
 def stability_of(lab: Lab, heads: HeadSet, features: Floats, target: int = 0) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """Per decision what the heads say and how far it is from flipping; and a summary of those margins."""
+    """Per decision what the heads say and how far it is from flipping; and a summary of those margins.
+
+    A decision is a training row of most heads. `test_votes` has each head's own test rows only.
+    """
     logits = heads.stack.logits(features)  # [n, heads]
     rows = []
     for (trace_id, t), label, own in zip(lab.decisions.keys, lab.decisions.labels[target], logits, strict=True):
@@ -129,8 +132,16 @@ def stability_of(lab: Lab, heads: HeadSet, features: Floats, target: int = 0) ->
         "median_vote_margin": float(np.median([row["vote_margin"] for row in rows])),
         "median_majority_margin": float(np.median(majority)),
         "majorities_that_a_shift_can_flip": {str(shift): float((majority <= shift).mean()) for shift in SHIFTS},
+        "test_votes": _test_votes(lab, np.abs(logits - heads.threshold_logits), target),
     }
     return rows, summary
+
+
+def _test_votes(lab: Lab, margins: Floats, target: int) -> dict[str, Any]:
+    """`margins` [n, heads] at the rows that each head was tested on."""
+    own = np.concatenate([margins[split.rows(TEST) & lab.decisions.counts[target], number] for number, split in enumerate(lab.splits)])
+    flipped = {str(shift): float((own <= shift).mean()) for shift in SHIFTS}
+    return {"n": len(own), "median_margin": float(np.median(own)), "that_a_shift_can_flip": flipped}
 
 
 def make_heads(lab: Lab, student: Fitted, bank: Bank, model_name: str, facts: dict[str, Any], target: int = 0) -> HeadSet:

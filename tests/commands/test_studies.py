@@ -58,6 +58,18 @@ def test_the_studies_run_store_themselves_and_write_heads(
     assert all(row["vote_margin"] <= row["majority_margin"] for row in trained["decisions"])
     assert heads.facts["corpus"]["traces"] == 14
     assert heads.facts["command"] == trained["command"]
+    tested = trained["notes"]["stability"]["test_votes"]
+    assert tested["n"] == sum(next(row for row in trained["rows"] if row["target"] == "compression")["test_n"])
+    assert 0 <= tested["that_a_shift_can_flip"]["0.05"] <= tested["that_a_shift_can_flip"]["0.5"] <= 1
+    as_in_the_paper = ["--replicas", "1", "--layer", "final", "--hint", "faithful", "--heads", str(tmp_path / "final")]
+    final = run(["train", *common, *as_in_the_paper], capsys)
+    heads = HeadSet.load(tmp_path / "final")
+    assert (heads.layer, heads.hint, heads.facts["teacher"]["layer"]) == ("final", "faithful", "final")
+    assert "--hint faithful" in final["command"]
+    for wrong in (["--layer", "block_99"], ["--contexts", "recent"]):
+        assert main(["train", *common, *wrong, "--device", "cpu"]) == 2
+        said = capsys.readouterr().err
+        assert wrong[1] in said and "features of" not in said
     assert {row["kind"] for row in list_studies(workspace)} == {"layerwise", "controls", "train"}
     assert main(["layerwise", *common, "--device", "cpu"]) == 0
     assert "AUROC" in capsys.readouterr().out
