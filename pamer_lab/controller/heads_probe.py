@@ -1,17 +1,22 @@
 """The real probe: the frozen model's state before the next action, and the trained heads' votes on it.
 
 Computed states are kept in the workspace's feature store, so that policies which read the same context, and a replay that
-goes on after a crash, compute each state once. What always holds: heads only ever read the model they were trained on.
+goes on after a crash, compute each state once. What always holds: heads only ever read the model they were trained on, and only
+heads that were trained for what the controller asks them take part.
 """
 
 from collections.abc import Sequence
 
 from pamer_lab.controller.probe import Votes
+from pamer_lab.errors import InputError
 from pamer_lab.features.extract import state_of
-from pamer_lab.features.store import FeatureStore
+from pamer_lab.features.store import FeatureStore, layer_names
 from pamer_lab.models.frozen import FrozenModel
-from pamer_lab.probes.artefact import HeadSet
+from pamer_lab.probes.artefact import TRAIN, HeadSet
 from pamer_lab.trajectory.values import Message, Tool
+
+CONTEXT = "recent2"
+"""What the controller shows the heads: the prefix and the two newest complete blocks."""
 
 
 class HeadsProbe:
@@ -19,7 +24,7 @@ class HeadsProbe:
 
     def __init__(self, model: FrozenModel, heads: HeadSet, store: FeatureStore | None = None) -> None:
         self._model = model
-        self._heads = heads.require(model.name, model.width)
+        self._heads = _require(heads, model)
         self._store = store
         self.name = f"{model.name} {heads.layer} {heads.pooling}"
 
@@ -39,3 +44,18 @@ class HeadsProbe:
             probe_prompt=heads.probe_system_prompt,
         )
         return Votes(tuple(float(value) for value in heads.logits(state)), heads.thresholds)
+
+
+def _require(heads: HeadSet, model: FrozenModel) -> HeadSet:
+    """These heads, if the controller can vote with them on this model."""
+    heads.require(model.name, model.width)
+    layers = layer_names(model)
+    needed = {"target": ("compression",), "context": (CONTEXT,), "layer": layers}
+    found = {"target": heads.target, "context": heads.context, "layer": heads.layer.replace(":", "_")}
+    for name, known in needed.items():
+        if found[name] not in known:
+            words = f"{layers[0]} to {layers[-2]} and {layers[-1]}" if name == "layer" else known[0]
+            raise InputError(
+                f"these heads have {name} {found[name]!r}, and there is {words}; train heads for it: {TRAIN}", path=heads.folder
+            )
+    return heads

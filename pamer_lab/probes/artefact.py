@@ -1,8 +1,9 @@
 """Heads on disk: `heads.safetensors` (weights, standardisation) and `heads.json` (everything else), never pickle.
 
 Knows which model, layer, pooling and context the heads read, so that a caller computes exactly that vector; does not
-know how to compute it. What always holds: a loaded set has the SHA-256 its JSON names, one threshold per head, and
-finite weights. Both files are written beside their place and renamed, the JSON last: a folder with a JSON is whole.
+know how to compute it. What always holds: a loaded set has the SHA-256 its JSON names, tensors that fit together and are
+what the JSON says, one threshold per head, and finite weights. Both files are written beside their place and renamed, the
+JSON last: a folder with a JSON is whole.
 """
 
 import hashlib
@@ -11,12 +12,14 @@ import os
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from pamer_lab.errors import InputError, ModelError, ProbeError
+from pamer_lab.features.serialise import Hint
+from pamer_lab.features.store import POOLINGS
 from pamer_lab.probes.readout import Floats, HeadStack, logit, sigmoid
 from pamer_lab.trajectory.values import Target
 
@@ -27,6 +30,8 @@ SHIPPED = Path(__file__).parent / "heads"
 """Heads that come with the package, one folder per model."""
 TRAIN = "pamer-lab train TRACES... --heads FOLDER"
 """How to get new heads, for messages."""
+CHOICES = {"pooling": POOLINGS, "hint": get_args(Hint), "target": get_args(Target)}
+"""Settings of heads that are one of a few names."""
 
 
 @dataclass(frozen=True)
@@ -49,12 +54,19 @@ class HeadSet:
     """The split and initialisation seed of each head."""
     facts: dict[str, Any] = field(default_factory=dict)
     """How they were made: corpus hash, command, metrics, teacher."""
+    folder: str = ""
+    """Where they were read from, for messages; empty where they were made here."""
 
     def __post_init__(self) -> None:
         if len(self.thresholds) != self.stack.count:
             raise ModelError(f"{self.stack.count} heads need {self.stack.count} thresholds, not {len(self.thresholds)}")
         if not all(0.0 < threshold < 1.0 for threshold in self.thresholds):
             raise ModelError(f"thresholds are probabilities between 0 and 1, not {list(self.thresholds)}")
+        if self.seeds and len(self.seeds) != self.stack.count:
+            raise ModelError(f"{self.stack.count} heads have {self.stack.count} seeds, not {len(self.seeds)}")
+        for name, known in CHOICES.items():
+            if getattr(self, name) not in known:
+                raise ModelError(f"{name} is one of {', '.join(known)}, not {getattr(self, name)!r}")
 
     @property
     def width(self) -> int:
@@ -123,6 +135,10 @@ class HeadSet:
         folder = Path(folder)
         facts = _read_facts(folder)
         stack = _read_stack(folder, str(facts.get("sha256", "")))
+        for name, found in (("width", stack.width), ("capacity", stack.capacity)):
+            if facts.get(name) != found:
+                reason = f"names {name} {facts.get(name)!r}, and {WEIGHTS} holds {name} {found!r}; train new heads: {TRAIN}"
+                raise InputError(reason, path=str(folder / FACTS))
         try:
             return cls(
                 stack=stack,
@@ -136,8 +152,9 @@ class HeadSet:
                 target=facts["target"],
                 seeds=tuple(facts["seeds"]),
                 facts=facts["facts"],
+                folder=str(folder),
             )
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, ModelError) as error:
             raise InputError(f"does not describe a set of heads ({error}); train new ones: {TRAIN}", path=str(folder / FACTS)) from error
 
 
@@ -183,12 +200,14 @@ def _read_stack(folder: Path, sha256: str) -> HeadStack:
         raise
     except Exception as error:  # safetensors raises its own type, which is not part of its public surface
         raise InputError(f"cannot be read ({error}); train new heads: {TRAIN}", path=str(path)) from error
-    if not all(np.isfinite(value).all() for value in tensors.values()):
-        raise InputError(f"holds weights that are not finite; train new heads: {TRAIN}", path=str(path))
     try:
-        return HeadStack(**tensors)
+        stack = HeadStack(**tensors)
+        fault = stack.fault()
     except TypeError as error:
-        raise InputError(f"does not hold heads ({error}); train new ones: {TRAIN}", path=str(path)) from error
+        fault = str(error)
+    if fault:
+        raise InputError(f"does not hold heads ({fault}); train new ones: {TRAIN}", path=str(path))
+    return stack
 
 
 def _replace(path: Path, data: bytes) -> None:

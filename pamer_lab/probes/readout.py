@@ -58,6 +58,22 @@ class HeadStack:
             inner = gelu(np.einsum("...hd,hwd->...hw", standard, self.hidden_weight, optimize=True) + self.hidden_bias)
         return np.asarray((inner * self.weight).sum(-1) + self.bias, dtype=np.float32)
 
+    def fault(self) -> str:
+        """What does not fit together, in words; empty where these are heads."""
+        if self.mean.ndim != 2 or not self.mean.size:
+            return f"mean has the shape {self.mean.shape}, not (heads, width)"
+        if (self.hidden_weight is None) != (self.hidden_bias is None):
+            return "only one of hidden_weight and hidden_bias is there"
+        inner = (self.width,) if self.hidden_weight is None else self.hidden_weight.shape[1:2]
+        wanted = {"scale": self.mean.shape, "weight": (self.count, *inner), "bias": (self.count,)}
+        wanted |= {"hidden_weight": (self.count, *inner, self.width), "hidden_bias": (self.count, *inner)}
+        for name, value in self.tensors().items():
+            if value.shape != wanted.get(name, self.mean.shape):
+                return f"{name} has the shape {value.shape}, and {self.count} heads of width {self.width} need {wanted[name]}"
+            if not np.isfinite(value).all():
+                return f"{name} holds values that are not finite"
+        return "" if (self.scale > 0).all() else "scale holds values that are not above zero"
+
     def tensors(self) -> dict[str, Floats]:
         """The stack by tensor name, as the artefact keeps it."""
         named = {"mean": self.mean, "scale": self.scale, "weight": self.weight, "bias": self.bias}

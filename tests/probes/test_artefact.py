@@ -1,10 +1,12 @@
 """Heads survive the disk, refuse what does not belong together, and say what to do."""
 
+import hashlib
 import json
 from pathlib import Path
 
 import numpy as np
 import pytest
+from safetensors.numpy import load, save
 
 from pamer_lab.errors import InputError, ModelError, ProbeError
 from pamer_lab.probes.artefact import FACTS, WEIGHTS, HeadSet, load_shipped
@@ -91,6 +93,48 @@ def test_damaged_files_are_refused_with_their_name(tmp_path: Path) -> None:
         HeadSet.load(folder)
     with pytest.raises(InputError, match="there are no heads here"):
         HeadSet.load(tmp_path / "nowhere")
+
+
+def rewritten(folder: Path, tensors: dict[str, np.ndarray | None], **facts: object) -> Path:
+    """The heads of a folder with other tensors and facts, and the SHA-256 that goes with them; None leaves a tensor out."""
+    own = load((folder / WEIGHTS).read_bytes()) | tensors
+    weights = save({name: value for name, value in own.items() if value is not None})
+    (folder / WEIGHTS).write_bytes(weights)
+    (folder / FACTS).write_text(
+        json.dumps(json.loads((folder / FACTS).read_text()) | facts | {"sha256": hashlib.sha256(weights).hexdigest()})
+    )
+    return folder
+
+
+def zeros(*shape: int) -> np.ndarray:
+    return np.zeros(shape, dtype=np.float32)
+
+
+@pytest.mark.parametrize(
+    ("tensors", "facts", "reason"),
+    [
+        ({"mean": zeros(12)}, {}, r"heads\.safetensors.*mean has the shape \(12,\)"),
+        ({"scale": zeros(5, 13)}, {}, r"heads\.safetensors.*scale has the shape"),
+        ({"weight": zeros(5, 12)}, {}, r"heads\.safetensors.*weight has the shape"),
+        ({"bias": zeros(4)}, {}, r"heads\.safetensors.*bias has the shape"),
+        ({"hidden_weight": zeros(5, 256, 11)}, {}, r"heads\.safetensors.*hidden_weight has the shape"),
+        ({"hidden_bias": None}, {}, "only one of hidden_weight and hidden_bias"),
+        ({"more": zeros(1)}, {}, "does not hold heads"),
+        ({"scale": zeros(5, 12)}, {}, "not above zero"),
+        ({"bias": np.full(5, np.nan, dtype=np.float32)}, {}, "bias holds values that are not finite"),
+        ({}, {"width": 13}, r"heads\.json.*width 13.*holds width 12"),
+        ({}, {"capacity": "linear"}, r"heads\.json.*capacity 'linear'"),
+        ({}, {"thresholds": [0.5] * 4}, r"heads\.json.*5 thresholds"),
+        ({}, {"thresholds": [0.5] * 4 + [1.0]}, r"heads\.json.*between 0 and 1"),
+        ({}, {"seeds": [0]}, r"heads\.json.*5 seeds"),
+        ({}, {"hint": "loud"}, r"heads\.json.*hint is one of none, faithful"),
+        ({}, {"pooling": "first"}, r"heads\.json.*pooling is one of last, mean"),
+        ({}, {"target": "both"}, r"heads\.json.*target is one of compression, recall"),
+    ],
+)
+def test_heads_whose_parts_do_not_fit_together_are_refused(tmp_path: Path, tensors: dict, facts: dict, reason: str) -> None:
+    with pytest.raises(InputError, match=f"{reason}.*pamer-lab train"):
+        HeadSet.load(rewritten(heads().save(tmp_path), tensors, **facts))
 
 
 def test_thresholds_must_fit_the_heads() -> None:

@@ -1,0 +1,33 @@
+"""Which heads the controller votes with."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from pamer_lab.controller.heads_probe import HeadsProbe
+from pamer_lab.errors import InputError, ModelError
+from tests.probes.test_artefact import heads
+
+MODEL: Any = SimpleNamespace(name="Some-Model", width=12, layers=4)
+
+
+def test_heads_of_the_model_are_taken_in_either_spelling_of_their_layer() -> None:
+    for layer in ("block_3", "block:3", "final"):
+        assert HeadsProbe(MODEL, replace(heads(), layer=layer)).name == f"Some-Model {layer} last"
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"target": "recall"}, "target 'recall', and there is compression"),
+        ({"context": "full"}, "context 'full', and there is recent2"),
+        ({"layer": "block_9"}, "layer 'block_9', and there is block_1 to block_4 and final"),
+    ],
+)
+def test_heads_for_anything_else_are_refused_with_their_folder(change: dict[str, Any], reason: str) -> None:
+    with pytest.raises(InputError, match=f"my-heads: these heads have {reason}; train heads for it: pamer-lab train"):
+        HeadsProbe(MODEL, replace(heads(), folder="my-heads", **change))
+    with pytest.raises(ModelError, match="pamer-lab train"):
+        HeadsProbe(SimpleNamespace(name="Other", width=12, layers=4), heads())  # type: ignore[arg-type]
