@@ -2,7 +2,6 @@
 
 import streamlit as st
 
-from pamer_lab.replay.divergence import first_divergence
 from pamer_lab.replay.ledger import LETTERS
 from pamer_lab.replay.recorded import recorded_events
 from pamer_lab.replay.values import FIXED_ACTIONS, Run
@@ -11,6 +10,7 @@ from pamer_lab.report.config import ReplaySection
 from pamer_lab.report.replay_part import choice_of
 from pamer_lab.trajectory import Trace
 from pamer_lab.ui.charts import show_chart
+from pamer_lab.ui.divergence_view import divergences
 from pamer_lab.ui.drawing import drawing
 from pamer_lab.ui.home import policies_of_traces
 from pamer_lab.ui.loaders import rows_or_demo, stored_trace
@@ -19,10 +19,11 @@ from pamer_lab.ui.page import part
 from pamer_lab.ui.page import run as run_page
 from pamer_lab.ui.picker import pick_trace
 from pamer_lab.ui.run_charts import context_figure, ledger_figure, strip_figure, window
-from pamer_lab.ui.run_form import choose, heads_shown, run_panel
+from pamer_lab.ui.run_form import choose, heads_shown, next_step, run_panel
 from pamer_lab.ui.run_tables import accounts, evidence, headline, recorded, states_csv, turns_csv
 from pamer_lab.ui.runs import open_run, run_key, timeline_of
 from pamer_lab.ui.share import follow_link, share
+from pamer_lab.ui.state import start_anew
 from pamer_lab.ui.text import DEMO, counted_with
 from pamer_lab.ui.turn_steps import choose_policy, choose_turn, settle_run
 from pamer_lab.ui.turn_view import turn_view
@@ -33,7 +34,7 @@ from pamer_lab.ui.words import HINTS
 
 def start_over() -> None:
     """Another trace was chosen: the old turn means nothing in it."""
-    st.session_state.pop("turn", None)
+    start_anew("turn")
 
 
 def _end(run: Run) -> str:
@@ -61,6 +62,7 @@ def context_chart(runs: list[Run], trace: Trace, turn: int, whatif: WhatIf | Non
         hint=f"{HINTS['active']} Click a point to open its turn. {FIXED_ACTIONS}",
         csv=lambda: turns_csv(runs),
     )
+    st.caption("What each policy did, turn by turn: ▼ compression, ▲ recall, ✕ fallback; click a mark to open it.")
     st.plotly_chart(
         drawing("strip", (of, shown.start), lambda colours: strip_figure(runs, shown, colours)),
         key="strip",
@@ -121,9 +123,7 @@ def more(runs: list[Run], run: Run, trace: Trace) -> None:
     elif picked == names[2]:
         recorded(trace, run)
     else:
-        for other in runs:
-            if other.run_id != run.run_id:
-                st.markdown(f"- {first_divergence(run, other).sentence}.")
+        divergences(run, [other for other in runs if other.run_id != run.run_id])
 
 
 def main() -> None:
@@ -149,7 +149,7 @@ def main() -> None:
     if not runs:
         with link:
             share()
-        st.info("No run of these policies exists for this trace yet. Start one with the button above.")
+        st.info(f"No run of these policies exists for this trace yet. {next_step(trace_id, choice)}")
         return
     run = settle_run(runs)
     inspect(runs, run, stored.trace)

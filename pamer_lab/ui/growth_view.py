@@ -9,6 +9,7 @@ import streamlit as st
 
 from pamer_lab.access import reviewer_mode
 from pamer_lab.analysis.growth import mean_context, policy_table, run_table, turn_table
+from pamer_lab.errors import LabError
 from pamer_lab.models.profiles import load_profile
 from pamer_lab.policies.availability import needs_models, why_not
 from pamer_lab.policies.registry import parse_policy
@@ -81,9 +82,12 @@ def ensure_something(rows: Sequence[dict[str, Any]], policies: Sequence[str], pr
     missing = [(row, policy) for row in rows for policy in light if (policy, row["trace_id"]) not in have]
     if not missing or sum(row["turns"] for row, _ in missing) > AT_ONCE * len(light):
         return
-    with st.spinner(f"Replaying {counted(len({row['trace_id'] for row, _ in missing}), 'trace')} through {', '.join(light)}…"):
-        for row, policy in missing:
-            replay(row["trace_id"], policy, workspace(), ReplayOptions(profile=profile))
+    try:
+        with st.spinner(f"Replaying {counted(len({row['trace_id'] for row, _ in missing}), 'trace')} through {', '.join(light)}…"):
+            for row, policy in missing:
+                replay(row["trace_id"], policy, workspace(), ReplayOptions(profile=profile))
+    except LabError as error:
+        st.warning(f"A policy without models could not be replayed; the runs that exist are shown. {in_code(str(error), 400)}")
 
 
 def run_missing(trace_ids: Sequence[str], policies: Sequence[str], runs: pl.DataFrame, profile: str) -> None:

@@ -126,11 +126,11 @@ Link = tuple[str, str, str, dict[str, Any]]
 
 def _newcomer(row: dict[str, Any], heads: dict[str, RunHead]) -> list[Link]:
     trace, pamer = row["trace_id"], heads.get("pamer")
-    turn = first_turn(pamer, "compress")
+    turn, block = first_turn(pamer, "compress"), max(0, min(7, row["turns"] - 1))
     policies = ["base", *heads] if heads else ["base", "sliding-window:5", "periodic-summary:5"]
     place = {"trace": trace, "policies": policies, "turn": str(turn)} | ({"policy": "pamer"} if pamer else {})
     links: list[Link] = [
-        ("Read a recorded run, block by block", "pages/trace.py", "article", {"trace": trace, "block": "7"}),
+        ("Read a recorded run, block by block", "pages/trace.py", "article", {"trace": trace, "block": str(block)}),
         ("See what a policy would have kept, and why", "pages/replay.py", "replay", place),
     ]
     if pamer:

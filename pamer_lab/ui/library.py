@@ -1,6 +1,7 @@
 """The library on the traces page: filters and the table."""
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import streamlit as st
@@ -9,7 +10,8 @@ from pamer_lab.access import reviewer_mode
 from pamer_lab.ui.home import pictures, policies_of_traces
 from pamer_lab.ui.loaders import workspace
 from pamer_lab.ui.numbers import counted
-from pamer_lab.ui.text import one_line
+from pamer_lab.ui.picker import trace_label
+from pamer_lab.ui.text import in_code, one_line
 from pamer_lab.ui.words import HINTS
 
 STEPS = {
@@ -28,6 +30,8 @@ STEPS = {
 }
 """Limits the filters offer; `any` sets none."""
 TABLE_HEIGHT = 420
+MOST_NAMED = 12
+"""Traces that are named before they are removed."""
 
 
 def filtered(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -75,11 +79,13 @@ def library_table(rows: Sequence[dict[str, Any]]) -> None:
         st.info("No trace fits these filters.")
         return
     column = st.column_config
+    # Streamlit keeps chosen rows by their number, so a table of other traces must be another widget.
+    key = f"library-{_digest(row['trace_id'] for row in rows)}"
     st.dataframe(
         _table_rows(rows),
         hide_index=True,
         height="auto" if len(rows) <= 10 else TABLE_HEIGHT,
-        key="library",
+        key=key,
         on_select="rerun",
         selection_mode="multi-row",
         placeholder="",
@@ -111,11 +117,25 @@ def library_table(rows: Sequence[dict[str, Any]]) -> None:
     asked = st.session_state.get("replay_trace")
     if asked is not None and asked["row"] < len(rows):
         st.switch_page("pages/replay.py", query_params={"trace": rows[asked["row"]]["trace_id"]})
-    chosen = [rows[number] for number in st.session_state["library"]["selection"]["rows"] if number < len(rows)]
-    if chosen and not reviewer_mode() and st.button(f"Remove {counted(len(chosen), 'trace')} from the workspace", icon=":material/delete:"):
-        for row in chosen:
-            workspace().remove_trace(row["trace_id"])
-        st.rerun()
+    chosen = [rows[number] for number in st.session_state[key]["selection"]["rows"] if number < len(rows)]
+    if chosen and not reviewer_mode():
+        _removal(chosen)
+
+
+def _digest(ids: Iterable[str]) -> str:
+    return hashlib.sha256("\n".join(ids).encode()).hexdigest()[:16]
+
+
+def _removal(chosen: Sequence[dict[str, Any]]) -> None:
+    """The chosen traces by name, and the button that takes them away."""
+    with st.popover(f"Remove {counted(len(chosen), 'trace')} from the workspace…", icon=":material/delete:"):
+        names = [f"- {in_code(trace_label(row), 100)}" for row in chosen[:MOST_NAMED]]
+        more = [f"- and {len(chosen) - MOST_NAMED:,} more"] * (len(chosen) > MOST_NAMED)
+        st.markdown("\n".join(["These leave the workspace; the files they came from stay as they are:", "", *names, *more]))
+        if st.button("Remove", key="remove", type="primary"):
+            for row in chosen:
+                workspace().remove_trace(row["trace_id"])
+            st.rerun()
 
 
 def _table_rows(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

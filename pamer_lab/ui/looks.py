@@ -1,5 +1,6 @@
 """How a policy and an event look in every chart: colour, dash, marker and words, one meaning each."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pamer_lab.policies.values import Action
@@ -17,6 +18,9 @@ ACTION_WORDS: dict[Action, str] = {
 STATE_LETTERS = {"A": "A", "S": "S", "R": "R", "X": "X", ".": "·"}
 STATE_MEANINGS: list[Meaning] = ["active", "summarised", "recalled", "restored", "absent"]
 """In the order of `ledger.LETTERS`."""
+FURTHER_DASHES = ("solid", "dot", "dash", "longdashdot", "dashdot", "longdash")
+FURTHER_SYMBOLS = ("circle", "square", "diamond", "cross", "star", "hexagon", "pentagon")
+"""What tells policies of one kind apart when several are shown: the first keeps the look of its kind."""
 
 
 @dataclass(frozen=True)
@@ -27,19 +31,27 @@ class Look:
     dash: str
     symbol: str
     width: float = 2
+    marked: bool = False
+    """Whether a line of many turns shows its symbol too, here and there."""
 
 
-def look(policy: str) -> Look:
-    """A policy's look by its name; parameters do not change it."""
+def look(policy: str, beside: Sequence[str] = ()) -> Look:
+    """A policy's look by its name; where others of its kind stand beside it, their dashes and symbols differ, never their colour."""
+    name, meaning = policy.partition(":")[0], meaning_of(policy)
+    kind = [other for other in dict.fromkeys(beside) if meaning_of(other) == meaning]
+    number = kind.index(policy) if policy in kind else 0
+    dashes = [DASHES[meaning], *(dash for dash in FURTHER_DASHES if dash != DASHES[meaning])]
+    symbol = FURTHER_SYMBOLS[number % len(FURTHER_SYMBOLS)] + ("" if name == "pamer+" else "-open")
+    width = 2.5 if name.startswith("pamer") else 2
+    return Look(meaning, dashes[number % len(dashes)], symbol, width, marked=name == "pamer+" or number > 0)
+
+
+def meaning_of(policy: str) -> Meaning:
+    """The kind of policy that a colour stands for; parameters do not change it."""
     name = policy.partition(":")[0]
-    meaning: Meaning = "ablation"
     if name in ("base", "pamer", "pamer+"):
-        meaning = name  # type: ignore[assignment]
-    elif name == "sliding-window":
-        meaning = "sliding"
-    elif name == "periodic-summary":
-        meaning = "periodic"
-    return Look(meaning, DASHES[meaning], "circle" if name == "pamer+" else "circle-open", 2.5 if name.startswith("pamer") else 2)
+        return name  # type: ignore[return-value]
+    return {"sliding-window": "sliding", "periodic-summary": "periodic"}.get(name, "ablation")  # type: ignore[return-value]
 
 
 def event_word(action: Action) -> str:

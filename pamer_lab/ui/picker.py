@@ -20,30 +20,38 @@ def trace_label(row: dict[str, Any]) -> str:
 
 
 def pick_trace(rows: Sequence[dict[str, Any]], *, on_change: Callable[[], None] | None = None, first: str = "") -> str | None:
-    """The chosen trace's id, or None after saying what is missing; `first` opens where nothing was chosen yet."""
+    """The chosen trace's id, or None after saying what is missing; `first` opens where nothing was chosen yet.
+
+    A trace that was looked at and then removed is as if nothing was chosen; one that a link asks for is named, and another can be picked.
+    """
     known = {row["trace_id"]: row for row in rows}
     wanted = chosen("trace")
-    if wanted and wanted not in known:
+    missing = wanted not in known and "trace" in st.query_params
+    if missing:
         missing_trace(wanted)
-        return None
     if not known:
-        st.info("There are no traces yet. Add a file on the Traces page.")
-        st.page_link("pages/traces.py", label="Go to Traces", icon=":material/list_alt:")
+        if not missing:
+            st.info("There are no traces yet. Add a file on the Traces page.")
+            st.page_link("pages/traces.py", label="Go to Traces", icon=":material/list_alt:")
         return None
-    st.session_state["picked_trace"] = wanted or (first if first in known else next(iter(known)))
+    opened = wanted if wanted in known else first if first in known else next(iter(known))
+    st.session_state["picked_trace"] = None if missing else opened
 
     def changed() -> None:
         choose("trace", st.session_state["picked_trace"])
         if on_change:
             on_change()
 
-    picked: str = st.selectbox(
+    picked: str | None = st.selectbox(
         "Trace",
         list(known),
+        index=None if missing else 0,
+        placeholder="Choose another trace",
         format_func=lambda trace_id: trace_label(known[trace_id]),
         key="picked_trace",
         on_change=changed,
         label_visibility="collapsed",
     )
-    choose("trace", picked)
+    if picked is not None:
+        choose("trace", picked)
     return picked

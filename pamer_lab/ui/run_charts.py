@@ -13,12 +13,16 @@ import numpy as np
 from pamer_lab.replay.ledger import LETTERS
 from pamer_lab.replay.values import Run
 from pamer_lab.replay.whatif import WhatIf
-from pamer_lab.ui.looks import COLOURS, SIGNS, STATE_LETTERS, STATE_MEANINGS, SYMBOLS, look
+from pamer_lab.ui.looks import COLOURS, SIGNS, STATE_LETTERS, STATE_MEANINGS, SYMBOLS, Look, look
 from pamer_lab.ui.numbers import round_ticks, short
 from pamer_lab.ui.theme import Meaning, layout
 
 FEW = 60
 """Up to this many turns each one gets its own marker; with more, only events do, and every turn can still be pointed at and clicked."""
+SPARSE = 16
+"""Markers along a longer line whose look needs them."""
+MANY = 40
+"""Events of one kind above which their marks are small and open, so that the line under them keeps its colour."""
 WINDOW = 256
 """Turns shown at once in the strip and the ledger."""
 MOST_LINES = 8
@@ -48,8 +52,9 @@ def context_figure(
             line={"color": colours["base"], "dash": "dot", "width": 2},
             hovertemplate="raw history, turn %{x}: %{y:,} tokens<extra></extra>",
         )
+    policies = [run.head.policy for run in runs]
     for run in runs:
-        _line(figure, run, colours)
+        _line(figure, run, look(run.head.policy, policies), colours)
     for run in runs:
         _events(figure, run, colours)
     if whatif is not None:
@@ -62,6 +67,8 @@ def context_figure(
             hovertemplate="what if, turn %{x}: %{y:,} tokens<extra></extra>",
         )
     largest = max((max(entry.active_tokens, entry.raw_tokens if raw else 0) for run in runs for entry in run.turns), default=0)
+    if whatif is not None:
+        largest = max(largest, int(whatif.active_tokens.max(initial=0)))
     if recorded:
         figure.add_scatter(
             x=list(recorded),
@@ -77,15 +84,20 @@ def context_figure(
     return figure
 
 
-def _line(figure: Any, run: Run, colours: dict[Meaning, str]) -> None:
-    style = look(run.head.policy)
+def _line(figure: Any, run: Run, style: Look, colours: dict[Meaning, str]) -> None:
+    few = len(run.turns) <= FEW
     figure.add_scatter(
         x=np.array([turn.t for turn in run.turns]),
         y=np.array([turn.active_tokens for turn in run.turns]),
         name=run.head.policy,
-        mode="lines+markers" if len(run.turns) <= FEW else "lines",
+        mode="lines+markers" if few or style.marked else "lines",
         line={"color": colours[style.meaning], "dash": style.dash, "width": style.width},
-        marker={"size": 5, "color": colours[style.meaning], "symbol": style.symbol},
+        marker={
+            "size": 5 if few else 7,
+            "color": colours[style.meaning],
+            "symbol": style.symbol,
+            "maxdisplayed": 0 if few else SPARSE,
+        },
         hovertemplate=f"{run.head.policy}, turn %{{x}}: %{{y:,}} tokens<extra></extra>",
     )
 
@@ -94,14 +106,19 @@ def _events(figure: Any, run: Run, colours: dict[Meaning, str]) -> None:
     for action in ("compress", "recall", "fallback"):
         turns = [turn for turn in run.turns if turn.action == action]
         if turns:
-            small = len(turns) > 40
+            many = len(turns) > MANY
             figure.add_scatter(
                 x=[turn.t for turn in turns],
                 y=[turn.active_tokens for turn in turns],
                 name=run.head.policy,
                 mode="markers",
                 showlegend=False,
-                marker={"size": 6 if small else 10, "color": colours[COLOURS[action]], "symbol": SYMBOLS[action]},
+                marker={
+                    "size": 6 if many else 10,
+                    "color": colours[COLOURS[action]],
+                    "symbol": SYMBOLS[action] + "-open" * many,
+                    "line": {"width": 1},
+                },
                 hovertemplate=f"{SIGNS[action]} {action}, {run.head.policy}, turn %{{x}}: %{{y:,}} tokens<extra></extra>",
             )
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from pamer_lab.access import reviewer_mode
+from pamer_lab.errors import LabError
 from pamer_lab.models.profiles import PROFILES, Profile, load_profile
 from pamer_lab.policies.availability import guessed_seconds, loads, needs_models, other_heads, why_not
 from pamer_lab.policies.registry import ALL_SEVEN, POLICIES, describe_policies, parse_policy
@@ -17,8 +18,9 @@ from pamer_lab.replay.background import Batch
 from pamer_lab.replay.batch import BatchOptions
 from pamer_lab.replay.engine import ReplayOptions, replay
 from pamer_lab.replay.values import RunHead
-from pamer_lab.ui.loaders import workspace
+from pamer_lab.ui.loaders import trace_rows, workspace
 from pamer_lab.ui.numbers import counted
+from pamer_lab.ui.picker import trace_label
 from pamer_lab.ui.runs import background, measured_pace, newest, run_heads, run_store, timeline_of
 from pamer_lab.ui.text import in_code
 from pamer_lab.ui.words import HINTS
@@ -84,9 +86,12 @@ def heads_shown(trace_id: str, choice: Choice) -> dict[str, RunHead]:
     timeline, _ = timeline_of(trace_id, choice.profile.name)
     if timeline.turns > AT_ONCE:
         return found
-    with st.spinner(f"Replaying {counted(timeline.turns, 'turn')} through {', '.join(light)}…"):
-        for policy in light:
-            replay(trace_id, policy, workspace(), ReplayOptions(profile=choice.profile.name, device=choice.device))
+    try:
+        with st.spinner(f"Replaying {counted(timeline.turns, 'turn')} through {', '.join(light)}…"):
+            for policy in light:
+                replay(trace_id, policy, workspace(), ReplayOptions(profile=choice.profile.name, device=choice.device))
+    except LabError as error:
+        st.warning(f"A policy without models could not be replayed; the runs that exist are shown. {in_code(str(error), 400)}")
     return newest(run_heads(trace_id), choice.policies, choice.profile.name)
 
 
@@ -96,7 +101,7 @@ def run_panel(trace_id: str, choice: Choice, found: dict[str, RunHead]) -> None:
         return
     batch = background().current
     if batch is not None:
-        follow(batch)
+        follow(batch, trace_id)
         return
     last_batch(trace_id)
     for policy, reason in choice.reasons.items():
@@ -180,19 +185,40 @@ def last_batch(trace_id: str) -> None:
 
 
 @st.fragment(run_every=LOOK_EVERY)
-def follow(batch: Batch) -> None:
-    """Progress, the newest turn of each run, and a way to stop; the whole page is drawn anew when it ends."""
+def follow(batch: Batch, trace_id: str = "") -> None:
+    """Progress, the newest turn of each run, and a way to stop; the whole page is drawn anew when it ends.
+
+    Says which traces it is about, and that they are others where `trace_id`, which the page shows, is not among them.
+    """
     if not batch.running:
         st.rerun()
     progress = batch.progress
     share = progress.turns_done / progress.turns if progress and progress.turns else 0.0
     line = progress.line.partition("  ")[0] if progress else "Starting; models load first where a policy needs them"
+    other = "Not about the trace shown here: " if trace_id and trace_id not in batch.trace_ids else ""
     with st.container(border=True, key="following"):
+        st.markdown(f"{other}**{', '.join(batch.policies)}** over {_traces_in_words(batch.trace_ids)}")
         with st.container(horizontal=True, vertical_alignment="center"):
             st.progress(min(share, 1.0), text=line)
             st.button("Stop", key="stop", icon=":material/stop:", on_click=batch.stop, disabled=batch.stopping.is_set())
         for policy in batch.policies:
             _newest_turn(batch, policy)
+
+
+def _traces_in_words(trace_ids: Sequence[str]) -> str:
+    if len(trace_ids) > 1:
+        return counted(len(trace_ids), "trace")
+    return ", ".join(in_code(trace_label(row), 80) for row in trace_rows() if row["trace_id"] in trace_ids) or "a trace"
+
+
+def next_step(trace_id: str, choice: Choice) -> str:
+    """What a reader can do who finds no run of the chosen policies."""
+    batch = background().current
+    if reviewer_mode():
+        return "Reviewer mode starts none; choose other policies or another trace."
+    if batch is not None:
+        return "It appears here when the replay above has ended." if trace_id in batch.trace_ids else "Wait for the replay above to end."
+    return "Start one with the button above." if choice.possible else "None of them can run here, for the reasons above."
 
 
 def _newest_turn(batch: Batch, policy: str) -> None:

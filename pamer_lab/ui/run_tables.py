@@ -28,6 +28,17 @@ FATE_WORDS = {
     "gone": "gone",
 }
 
+ACCOUNT_HINTS = {
+    "Main input": "Input of the agent's own requests, all turns together.",
+    "Cached": HINTS["cached"],
+    "Uncached": "Input that no prefix cache could serve; billed at the full price.",
+    "Main output": "What the agent wrote, as recorded; the same under every policy.",
+    "Aux. input": "Input of the policy's own model calls: summaries, choosing steps. Work on this machine is not counted.",
+    "Aux. output": "Output of the policy's own model calls.",
+    "Total": "Main and auxiliary input and output together.",
+    "Peak": "The fullest context of any turn.",
+}
+
 
 def headline(run: Run) -> str:
     """The open run in a line."""
@@ -81,11 +92,14 @@ def accounts(runs: Sequence[Run]) -> None:
     st.dataframe(
         [{key: value for key, value in row.items() if key in keep} for row in rows],
         hide_index=True,
-        column_config={key: st.column_config.NumberColumn(format="localized") for key in rows[0] if key not in ("Policy", "Change %")}
+        column_config={
+            key: st.column_config.NumberColumn(format="localized", help=ACCOUNT_HINTS.get(key))
+            for key in rows[0]
+            if key not in ("Policy", "Change %")
+        }
         | {
             "Policy": st.column_config.TextColumn(pinned=True),
             "Change %": st.column_config.NumberColumn(format="%+.1f", help="Total tokens against the base request at every turn."),
-            "Cached": st.column_config.NumberColumn(format="localized", help=HINTS["cached"]),
             "In context %": st.column_config.NumberColumn(format="%.1f", help=HINTS["evidence"]),
         },
     )

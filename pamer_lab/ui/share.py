@@ -6,6 +6,7 @@ computed before the reader asks, the scan's findings stand before the download, 
 
 from collections.abc import Callable, Sequence
 from typing import Any
+from urllib.parse import urlencode
 
 import streamlit as st
 
@@ -36,7 +37,7 @@ def share(sections: Sections | None = None) -> None:
         return
     st.session_state[LINKED] = str(st.query_params.to_dict())
     with panel:
-        query = "&".join(f"{name}={value}" for name in st.query_params for value in st.query_params.get_all(name))
+        query = urlencode({name: st.query_params.get_all(name) for name in st.query_params}, doseq=True)
         st.markdown("**A link**")
         st.caption("Opens the same trace, policies, turn and settings. Whoever opens it needs the same trace in the workspace.")
         st.code(f"{(st.context.url or '').partition('?')[0]}?{query}", language=None, wrap_lines=True)

@@ -1,8 +1,8 @@
 """State in the URL: a link opens the same view in a fresh browser.
 
 Widgets that can be bound (`bind="query-params"`) keep their own value in the URL; this module keeps what no widget can
-bind, such as the trace's id. Streamlit empties the URL on a page change, so the session's last choice is remembered
-beside it. What always holds: the URL wins over the session, and no trace text enters a URL.
+bind, such as the trace's id. Streamlit empties the URL and forgets its widgets on a page change, so the session's last
+choice is remembered beside both. What always holds: the URL wins over the session, and no trace text enters a URL.
 """
 
 from collections.abc import Sequence
@@ -27,20 +27,31 @@ def choose(name: str, value: str) -> None:
         st.query_params[name] = value
 
 
-def settle(name: str, allowed: Sequence[str] | range, otherwise: str | int) -> None:
-    """Give a widget its value before it is drawn: what it has, else what the URL says, else `otherwise`.
+def settle(name: str, allowed: Sequence[str] | range, otherwise: str | int, *, of: str = "") -> None:
+    """Give a widget its value before it is drawn: what it has, else what the URL says, else what it last had, else `otherwise`.
 
-    For widgets whose start depends on the data: a bound one leaves its start out of the URL, and a link would lose it.
+    For widgets whose start depends on the data: a bound one leaves its start out of the URL, and a link would lose it. Where a value
+    means something only for one trace, `of` is its id.
     """
-    if st.session_state.get(name) in allowed:
-        return
-    asked: str | int = st.query_params.get(name, "")
-    if isinstance(allowed, range):
-        asked = int(asked) if isinstance(asked, str) and asked.isascii() and asked.isdigit() else -1
-    st.session_state[name] = asked if name not in st.session_state and asked in allowed else otherwise
+    last = f"{name}:{of}"
+    if st.session_state.get(name) not in allowed:
+        asked: str | int = chosen(last) if name not in st.query_params else st.query_params[name]
+        if isinstance(allowed, range):
+            asked = int(asked) if isinstance(asked, str) and asked.isascii() and asked.isdigit() else -1
+        st.session_state[name] = asked if name not in st.session_state and asked in allowed else otherwise
+    remember(last, str(st.session_state[name]))
+
+
+def start_anew(name: str) -> None:
+    """Let go of a widget's value here and in the URL, before another trace is shown in which it means nothing."""
+    st.session_state.pop(name, None)
+    st.query_params.pop(name, None)
 
 
 def out_of_range(name: str, limit: int) -> int | None:
-    """The number a link asks for when it is not below `limit`; a bound widget would drop it silently."""
-    asked = st.query_params.get(name, "")
+    """The number a link asks for when it is not below `limit`; a bound widget would drop it silently.
+
+    Once the widget has a value, the number in the URL is the page's own, perhaps of the trace before.
+    """
+    asked = st.query_params.get(name, "") if name not in st.session_state else ""
     return int(asked) if asked.isascii() and asked.isdigit() and int(asked) >= limit else None

@@ -51,7 +51,8 @@ def choose_turn(run: Run, policies: Sequence[str]) -> int:
     if asked is not None:
         st.warning(f"The link asks for turn {asked:,}; this run has {count:,}, counted from 0. Turn {count - 1} is open.")
     events = [turn.t for turn in run.turns if turn.action != "pass"]
-    settle("turn", range(count), count - 1 if asked is not None or "turn" in st.session_state else events[0] if events else 0)
+    otherwise = count - 1 if asked is not None or "turn" in st.session_state else events[0] if events else 0
+    settle("turn", range(count), otherwise, of=run.head.trace_id)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         turn = int(st.number_input(f"Turn, 0 to {count - 1:,}", 0, count - 1, key="turn", width=140) or 0)
         st.query_params["turn"] = str(turn)

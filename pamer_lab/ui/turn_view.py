@@ -4,13 +4,10 @@ Everything a trace or a model wrote goes through `body` or a table. What always 
 number, and the page says so from its own addition.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 import streamlit as st
 
-from pamer_lab.blocks.render import render_message, render_tools
-from pamer_lab.policies.values import Span
 from pamer_lab.probes.readout import logit
 from pamer_lab.probes.stability import vote_margins
 from pamer_lab.replay.sides import Row, sent_and_seen
@@ -20,13 +17,11 @@ from pamer_lab.ui.looks import ACTION_WORDS, SIGNS
 from pamer_lab.ui.numbers import counted, share
 from pamer_lab.ui.runs import memories_of
 from pamer_lab.ui.text import counted_with, in_code
+from pamer_lab.ui.turn_texts import row_texts, span_words
 from pamer_lab.ui.widgets import body, choose_part, table, table_height
 from pamer_lab.ui.words import HINTS
 
 VIEWS = ["What the model sees", "Sent and seen", "Memory"]
-SIDE_WORDS = {"same": "in both", "added": "added"}
-MOST_COVERED = 200
-"""Blocks behind one text that are put together for reading."""
 
 
 def turn_view(run: Run, timeline: Timeline, t: int) -> None:
@@ -58,7 +53,8 @@ def _why(run: Run, turn: Turn) -> None:
     ]
     if turn.candidate_tokens:
         parts.append(f"candidate {turn.candidate_tokens:,}")
-    st.markdown(" · ".join(parts), help=f"{HINTS['active']} {HINTS['cached']}")
+    candidate = f" Candidate: {HINTS['candidate']}" if turn.candidate_tokens else ""
+    st.markdown(" · ".join(parts), help=f"{HINTS['active']} {HINTS['cached']}{candidate}")
     if turn.spent:
         table(
             [
@@ -95,8 +91,12 @@ def _votes(run: Run, turn: Turn) -> None:
             }
             for number, (value, limit, yes) in enumerate(zip(turn.logits, limits, turn.votes, strict=True))
         ],
-        column_config={name: st.column_config.NumberColumn(format="%.3f") for name in ("Logit", "Threshold")}
-        | {"Margin": st.column_config.NumberColumn(format="%+.3f", help=HINTS["margin"])},
+        column_config={
+            "Head": st.column_config.NumberColumn(help=HINTS["head"]),
+            "Logit": st.column_config.NumberColumn(format="%.3f", help=HINTS["logit"]),
+            "Threshold": st.column_config.NumberColumn(format="%.3f", help=HINTS["head_threshold"]),
+            "Margin": st.column_config.NumberColumn(format="%+.3f", help=HINTS["margin"]),
+        },
     )
     if margins.majority != float("inf"):
         st.caption(
@@ -111,10 +111,12 @@ def _context(run: Run, timeline: Timeline, turn: Turn, *, both: bool) -> None:
         rows = [row for row in rows if row.seen is not None]
     seen, sent = sum(row.seen or 0 for row in rows), sum(row.sent or 0 for row in rows)
     shown = [_side_row(row) if both else _seen_row(row, number) for number, row in enumerate(rows)]
+    # Streamlit keeps a chosen row by its number, which means another item at another turn.
+    key = f"items-{run.run_id}-{turn.t}-{both}"
     st.dataframe(
         shown,
         hide_index=True,
-        key="items",
+        key=key,
         on_select="rerun",
         selection_mode="single-row",
         height=table_height(len(shown), most=320),
@@ -125,78 +127,28 @@ def _context(run: Run, timeline: Timeline, turn: Turn, *, both: bool) -> None:
     if both:
         total = f"sent {sent:,} tokens, seen {seen:,} {right} the plotted {turn.active_tokens:,}"
     st.caption(f"{total}; {counted_with(run.head.tokens_kind, run.head.tokenizer)}. Choose a row to read it.")
-    chosen = [number for number in st.session_state["items"]["selection"]["rows"] if number < len(rows)]
+    chosen = [number for number in st.session_state[key]["selection"]["rows"] if number < len(rows)]
     if chosen:
-        _texts(run, rows[chosen[0]], timeline, turn, both=both)
+        row_texts(run, rows[chosen[0]], timeline, turn, both=both)
 
 
 def _seen_row(row: Row, number: int) -> dict[str, Any]:
-    return {"#": number, "Item": row.name, "Source": row.source or _source(row), "Covers": _spans(row.covers), "Tokens": row.seen}
+    return {"#": number, "Item": row.name, "Source": row.source or _source(row), "Covers": span_words(row.covers), "Tokens": row.seen}
 
 
 def _side_row(row: Row) -> dict[str, Any]:
+    states = {"same": "in both", "added": f"+ {row.name} for blocks {span_words(row.covers)}"}
     return {
         "Agent sent": row.name if row.sent is not None else "",
         "Tokens sent": row.sent,
         "Model sees": row.name if row.seen is not None else "",
         "Tokens seen": row.seen,
-        "State": SIDE_WORDS.get(row.state, f"− {row.state}") if row.state != "added" else f"+ {row.name} for blocks {_spans(row.covers)}",
+        "State": states.get(row.state, f"− {row.state}"),
     }
 
 
 def _source(row: Row) -> str:
     return {"tools": "tool descriptions", "prefix": "system and task"}.get(row.name, "the trace, word for word")
-
-
-def _texts(run: Run, row: Row, timeline: Timeline, turn: Turn, *, both: bool) -> None:
-    if not both:
-        body(_text(row, timeline, turn), key=f"item-{row.name}-{turn.t}")
-        return
-    left, right = st.columns(2)
-    with left:
-        if row.sent is None and row.covers:
-            st.caption(f"Agent sent: blocks {_spans(row.covers)}, which this text stands for")
-            covered = [block for first, last in row.covers for block in range(first, last)][:MOST_COVERED]
-            body("\n\n".join(_block_text(timeline, block) for block in covered), key=f"sent-{row.name}-{turn.t}")
-        else:
-            st.caption("Agent sent")
-            body(_text(row, timeline, turn) if row.sent is not None else "", key=f"sent-{row.name}-{turn.t}")
-    with right:
-        if row.seen is None and row.block is not None:
-            _instead(run, row.block, turn)
-        else:
-            st.caption("Model sees: the same" if row.state == "same" else "Model sees")
-            body(_text(row, timeline, turn), key=f"seen-{row.name}-{turn.t}")
-
-
-def _instead(run: Run, block: int, turn: Turn) -> None:
-    """What the model has instead of a block that was left out."""
-    item = next((entry for entry in turn.items if entry.text and any(first <= block < last for first, last in entry.spans)), None)
-    if item is not None:
-        st.caption(f"Model sees instead: the {item.kind} text for blocks {_spans(item.spans)}")
-        body(item.text, key=f"instead-{block}-{turn.t}")
-        return
-    memory = next((entry for entry in memories_of(run).values() if block in entry.steps), None)
-    if memory is None:
-        st.caption("Model sees nothing of it")
-        return
-    st.caption(f"Not in the request; memory {memory.sequence} keeps it, and remembers it as")
-    body(memory.summary, key=f"instead-{block}-{turn.t}")
-
-
-def _text(row: Row, timeline: Timeline, turn: Turn) -> str:
-    trace, pieces = timeline.trace, timeline.pieces
-    if row.block is not None:
-        return _block_text(timeline, row.block)
-    if row.name == "tools":
-        return render_tools(trace.tools)
-    if row.name == "prefix":
-        return "".join(render_message(message) for message in trace.messages[: pieces.prefix_end])
-    return turn.items[row.item].text if row.item is not None else ""
-
-
-def _block_text(timeline: Timeline, block: int) -> str:
-    return "".join(render_message(message) for message in timeline.pieces.blocks[block].of(timeline.trace.messages))
 
 
 def _memory(run: Run, turn: Turn) -> None:
@@ -205,7 +157,7 @@ def _memory(run: Run, turn: Turn) -> None:
     for number, item in texts:
         kind = {"summary": "Summary in the context", "recalled": "Recalled summaries", "evidence": "Restored evidence"}[item.kind]
         covered = sum(last - first for first, last in item.spans)
-        st.markdown(f"**{kind}** · {item.tokens:,} tokens for {counted(covered, 'block')}: {_spans(item.spans)}")
+        st.markdown(f"**{kind}** · {item.tokens:,} tokens for {counted(covered, 'block')}: {span_words(item.spans)}")
         body(item.text, key=f"text-{turn.t}-{number}")
     known = memories_of(run)
     for name in turn.memory_ids:
@@ -223,7 +175,3 @@ def _memory(run: Run, turn: Turn) -> None:
     if not texts and not turn.memory_ids:
         covered = sum(last - first for first, last in turn.stored)
         st.caption(f"Nothing was stored, recalled or restored at this turn. Memory covers {counted(covered, 'block')}.")
-
-
-def _spans(spans: Sequence[Span]) -> str:
-    return ", ".join(str(first) if last == first + 1 else f"{first}-{last - 1}" for first, last in spans)

@@ -7,7 +7,11 @@ import pytest
 from msgspec.structs import replace as changed
 from streamlit.testing.v1 import AppTest
 
+from pamer_lab.access import READONLY_VARIABLE
+from pamer_lab.errors import StorageError
 from pamer_lab.importing import import_demo
+from pamer_lab.replay.background import Background, Batch
+from pamer_lab.replay.batch import BatchOptions
 from pamer_lab.replay.engine import ReplayOptions, replay
 from pamer_lab.replay.store import RunStore
 from pamer_lab.replay.values import Run
@@ -29,6 +33,13 @@ def pamer_run(workspace: Workspace, turns: int = 24) -> Run:
 
 def visit_run(visit: Visit, run: Run, **more: str) -> AppTest:
     return visit(PAGE, trace=run.head.trace_id, policies=["base", run.head.policy], **more)  # type: ignore[arg-type]
+
+
+def go(app: AppTest, page: str) -> None:
+    """To another page through the menu, which empties the address."""
+    app.switch_page(page)
+    app.query_params.clear()
+    app.run()
 
 
 def test_a_fresh_install_replays_the_demo_through_what_needs_no_model(visit: Visit, workspace: Workspace) -> None:
@@ -138,6 +149,27 @@ def test_what_if_says_why_it_has_nothing_to_offer(visit: Visit) -> None:
     assert "this policy decides without heads" in texts(visit(PAGE, policy="base"))
 
 
+def test_a_trace_too_short_for_any_head_is_shown_with_its_charts(visit: Visit, workspace: Workspace) -> None:
+    run = replay(long_trace(3), "pamer", workspace, ReplayOptions(device="cpu", parts=PARTS))
+    assert not any(turn.logits for turn in run.turns)
+    app = visit(PAGE, trace=run.head.trace_id, policies=["pamer"])  # type: ignore[arg-type]
+    assert not app.exception and not app.slider
+    assert "No head was asked: the older history never reached 1,024 tokens." in texts(app)
+    assert "Where is every block?" in texts(app)
+    assert "What each policy did, turn by turn" in texts(app)
+
+
+def test_one_head_alone_leaves_no_vote_to_choose(visit: Visit, workspace: Workspace) -> None:
+    run = pamer_run(workspace, 12)
+    store = RunStore(workspace)
+    alone = [changed(turn, logits=turn.logits[:1], thresholds=turn.thresholds[:1], votes=turn.votes[:1]) for turn in run.turns]
+    store.forget_after(run.run_id, 0)
+    store.add_turns(run.run_id, alone)
+    app = visit_run(visit, run, policy=run.head.policy)
+    assert not app.exception
+    assert [slider.key for slider in app.slider] == ["scale", "least", "kept"]
+
+
 def test_the_tables_below_are_those_of_the_library(visit: Visit, workspace: Workspace) -> None:
     run = pamer_run(workspace)
     app = visit_run(visit, run, policy=run.head.policy)
@@ -159,9 +191,82 @@ def test_a_link_to_a_turn_that_is_not_there_says_so(visit: Visit, workspace: Wor
     assert app.number_input(key="turn").value == 4
 
 
-def test_a_link_to_a_missing_trace_says_which_one_it_needs(visit: Visit) -> None:
-    app = visit(PAGE, trace="t-0123456789abcdef")
+def test_a_link_to_a_missing_trace_says_which_one_it_needs_and_lets_another_be_picked(visit: Visit, workspace: Workspace) -> None:
+    put(workspace, run=chat(5))
+    app = visit(PAGE, trace="t-0123456789abcdef", policies=LIGHT)
     assert "t-0123456789abcdef" in app.error[0].value
+    assert "How full is the context" not in texts(app)
+    app.selectbox(key="picked_trace").set_value(workspace.trace_rows()[0]["trace_id"]).run()
+    assert not app.error
+    assert "How full is the context" in texts(app)
+
+
+def test_a_trace_that_was_removed_after_a_look_at_it_is_no_dead_end(visit: Visit, workspace: Workspace) -> None:
+    put(workspace, one=chat(5), other=chat(4))
+    looked, kept = (row["trace_id"] for row in workspace.trace_rows())
+    app = visit(PAGE, trace=looked, policies=LIGHT)
+    go(app, "pages/traces.py")
+    workspace.remove_trace(looked)
+    go(app, PAGE)
+    assert not app.error and not app.exception
+    assert app.selectbox(key="picked_trace").value == kept
+
+
+def test_the_open_turn_and_policy_are_there_again_after_another_page_and_belong_to_their_trace(visit: Visit, workspace: Workspace) -> None:
+    put(workspace, long=chat(20), short=chat(4))
+    ids = {row["name"]: row["trace_id"] for row in workspace.trace_rows()}
+    app = visit(PAGE, trace=ids["long.json"], policies=LIGHT, policy="base", turn="9")
+    go(app, "pages/trace.py")
+    go(app, PAGE)
+    assert (app.number_input(key="turn").value, app.segmented_control(key="policy").value) == (9, "base")
+    app.selectbox(key="picked_trace").set_value(ids["short.json"]).run()
+    assert app.number_input(key="turn").value == 0
+    assert not app.warning, "the old turn is not taken for a link's"
+    app.selectbox(key="picked_trace").set_value(ids["long.json"]).run()
+    assert app.number_input(key="turn").value == 9
+
+
+def test_a_policy_that_cannot_be_replayed_leaves_the_stored_runs_on_the_page(
+    visit: Visit, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(workspace, run=chat(5))
+    replay(workspace.trace_rows()[0]["trace_id"], "base", workspace)
+
+    def full(*_: object) -> None:
+        raise StorageError("the disk is full")
+
+    monkeypatch.setattr("pamer_lab.ui.run_form.replay", full)
+    app = visit(PAGE, policies=LIGHT)
+    assert not app.error
+    assert "the disk is full" in app.warning[0].value
+    assert "How full is the context at each turn?" in texts(app)
+
+
+def test_without_a_run_the_page_names_a_step_that_can_be_taken(visit: Visit, workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    put(workspace, run=chat(5), other=chat(4))
+    one, other = (row["trace_id"] for row in sorted(workspace.trace_rows(), key=lambda row: -row["turns"]))
+    monkeypatch.setattr("pamer_lab.ui.run_form.AT_ONCE", 0)
+    assert "with the button above" in texts(visit(PAGE, trace=one, policies=LIGHT))
+    batch = Batch((one,), ("base",), BatchOptions())
+    monkeypatch.setattr(Background, "current", batch)
+    here, elsewhere = (texts(visit(PAGE, trace=trace, policies=LIGHT)) for trace in (one, other))
+    assert "It appears here when the replay above has ended" in here and "**base** over ` run.json · 5 turns" in here
+    assert "Wait for the replay above to end" in elsewhere and "Not about the trace shown here: **base** over ` run.json" in elsewhere
+    monkeypatch.setenv(READONLY_VARIABLE, "1")
+    assert "button" not in texts(visit(PAGE, trace=one, policies=LIGHT))
+
+
+def test_the_first_divergence_opens_its_turn_and_shows_what_only_one_side_has(visit: Visit, workspace: Workspace) -> None:
+    run = pamer_run(workspace, 12)
+    app = visit_run(visit, run, policy=run.head.policy, turn="0", more="First divergence")
+    at = next(turn.t for turn in run.turns if "A" * turn.t != turn.states)
+    rows = next(frame.value for frame in app.dataframe if "Only in" in frame.value.columns)
+    left_out = rows[rows["Only in"] == "base"].iloc[0]
+    assert left_out["Item"].startswith("block") and left_out["Tokens"] > 0
+    app.button(key="open-base-base").click().run()
+    assert (app.number_input(key="turn").value, app.segmented_control(key="policy").value) == (at, "base")
+    app.multiselect(key="policies").set_value(["base"]).run()
+    assert "Choose a second policy above" in texts(app)
 
 
 def test_an_unknown_policy_is_answered_with_the_known_ones(visit: Visit, workspace: Workspace) -> None:
@@ -211,7 +316,11 @@ def test_a_block_that_was_left_out_stands_beside_what_the_model_has_instead(visi
     app = visit_run(visit, run, policy=run.head.policy, turn=str(turn.t), view="Sent and seen")
     sides = next(frame.value for frame in app.dataframe if "Model sees" in frame.value.columns)
     place = list(sides["Agent sent"]).index(f"block {turn.states.index('S')}")
-    app.session_state["items"] = {"selection": {"rows": [place], "columns": [], "cells": []}}
+    app.session_state[f"items-{run.run_id}-{turn.t}-True"] = {"selection": {"rows": [place], "columns": [], "cells": []}}
     app.run()
     assert not app.exception
     assert "keeps it, and remembers it as" in texts(app)
+    (shown,) = [code.value for code in app.code if code.language == "diff"]
+    assert {line[:2] for line in shown.splitlines()} <= {"  ", "- ", "+ "}
+    app.button(key="Next turn").click().run()
+    assert not [code for code in app.code if code.language == "diff"], "a row chosen at one turn is not chosen at the next"

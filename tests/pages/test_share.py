@@ -2,6 +2,7 @@
 
 import hashlib
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -31,6 +32,20 @@ def test_a_file_is_made_on_request_and_made_anew_for_another_choice(workspace: W
     assert len(app.get("download_button")) == 2 and not app.exception
     app.toggle(key="share-text").set_value(False).run()
     assert not app.get("download_button") and any("has changed" in caption.value for caption in app.caption)
+
+
+def test_the_shown_link_says_what_the_address_says() -> None:
+    def panel() -> None:
+        from pamer_lab.ui.share import share
+
+        share()
+
+    app = AppTest.from_function(panel, default_timeout=60)
+    given = {"policies": ["base", "pamer+"], "policy": ["pamer+"], "find": ["50 % & more = ü"]}
+    app.query_params.update(given)
+    app.session_state["share"] = True
+    app.run()
+    assert parse_qs(urlsplit(app.code[0].value).query) == given
 
 
 def test_what_cannot_be_shared_is_said_in_a_sentence(workspace: Workspace) -> None:

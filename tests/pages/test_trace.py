@@ -140,6 +140,7 @@ def test_changing_the_trace_starts_at_its_first_block(visit: Visit, workspace: W
     assert not app.exception
     assert app.query_params["trace"] == rows["short.json"]
     assert "**Block 0**" in texts(app)
+    assert not app.warning, "the old block is not taken for a link's"
 
 
 def test_warnings_and_facts_are_there_on_demand(visit: Visit, workspace: Workspace) -> None:

@@ -8,7 +8,7 @@ from streamlit.testing.v1 import AppTest
 
 from pamer_lab.importing import import_demo
 from pamer_lab.replay.engine import replay
-from pamer_lab.ui.home import thinned
+from pamer_lab.ui.home import _newcomer, thinned
 from pamer_lab.workspace import Workspace
 from tests.pages.conftest import Visit, chat, put, texts
 
@@ -118,6 +118,36 @@ def test_filters_narrow_the_table_and_can_come_from_the_url(visit: Visit, worksp
     assert names(app) == ["long.json"]
     app.text_input(key="find").set_value("nothing like it").run()
     assert "No trace fits these filters" in texts(app)
+
+
+def choose_rows(app: AppTest, *rows: int) -> AppTest:
+    """As a click on rows of the table would."""
+    key = app.dataframe[0].proto.id.split("-", 2)[2]
+    app.session_state[key] = {"selection": {"rows": list(rows), "columns": [], "cells": []}}
+    return app.run()
+
+
+def test_what_is_removed_is_named_first_and_a_narrowed_table_keeps_no_choice(visit: Visit, workspace: Workspace) -> None:
+    put(workspace, one=chat(2), two=chat(3), three=chat(4))
+    app = visit()
+    gone = names(app)[1]
+    app = choose_rows(app, 1)
+    assert f"` {gone} ·" in texts(app) and "remove" in {button.key for button in app.button}
+    app.text_input(key="find").set_value(".json").run()
+    assert names(app).index(gone) == 1, "the same traces, so the choice stands"
+    app.text_input(key="find").set_value("e.json").run()
+    assert len(names(app)) == 2 and "remove" not in {button.key for button in app.button}
+    app.text_input(key="find").set_value("").run()
+    choose_rows(app, 1).button(key="remove").click().run()
+    assert not app.exception
+    assert sorted(names(app)) == sorted({"one.json", "two.json", "three.json"} - {gone})
+    assert "remove" not in {button.key for button in app.button}
+
+
+def test_the_tour_leads_to_a_block_that_is_there(workspace: Workspace) -> None:
+    put(workspace, short=chat(3), long=chat(30))
+    blocks = {row["name"]: _newcomer(row, {})[0][3]["block"] for row in workspace.trace_rows()}
+    assert blocks == {"short.json": "2", "long.json": "7"}
 
 
 def test_own_traces_keep_the_demo_away_until_it_is_asked_for(visit: Visit, workspace: Workspace) -> None:

@@ -1,10 +1,15 @@
 """The charts of a replay: what they hold, and that none of them holds the open turn."""
 
-from pamer_lab.replay.engine import replay
-from pamer_lab.ui.run_charts import LETTERED, WINDOW, context_figure, ledger_figure, spans_of, strip_figure, window
+from msgspec.structs import replace as changed
+
+from pamer_lab.replay.engine import ReplayOptions, replay
+from pamer_lab.replay.values import Run
+from pamer_lab.replay.whatif import Changes, WhatIfRun
+from pamer_lab.ui.looks import look
+from pamer_lab.ui.run_charts import FEW, LETTERED, MANY, WINDOW, context_figure, ledger_figure, spans_of, strip_figure, window
 from pamer_lab.ui.theme import DARK, LIGHT
 from pamer_lab.workspace import Workspace
-from tests.replay.making import long_trace
+from tests.replay.making import PARTS, long_trace
 
 
 def test_neighbours_in_one_state_are_one_span_wherever_they_stand() -> None:
@@ -45,3 +50,28 @@ def test_the_raw_history_is_drawn_only_where_it_is_asked_for(workspace: Workspac
     assert "raw history" not in {trace.name for trace in context_figure([run], LIGHT).data}
     (raw,) = [trace for trace in context_figure([run], LIGHT, raw=True).data if trace.name == "raw history"]
     assert list(raw.y) == [turn.raw_tokens for turn in run.turns]
+
+
+def test_a_what_if_line_above_all_runs_stays_inside_the_chart(workspace: Workspace) -> None:
+    run = replay(long_trace(12), "pamer:minimum=60:retained=1", workspace, ReplayOptions(device="cpu", parts=PARTS))
+    never = WhatIfRun(run).ask(Changes(minimum=100_000))
+    high = int(never.active_tokens.max())
+    assert high > max(turn.active_tokens for turn in run.turns)
+    assert context_figure([run], LIGHT, whatif=never).layout.yaxis.range[1] > high
+
+
+def test_policies_of_one_kind_share_their_colour_and_differ_in_dash_and_symbol() -> None:
+    for kind in (["sliding-window:5", "sliding-window:10", "sliding-window:20"], ["pamer-no-recall", "pamer-no-compression"]):
+        looks = [look(policy, ["base", *kind, "pamer"]) for policy in kind]
+        assert len({entry.meaning for entry in looks}) == 1
+        assert len({entry.dash for entry in looks}) == len({entry.symbol for entry in looks}) == len(kind)
+        assert looks[0] == look(kind[0]), "the first keeps the look of its kind"
+
+
+def test_long_lines_of_pamer_plus_carry_circles_and_many_recalls_leave_the_line_its_colour(workspace: Workspace) -> None:
+    base = replay(long_trace(FEW + 10), "base", workspace)
+    run = Run(changed(base.head, policy="pamer+"), tuple(changed(turn, action="recall") for turn in base.turns))
+    line, marks = context_figure([run], LIGHT).data
+    assert line.mode == "lines+markers" and line.marker.symbol == "circle" and 0 < line.marker.maxdisplayed < FEW
+    assert marks.marker.symbol == "triangle-up-open" and len(marks.x) == len(run.turns) > MANY
+    assert context_figure([base], LIGHT).data[0].mode == "lines"
