@@ -182,7 +182,7 @@ def test_each_trace_shows_how_its_context_grew_and_what_it_was_replayed_with(vis
 def test_the_tour_opens_on_a_fresh_install_and_stays_away_once_there_are_own_traces(visit: Visit, workspace: Workspace) -> None:
     app = visit()
     assert "Two minutes for a newcomer" in texts(app) and "Two minutes for a reviewer" in texts(app)
-    assert "raw at the end; pamer" in texts(app) and "actions are fixed" in texts(app)
+    assert "raw at the end; pamer" in texts(app) and "Actions are fixed" in texts(app)
     app.toggle(key="tour").set_value(False).run()
     assert "Two minutes for a newcomer" not in texts(app)
     put(workspace, own=chat(3))
