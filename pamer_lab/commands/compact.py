@@ -99,6 +99,7 @@ def _sampled(args: argparse.Namespace, setting: studying.Setting) -> studying.Se
 
 def _bench(args: argparse.Namespace, setting: studying.Setting, conditions: tuple[Condition, ...]) -> Bench:
     model = load_frozen(setting.profile, args.device)
+    layer = args.layer if args.layer == PREFERRED else studying.layer_name(model, args.layer)
     database = setting.workspace.database
     embeddings = None
     if any("embedder" in condition.needs for condition in conditions):
@@ -106,7 +107,7 @@ def _bench(args: argparse.Namespace, setting: studying.Setting, conditions: tupl
     resources = Resources(Counts(MessageTokens(LoadedCounter(model.tokenizer, model.name))), embeddings)
     states = States(Readings(setting.traces, setting.decisions, resources), model, FeatureStore(database, model))
     fitter = Fitter(Lab(setting.decisions, setting.splits, model.device), database)
-    return Bench(states, fitter, model, conditions, args.layer, embeddings, say)
+    return Bench(states, fitter, model, conditions, layer, embeddings, say)
 
 
 def _command(args: argparse.Namespace) -> str:

@@ -110,7 +110,7 @@ def _pieces(point: DecisionPoint, reading: Reading, counts: Counts) -> tuple[Pie
 def _stored(chosen: Condition, point: DecisionPoint) -> tuple[tuple[int, ...], str]:
     older = max(0, point.last)
     if isinstance(chosen, Recurrent):
-        return tuple(range(older + 1)), "a recurrent network reads the stored states of all blocks"
+        return tuple(range(point.last + 1)), "a recurrent network reads the stored states of all blocks"
     if not isinstance(chosen, HiddenBank):
         return (), ""
     if chosen.choice == "similarity":

@@ -86,14 +86,14 @@ def estimate(
     store: FeatureStore | None = None,
     known: frozenset[str] = frozenset(),
 ) -> Estimate:
-    """What `extract` would compute for these requests; inputs in `known` count as there already."""
+    """What `extract` would compute for these requests, inputs in `known` aside."""
     plan = _Plan(model, layers, poolings, requests)
     plan.fill(store)
-    work = plan.missing() - known
+    inputs, work = plan.rows.keys() - known, plan.missing() - known
     computation = Computation(model, plan.layer_numbers)
     return Estimate(
-        inputs=len(plan.rows),
-        cached=len(plan.rows) - len(work),
+        inputs=len(inputs),
+        cached=len(inputs) - len(work),
         tokens=sum(computation.plan([item.tokens for item in group]) for group in plan.groups(work)),
         tokens_naive=sum(plan.points[index].tokens for index in plan.first_rows(work)),
         missing=frozenset(work),

@@ -1,6 +1,7 @@
 """One decision point under two conditions: which blocks each puts before the model, at what cost, and their text side by side.
 
-Conditions choose here exactly as a study lets them (`contexts.view`); no state is computed and no probe asked.
+Conditions choose here as a study lets them (`contexts.view`) with the study's caps, but always with the embedded models: where the
+study had others that is said. No state is computed and no probe asked.
 """
 
 from collections.abc import Sequence
@@ -8,10 +9,10 @@ from typing import Any
 
 import streamlit as st
 
-from pamer_lab.contexts.registry import all_conditions, condition
+from pamer_lab.contexts.registry import CAPS, all_conditions, condition
 from pamer_lab.contexts.values import Resources
 from pamer_lab.contexts.view import ContextView, Piece, context_at, resources_for
-from pamer_lab.models.embedder import load_embedder
+from pamer_lab.models.embedder import Embedder, load_embedder
 from pamer_lab.models.profiles import load_profile
 from pamer_lab.probes.decisions import TARGETS
 from pamer_lab.probes.study import Study
@@ -19,7 +20,7 @@ from pamer_lab.ui.loaders import stored_trace, trace_rows
 from pamer_lab.ui.numbers import counted
 from pamer_lab.ui.picker import pick_trace
 from pamer_lab.ui.state import out_of_range, settle
-from pamer_lab.ui.text import one_line
+from pamer_lab.ui.text import in_code, one_line
 from pamer_lab.ui.widgets import body, table, table_height
 from pamer_lab.ui.words import HINTS
 from pamer_lab.workspace import StoredTrace
@@ -29,17 +30,41 @@ AT_A_TIME = 6
 WORDS = {"older": "kept", "recent": "recent", "tools": "kept", "prefix": "kept"}
 
 
-@st.cache_resource(max_entries=2, show_spinner="Loading the embedding model…")
+@st.cache_resource(max_entries=1, show_spinner="Loading the embedding model…")
+def _embedder() -> Embedder:
+    return load_embedder(load_profile("embedded"), "cpu")
+
+
+@st.cache_resource(max_entries=2, show_spinner=False)
 def _resources(*, embedder: bool) -> Resources:
-    return resources_for(embedder=load_embedder(load_profile("embedded"), "cpu") if embedder else None)
+    return resources_for(embedder=_embedder() if embedder else None)
 
 
 @st.cache_resource(max_entries=6, show_spinner=False)
-def _view(trace_id: str, t: int, name: str, _stored: StoredTrace) -> ContextView:
-    resources = _resources(embedder="embedder" in condition(name).needs)
+def _view(trace_id: str, t: int, name: str, caps: tuple[int, ...], _stored: StoredTrace) -> ContextView:
+    resources = _resources(embedder="embedder" in condition(name, caps).needs)
     if _stored.row["tokenizer"] == resources.counts.tokenizer:
         resources.counts.know(trace_id, _stored.message_tokens)
-    return context_at(_stored.trace, t, name, resources)
+    return context_at(_stored.trace, t, name, resources, caps)
+
+
+def caps_of(study: Study | None) -> tuple[int, ...]:
+    """The evidence caps a study measured; the paper's where it measured none."""
+    names = study.settings.get("conditions", []) if study is not None else []
+    return tuple(int(cap) for name in names if (cap := name.partition("-cap")[2])) or CAPS
+
+
+def _other_models(sides: Sequence[ContextView], caps: tuple[int, ...], study: Study) -> None:
+    """What the study chose and counted with, where this view does it with something else."""
+    asked = {
+        "embedder": _embedder().name if any("embedder" in condition(side.condition, caps).needs for side in sides) else "",
+        "tokenizer": sides[0].tokenizer,
+    }
+    for what, here in asked.items():
+        there = study.settings.get(what)
+        if here and there and here != there:
+            word = "chose evidence" if what == "embedder" else "counted tokens"
+            st.caption(f"The study {word} with {in_code(str(there), 60)}; this view uses {in_code(here, 60)}, so it may differ.")
 
 
 def context_pair(study: Study | None) -> None:
@@ -57,16 +82,19 @@ def context_pair(study: Study | None) -> None:
     if turns < 2:
         st.info("This trace has no decision point with history; choose one with at least two turns.")
         return
-    t, first, second = _choose(turns)
-    whole, *sides = (_view(trace_id, t, name, stored) for name in ("full", first, second))
+    caps = caps_of(study)
+    t, first, second = _choose(turns, caps)
+    whole, *sides = (_view(trace_id, t, name, caps, stored) for name in ("full", first, second))
     _headline(sides, study)
+    if study is not None:
+        _other_models(sides, caps, study)
     what = {int(row["block"]): str(row["what"]) for row in transcript.outline}
     _blocks(whole, sides, what)
     _texts(whole, sides)
 
 
-def _choose(turns: int) -> tuple[int, str, str]:
-    names = {one.name: one.label for one in all_conditions()}
+def _choose(turns: int, caps: tuple[int, ...]) -> tuple[int, str, str]:
+    names = {one.name: one.label for one in all_conditions(caps)}
     asked = out_of_range("point", turns)
     if asked is not None:
         st.warning(f"The link asks for decision point {asked:,}; this trace has {turns:,}, counted from 0.")

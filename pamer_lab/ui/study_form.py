@@ -182,9 +182,12 @@ def measured_pace() -> float | None:
     """Tokens a second of the newest study here that computed something."""
     for row in listed_studies()[:5]:
         study = open_study(row["kind"], row["study_id"])
-        costs = [cost for cost in study.notes.get("features", []) if cost["tokens_computed"] > 1_000 and cost["seconds"] > 0]
-        if costs:
-            return float(sum(cost["tokens_computed"] for cost in costs) / sum(cost["seconds"] for cost in costs))
+        costs = [(cost["tokens_computed"], cost["seconds"]) for cost in study.notes.get("features", [])]
+        if "cost" in study.notes:  # of a compact study
+            costs = [(study.notes["cost"]["tokens_computed"], study.notes["cost"]["seconds_taken"])]
+        known = [(tokens, seconds) for tokens, seconds in costs if tokens > 1_000 and seconds > 0]
+        if known:
+            return float(sum(tokens for tokens, _ in known) / sum(seconds for _, seconds in known))
     return None
 
 

@@ -58,12 +58,14 @@ def test_the_whole_table_has_no_empty_cell_that_the_paper_has_and_a_second_run_c
     assert all(point["sd"] is not None and point["n"] for point in tradeoff(study))
     cost = first["notes"]["cost"]
     assert cost["tokens_estimated"] == estimate["tokens_estimated"]
+    assert cost["texts_in_workspace"] == 0
     assert cost["tokens_computed"] == pytest.approx(cost["tokens_estimated"], rel=0.02)
     assert cost["tokens_computed"] < cost["tokens_one_by_one"]
     assert {tuple(row["test_n"]) for row in first["rows"] if row["target"] == "recall"} == {tuple(first["rows"][1]["test_n"])}
 
     second = run(common, capsys)
     assert second["notes"]["cost"]["tokens_computed"] == second["notes"]["cost"]["tokens_estimated"] == 0
+    assert second["notes"]["cost"]["texts_in_workspace"] == second["notes"]["cost"]["texts"] == cost["texts"]
     assert set(second["notes"]["seconds"]) == {"embeddings", "states", "probes"}
     assert second["notes"]["fits_from_workspace"] == len(lines)
     assert second["rows"] == first["rows"]
@@ -96,12 +98,12 @@ def test_a_subset_of_conditions_on_a_sample_keeps_its_teacher_and_says_its_n(
         "--sample",
         "70",
         "--layer",
-        "final",
+        "block:1",
     ]
     found = run(options, capsys)
     names = list(dict.fromkeys(row["condition"] for row in found["rows"]))
     assert names == ["full", "current", "recent1", "recent2", "recent4", "raw-top1"]
-    assert {row["points"] for row in found["rows"]} == {70}
+    assert {(row["points"], row["layer"]) for row in found["rows"]} == {(70, "block_1")}
     assert len(found["decisions"]) == found["corpus"]["decision_points"] == 70
     assert "--sample 70" in found["command"]
     assert "--conditions recent,raw-top1" in found["command"]
@@ -113,6 +115,7 @@ def test_a_subset_of_conditions_on_a_sample_keeps_its_teacher_and_says_its_n(
         (["--conditions", "recent3"], "unknown condition 'recent3'; known: all, full"),
         (["--conditions", ","], "no condition is named"),
         (["--caps", "8G"], "--caps takes tokens"),
+        (["--caps", "²K"], "--caps takes tokens"),
     ],
 )
 def test_wrong_options_are_one_line_and_exit_code_2(
@@ -122,3 +125,15 @@ def test_wrong_options_are_one_line_and_exit_code_2(
     error = capsys.readouterr().err.strip()
     assert reason in error
     assert "\n" not in error
+
+
+@pytest.mark.weights
+@pytest.mark.parametrize("layer", ["all", "block:12", "last"])
+def test_a_layer_that_the_model_does_not_have_is_answered_with_those_it_has_before_anything_is_computed(
+    workspace: Workspace, profile: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], layer: str
+) -> None:
+    corpus = write_corpus(tmp_path / "corpus.jsonl")
+    assert main(["compact", str(corpus), "--seeds", "0", "--profile", str(profile), "--layer", layer, "--device", "cpu"]) == 2
+    error = capsys.readouterr().err
+    assert f"unknown layer '{layer}'; known: block_1" in error
+    assert "embeddings:" not in error

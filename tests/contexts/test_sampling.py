@@ -41,3 +41,12 @@ def test_the_seed_decides_and_a_large_sample_is_everything() -> None:
     assert sample(whole, 10_000) is whole
     with pytest.raises(InputError, match="at least one"):
         sample(whole, -1)
+
+
+def test_no_point_is_taken_twice_where_questions_have_a_single_point() -> None:
+    keys = (("single", 1), *((f"t{number}", t) for number in range(3) for t in range(1, 11)))
+    labels = np.zeros((2, len(keys)), dtype=bool)
+    whole = Decisions(keys, tuple(trace for trace, _ in keys), labels, ~labels, "hash")
+    for count in range(4, len(keys)):
+        found = sample(whole, count)
+        assert len(set(found.keys)) == len(found.keys) == count

@@ -1,5 +1,6 @@
 """Selectors against brute force, the planted block, caps by whole blocks, and that nothing of the future is seen."""
 
+import re
 from collections import Counter
 from dataclasses import replace
 
@@ -12,7 +13,7 @@ from pamer_lab.contexts.points import DecisionPoint, decision_point
 from pamer_lab.contexts.registry import all_conditions, choose, condition, parse_caps
 from pamer_lab.contexts.selectors.chance import ByChance, lot
 from pamer_lab.contexts.selectors.embedding import ByEmbedding, block_text, query_text
-from pamer_lab.contexts.selectors.lexical import Lexical
+from pamer_lab.contexts.selectors.lexical import Lexical, words
 from pamer_lab.contexts.selectors.recency import ByRecency
 from pamer_lab.contexts.values import Evidence
 from pamer_lab.errors import InputError
@@ -134,3 +135,28 @@ def test_conditions_are_found_by_name_and_by_group() -> None:
     assert condition("embedding-top3-cap500", (500,)).label == "Embedding Top3, cap 500 tokens"
     with pytest.raises(InputError, match="no embedding model"):
         condition("embedding-top1").read(decision_point(sized(1, 1, 1, 1), 4), resources(embed=False))
+
+
+CHINESE = (
+    "天气预报说北部山区有雨，海上吹来缓慢的风。",
+    "馆长把哈尔沃森账簿搬到了特隆赫姆的第四书架。",
+    "食谱需要面粉、黄油、两个鸡蛋和一小时的烤箱。",
+    "除星期日和节假日外，火车每二十分钟一班。",
+    "乐团在开门前排练了两遍交响曲。",
+    "窗户打开时，油漆在干净的墙上干得更快。",
+    "蜜蜂先去三叶草，下午再去薰衣草。",
+    "是谁搬走了哈尔沃森账簿，是馆长还是别人？",
+)
+
+
+def test_the_planted_block_is_found_by_words_in_a_script_without_spaces() -> None:
+    point = decision_point(trace(CHINESE, name="t-chinese", prefix="回答问题。"), 8)
+    found = Lexical().rank(point, resources())
+    assert found[0].block == PLANTED
+    assert found[0].score > found[1].score + 0.1
+
+
+def test_words_of_scripts_with_spaces_are_what_they_were_and_others_are_pairs_of_characters() -> None:
+    spaced = "The K-4471 ledger_2, Übergröße, naïve Ελλάδα Россия, 한국어 문장, x²!"
+    assert words(spaced) == re.findall(r"\w+", spaced.lower())
+    assert words("PaMER是一个实验室, ok 账") == ["pamer", "ok", "是一", "一个", "个实", "实验", "验室", "账"]

@@ -11,6 +11,7 @@ import pytest
 
 from pamer_lab.analysis.compact import expanded_table, tradeoff
 from pamer_lab.importing import import_paths
+from pamer_lab.models.embedder import HashingEmbedder
 from pamer_lab.probes.study import Study, read_study, save_study
 from pamer_lab.ui.compact_charts import LETTER, LINE, ROOM, placed, short_name, tradeoff_figure
 from pamer_lab.ui.compact_tables import best_line
@@ -89,6 +90,30 @@ def test_one_decision_point_under_two_conditions_by_link(visit: Visit, workspace
     assert len(chosen) == 3
     assert list(blocks["Differs"]).count("≠") == 3
     assert said.count("left out by Recent2") == 3
+
+
+def test_the_view_has_the_studys_caps_and_says_that_its_models_are_others(
+    visit: Visit, workspace: Workspace, study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pamer_lab.ui.context_pair.load_embedder", lambda *_: HashingEmbedder(128))
+    import_paths([write_corpus(tmp_path / "corpus.jsonl")], workspace)
+    save_study(workspace, study)
+    app = visit(PAGE, trace=study.decisions[0]["trace_id"], point="7", left="embedding-top3-cap60", right="recent2")
+    assert not app.exception
+    said = texts(app)
+    assert "**Embedding Top3, cap 60 tokens**" in said
+    assert "The study chose evidence with ` hashing-256 `; this view uses ` hashing-128 `" in said
+    assert "The study counted tokens with ` model `" in said
+
+
+def test_a_study_form_takes_its_pace_from_a_compact_study(visit: Visit, workspace: Workspace, study: Study, tmp_path: Path) -> None:
+    import_paths([write_corpus(tmp_path / "corpus.jsonl")], workspace)
+    name = save_study(workspace, study)
+    app = visit(PAGE, **{"compact-study": name})
+    app.session_state["make-study"] = True
+    app.run()
+    cost = study.notes["cost"]
+    assert f"at {cost['tokens_computed'] / cost['seconds_taken']:,.0f} tokens a second (as in the last study here)" in texts(app)
 
 
 def test_what_cannot_be_shown_is_said(visit: Visit, workspace: Workspace) -> None:
