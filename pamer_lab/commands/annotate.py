@@ -10,6 +10,7 @@ from pamer_lab.models.chat import Chat, load_chat
 from pamer_lab.models.frozen import load_frozen
 from pamer_lab.models.profiles import Profile, load_profile
 from pamer_lab.probes.annotate import Annotation, Ask, Reply, annotate, labelled
+from pamer_lab.probes.questions import HISTORY_CHARACTERS, history_limit
 from pamer_lab.storage.files import write_whole
 from pamer_lab.trajectory import read_all
 from pamer_lab.trajectory.formats.native import to_native
@@ -34,8 +35,8 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     if reading.rejected:
         first = reading.rejected[0]
         raise InputError(first.reason, path=first.path, where=first.where)
-    chat = _chat(load_profile(args.profile), args.device)
-    result = annotate(reading.traces, _ask(chat), chat.name, Workspace(), say=say, limit=args.limit)
+    chat, history = _chat(load_profile(args.profile), args.device)
+    result = annotate(reading.traces, _ask(chat), chat.name, Workspace(), say=say, limit=args.limit, history=history)
     if args.out is not None:
         _write(args.out, list(labelled(reading.traces, result, chat.name)))
     return _report(result, chat.name, args.out)
@@ -43,18 +44,19 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 def show(result: dict[str, Any]) -> None:
     usage = result["usage"]
-    print(f"{len(result['labels'])} labels by {result['model']}; {len(result['refused'])} answers refused")
+    print(f"{len(result['labels'])} labels by {result['model']}; {len(result['refused'])} answers refused, {len(result['failed'])} failed")
     print(
         f"{usage['asked']} questions asked, {usage['kept']} answers known; {usage['input_tokens']} tokens in, {usage['output_tokens']} out"
     )
 
 
-def _chat(profile: Profile, device: str) -> Chat:
+def _chat(profile: Profile, device: str) -> tuple[Chat, int]:
+    """The model, and the characters of history it can be shown; a server does not say its window."""
     frozen = load_frozen(profile, device) if profile.chat.kind == "local" else None
     chat = load_chat(profile, frozen)
     if chat is None:
         raise InputError(f'profile {profile.name!r} names no chat model; use --profile paper, or a TOML file with [chat] kind = "openai"')
-    return chat
+    return chat, HISTORY_CHARACTERS if frozen is None else history_limit(frozen.window, ANSWER_TOKENS)
 
 
 def _ask(chat: Chat) -> Ask:
@@ -63,7 +65,7 @@ def _ask(chat: Chat) -> Ask:
     def ask(system: str, user: str) -> Reply:
         messages = [{"role": "system", "content": system}, {"role": "user", "content": user}]
         answer = chat.complete(messages, max_tokens=ANSWER_TOKENS)
-        return Reply(answer.text, answer.usage.input_tokens, answer.usage.output_tokens)
+        return Reply(answer.raw, answer.usage.input_tokens, answer.usage.output_tokens, answer.usage.kind)
 
     return ask
 
@@ -83,6 +85,7 @@ def _report(result: Annotation, model: str, out: Path | None) -> dict[str, Any]:
         "kept": result.kept,
         "input_tokens": result.input_tokens,
         "output_tokens": result.output_tokens,
-        "kind": "recorded",
+        "kind": result.usage_kind,
     }
-    return {"model": model, "labels": rows, "refused": result.refused, "usage": usage, "out": str(out) if out else None}
+    missing = {"refused": result.refused, "failed": result.failed}
+    return {"model": model, "labels": rows, **missing, "usage": usage, "out": str(out) if out else None}

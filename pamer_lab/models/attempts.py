@@ -21,7 +21,15 @@ RETRIED_STATUS = frozenset({408, 409, 425, 429})
 """Besides these, every 5xx is tried again."""
 
 
-class BadAnswer(ModelError):
+REQUEST_STATUS = frozenset({400, 413, 422, 500})
+"""What a server says of the one request (too long, not understood, failed on it), not of the caller or of itself."""
+
+
+class Unanswered(ModelError):
+    """Raised when a model is there, but has no usable answer to this one request; others may be answered."""
+
+
+class BadAnswer(Unanswered):
     """Raised when a server answered, but not in the agreed shape; another attempt may do better."""
 
 
@@ -46,14 +54,20 @@ def with_attempts(
             return call()
         except openai.APIStatusError as error:
             if error.status_code not in RETRIED_STATUS and error.status_code < 500:
-                raise ModelError(f"{what}: the server refused the request ({_short(error)})") from error
+                raise _kind(error)(f"{what}: the server refused the request ({_short(error)})") from error
             reason = error
         except (openai.APIConnectionError, openai.APIResponseValidationError, BadAnswer) as error:
             reason = error
         except ValueError as error:  # the body was not JSON
             reason = BadAnswer(f"the answer is not JSON ({error})")
     tried = f"{attempts} attempts" if attempts > 1 else "one attempt"
-    raise ModelError(f"{what}: no usable answer after {tried} ({_short(reason)})") from reason
+    raise _kind(reason)(f"{what}: no usable answer after {tried} ({_short(reason)})") from reason
+
+
+def _kind(reason: Exception | None) -> type[ModelError]:
+    """Whether the fault lies with this request, or with the server, the way to it or the key."""
+    this_one = isinstance(reason, BadAnswer) or getattr(reason, "status_code", None) in REQUEST_STATUS
+    return Unanswered if this_one else ModelError
 
 
 def _delay(number: int, reason: Exception | None) -> float:

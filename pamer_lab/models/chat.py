@@ -50,6 +50,8 @@ class ChatAnswer:
 
     text: str
     usage: ChatUsage
+    raw: str = ""
+    """As the model wrote it, thinking included."""
 
     def data(self) -> Any:
         """The answer as JSON; only for answers that were asked for with a schema."""
@@ -85,9 +87,14 @@ def load_chat(profile: Profile, model: FrozenModel | None = None) -> Chat | None
             return LocalChat(model)
 
 
+def without_thinking(text: str) -> str:
+    """What a model answered after its thinking, without space around it."""
+    return _THINKING.sub("", text).strip()
+
+
 def parsed_answer(text: str, schema: Mapping[str, Any] | None) -> str:
     """The answer's text without an empty thinking part; with a schema, checked JSON."""
-    text = _THINKING.sub("", text).strip()
+    text = without_thinking(text)
     if schema is None:
         if not text:
             raise BadAnswer("the answer is empty")

@@ -59,4 +59,4 @@ class ChatClient:
         numbers = [getattr(usage, name, None) for name in ("prompt_tokens", "completion_tokens")]
         if not all(isinstance(number, int) and number >= 0 for number in numbers):
             raise BadAnswer("the answer does not say its usage")
-        return ChatAnswer(parsed_answer(text, schema), ChatUsage(numbers[0] or 0, numbers[1] or 0, "recorded"))
+        return ChatAnswer(parsed_answer(text, schema), ChatUsage(numbers[0] or 0, numbers[1] or 0, "recorded"), text)

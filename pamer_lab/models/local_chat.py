@@ -8,7 +8,7 @@ fit is an error, as with any other chat model.
 from collections.abc import Mapping
 from typing import Any
 
-from pamer_lab.errors import ModelError
+from pamer_lab.models.attempts import Unanswered
 from pamer_lab.models.chat import ChatAnswer, ChatMessages, ChatUsage, parsed_answer
 from pamer_lab.models.frozen import FrozenModel
 
@@ -26,7 +26,7 @@ class LocalChat:
         model = self._model
         ids = self._prompt(messages)
         if len(ids) + max_tokens > model.window:
-            raise ModelError(f"a prompt of {len(ids):,} tokens and {max_tokens:,} for the answer exceed {model.name}'s {model.window:,}")
+            raise Unanswered(f"a prompt of {len(ids):,} tokens and {max_tokens:,} for the answer exceed {model.name}'s {model.window:,}")
         given = torch.as_tensor([ids], device=model.device)
         try:
             with torch.inference_mode():
@@ -38,10 +38,10 @@ class LocalChat:
                     pad_token_id=model.tokenizer.eos_token_id,
                 )
         except torch.OutOfMemoryError as error:
-            raise ModelError(f"{model.name} ran out of memory on {model.device} with a prompt of {len(ids):,} tokens") from error
+            raise Unanswered(f"{model.name} ran out of memory on {model.device} with a prompt of {len(ids):,} tokens") from error
         answer = found[0, len(ids) :].tolist()
         text = str(model.tokenizer.decode(answer, skip_special_tokens=True))
-        return ChatAnswer(parsed_answer(text, schema), ChatUsage(len(ids), len(answer), "measured"))
+        return ChatAnswer(parsed_answer(text, schema), ChatUsage(len(ids), len(answer), "measured"), text)
 
     def _prompt(self, messages: ChatMessages) -> list[int]:
         tokenizer = self._model.tokenizer

@@ -1,51 +1,53 @@
 """Labels by a language model: one question per decision point, one strict answer, everything kept for audit.
 
-The model sees the task and all steps before the decision, numbered, and never the action that follows. Its answer must be
-exactly the JSON object of `rubric.txt`; anything else is refused and no label is made from it. Every answer is stored as it
-came, so that a run can be stopped and goes on where it was: accepted answers are not asked for again, refused ones are.
-On disk: table `annotations`, one row per trace, decision point, model and rubric.
+The model sees what `questions.py` shows, and its answer must be exactly the JSON object of `rubric.txt`; no label is made from
+anything else. Every answer is stored as it came, so that a run can be stopped and goes on where it was: accepted answers are not asked
+for again, others are, and what was answered before stays beside the new answer. A point that the model cannot answer is
+stored with the reason and the run goes on; a server that is away or refuses the key ends it.
+On disk: table `annotation_answers`, one row per question (a hash of rubric, question and model) and attempt. A trace that is
+read from another file, or has got labels meanwhile, finds its answers again.
 """
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 import pyarrow as pa
 
-from pamer_lab.blocks import Cut, cut
-from pamer_lab.blocks.render import render_message
-from pamer_lab.storage import TableSpec, equals
+from pamer_lab.blocks import cut
+from pamer_lab.models.attempts import Unanswered
+from pamer_lab.models.chat import UsageKind, without_thinking
+from pamer_lab.probes.questions import HISTORY_CHARACTERS, RETAINED, RUBRIC, question
+from pamer_lab.storage import TableSpec, is_in
 from pamer_lab.trajectory.values import Label, Trace
 from pamer_lab.workspace import Workspace
 
-RUBRIC = (Path(__file__).parent / "rubric.txt").read_text(encoding="utf-8")
-RETAINED = 2
-"""Newest steps that count as active."""
-MESSAGE_CHARACTERS = 6_000
-"""A longer message keeps its beginning and end."""
-HISTORY_CHARACTERS = 60_000
-"""A longer history leaves out its oldest steps' text, but keeps their numbers."""
 FLUSH = 20
 """Answers stored per commit."""
 
+Outcome = Literal["accepted", "refused", "failed"]
+"""`accepted`: labels were made from it. `refused`: an answer came and is not the agreed object. `failed`: no answer came, because
+the model cannot answer this question."""
+
 ANNOTATIONS = TableSpec(
-    name="annotations",
-    key=("trace_id", "t", "model", "rubric"),
+    name="annotation_answers",
+    key=("question", "attempt"),
     schema=pa.schema(
         [
+            ("question", pa.string()),
+            ("attempt", pa.int64()),
             ("trace_id", pa.string()),
             ("t", pa.int64()),
             ("model", pa.string()),
-            ("rubric", pa.string()),
             ("outcome", pa.string()),
             ("reason", pa.string()),
             ("raw", pa.large_string()),
             ("input_tokens", pa.int64()),
             ("output_tokens", pa.int64()),
+            ("usage_kind", pa.string()),
             ("created", pa.string()),
         ]
     ),
@@ -54,15 +56,17 @@ ANNOTATIONS = TableSpec(
 
 @dataclass(frozen=True)
 class Reply:
-    """What a server answered."""
+    """What a model answered."""
 
     text: str
+    """As it came, thinking included."""
     input_tokens: int = 0
     output_tokens: int = 0
+    usage_kind: UsageKind = "recorded"
 
 
 Ask = Callable[[str, str], Reply]
-"""(system text, user text) -> reply."""
+"""(system text, user text) -> reply; raises `Unanswered` where the model cannot answer this question."""
 
 
 class Answer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -85,9 +89,13 @@ class Annotation:
     """Answers that were there from an earlier run."""
     refused: list[dict[str, Any]] = field(default_factory=list)
     """Trace, decision point and why its answer was refused."""
+    failed: list[dict[str, Any]] = field(default_factory=list)
+    """Trace, decision point and why there is no answer."""
     input_tokens: int = 0
     output_tokens: int = 0
     """Of this run."""
+    usage_kind: str = ""
+    """Where these numbers come from; empty where nothing was answered."""
 
 
 def annotate(
@@ -98,21 +106,25 @@ def annotate(
     *,
     say: Callable[[str], None] = lambda text: None,
     limit: int | None = None,
+    history: int = HISTORY_CHARACTERS,
 ) -> Annotation:
-    """Label every decision point from 1 on; `limit` bounds the questions of this run."""
+    """Label every decision point from 1 on; `limit` bounds the questions of this run, `history` the characters of one."""
     result = Annotation()
-    rubric = hashlib.sha256(RUBRIC.encode()).hexdigest()[:12]
     for trace in traces:
         pieces = cut(trace.messages)
-        known = _known(workspace, trace.trace_id, model, rubric)
+        questions = {t: question(trace, t, pieces, history) for t in range(1, trace.turns)}
+        keys = {t: question_key(text, model) for t, text in questions.items()}
+        known = _known(workspace, keys.values())
         rows: list[dict[str, Any]] = []
         try:
-            for t in range(1, trace.turns):
-                row = known.get(t)
+            for t, text in questions.items():
+                row = known.get(keys[t])
                 if row is None or row["outcome"] != "accepted":
                     if limit is not None and result.asked >= limit:
-                        break
-                    row = _asked(trace, pieces, t, ask, model, rubric, result)
+                        continue
+                    attempt = row["attempt"] + 1 if row else 1
+                    place = {"question": keys[t], "attempt": attempt, "trace_id": trace.trace_id, "t": t, "model": model}
+                    row = place | _asked(text, t, ask, result)
                     rows.append(row)
                     if len(rows) >= FLUSH:
                         workspace.database.upsert(ANNOTATIONS, rows)
@@ -123,31 +135,20 @@ def annotate(
         finally:
             if rows:
                 workspace.database.upsert(ANNOTATIONS, rows)
-        say(f"{trace.trace_id}: {len(result.labels.get(trace.trace_id, ()))} labels, {result.asked} asked, {len(result.refused)} refused")
+        counts = f"{result.asked} asked, {len(result.refused)} refused, {len(result.failed)} failed"
+        say(f"{trace.trace_id}: {len(result.labels.get(trace.trace_id, ()))} labels, {counts}")
     return result
 
 
-def question(trace: Trace, t: int, pieces: Cut | None = None) -> str:
-    """What the model is shown at a decision point: the task and the steps before it."""
-    pieces = pieces or cut(trace.messages)
-    task = "".join(_short(render_message(message)) for message in trace.messages[: pieces.prefix_end])
-    steps = [
-        f"[step {block.index}{', active' if block.index >= t - RETAINED else ''}]\n"
-        + "".join(_short(render_message(message)) for message in block.of(trace.messages))
-        for block in pieces.before(t)
-    ]
-    room = HISTORY_CHARACTERS - len(task)
-    shown: list[str] = []
-    for number in range(len(steps) - 1, -1, -1):
-        room -= len(steps[number])
-        shown.append(steps[number] if room >= 0 else f"[step {number}] (left out: too long)\n")
-    return f"{task}\n{''.join(reversed(shown))}\nWhat does the state before the next action need? Answer with the JSON object."
+def question_key(text: str, model: str) -> str:
+    """The hash that names a question to a model."""
+    return hashlib.sha256("\0".join((RUBRIC, text, model)).encode()).hexdigest()
 
 
 def parse_answer(text: str, t: int) -> Answer:
-    """The answer, if it is exactly what was agreed; otherwise a `ValueError` that says what is wrong."""
+    """The answer, if it is exactly what was agreed, after the model's thinking; otherwise a `ValueError` that says what is wrong."""
     try:
-        answer = msgspec.json.decode(text.strip().encode(), type=Answer)
+        answer = msgspec.json.decode(without_thinking(text).encode(), type=Answer)
     except msgspec.DecodeError as error:
         raise ValueError(f"not the agreed JSON object: {error}") from error
     older = max(0, t - RETAINED)
@@ -161,33 +162,38 @@ def parse_answer(text: str, t: int) -> Answer:
     return answer
 
 
-def _asked(trace: Trace, pieces: Cut, t: int, ask: Ask, model: str, rubric: str, result: Annotation) -> dict[str, Any]:
-    reply = ask(RUBRIC, question(trace, t, pieces))
+def _asked(text: str, t: int, ask: Ask, result: Annotation) -> dict[str, Any]:
     result.asked += 1
+    try:
+        reply = ask(RUBRIC, text)
+    except Unanswered as error:
+        return _row("failed", str(error), Reply(""))
     result.input_tokens += reply.input_tokens
     result.output_tokens += reply.output_tokens
-    outcome, reason = "accepted", ""
+    result.usage_kind = reply.usage_kind
     try:
         parse_answer(reply.text, t)
     except ValueError as error:
-        outcome, reason = "refused", str(error)
+        return _row("refused", str(error), reply)
+    return _row("accepted", "", reply)
+
+
+def _row(outcome: Outcome, reason: str, reply: Reply) -> dict[str, Any]:
     return {
-        "trace_id": trace.trace_id,
-        "t": t,
-        "model": model,
-        "rubric": rubric,
         "outcome": outcome,
         "reason": reason,
         "raw": reply.text,
         "input_tokens": reply.input_tokens,
         "output_tokens": reply.output_tokens,
+        "usage_kind": reply.usage_kind,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
     }
 
 
 def _take(result: Annotation, trace: Trace, t: int, row: dict[str, Any], model: str) -> None:
     if row["outcome"] != "accepted":
-        result.refused.append({"trace_id": trace.trace_id, "t": t, "reason": row["reason"]})
+        missing = result.failed if row["outcome"] == "failed" else result.refused
+        missing.append({"trace_id": trace.trace_id, "t": t, "reason": row["reason"]})
         return
     answer = parse_answer(row["raw"], t)
     own = result.labels.setdefault(trace.trace_id, [])
@@ -196,11 +202,12 @@ def _take(result: Annotation, trace: Trace, t: int, row: dict[str, Any], model: 
         own.append(Label(t, "recall", answer.recall, model, tuple(answer.steps)))
 
 
-def _known(workspace: Workspace, trace_id: str, model: str, rubric: str) -> dict[int, dict[str, Any]]:
-    if not workspace.path.exists() or not workspace.database.exists(ANNOTATIONS):
+def _known(workspace: Workspace, keys: Collection[str]) -> dict[str, dict[str, Any]]:
+    """The newest answer to each question."""
+    if not keys or not workspace.path.exists() or not workspace.database.exists(ANNOTATIONS):
         return {}
-    where = " AND ".join((equals("trace_id", trace_id), equals("model", model), equals("rubric", rubric)))
-    return {row["t"]: row for row in workspace.database.rows(ANNOTATIONS, where=where)}
+    rows = workspace.database.rows(ANNOTATIONS, where=is_in("question", list(keys)))
+    return {row["question"]: row for row in sorted(rows, key=lambda row: int(row["attempt"]))}
 
 
 def labelled(traces: Sequence[Trace], result: Annotation, model: str) -> Iterator[Trace]:
@@ -208,10 +215,3 @@ def labelled(traces: Sequence[Trace], result: Annotation, model: str) -> Iterato
     for trace in traces:
         kept = [label for label in trace.labels if label.origin != model]
         yield msgspec.structs.replace(trace, labels=(*kept, *result.labels.get(trace.trace_id, ())))
-
-
-def _short(text: str) -> str:
-    if len(text) <= MESSAGE_CHARACTERS:
-        return text
-    half = MESSAGE_CHARACTERS // 2
-    return f"{text[:half]}\n[... {len(text) - 2 * half} characters left out ...]\n{text[-half:]}"

@@ -156,16 +156,24 @@ def test_annotate_asks_a_real_server_counts_usage_and_writes_labelled_traces(
 
     good = json.dumps({"compression": True, "recall": False, "steps": [], "reason": "settled"})
     corpus, out, file = write_corpus(tmp_path / "corpus.jsonl", 1), tmp_path / "labelled.jsonl", tmp_path / "judge.toml"
-    with serving(500, answer("I am not sure."), answer(good)) as server:
+    long = (400, '{"error": {"message": "maximum context length exceeded"}}')
+    with serving(500, answer("I am not sure."), long, answer(f"<think>so</think>{good}"), answer(good)) as server:
         file.write_text(f'[chat]\nkind = "openai"\nmodel = "judge"\nbase_url = "{server.url}"\nattempts = 3\n')
         options = ["annotate", str(corpus), "--profile", str(file), "--out", str(out), "--json"]
         assert main(options) == 0
         first = json.loads(capsys.readouterr().out)
         assert main(options) == 0
         second = json.loads(capsys.readouterr().out)
+    with serving(401) as closed:
+        file.write_text(f'[chat]\nkind = "openai"\nmodel = "other"\nbase_url = "{closed.url}"\n')
+        assert main(options) == 1
+        assert len(closed.requests) == 1
+    assert "401" in capsys.readouterr().err
     assert [row["t"] for row in first["refused"]] == [1]
-    assert first["usage"] == {"asked": 10, "kept": 0, "input_tokens": 70, "output_tokens": 30, "kind": "recorded"}
-    assert (second["usage"]["asked"], second["usage"]["kept"], second["refused"]) == (1, 9, [])
+    assert [row["t"] for row in first["failed"]] == [2]
+    assert "maximum context length" in first["failed"][0]["reason"]
+    assert first["usage"] == {"asked": 10, "kept": 0, "input_tokens": 63, "output_tokens": 27, "kind": "recorded"}
+    assert (second["usage"]["asked"], second["usage"]["kept"], second["refused"], second["failed"]) == (2, 8, [], [])
     assert "w0" in server.requests[1]["messages"][1]["content"]
     assert "w1" not in server.requests[1]["messages"][1]["content"]
     labels = [

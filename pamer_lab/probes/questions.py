@@ -1,0 +1,64 @@
+"""What an annotator is asked: the task and the steps before a decision point, as plain text.
+
+Knows traces and blocks, nothing of models, answers or storage. What always holds: nothing from the decision point on is shown;
+recorded text is indented, holds no control token of a chat format and begins no line as a step's heading does, so that a
+trace cannot speak in place of the one who asks.
+"""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from pamer_lab.blocks import Cut, cut
+from pamer_lab.trajectory.values import Message, Trace
+
+RUBRIC = (Path(__file__).parent / "rubric.txt").read_text(encoding="utf-8")
+RETAINED = 2
+"""Newest steps that count as active."""
+MESSAGE_CHARACTERS = 6_000
+"""A longer message keeps its beginning and end."""
+HISTORY_CHARACTERS = 60_000
+"""A longer history leaves out its oldest steps, but says which."""
+CHARACTERS_PER_TOKEN = 3
+"""Fewer than the four of plain English, because traces are full of JSON and addresses."""
+INDENT = "  "
+
+_HEADING = re.compile(r"^(\s*)\[(?=steps?\b)", re.IGNORECASE)
+
+
+def history_limit(window: int, answer_tokens: int) -> int:
+    """Characters of history that a model with this window (in tokens) can be shown beside the rubric and its answer."""
+    return max(0, min(HISTORY_CHARACTERS, (window - answer_tokens) * CHARACTERS_PER_TOKEN - len(RUBRIC)))
+
+
+def question(trace: Trace, t: int, pieces: Cut | None = None, history: int = HISTORY_CHARACTERS) -> str:
+    """What the model is shown at a decision point: the task and the steps before it, of `history` characters at most."""
+    pieces = pieces or cut(trace.messages)
+    task = f"[task]\n{_plain(trace.messages[: pieces.prefix_end])}"
+    steps = [
+        f"[step {block.index}{', active' if block.index >= t - RETAINED else ''}]\n{_plain(block.of(trace.messages))}"
+        for block in pieces.before(t)
+    ]
+    first, room = len(steps), history - len(task)
+    while first and len(steps[first - 1]) <= room:
+        first -= 1
+        room -= len(steps[first])
+    gone = f"[steps 0 to {first - 1}] (left out: too long)\n" if first else ""
+    return f"{task}{gone}{''.join(steps[first:])}\nWhat does the state before the next action need? Answer with the JSON object."
+
+
+def _plain(messages: Sequence[Message]) -> str:
+    """Messages with their role above them and their text indented; calls as name and arguments."""
+    lines: list[str] = []
+    for message in messages:
+        calls = "".join(f"\ncall {call.name} {call.arguments}" for call in message.tool_calls)
+        lines.append(f"{message.role}:")
+        lines += [INDENT + _HEADING.sub(r"\1[ ", line) for line in _short(message.content + calls).replace("<|", "< |").splitlines()]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _short(text: str) -> str:
+    if len(text) <= MESSAGE_CHARACTERS:
+        return text
+    half = MESSAGE_CHARACTERS // 2
+    return f"{text[:half]}\n[... {len(text) - 2 * half} characters left out ...]\n{text[-half:]}"
