@@ -4,10 +4,12 @@
 random weights, two seeds.
 """
 
+from collections.abc import Iterator
 from itertools import combinations
 from pathlib import Path
 
 import pytest
+import streamlit as st
 
 from pamer_lab.analysis.compact import expanded_table, tradeoff
 from pamer_lab.importing import import_paths
@@ -92,10 +94,19 @@ def test_one_decision_point_under_two_conditions_by_link(visit: Visit, workspace
     assert said.count("left out by Recent2") == 3
 
 
-def test_the_view_has_the_studys_caps_and_says_that_its_models_are_others(
-    visit: Visit, workspace: Workspace, study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def small_embedder(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """In the place of the embedded one; nothing that was chosen with either stays for another test."""
+    st.cache_resource.clear()
     monkeypatch.setattr("pamer_lab.ui.context_pair.load_embedder", lambda *_: HashingEmbedder(128))
+    yield
+    st.cache_resource.clear()
+
+
+@pytest.mark.usefixtures("small_embedder")
+def test_the_view_has_the_studys_caps_and_says_that_its_models_are_others(
+    visit: Visit, workspace: Workspace, study: Study, tmp_path: Path
+) -> None:
     import_paths([write_corpus(tmp_path / "corpus.jsonl")], workspace)
     save_study(workspace, study)
     app = visit(PAGE, trace=study.decisions[0]["trace_id"], point="7", left="embedding-top3-cap60", right="recent2")
