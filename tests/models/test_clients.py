@@ -70,6 +70,19 @@ def test_a_refused_request_is_not_tried_again(status: int) -> None:
     assert len(server.requests) == 1
 
 
+@pytest.mark.parametrize(
+    ("fault", "this_one"),
+    [
+        *((fault, True) for fault in (400, 413, 500, chat_with(" <think>hm</think> "))),
+        *((fault, False) for fault in (401, 403, 404, 429, 503, "cut")),
+    ],
+)
+def test_a_request_that_cannot_be_answered_is_told_from_a_server_that_cannot_answer(fault: Any, this_one: bool) -> None:
+    with serving(fault) as server, pytest.raises(ModelError) as caught:
+        ask(server.url, schema=None, tries=1)
+    assert isinstance(caught.value, attempts.Unanswered) == this_one
+
+
 def test_an_answer_cut_at_its_limit_is_refused_where_json_was_asked_for() -> None:
     with serving(chat_with('{"steps": [1', finish_reason="length")) as server, pytest.raises(ModelError, match="50 tokens"):
         ask(server.url)
