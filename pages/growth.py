@@ -4,13 +4,23 @@ import polars as pl
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from pamer_lab.analysis.growth import REFERENCE_LINE
+from pamer_lab.analysis.growth import REFERENCE_LINE, counting
 from pamer_lab.models.profiles import PROFILES
 from pamer_lab.report.config import GrowthSection
 from pamer_lab.ui.charts import show_chart
 from pamer_lab.ui.drawing import drawing
-from pamer_lab.ui.growth_charts import MOST_LINES, mean_figure
-from pamer_lab.ui.growth_view import all_runs, comparison, divergences, ensure_something, run_choices, run_missing, turns_and_means
+from pamer_lab.ui.growth_charts import MOST_LINES, drawn_traces, mean_figure
+from pamer_lab.ui.growth_table import comparison
+from pamer_lab.ui.growth_view import (
+    all_runs,
+    counted_how,
+    demo_words,
+    divergences,
+    ensure_something,
+    run_choices,
+    run_missing,
+    turns_and_means,
+)
 from pamer_lab.ui.loaders import rows_or_demo
 from pamer_lab.ui.numbers import counted, short
 from pamer_lab.ui.page import run as run_page
@@ -21,35 +31,65 @@ from pamer_lab.ui.share import share
 from pamer_lab.ui.text import in_code
 from pamer_lab.ui.words import HINTS
 
+MOST_NAMES = 5
+# Names of traces that are left out. (A bare string here would be drawn on the page.)
 
-def chart(runs: pl.DataFrame, policies: list[str], tokenizer: str, controls: DeltaGenerator) -> None:
+
+def chart(runs: pl.DataFrame, policies: list[str], asked: int, names: dict[str, str], controls: DeltaGenerator) -> None:
+    """Means of all policies; `asked` is how many traces the reader chose, `names` what traces are called."""
     turns, means = turns_and_means(runs)
     # Far below the line it would only squeeze the chart.
     near = float(means["mean_active"].max() or 0) * 4 >= REFERENCE_LINE
-    single = controls.toggle("Each trace as a line", key="lines", bind="query-params", help=f"At most {MOST_LINES} lines.")
+    single = controls.toggle(
+        "Each trace as a line", key="lines", bind="query-params", help=f"At most {MOST_LINES} lines, each with its name."
+    )
     reference = controls.toggle("128K line", value=near, key="line128", bind="query-params", help="A reference only; nothing enforces it.")
     ends = []
     for policy in policies:
         part = runs.filter(pl.col("policy") == policy)
         if not part.is_empty():
             ends.append(f"{policy} {short(float(part['peak_active'].mean() or 0))}")
-    traces = runs["trace_id"].n_unique()
+    traces, drawn = runs["trace_id"].n_unique(), drawn_traces(runs) if single else []
+    n = counted(traces, "trace") if traces == asked else f"{traces:,} of {asked:,} chosen traces"
+    band = "The band holds 80 % of the traces" if not single else f"Thin lines are {len(drawn):,} of {counted(traces, 'trace')}"
     answer = (
-        f"Mean peak: {', '.join(ends)} tokens; n = {counted(traces, 'trace')}, measured with {tokenizer}. The band holds 80 % "
-        "of the traces; a mean is taken over the traces still running, whose number stands below it. Actions are fixed."
+        f"Mean peak: {', '.join(ends)} tokens; n = {n}, {counted_how(runs)}. {band}; a mean is taken over the traces still running, "
+        f"whose number stands below it. Actions are fixed.{demo_words(runs)}"
     )
+    lines = {name: names.get(name, name) for name in drawn}
     show_chart(
         "How full is the context on average, turn by turn?",
         drawing(
             "means",
-            (version(), tuple(runs["run_id"]), tuple(policies), single, reference),
-            lambda colours: mean_figure(means, policies, colours, singles=turns if single else None, reference=reference),
+            (version(), tuple(runs["run_id"]), tuple(policies), single, reference, tuple(lines.values())),
+            lambda colours: mean_figure(means, policies, colours, singles=turns if single else None, names=lines, reference=reference),
         ),
         answer,
         key="growth-means",
         hint=HINTS["active"],
-        csv=means.write_csv,
+        csv=lambda: means.join(counting(runs), on="policy", maintain_order="left").write_csv(),
     )
+
+
+def follow_choice() -> None:
+    """The URL names what the reader chose; what a link wanted and this workspace lacks is let go with the first choice."""
+    st.query_params["traces"] = ",".join(st.session_state["traces"])
+
+
+def only_common(runs: pl.DataFrame, policies: list[str], names: dict[str, str]) -> pl.DataFrame:
+    """Runs of the traces that every policy has; says which traces that leaves out, and how to see them."""
+    counts = runs.group_by("trace_id").agg(pl.col("policy").n_unique().alias("policies"))
+    complete = set(counts.filter(pl.col("policies") == len(policies))["trace_id"])
+    left_out = [names.get(name, name) for name in runs["trace_id"].unique().sort() if name not in complete]
+    if left_out:
+        more = f" and {len(left_out) - MOST_NAMES:,} more" if len(left_out) > MOST_NAMES else ""
+        st.info(
+            f"{counted(len(left_out), 'trace')} left out, since not every policy was replayed on "
+            f"{'it' if len(left_out) == 1 else 'them'}: {', '.join(in_code(name, 40) for name in left_out[:MOST_NAMES])}{more}. "
+            "Replay the missing runs, or switch off “Only traces that every policy has”.",
+            icon=":material/filter_alt:",
+        )
+    return runs.filter(pl.col("trace_id").is_in(list(complete)))
 
 
 def main() -> None:
@@ -69,7 +109,12 @@ def main() -> None:
         st.session_state["traces"] = [name for name in asked.split(",") if name in known]
     gone = [name for name in asked.split(",") if name and name not in known]
     chosen = middle.multiselect(
-        "Traces", list(known), key="traces", placeholder="all traces", format_func=lambda name: trace_label(known[name])
+        "Traces",
+        list(known),
+        key="traces",
+        placeholder="all traces",
+        format_func=lambda name: trace_label(known[name]),
+        on_change=follow_choice,
     )
     if gone:
         st.warning(f"This link also needs {counted(len(gone), 'trace')} that this workspace lacks: {in_code(', '.join(gone), 200)}.")
@@ -90,17 +135,22 @@ def main() -> None:
         return
     present = [policy for policy in policies if policy in set(runs["policy"])]
     controls = st.container(horizontal=True)
-    if len(present) > 1 and controls.toggle("Only traces that every policy has", value=True, key="common", bind="query-params"):
-        counts = runs.group_by("trace_id").agg(pl.col("policy").n_unique().alias("policies"))
-        complete = counts.filter(pl.col("policies") == len(present))["trace_id"]
-        runs = runs.filter(pl.col("trace_id").is_in(complete.to_list()))
+    names = {name: str(row["name"] or name) for name, row in known.items()}
+    if len(present) > 1 and controls.toggle(
+        "Only traces that every policy has", value=True, key="common", bind="query-params", help=HINTS["common"]
+    ):
+        runs = only_common(runs, present, names)
         if runs.is_empty():
-            st.info("No trace was replayed through all of these policies. Replay the missing runs, or compare all traces.")
             return
-    chart(runs, present, str(known[runs["trace_id"][0]]["tokenizer"]), controls)
+    if runs["demo"].any():
+        controls.markdown(":gray-badge[demo]", help=HINTS["demo"], width="content")
+    chart(runs, present, len(trace_ids), names, controls)
     st.subheader("What does each policy come to?")
     baseline = (
-        st.segmented_control("Baseline", present, default=present[0], required=True, key="baseline", bind="query-params") or present[0]
+        st.segmented_control(
+            "Baseline", present, default=present[0], required=True, key="baseline", bind="query-params", help=HINTS["baseline"]
+        )
+        or present[0]
     )
     comparison(runs, present, baseline)
     with link:

@@ -1,5 +1,6 @@
 """Published results: the paper's tables with a chart each, marked as published, beside what was measured here."""
 
+import polars as pl
 import streamlit as st
 
 from pamer_lab.analysis.beside import KINDS
@@ -9,13 +10,14 @@ from pamer_lab.report.config import PublishedSection
 from pamer_lab.ui.beside_view import study_beside
 from pamer_lab.ui.charts import show_chart
 from pamer_lab.ui.drawing import drawing_or_none
-from pamer_lab.ui.growth_view import all_runs
+from pamer_lab.ui.growth_view import all_runs, counted_how, demo_words
 from pamer_lab.ui.numbers import counted, short
 from pamer_lab.ui.page import run as run_page
 from pamer_lab.ui.published_charts import published_csv, published_figure, published_rows
 from pamer_lab.ui.share import share
 from pamer_lab.ui.state import settle
 from pamer_lab.ui.widgets import table_height
+from pamer_lab.ui.words import HINTS
 
 # Tables in the order they are offered; the others follow. (A bare string here would be drawn on the page.)
 FIRST = ["full_benchmark", "method_comparison", "cross_model", "ablation", "signals", "layerwise", "compact_main", "compact"]
@@ -60,13 +62,19 @@ def measured(shown: PublishedTable) -> None:
                 "Tokens per task": short(row["tokens"]),
                 "Change, published": f"{change:+.1f} %" if change is not None else "",
                 "Policy here": policy,
-                "Change, measured here": f"{-here['reduction_pct']:+.1f} %" if here else "not replayed yet",
+                "Change, measured here": f"{-here['reduction_pct']:+.1f} %{' · demo' if here['demo'] else ''}"
+                if here
+                else "not replayed yet",
                 "Traces here": here["traces"] if here else 0,
             }
         )
+    beside = runs.filter(pl.col("policy").is_in(list(pairs.values()))) if rows else runs
+    if not beside.is_empty() and beside["demo"].any():
+        st.markdown(f":gray-badge[demo]{demo_words(beside)}", help=HINTS["demo"])
     st.dataframe(lines, hide_index=True)
+    how = f"Tokens here {counted_how(beside)}. " if not beside.is_empty() else ""
     st.caption(
-        "The two columns answer different questions: the paper's agents acted on their own, with larger models, on other tasks; "
+        f"{how}The two columns answer different questions: the paper's agents acted on their own, with larger models, on other tasks; "
         "here recorded actions are fixed, so a policy cannot cause more or fewer steps, and scores cannot be measured at all."
     )
 
@@ -84,7 +92,7 @@ def main() -> None:
     figure = drawing_or_none("published", picked, lambda colours: published_figure(shown, colours))
     if figure is not None:
         answer = f"{shown.caption} {MARK} {shown.place}, n = {counted(len(shown.rows), 'row')}."
-        show_chart(shown.title, figure, answer, key="published-chart", csv=lambda: published_csv(rows))
+        show_chart(shown.title, figure, answer, key="published-chart", csv=lambda: published_csv(rows, shown.place))
     st.dataframe(rows, hide_index=True, height=table_height(len(rows), most=560))
     st.caption(" ".join(filter(None, [f"Published, {shown.place}.", shown.note])))
     measured(shown)

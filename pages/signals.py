@@ -78,7 +78,7 @@ def curves(study: Study) -> None:
         drawing("auroc", of, lambda colours: layer_figure(study, "auroc", shown, colours)),
         auroc_answer(study, controls_of(study), published=shown.published),
         key="layers-auroc",
-        hint=f"{HINTS['auroc']} {HINTS['layer']} {HINTS['shuffled']} Click a point to open its scores below.",
+        hint=f"{HINTS['auroc']} {HINTS['sd']} {HINTS['layer']} {HINTS['shuffled']} Click a point to open its scores below.",
         on_click=lambda: open_clicked("layers-auroc"),
         csv=lambda: all_curves(study, "auroc").write_csv(),
     )
@@ -90,7 +90,7 @@ def curves(study: Study) -> None:
         drawing("logit_gap", of, lambda colours: layer_figure(study, "logit_gap", shown, colours)),
         gap_answer(study),
         key="layers-gap",
-        hint=HINTS["gap"],
+        hint=f"{HINTS['gap']} {HINTS['sd']}",
         on_click=lambda: open_clicked("layers-gap"),
         csv=lambda: all_curves(study, "logit_gap").write_csv(),
     )

@@ -6,6 +6,7 @@ mean stands beside the number it was taken over.
 
 from collections.abc import Iterable
 
+import msgspec
 import numpy as np
 import polars as pl
 
@@ -17,20 +18,40 @@ REFERENCE_LINE = 128_000
 """Tokens: the 128K line of the paper's figures, a reference only; nothing enforces it."""
 RESAMPLES = 2_000
 """Bootstrap resamples of an interval."""
-RUN_COLUMNS = [
+STORED = [
     *("run_id", "trace_id", "question_id", "task_id", "policy", "profile", "status", "turns"),
     *("main_input", "main_output", "aux_input", "aux_output", "total", "base_total", "peak_active", "cached_input", "uncached_input"),
     *("reduction_pct", "demo"),
 ]
+COUNTING = ["tokenizer", "tokens_kind"]
+"""How a run's tokens were counted: from its head, since a trace may be counted otherwise."""
+RUN_COLUMNS = [*STORED, *COUNTING]
+
+
+class _Head(msgspec.Struct):
+    """What is read of a run's head."""
+
+    tokenizer: str
+    tokens_kind: str
+    trace_turns: int
 
 
 def run_table(workspace: Workspace, run_ids: Iterable[str] | None = None) -> pl.DataFrame:
-    """One row per finished run."""
+    """One row per finished run; of several of one policy and trace, the one to compare stands last (`newest_runs`)."""
     wanted = None if run_ids is None else list(run_ids)
     if not workspace.path.exists() or not workspace.database.exists(RUNS):
         return pl.DataFrame(schema=dict.fromkeys(RUN_COLUMNS, pl.String))
     where = "status = 'done'" + (f" AND {is_in('run_id', wanted)}" if wanted is not None else "")
-    return pl.DataFrame(workspace.database.arrow(RUNS, where=where, columns=RUN_COLUMNS)).sort("policy", "trace_id")
+    found = pl.DataFrame(workspace.database.arrow(RUNS, where=where, columns=[*STORED, "started", "head"]))
+    heads = [msgspec.msgpack.decode(head, type=_Head) for head in found["head"]]
+    facts = pl.DataFrame([msgspec.structs.asdict(head) for head in heads], schema=["tokenizer", "tokens_kind", "trace_turns"])
+    whole = (pl.col("turns") == pl.col("trace_turns")).alias("whole")
+    return found.hstack(facts).with_columns(whole).sort("policy", "trace_id", "whole", "started", "run_id").select(RUN_COLUMNS)
+
+
+def newest_runs(runs: pl.DataFrame) -> pl.DataFrame:
+    """One run per policy, trace and profile: the newest, one over all turns before one with a limit."""
+    return runs.unique(["policy", "trace_id", "profile"], keep="last", maintain_order=True)
 
 
 def turn_table(workspace: Workspace, runs: pl.DataFrame) -> pl.DataFrame:
@@ -74,7 +95,12 @@ def policy_table(runs: pl.DataFrame, *, seed: int = 0) -> pl.DataFrame:
         *(pl.col(name).sum() for name in sums),
     )
     intervals = [{"policy": name[0], **reduction(part, seed=seed)} for name, part in runs.group_by("policy")]
-    return table.join(pl.DataFrame(intervals), on="policy").sort("policy")
+    return table.join(pl.DataFrame(intervals), on="policy").join(counting(runs), on="policy").sort("policy")
+
+
+def counting(runs: pl.DataFrame) -> pl.DataFrame:
+    """For each policy what its numbers need beside them: whether demo data is among them, and how tokens were counted."""
+    return runs.group_by("policy").agg(pl.col("demo").any(), *(pl.col(name).unique().sort().str.join("; ") for name in COUNTING))
 
 
 def reduction(runs: pl.DataFrame, *, seed: int = 0) -> dict[str, float]:

@@ -10,6 +10,7 @@ from pamer_lab.ui.numbers import counted
 from pamer_lab.ui.studies import SAMPLE, listed_studies, open_study, study_line
 from pamer_lab.ui.text import in_code
 from pamer_lab.ui.widgets import table, table_height
+from pamer_lab.ui.words import HINTS
 
 WORDS = {"auroc": "AUROC", "auprc": "AUPRC", "f1": "F1", "agreement": "agreement", "tokens_pct": "tokens, %"}
 WORDS |= {"tokens_mean": "evidence tokens, mean", "tokens_p95": "evidence tokens, P95", "tokens_max": "evidence tokens, maximum"}
@@ -48,6 +49,10 @@ def study_beside(name: str) -> None:
             for line in lines
         ],
         key="beside",
+        column_config={
+            "Metric": st.column_config.TextColumn(help=HINTS["p95"] if any("p95" in line["metric"] for line in lines) else None),
+            "Measured here": st.column_config.TextColumn(help=HINTS["sd"]),
+        },
         height=table_height(len(lines), most=460),
     )
     st.caption(f"{counted(len(lines), 'cell')}. {DIFFERENT}")

@@ -1,36 +1,58 @@
 """The chart of the context growth page: mean active context per turn and policy, and how many traces still run."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import polars as pl
 
 from pamer_lab.analysis.growth import REFERENCE_LINE
-from pamer_lab.ui.looks import look
+from pamer_lab.ui.looks import Look, look
 from pamer_lab.ui.numbers import round_ticks, short
+from pamer_lab.ui.text import in_figure
 from pamer_lab.ui.theme import Meaning, layout
 
 MOST_LINES = 60
 """Lines of single traces that are drawn; more could not be told apart."""
 
 
+def drawn_traces(runs: pl.DataFrame) -> list[str]:
+    """Traces that are drawn as lines of their own: as many as there is room for under every policy."""
+    return runs["trace_id"].unique().sort().to_list()[: max(1, MOST_LINES // max(1, runs["policy"].n_unique()))]
+
+
 def mean_figure(
-    means: pl.DataFrame, policies: Sequence[str], colours: dict[Meaning, str], *, singles: pl.DataFrame | None, reference: bool
+    means: pl.DataFrame,
+    policies: Sequence[str],
+    colours: dict[Meaning, str],
+    *,
+    singles: pl.DataFrame | None,
+    names: Mapping[str, str],
+    reference: bool,
 ) -> Any:
-    """A line per policy with its 10 to 90 % band; below it the number of traces the mean is taken over."""
+    """A line per policy with its 10 to 90 % band, or with the turns of single traces, of which `names` holds those to draw and what they
+    are called; below it the number of traces the mean is taken over."""
     from plotly.subplots import make_subplots
+
+    if singles is not None:
+        singles = singles.filter(pl.col("trace_id").is_in(list(names)))
 
     figure = make_subplots(rows=2, cols=1, shared_xaxes=True, row_heights=[0.82, 0.18], vertical_spacing=0.05)
     figure.update_layout(
-        layout(height=460, showlegend=True, hovermode="x unified", legend={"orientation": "h", "y": 1.02, "yanchor": "bottom"})
+        layout(
+            height=460,
+            showlegend=True,
+            # All lines at once would hide the chart behind their names.
+            hovermode="x unified" if singles is None else "closest",
+            legend={"orientation": "h", "y": 1.02, "yanchor": "bottom"},
+        )
     )
     for policy in policies:
         part = means.filter(pl.col("policy") == policy)
         if part.is_empty():
             continue
-        _policy(figure, policy, part, colours, band=singles is None)
+        _policy(figure, look(policy, policies), policy, part, colours, band=singles is None)
     if singles is not None:
-        _singles(figure, singles, colours)
+        _singles(figure, singles, names, colours)
     largest = float(means["high" if singles is None else "mean_active"].max() or 0)  # type: ignore[arg-type]
     if singles is not None and not singles.is_empty():
         largest = max(largest, float(singles["active_tokens"].max() or 0))  # type: ignore[arg-type]
@@ -52,8 +74,7 @@ def mean_figure(
     return figure
 
 
-def _policy(figure: Any, policy: str, part: pl.DataFrame, colours: dict[Meaning, str], *, band: bool) -> None:
-    style = look(policy)
+def _policy(figure: Any, style: Look, policy: str, part: pl.DataFrame, colours: dict[Meaning, str], *, band: bool) -> None:
     colour = colours[style.meaning]
     turns = part["t"].to_list()
     if band and part["running"].max() != 1:
@@ -75,7 +96,7 @@ def _policy(figure: Any, policy: str, part: pl.DataFrame, colours: dict[Meaning,
         name=policy,
         mode="lines",
         line={"color": colour, "dash": style.dash, "width": style.width},
-        hovertemplate="%{y:,.0f}",
+        hovertemplate="%{y:,.0f}" if band else f"{policy}, mean at turn %{{x}}: %{{y:,.0f}} tokens<extra></extra>",
         row=1,
         col=1,
     )
@@ -92,8 +113,8 @@ def _policy(figure: Any, policy: str, part: pl.DataFrame, colours: dict[Meaning,
     )
 
 
-def _singles(figure: Any, singles: pl.DataFrame, colours: dict[Meaning, str]) -> None:
-    for (policy, _), part in list(singles.sort("t").group_by("policy", "trace_id", maintain_order=True))[:MOST_LINES]:
+def _singles(figure: Any, singles: pl.DataFrame, names: Mapping[str, str], colours: dict[Meaning, str]) -> None:
+    for (policy, trace_id), part in singles.sort("t").group_by("policy", "trace_id", maintain_order=True):
         figure.add_scatter(
             x=part["t"].to_list(),
             y=part["active_tokens"].to_list(),
@@ -101,7 +122,8 @@ def _singles(figure: Any, singles: pl.DataFrame, colours: dict[Meaning, str]) ->
             opacity=0.35,
             line={"color": colours[look(str(policy)).meaning], "width": 1},
             showlegend=False,
-            hoverinfo="skip",
+            meta=in_figure(names[str(trace_id)], 60),
+            hovertemplate=f"%{{meta}}<br>{policy}, turn %{{x}}: %{{y:,}} tokens<extra></extra>",
             row=1,
             col=1,
         )

@@ -36,6 +36,11 @@ def counted(count: int, thing: str, things: str = "") -> str:
     return f"{count:,} {thing if count == 1 else things or thing + 's'}"
 
 
+def duration(seconds: float) -> str:
+    """`40 s`, `3 min`; never less than a second."""
+    return f"{max(1, round(seconds))} s" if seconds < 90 else f"{seconds / 60:.0f} min"
+
+
 def round_ticks(largest: float) -> list[float]:
     """Three to six round values from 0 up to `largest`, for an axis."""
     if largest <= 0:

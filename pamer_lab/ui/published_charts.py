@@ -159,7 +159,7 @@ def published_rows(shown: PublishedTable) -> list[dict[str, Any]]:
     ]
 
 
-def published_csv(rows: Sequence[dict[str, Any]]) -> str:
-    """The same rows for download."""
-    lines = [list(rows[0]), *[list(row.values()) for row in rows]]
+def published_csv(rows: Sequence[dict[str, Any]], place: str) -> str:
+    """The same rows for download, each with the place in the paper it was published at."""
+    lines = [[*rows[0], "Published in"], *[[*row.values(), place] for row in rows]]
     return "\n".join(",".join(f'"{value}"' for value in line) for line in lines)

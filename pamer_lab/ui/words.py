@@ -31,6 +31,13 @@ HINTS = {
     "logit": "The head's score for compressing: above 0 it finds that more likely than not.",
     "head_threshold": "The logit from which this head says yes; found on validation data when the head was trained.",
     "margin": "Logit minus the threshold's logit. Positive means the head says yes.",
+    "baseline": "The policy that all changes in the table below are against.",
+    "mean_peak": "Each trace's largest context under the policy, averaged over the traces.",
+    "common": "Compares policies on the same traces. Switched off, each policy stands on whatever traces it has.",
+    "sd": "± is the standard deviation over the seeds, whose number stands in parentheses.",
+    "p95": "P95: 95 % of all values are at most this large.",
+    "outcome": "`accepted`: evidence entered the request. `empty`: the router chose nothing. `declined`: nothing in what it chose helps. "
+    "`refused`: the choice or the packet was invalid, and the request went out as it came.",
     "head": "A small trained classifier that reads the frozen model's state and says whether older history should be compressed.",
     "selection": "What PaMER+ did when it could bring earlier steps back: a router names the steps a request needs, and only those return.",
     "queue": "`unreviewed`: not yet by you. `reviewers disagree`: different verdicts. `not right`: someone would have chosen otherwise.",

@@ -3,9 +3,9 @@
 import polars as pl
 import pytest
 
-from pamer_lab.analysis.growth import mean_context, policy_table, reduction, run_table, turn_table
+from pamer_lab.analysis.growth import mean_context, newest_runs, policy_table, reduction, run_table, turn_table
 from pamer_lab.analysis.scores import recorded_scores, score_averages
-from pamer_lab.replay.engine import replay
+from pamer_lab.replay.engine import ReplayOptions, replay
 from pamer_lab.workspace import Workspace
 from tests.replay.making import long_trace
 
@@ -24,6 +24,19 @@ def test_the_mean_is_taken_over_the_traces_still_running(workspace: Workspace) -
     assert rows["base"]["mean_peak"] == (runs[0].totals["peak_active"] + runs[1].totals["peak_active"]) / 2
     assert rows["base"]["reduction_pct"] == rows["base"]["reduction_low"] == rows["base"]["reduction_high"] == 0
     assert 0 < rows["sliding-window:1"]["reduction_pct"] < 100
+
+
+def test_of_two_runs_of_a_policy_the_one_over_all_turns_is_compared_else_the_newer(workspace: Workspace) -> None:
+    whole = replay(long_trace(6), "base", workspace)
+    replay(long_trace(6), "base", workspace, ReplayOptions(turn_limit=3))
+    limits = [replay(long_trace(6), "sliding-window:2", workspace, ReplayOptions(turn_limit=limit)) for limit in (4, 2, 3)]
+    table = run_table(workspace)
+    assert table.height == 5
+    assert newest_runs(table)["run_id"].to_list() == [whole.run_id, limits[-1].run_id]
+    rows = policy_table(newest_runs(table)).to_dicts()
+    assert [(row["demo"], row["tokenizer"], row["tokens_kind"]) for row in rows] == [
+        (False, whole.head.tokenizer, whole.head.tokens_kind) for _ in rows
+    ]
 
 
 def test_an_empty_workspace_gives_empty_tables(workspace: Workspace) -> None:

@@ -1,12 +1,21 @@
 """The context growth page: a fresh install, deltas against a baseline, what is missing."""
 
+from urllib.parse import parse_qs, urlsplit
+
+import polars as pl
 import pytest
 
+from pamer_lab.importing import import_demo
 from pamer_lab.replay.engine import ReplayOptions, replay
 from pamer_lab.replay.prices import FILE, Price, PriceTable, write_prices
+from pamer_lab.replay.store import RunStore
+from pamer_lab.ui.growth_charts import drawn_traces, mean_figure
+from pamer_lab.ui.growth_table import EVIDENCE_CHANGE, good_or_bad
+from pamer_lab.ui.text import counted_with
+from pamer_lab.ui.theme import LIGHT
 from pamer_lab.workspace import Workspace
 from tests.pages.conftest import Visit, chat, put, texts
-from tests.replay.making import PARTS, long_trace
+from tests.replay.making import PARTS, estimated, long_trace
 
 PAGE = "pages/growth.py"
 
@@ -45,6 +54,7 @@ def test_what_needs_no_model_is_replayed_at_once_and_the_rest_can_be_started(vis
     replay(first, "base", workspace)
     app = visit(PAGE, policies=["base", "pamer"])  # type: ignore[arg-type]
     assert "Replay the missing 2 runs" in {button.label for button in app.button}
+    assert "loads SmolLM2-135M-Instruct and all-MiniLM-L6-v2 and takes about" in texts(app)
     assert "n = 2 traces" in texts(app)
 
 
@@ -54,7 +64,8 @@ def test_many_missing_turns_wait_for_the_button(visit: Visit, workspace: Workspa
     replay(workspace.trace_rows()[0]["trace_id"], "base", workspace)
     app = visit(PAGE, policies=["base"])  # type: ignore[arg-type]
     assert "Replay the missing 1 run" in {button.label for button in app.button}
-    assert "n = 1 trace" in texts(app)
+    assert "**base** on 1 trace. Doing so loads no model and takes about 1 s (from the last runs here)" in texts(app)
+    assert "n = 1 of 2 chosen traces" in texts(app)
 
 
 def test_own_prices_give_each_policy_its_cost(visit: Visit, workspace: Workspace) -> None:
@@ -62,4 +73,82 @@ def test_own_prices_give_each_policy_its_cost(visit: Visit, workspace: Workspace
     write_prices(workspace.path / FILE, PriceTable("EUR", {"default": Price(1.0, 2.0, 0.1)}))
     app = visit(PAGE, policies=["base"])  # type: ignore[arg-type]
     frame = next(frame.value for frame in app.dataframe if "Total vs baseline" in frame.value.columns)
-    assert frame["Cost"].iloc[0].endswith("EUR")
+    assert frame["Cost"].iloc[0].endswith("EUR") and frame["Cost vs baseline"].iloc[0] == "="
+
+
+def test_traces_that_are_left_out_are_named_with_the_way_to_see_them(visit: Visit, workspace: Workspace) -> None:
+    import_demo(workspace)
+    demo = min(workspace.trace_rows(), key=lambda row: int(row["turns"]))["trace_id"]
+    workspace.add_traces([long_trace(5, trace_id="t-own")], estimated())
+    replay(demo, "pamer", workspace, ReplayOptions(device="cpu", parts=PARTS))
+    app = visit(PAGE, policies=["base", "pamer"], traces=f"{demo},t-own")  # type: ignore[arg-type]
+    said = texts(app)
+    assert "1 trace left out" in said and "` t-own `" in said and "switch off “Only traces that every policy has”" in said
+    assert "n = 1 of 2 chosen traces" in said and ":gray-badge[demo]" in said and "Demo data." in said
+    app.toggle(key="common").set_value(False).run()
+    assert "left out" not in texts(app) and "n = 2 traces" in texts(app) and "1 of 2 traces is demo data" in texts(app)
+    assert "Policies stand on different traces here" in texts(app)
+
+
+def test_how_tokens_were_counted_is_the_runs_word_not_the_traces(visit: Visit, workspace: Workspace) -> None:
+    workspace.add_traces([long_trace(5, trace_id="t-own")], estimated())
+    replay("t-own", "base", workspace, ReplayOptions(device="cpu", parts=PARTS))
+    (head,) = RunStore(workspace).heads()
+    assert head.tokens_kind == "measured"
+    said = texts(visit(PAGE, policies=["base"]))  # type: ignore[arg-type]
+    assert counted_with(head.tokens_kind, head.tokenizer) in said and "characters/4" not in said
+
+
+def test_what_is_cut_is_said(visit: Visit, workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pamer_lab.ui.growth_table.MOST_TRACES", 1)
+    monkeypatch.setattr("pamer_lab.ui.growth_view.MOST_PAIRS", 1)
+    monkeypatch.setattr("pamer_lab.ui.growth_charts.MOST_LINES", 2)
+    for turns in (4, 6):
+        for policy in ("base", "sliding-window:2"):
+            replay(long_trace(turns, trace_id=f"t-{turns}"), policy, workspace, ReplayOptions(device="cpu", parts=PARTS))
+    app = visit(PAGE, policies=["base", "sliding-window:2"], lines="true")  # type: ignore[arg-type]
+    app.session_state["divergence"] = True
+    app.run()
+    said = texts(app)
+    assert "Evidence is read for at most 1 traces at once; choose fewer" in said
+    assert "Thin lines are 1 of 2 traces" in said
+    assert "The first 1 of 2 pairs" in said
+
+
+def test_a_line_of_one_trace_tells_its_name_as_text() -> None:
+    turns = pl.DataFrame({"policy": ["base"] * 2, "trace_id": ["t-1"] * 2, "t": [0, 1], "active_tokens": [5, 9], "raw_tokens": [5, 9]})
+    means = pl.DataFrame({"policy": ["base"] * 2, "t": [0, 1], "mean_active": [5.0, 9.0], "low": [5, 9], "high": [5, 9], "running": [1, 1]})
+    figure = mean_figure(means, ["base"], LIGHT, singles=turns, names={"t-1": "<b>x</b> %{y}"}, reference=False)
+    (line,) = [trace for trace in figure.data if trace.meta]
+    assert line.meta == "&lt;b&gt;x&lt;/b&gt; %{y}" and line.hovertemplate.startswith("%{meta}<br>base, turn")
+    assert figure.layout.hovermode == "closest"
+
+
+def test_every_policy_keeps_the_same_lines() -> None:
+    runs = pl.DataFrame({"policy": ["a", "b"] * 40, "trace_id": [f"t-{number // 2:02d}" for number in range(80)]})
+    assert drawn_traces(runs) == [f"t-{number:02d}" for number in range(30)]
+
+
+def test_more_evidence_is_good_and_more_tokens_are_not() -> None:
+    assert good_or_bad(EVIDENCE_CHANGE, "▲ +3.0 points") == "good" == good_or_bad("Cost vs baseline", "▼ -3.0 %")
+    assert good_or_bad(EVIDENCE_CHANGE, "▼ -3.0 points") == "bad" == good_or_bad("Total vs baseline", "▲ +3.0 %")
+
+
+def test_a_link_with_a_missing_trace_follows_the_readers_choice(visit: Visit, workspace: Workspace) -> None:
+    for turns in (3, 4):
+        replay(long_trace(turns, trace_id=f"t-{turns}"), "base", workspace, ReplayOptions(device="cpu", parts=PARTS))
+    app = visit(PAGE, policies=["base"], traces="t-gone,t-3")  # type: ignore[arg-type]
+    assert "t-gone" in app.warning[0].value and "n = 1 trace" in texts(app)
+    app.multiselect(key="traces").set_value(["t-3", "t-4"]).run()
+    assert app.query_params["traces"] in ("t-3,t-4", ["t-3,t-4"]) and not app.warning
+
+
+def test_links_to_both_sides_stand_beside_the_page_and_keep_the_plus(visit: Visit, workspace: Workspace) -> None:
+    for policy in ("base", "pamer+:minimum=60:retained=1"):
+        replay(long_trace(9, trace_id="t-9"), policy, workspace, ReplayOptions(device="cpu", parts=PARTS))
+    app = visit(PAGE, policies=["base", "pamer+:minimum=60:retained=1"])  # type: ignore[arg-type]
+    app.session_state["divergence"] = True
+    app.run()
+    frame = next(frame.value for frame in app.dataframe if "Policy's turn" in frame.value.columns)
+    link = urlsplit(frame["Policy's turn"].iloc[0])
+    assert link.path == "replay" and parse_qs(link.query)["policy"] == ["pamer+:minimum=60:retained=1"]

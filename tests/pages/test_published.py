@@ -3,10 +3,14 @@
 import pytest
 
 from pamer_lab.analysis.published import names, table
+from pamer_lab.importing import import_demo
+from pamer_lab.replay.engine import ReplayOptions, replay
 from pamer_lab.ui.published_charts import published_figure
+from pamer_lab.ui.text import counted_with
 from pamer_lab.ui.theme import LIGHT
 from pamer_lab.workspace import Workspace
 from tests.pages.conftest import Visit, texts
+from tests.replay.making import PARTS
 
 PAGE = "pages/published.py"
 
@@ -34,6 +38,16 @@ def test_every_table_has_a_chart_or_nothing_to_draw(name: str) -> None:
 def test_arrows_lead_from_base_over_pamer_to_pamer_plus_for_each_backbone() -> None:
     figure = published_figure(table("cross_model"), LIGHT)
     assert len(figure.layout.annotations) == 10
+
+
+def test_what_stands_on_demo_data_says_so_with_its_tokenizer(visit: Visit, workspace: Workspace) -> None:
+    import_demo(workspace)
+    demo = min(workspace.trace_rows(), key=lambda row: int(row["turns"]))["trace_id"]
+    run = replay(demo, "pamer", workspace, ReplayOptions(device="cpu", parts=PARTS))
+    app = visit(PAGE, table="full_benchmark")
+    frame = next(frame.value for frame in app.dataframe if "Change, measured here" in frame.value.columns)
+    assert frame["Change, measured here"].iloc[0].endswith("% · demo") and frame["Change, measured here"].iloc[1] == "not replayed yet"
+    assert ":gray-badge[demo]" in texts(app) and counted_with(run.head.tokens_kind, run.head.tokenizer) in texts(app)
 
 
 def test_a_study_table_stands_beside_the_study_that_measured_it(visit: Visit) -> None:

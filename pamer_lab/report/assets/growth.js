@@ -13,7 +13,7 @@ function growthSection(section, number) {
   });
   const largest = Math.max(...section.means.map((row) => row.mean_active));
   const lines = largest * 4 >= section.reference ? [{ value: section.reference, name: "128K, a reference only" }] : [];
-  const kinds = [...new Set(section.traces.map((trace) => `${trace.tokens_kind} with ${trace.tokenizer}`))].join("; ");
+  const kinds = [...new Set(section.runs.map((run) => `${run.tokens_kind} with ${run.tokenizer}`))].join("; ");
   const peaks = section.policies.map((row) => `${row.policy} ${short(row.mean_peak)}`).join(", ");
   const means = figure("How full is the context on average, turn by turn?",
     `Mean peak: ${peaks} tokens; n = ${counted(section.traces.length, "trace")}, ${kinds}. The band holds 80 % of the traces; a mean is taken over the traces still running. Actions are fixed.`,
