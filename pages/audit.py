@@ -69,25 +69,22 @@ def main() -> None:
     if wanted and not any(entry.audit_id == wanted for entry in known):
         missing_selection(wanted)
     entry = current(shown, known)
-    if entry is None:
-        st.info(
-            "No selection fits these filters."
-            if filters.show != "unreviewed"
-            else "Everything in this queue is reviewed. Choose another filter."
-        )
-        tools(known)
-        return
-    choose("selection", entry.audit_id)
-    with link:
-        share(_sections(entry, heads))
-    headline(shown, reviewer)
-    left, right = st.columns([2, 5], gap="medium")
-    with left:
-        queue_table(shown, entry, reviewer)
-    with right:
-        case(entry, shown, reviewer, names, heads)
-    st.divider()
-    tools(shown)
+    if not shown:
+        done = filters.show == "unreviewed"
+        st.info("Everything in this queue is reviewed. Choose another filter." if done else "No selection fits these filters.")
+    if entry is not None:
+        choose("selection", entry.audit_id)
+        with link:
+            share(_sections(entry, heads))
+        if shown:
+            headline(shown, reviewer)
+            left, right = st.columns([2, 5], gap="medium")
+            with left:
+                queue_table(shown, entry, reviewer)
+        with right if shown else st.container():
+            case(entry, shown, reviewer, names, heads)
+        st.divider()
+    tools(shown or known)
 
 
 run_page(main)

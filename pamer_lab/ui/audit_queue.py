@@ -13,7 +13,7 @@ from pamer_lab.audit.queue import SHOWS, Entry, Filters, progress
 from pamer_lab.replay.values import RunHead
 from pamer_lab.ui.numbers import counted, share
 from pamer_lab.ui.state import choose, chosen, settle
-from pamer_lab.ui.text import one_line
+from pamer_lab.ui.text import in_code, one_line
 from pamer_lab.ui.widgets import mark_row, table_height
 from pamer_lab.ui.words import HINTS
 
@@ -37,7 +37,10 @@ def choose_filters(queue: Sequence[Entry], heads: Mapping[str, RunHead], names: 
     runs = list(dict.fromkeys(str(entry.row["run_id"]) for entry in queue))
     asked = st.query_params.get("run", "")
     if asked and asked not in runs:
-        st.warning("This link asks for a run that has no selection here; all runs are shown. Replay its trace with pamer+ first.")
+        st.warning(
+            f"This link asks for the run {in_code(asked, 60)}, which has no selection here; all runs are shown. "
+            "Replay its trace with pamer+ first."
+        )
     settle("run", ["", *runs], "")
     left, middle, right, who = st.columns([4, 2, 3, 2], gap="medium", vertical_alignment="bottom")
     run_id = left.selectbox(
@@ -48,7 +51,9 @@ def choose_filters(queue: Sequence[Entry], heads: Mapping[str, RunHead], names: 
         on_change=_forget,
     )
     _to_url("run", run_id)
-    outcome = middle.selectbox("Outcome", ["", *OUTCOMES], key="outcome", bind="query-params", format_func=lambda name: name or "all")
+    outcome = middle.selectbox(
+        "Outcome", ["", *OUTCOMES], key="outcome", bind="query-params", format_func=lambda name: name or "all", help=HINTS["outcome"]
+    )
     show = right.selectbox("Show", SHOWS, key="show", bind="query-params", help=HINTS["queue"])
     name = who.text_input("Your name", key="reviewer", placeholder="to review", help=HINTS["reviewer"], max_chars=60, on_change=fresh_form)
     return Filters(run_id or "", outcome or "", show), " ".join((name or "").split())
@@ -89,9 +94,14 @@ def open_selection(audit_id: str) -> None:
 
 
 def fresh_form() -> None:
-    """Steps and note start from what is stored."""
-    for name in ("note", "wanted"):
-        st.session_state.pop(name, None)
+    """Steps start from what is stored."""
+    st.session_state.pop("wanted", None)
+
+
+def drafts() -> dict[tuple[str, str], str]:
+    """Notes without a verdict so far, by selection and reviewer; they stay while other selections are open."""
+    found: dict[tuple[str, str], str] = st.session_state.setdefault("drafts", {})
+    return found
 
 
 def current(shown: Sequence[Entry], queue: Sequence[Entry]) -> Entry | None:
@@ -123,7 +133,9 @@ def queue_table(shown: Sequence[Entry], entry: Entry | None, reviewer: str) -> N
             " ": st.column_config.TextColumn(width=30),
             "Turn": st.column_config.NumberColumn(width=50),
             "Steps": st.column_config.TextColumn(width=90),
-            "Said": st.column_config.TextColumn(width=60, help="✓ right, + missing evidence, − unnecessary step, ✕ wrong step."),
+            "Said": st.column_config.TextColumn(
+                width=60, help="✓ right, + missing evidence, − unnecessary step, ✕ wrong step, ✎ a note waits for a verdict."
+            ),
         },
     )
 
@@ -138,5 +150,5 @@ def _line(one: Entry, entry: Entry | None, reviewer: str) -> dict[str, Any]:
         "Turn": row["turn"],
         "Outcome": f"{OUTCOME_SIGNS.get(row['outcome'], '')} {row['outcome']}",
         "Steps": ", ".join(map(str, row["steps"] or [])),
-        "Said": marks + (" ≠" if one.disagreed else ""),
+        "Said": marks + (" ≠" if one.disagreed else "") + (" ✎" if (one.audit_id, reviewer) in drafts() else ""),
     }

@@ -14,7 +14,7 @@ from pamer_lab.audit.queue import Entry, next_unreviewed
 from pamer_lab.audit.reviews import NOTE_CHARACTERS, VERDICTS
 from pamer_lab.errors import LabError
 from pamer_lab.ui.audit_data import reviews
-from pamer_lab.ui.audit_queue import open_selection
+from pamer_lab.ui.audit_queue import drafts, open_selection
 from pamer_lab.ui.loaders import workspace
 from pamer_lab.ui.text import in_code, one_line
 from pamer_lab.ui.widgets import table
@@ -44,7 +44,8 @@ def review_form(row: Mapping[str, Any], entry: Entry, shown: Sequence[Entry], re
     own = next((one for one in said if one.reviewer == reviewer), None)
     chosen = [int(step) for step in row["steps"] or []]
     st.session_state.setdefault("wanted", _steps(own, chosen))
-    st.session_state.setdefault("note", own.note if own else "")
+    draft = drafts().get((entry.audit_id, reviewer))
+    note = draft if draft is not None else own.note if own else ""
     if failed := st.session_state.pop("not-kept", ""):
         st.error(in_code(failed, 300))
     with st.container(border=True, key="review"):
@@ -58,7 +59,7 @@ def review_form(row: Mapping[str, Any], entry: Entry, shown: Sequence[Entry], re
                     shortcut=str(number),
                     help=HINTS[verdict],
                     on_click=_save,
-                    args=(entry.audit_id, verdict, reviewer, shown),
+                    args=(entry.audit_id, verdict, reviewer, note, shown),
                 )
             st.button(
                 "Note", key="note-open", icon=":material/edit_note:", shortcut="n", type="tertiary", disabled=not reviewer, on_click=_ask
@@ -74,12 +75,14 @@ def review_form(row: Mapping[str, Any], entry: Entry, shown: Sequence[Entry], re
             help=HINTS["wanted"],
             placeholder="none is needed",
         )
-        if st.session_state["note"]:
-            st.text(f"Note: {one_line(st.session_state['note'], 300)}")
+        if note:
+            st.text(f"Note: {one_line(note, 300)}")
+        if draft is not None:
+            st.caption("The note is saved with your verdict. Until then it waits here, also while you look at other selections.")
         _standing(own, set(chosen))
     _others(said, reviewer)
     if st.session_state.pop("note-wanted", False):
-        _note_dialog(entry.audit_id, reviewer, own)
+        _note_dialog(entry.audit_id, reviewer, note, own)
 
 
 def _steps(own: Review | None, chosen: Sequence[int]) -> list[int]:
@@ -93,28 +96,39 @@ def _ask() -> None:
 
 
 @st.dialog("Note")
-def _note_dialog(audit_id: str, reviewer: str, own: Review | None) -> None:
+def _note_dialog(audit_id: str, reviewer: str, note: str, own: Review | None) -> None:
     """The note by itself, so that one key reaches it; it is kept with the next verdict, or at once where there is one."""
     with st.form("note-form", border=False):
-        text = st.text_area("What should others know?", st.session_state["note"], max_chars=NOTE_CHARACTERS, height=160, key="note-text")
-        if st.form_submit_button("Keep it", type="primary"):
-            st.session_state["note"] = text or ""
-            if own is not None:
-                ReviewStore(workspace().database).save(audit_id, reviewer, own.verdict, own.steps, text or "")
+        st.text_area("What should others know?", note, max_chars=NOTE_CHARACTERS, height=160, key="note-text")
+        if st.form_submit_button("Keep it", type="primary", on_click=_keep_note, args=(audit_id, reviewer, own)):
             st.rerun()
     st.caption("Ctrl+Enter keeps it. It is saved with your verdict.")
 
 
-def _save(audit_id: str, verdict: str, reviewer: str, shown: Sequence[Entry]) -> None:
+def _keep_note(audit_id: str, reviewer: str, own: Review | None) -> None:
+    """Store the note with the verdict that there is, or let it wait for one."""
+    text = drafts()[audit_id, reviewer] = st.session_state["note-text"] or ""
+    if own is not None:
+        _stored(audit_id, reviewer, own.verdict, own.steps, text)
+
+
+def _save(audit_id: str, verdict: str, reviewer: str, note: str, shown: Sequence[Entry]) -> None:
     """Keep the verdict, then open what comes next."""
     steps = tuple(int(step) for step in st.session_state.get("wanted", ()))
+    if _stored(audit_id, reviewer, verdict, steps, note):
+        st.toast(f"{NAMES[verdict]}: kept.")
+        open_selection(next_unreviewed(shown, audit_id, reviewer))
+
+
+def _stored(audit_id: str, reviewer: str, verdict: str, steps: tuple[int, ...], note: str) -> bool:
+    """Whether the store took the review; one that fails is told on the page, and a note that waited goes on waiting."""
     try:
-        ReviewStore(workspace().database).save(audit_id, reviewer, verdict, steps, st.session_state.get("note", ""))
+        ReviewStore(workspace().database).save(audit_id, reviewer, verdict, steps, note)
     except LabError as error:
         st.session_state["not-kept"] = str(error)
-        return
-    st.toast(f"{NAMES[verdict]}: kept.")
-    open_selection(next_unreviewed(shown, audit_id, reviewer))
+        return False
+    drafts().pop((audit_id, reviewer), None)
+    return True
 
 
 def _standing(own: Review | None, chosen: set[int]) -> None:

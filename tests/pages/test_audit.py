@@ -11,6 +11,7 @@ from pamer_lab.audit.exchange import audit_bytes
 from pamer_lab.audit.tables import SELECTIONS
 from pamer_lab.controller.router import Candidate
 from pamer_lab.controller.selection_record import SelectionRecord
+from pamer_lab.errors import StorageError
 from pamer_lab.memory.schema import BLOCKS
 from pamer_lab.models.profiles import load_profile
 from pamer_lab.policies.resources import message_tokens
@@ -125,10 +126,56 @@ def test_filters_stand_in_the_link_and_show_what_reviewers_disagree_on(
     assert not app.exception
 
 
+def test_the_last_verdict_says_that_everything_is_reviewed_and_leaves_the_case_open(
+    visit: Visit, rows: list[dict[str, Any]], workspace: Workspace
+) -> None:
+    for row in rows[1:]:
+        ReviewStore(workspace.database).save(row["audit_id"], "Ada", "right")
+    app = named(visit(PAGE, show="unreviewed"))
+    assert "**1 selection**" in texts(app)
+    app.button(key="verdict-1").click().run()
+    said = texts(app)
+    assert "Everything in this queue is reviewed" in said and "0 of 0" not in said and f"**Turn {rows[0]['turn']}**" in said
+    assert not app.exception
+
+
+def test_a_note_waits_for_its_verdict_while_others_are_open(visit: Visit, rows: list[dict[str, Any]], workspace: Workspace) -> None:
+    app = named(visit(PAGE, selection=rows[0]["audit_id"]))
+    app.button(key="note-open").click().run()
+    app.text_area(key="note-text").set_value("look at step 3")
+    next(button for button in app.button if button.label == "Keep it").click().run()
+    assert "Note: look at step 3" in texts(app) and "saved with your verdict" in texts(app)
+    app.button(key="Next selection").click().run()
+    assert "look at step 3" not in texts(app)
+    assert "✎" in frame(app, "Said")["Said"].iloc[0]
+    app.button(key="Previous selection").click().run()
+    assert "Note: look at step 3" in texts(app)
+    app.button(key="verdict-1").click().run()
+    (review,) = ReviewStore(workspace.database).all()
+    assert review.note == "look at step 3" and "✎" not in frame(app, "Said")["Said"].iloc[0]
+
+
+def test_a_note_that_the_store_does_not_take_stays_and_says_why(
+    visit: Visit, rows: list[dict[str, Any]], workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ReviewStore(workspace.database).save(rows[0]["audit_id"], "Ada", "right")
+    app = named(visit(PAGE, selection=rows[0]["audit_id"]))
+    app.button(key="note-open").click().run()
+
+    def full(*_: object, **__: object) -> None:
+        raise StorageError("the disk is full; make room and save again")
+
+    monkeypatch.setattr(ReviewStore, "save", full)
+    app.text_area(key="note-text").set_value("look at step 3")
+    next(button for button in app.button if button.label == "Keep it").click().run()
+    assert not app.exception and "the disk is full" in app.error[0].value
+    assert "Note: look at step 3" in texts(app)
+
+
 def test_links_to_what_is_not_here_say_so(visit: Visit, rows: list[dict[str, Any]]) -> None:
     app = visit(PAGE, selection="a-0000000000000000", run="r-none")
     said = texts(app)
-    assert "a-0000000000000000" in said and "asks for a run that has no selection here" in said
+    assert "a-0000000000000000" in said and "asks for the run ` r-none `, which has no selection here" in said
     assert not app.exception
 
 
