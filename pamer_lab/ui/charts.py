@@ -11,6 +11,7 @@ import streamlit as st
 from pamer_lab.ui.downloads import download
 from pamer_lab.ui.drawing import Drawing
 from pamer_lab.ui.numbers import round_ticks, short
+from pamer_lab.ui.pictures import frame
 from pamer_lab.ui.text import in_figure
 from pamer_lab.ui.theme import CONFIG, Meaning, layout
 from pamer_lab.ui.transcript import Transcript
@@ -33,15 +34,16 @@ def show_chart(
     on_click: Callable[[], None] | None = None,
     csv: Callable[[], str] | None = None,
 ) -> None:
-    """A chart with its question above and its answer below; `csv` makes the table behind it when it is asked for."""
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(f"**{question}**", help=hint or None, width="stretch")
-        if csv:
-            download("CSV", csv, f"{key}.csv", "text/csv", key=f"{key}-csv")
-    config = CONFIG | {"toImageButtonOptions": {"format": picture_format(), "filename": key}}
-    # The answer stays out of the description: it may change with the turn, and another description is another chart.
-    st.plotly_chart(figure, key=key, config=config, on_select=on_click or "ignore", selection_mode="points", alt=question)
-    st.caption(answer)
+    """A chart with its question above and its answer below, which a saved picture holds too; `csv` makes the table behind it."""
+    with st.container(key=frame(key)):
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.markdown(f"**{question}**", help=hint or None, width="stretch")
+            if csv:
+                download("CSV", csv, f"{key}.csv", "text/csv", key=f"{key}-csv")
+        config = CONFIG | {"toImageButtonOptions": {"format": picture_format(), "filename": key}}
+        # The answer stays out of the description: it may change with the turn, and another description is another chart.
+        st.plotly_chart(figure, key=key, config=config, on_select=on_click or "ignore", selection_mode="points", alt=question)
+        st.caption(answer)
 
 
 def picture_format() -> str:

@@ -15,6 +15,7 @@ from typing import ParamSpec
 import streamlit as st
 
 from pamer_lab.access import reviewer_mode
+from pamer_lab.ui.pictures import caption_pictures
 from pamer_lab.ui.theme_watch import watch_theme
 from pamer_lab.ui.widgets import sentences
 
@@ -35,6 +36,7 @@ def run(main: Callable[[], None]) -> None:
     with sentences():
         main()
     watch_theme()
+    caption_pictures()
 
 
 def part(draw: Callable[P, None]) -> Callable[P, None]:

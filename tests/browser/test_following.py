@@ -1,5 +1,6 @@
 """Charts stay while a reader moves: marks follow the turn, nothing is drawn anew, themes reach the colours, pictures are saved."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import quote
@@ -53,6 +54,10 @@ def test_the_camera_saves_the_chart_in_the_format_chosen_in_the_share_panel(stra
 
     name, drawn = picture()
     assert name.endswith(".svg") and b"<svg" in drawn[:200] and len(drawn) > 5_000
+    said = " ".join(re.findall(r">([^<>]+)<", drawn.decode()))
+    for words in (page.locator(".st-key-shown-published-chart strong").inner_text(), "nothing on this chart was measured by this program"):
+        assert words in said
+    assert chart.locator(".gtitle").count() == 0 and page.evaluate("document.querySelector('.js-plotly-plot').layout.title?.text") is None
     page.get_by_role("button", name="Share").click()
     page.get_by_role("radio", name="PNG").click()
     visitor.settle()
