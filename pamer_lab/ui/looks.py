@@ -18,7 +18,7 @@ ACTION_WORDS: dict[Action, str] = {
 STATE_LETTERS = {"A": "A", "S": "S", "R": "R", "X": "X", ".": "·"}
 STATE_MEANINGS: list[Meaning] = ["active", "summarised", "recalled", "restored", "absent"]
 """In the order of `ledger.LETTERS`."""
-FURTHER_DASHES = ("solid", "dot", "dash", "longdashdot", "dashdot", "longdash")
+FURTHER_DASHES = ("dot", "longdashdot", "dash", "dashdot", "longdash", "solid")
 FURTHER_SYMBOLS = ("circle", "square", "diamond", "cross", "star", "hexagon", "pentagon")
 """What tells policies of one kind apart when several are shown: the first keeps the look of its kind."""
 

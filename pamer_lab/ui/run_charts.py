@@ -22,7 +22,7 @@ FEW = 60
 SPARSE = 16
 """Markers along a longer line whose look needs them."""
 MANY = 40
-"""Events of one kind above which their marks are small and open, so that the line under them keeps its colour."""
+"""Events of one kind above which their marks are small, open and under the line, so that it keeps its colour."""
 WINDOW = 256
 """Turns shown at once in the strip and the ledger."""
 MOST_LINES = 8
@@ -54,9 +54,11 @@ def context_figure(
         )
     policies = [run.head.policy for run in runs]
     for run in runs:
+        _events(figure, run, colours, many=True)
+    for run in runs:
         _line(figure, run, look(run.head.policy, policies), colours)
     for run in runs:
-        _events(figure, run, colours)
+        _events(figure, run, colours, many=False)
     if whatif is not None:
         figure.add_scatter(
             x=list(range(len(whatif.actions))),
@@ -80,7 +82,7 @@ def context_figure(
         )
     turns = max((len(run.turns) for run in runs), default=1)
     _token_axis(figure, largest)
-    figure.update_xaxes(title={"text": "turn", "standoff": 12}, range=[-0.6, turns - 0.4], showgrid=False)
+    figure.update_xaxes(title={"text": "turn", "standoff": 12}, range=[-0.6, turns - 0.4], dtick=_tick(turns), showgrid=False)
     return figure
 
 
@@ -98,15 +100,16 @@ def _line(figure: Any, run: Run, style: Look, colours: dict[Meaning, str]) -> No
             "symbol": style.symbol,
             "maxdisplayed": 0 if few else SPARSE,
         },
-        hovertemplate=f"{run.head.policy}, turn %{{x}}: %{{y:,}} tokens<extra></extra>",
+        hovertext=["" if turn.action == "pass" else f"{SIGNS[turn.action]} {turn.action}, " for turn in run.turns],
+        hovertemplate=f"%{{hovertext}}{run.head.policy}, turn %{{x}}: %{{y:,}} tokens<extra></extra>",
     )
 
 
-def _events(figure: Any, run: Run, colours: dict[Meaning, str]) -> None:
+def _events(figure: Any, run: Run, colours: dict[Meaning, str], *, many: bool) -> None:
+    """The marks of those kinds of events of which a run has many, or few; many lie under the lines."""
     for action in ("compress", "recall", "fallback"):
         turns = [turn for turn in run.turns if turn.action == action]
-        if turns:
-            many = len(turns) > MANY
+        if turns and (len(turns) > MANY) == many:
             figure.add_scatter(
                 x=[turn.t for turn in turns],
                 y=[turn.active_tokens for turn in turns],
@@ -117,7 +120,6 @@ def _events(figure: Any, run: Run, colours: dict[Meaning, str]) -> None:
                     "size": 6 if many else 10,
                     "color": colours[COLOURS[action]],
                     "symbol": SYMBOLS[action] + "-open" * many,
-                    "line": {"width": 1},
                 },
                 hovertemplate=f"{SIGNS[action]} {action}, {run.head.policy}, turn %{{x}}: %{{y:,}} tokens<extra></extra>",
             )
@@ -148,7 +150,7 @@ def strip_figure(runs: Sequence[Run], shown: range, colours: dict[Meaning, str])
                 marker={"symbol": SYMBOLS[action], "color": colours[COLOURS[action]], "size": 5 if action == "pass" else 11},
                 hovertemplate=f"{run.head.policy}, turn %{{x}}: {action}<extra></extra>",
             )
-    figure.update_xaxes(range=[shown.start - 0.6, shown.stop - 0.4], showgrid=False)
+    figure.update_xaxes(range=[shown.start - 0.6, shown.stop - 0.4], dtick=_tick(len(shown)), showgrid=False)
     rows = [run.head.policy for run in runs]
     figure.update_yaxes(showgrid=False, autorange="reversed", type="category", categoryorder="array", categoryarray=rows)
     return figure
@@ -202,10 +204,10 @@ def ledger_figure(run: Run, shown: range, colours: dict[Meaning, str]) -> Any:
         hovertemplate="turn %{x}<br>%{hovertext}<extra></extra>",
         showlegend=False,
     )
-    figure.update_xaxes(
-        title={"text": "turn", "standoff": 12}, range=[shown.start - 0.6, shown.stop - 0.4], showgrid=False, showspikes=False
-    )
-    figure.update_yaxes(title={"text": "block", "standoff": 4}, range=[blocks - 0.5, -0.5], showgrid=False, zeroline=False)
+    turn_range, tick = [shown.start - 0.6, shown.stop - 0.4], _tick(len(shown))
+    figure.update_xaxes(title={"text": "turn", "standoff": 12}, range=turn_range, dtick=tick, showgrid=False, showspikes=False)
+    block_range, tick = [blocks - 0.5, -0.5], _tick(blocks)
+    figure.update_yaxes(title={"text": "block", "standoff": 4}, range=block_range, dtick=tick, showgrid=False, zeroline=False)
     return figure
 
 
@@ -247,6 +249,11 @@ def _blocks(first: int, last: int) -> str:
 def _hatch(colours: dict[Meaning, str]) -> dict[str, Any]:
     """Absent blocks are hatched, so that they cannot be taken for summarised ones without colour."""
     return {"shape": "/", "fgcolor": colours["base"], "bgcolor": colours["absent"], "size": 5, "solidity": 0.25}
+
+
+def _tick(count: int) -> int | None:
+    """Few turns or blocks get a tick each, since there is nothing between two of them; with more plotly chooses."""
+    return 1 if count <= FEW // 4 else None
 
 
 def _token_axis(figure: Any, largest: float) -> None:

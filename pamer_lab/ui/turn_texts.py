@@ -16,8 +16,10 @@ from pamer_lab.ui.difference import difference
 from pamer_lab.ui.runs import memories_of
 from pamer_lab.ui.widgets import body
 
+LONG_DIFFERENCE = 1_500
+"""Characters of a difference from which it scrolls."""
 DIFFERENCE_HEIGHT = 320
-"""Pixels of the difference of two texts; a longer one scrolls."""
+"""Pixels of one that scrolls."""
 MOST_COVERED = 200
 """Blocks behind one text that are put together for reading."""
 
@@ -35,7 +37,8 @@ def row_texts(run: Run, row: Row, timeline: Timeline, turn: Turn, *, both: bool)
     (_, sent), (_, seen) = sides
     if sent and seen and sent != seen:
         st.caption("The difference, word by word: − stands only on the left, + only on the right.")
-        st.code(difference(sent, seen), language="diff", wrap_lines=True, height=DIFFERENCE_HEIGHT)
+        shown = difference(sent, seen)
+        st.code(shown, language="diff", wrap_lines=True, height=DIFFERENCE_HEIGHT if len(shown) > LONG_DIFFERENCE else "content")
 
 
 def _sent(row: Row, timeline: Timeline, turn: Turn) -> tuple[str, str | None]:

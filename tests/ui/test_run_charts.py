@@ -71,7 +71,14 @@ def test_policies_of_one_kind_share_their_colour_and_differ_in_dash_and_symbol()
 def test_long_lines_of_pamer_plus_carry_circles_and_many_recalls_leave_the_line_its_colour(workspace: Workspace) -> None:
     base = replay(long_trace(FEW + 10), "base", workspace)
     run = Run(changed(base.head, policy="pamer+"), tuple(changed(turn, action="recall") for turn in base.turns))
-    line, marks = context_figure([run], LIGHT).data
+    marks, line = context_figure([run], LIGHT).data
     assert line.mode == "lines+markers" and line.marker.symbol == "circle" and 0 < line.marker.maxdisplayed < FEW
     assert marks.marker.symbol == "triangle-up-open" and len(marks.x) == len(run.turns) > MANY
     assert context_figure([base], LIGHT).data[0].mode == "lines"
+    assert line.hovertext[0] == "▲ recall, "
+
+
+def test_a_short_run_has_no_ticks_between_its_turns(workspace: Workspace) -> None:
+    run = replay(long_trace(3), "base", workspace)
+    figures = [context_figure([run], LIGHT), strip_figure([run], window(3, 0), LIGHT), ledger_figure(run, window(3, 0), LIGHT)]
+    assert {figure.layout.xaxis.dtick for figure in figures} == {1} and figures[2].layout.yaxis.dtick == 1
