@@ -93,8 +93,10 @@ def main() -> None:
     if figure is not None:
         answer = f"{shown.caption} {MARK} {shown.place}, n = {counted(len(shown.rows), 'row')}."
         show_chart(shown.title, figure, answer, key="published-chart", csv=lambda: published_csv(rows, shown.place))
-    st.dataframe(rows, hide_index=True, height=table_height(len(rows), most=560))
-    st.caption(" ".join(filter(None, [f"Published, {shown.place}.", shown.note])))
+    hints = {name: st.column_config.TextColumn(help=HINTS["p95"]) for name in rows[0] if "95th percentile" in name}
+    st.dataframe(rows, hide_index=True, height=table_height(len(rows), most=560), column_config=hints)
+    spread = any("±" in str(value) for row in rows for value in row.values())
+    st.caption(" ".join(filter(None, [f"Published, {shown.place}.", shown.note])), help=HINTS["published_sd"] if spread else None)
     measured(shown)
     with link:
         share(lambda: [PublishedSection(table=picked)])

@@ -3,6 +3,7 @@
 import math
 from typing import Any
 
+import polars as pl
 import streamlit as st
 
 from pamer_lab.analysis.signals import all_curves, layers_of, reference_rows, row_of
@@ -15,8 +16,9 @@ from pamer_lab.ui.score_panel import score_panel
 from pamer_lab.ui.signal_charts import Shown, layer_figure
 from pamer_lab.ui.signal_words import auroc_answer, gap_answer
 from pamer_lab.ui.state import settle
-from pamer_lab.ui.studies import controls_of, study_details, study_head, study_key, study_line
+from pamer_lab.ui.studies import SAMPLE, controls_of, study_details, study_head, study_key, study_line
 from pamer_lab.ui.study_form import layerwise_form, study_panel
+from pamer_lab.ui.text import DEMO
 from pamer_lab.ui.words import HINTS
 
 FIRST_CONTROLS = ["Length + turn + tool type", "Recent2 text embedding"]
@@ -69,18 +71,23 @@ def settle_layer(study: Study) -> None:
     settle("pooling", ["last", "mean"], "last")
 
 
-def curves(study: Study) -> None:
+def curves_csv(study: Study, metric: str, *, demo: bool) -> str:
+    """All curves of a metric, each row with the model it was measured with."""
+    return all_curves(study, metric).with_columns(pl.lit(study.model).alias("model"), pl.lit(demo).alias("demo")).write_csv()
+
+
+def curves(study: Study, *, demo: bool) -> None:
     shown = choose_shown(study)
     names = tuple((target, row["name"], row["mean"]) for target, rows in shown.references.items() for row in rows)
     of = (study_key(study), names, shown.poolings, shown.intervals, shown.published, shown.layer)
     show_chart(
         "At which depth can the need for memory be read?",
         drawing("auroc", of, lambda colours: layer_figure(study, "auroc", shown, colours)),
-        auroc_answer(study, controls_of(study), published=shown.published),
+        auroc_answer(study, controls_of(study), published=shown.published) + (DEMO if demo else ""),
         key="layers-auroc",
         hint=f"{HINTS['auroc']} {HINTS['sd']} {HINTS['layer']} {HINTS['shuffled']} Click a point to open its scores below.",
         on_click=lambda: open_clicked("layers-auroc"),
-        csv=lambda: all_curves(study, "auroc").write_csv(),
+        csv=lambda: curves_csv(study, "auroc", demo=demo),
     )
     gaps = [row["metrics"]["logit_gap"]["mean"] for row in study.rows if "logit_gap" in row["metrics"]]
     if all(gap is None or math.isnan(gap) for gap in gaps):
@@ -88,22 +95,22 @@ def curves(study: Study) -> None:
     show_chart(
         "How far apart are the logits of needed and not needed?",
         drawing("logit_gap", of, lambda colours: layer_figure(study, "logit_gap", shown, colours)),
-        gap_answer(study),
+        gap_answer(study) + (DEMO if demo else ""),
         key="layers-gap",
         hint=f"{HINTS['gap']} {HINTS['sd']}",
         on_click=lambda: open_clicked("layers-gap"),
-        csv=lambda: all_curves(study, "logit_gap").write_csv(),
+        csv=lambda: curves_csv(study, "logit_gap", demo=demo),
     )
 
 
-def scores(study: Study) -> None:
+def scores(study: Study, *, demo: bool) -> None:
     st.subheader("What does the probe of one layer say, and where is the line drawn?")
     left, right, _ = st.columns([2, 2, 3], gap="medium", vertical_alignment="bottom")
     layers = layers_of(study)
     layer = left.selectbox("Layer", layers, key="layer", help=HINTS["layer"])
     pooling = right.segmented_control("Pooling", ["last", "mean"], required=True, key="pooling", help=HINTS["pooling"]) or "last"
     st.query_params["layer"], st.query_params["pooling"] = layer, pooling
-    score_panel(study, {target: row_of(study, target, layer, pooling) for target in TARGETS})
+    score_panel(study, {target: row_of(study, target, layer, pooling) for target in TARGETS}, demo=demo)
 
 
 def main() -> None:
@@ -115,8 +122,8 @@ def main() -> None:
     study_panel("layerwise", "Train a study from here", layerwise_form)
     if picked is None:
         return
-    curves(study)
-    scores(study)
+    curves(study, demo=name == SAMPLE)
+    scores(study, demo=name == SAMPLE)
     study_details(study)
 
 

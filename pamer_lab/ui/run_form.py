@@ -19,7 +19,7 @@ from pamer_lab.replay.batch import BatchOptions
 from pamer_lab.replay.engine import ReplayOptions, replay
 from pamer_lab.replay.values import RunHead
 from pamer_lab.ui.loaders import trace_rows, workspace
-from pamer_lab.ui.numbers import counted
+from pamer_lab.ui.numbers import counted, duration
 from pamer_lab.ui.picker import trace_label
 from pamer_lab.ui.runs import background, measured_pace, newest, run_heads, run_store, timeline_of
 from pamer_lab.ui.text import in_code
@@ -165,11 +165,7 @@ def what_it_takes(trace_id: str, todo: Sequence[str], choice: Choice) -> str:
         models += [model for model in loads(policy, choice.profile) if model not in models]
     basis = "from the last run here" if measured == len(todo) else "a first guess for two cores" if not measured else "partly a guess"
     loaded = f"loads {' and '.join(models)} on {choice.device}" if models else "loads no model"
-    return f"**{', '.join(todo)}** over {counted(timeline.turns, 'turn')}: {loaded}, about {_duration(seconds)} ({basis})."
-
-
-def _duration(seconds: float) -> str:
-    return f"{max(1, round(seconds))} s" if seconds < 90 else f"{seconds / 60:.0f} min"
+    return f"**{', '.join(todo)}** over {counted(timeline.turns, 'turn')}: {loaded}, about {duration(seconds)} ({basis})."
 
 
 def last_batch(trace_id: str) -> None:

@@ -18,7 +18,7 @@ from pamer_lab.ui.page import part
 from pamer_lab.ui.signal_charts import score_figure
 from pamer_lab.ui.state import settle
 from pamer_lab.ui.studies import study_key
-from pamer_lab.ui.text import in_code
+from pamer_lab.ui.text import DEMO, in_code
 from pamer_lab.ui.widgets import table
 from pamer_lab.ui.words import HINTS
 
@@ -28,7 +28,7 @@ EVERY = "all"
 
 
 @part
-def score_panel(study: Study, rows: dict[str, dict[str, Any] | None]) -> None:
+def score_panel(study: Study, rows: dict[str, dict[str, Any] | None], *, demo: bool = False) -> None:
     """Histograms and counts of both targets."""
     kept = {target: unpack(row) for target, row in rows.items() if row}
     if not any(kept.values()):
@@ -51,10 +51,10 @@ def score_panel(study: Study, rows: dict[str, dict[str, Any] | None]) -> None:
         if row and seeds:
             with column:
                 only = None if seed == EVERY else names.index(seed) - 1
-                _target(study, target, row, seeds, only, shift)
+                _target(study, target, row, seeds, only, shift, DEMO if demo else "")
 
 
-def _target(study: Study, target: str, row: dict[str, Any], kept: list[Margins], only: int | None, shift: float) -> None:
+def _target(study: Study, target: str, row: dict[str, Any], kept: list[Margins], only: int | None, shift: float, demo: str) -> None:
     seeds = kept if only is None else [kept[only]]
     at, now = confusion(seeds), confusion(seeds, shift)
     decisions = now.hits + now.misses + now.false_alarms + now.rejections
@@ -64,7 +64,7 @@ def _target(study: Study, target: str, row: dict[str, Any], kept: list[Margins],
     answer = (
         f"Above the axis {target} was needed, below it was not; right of the line is called positive. "
         f"n = {counted(decisions, 'decision')} in {parts}, measured with {in_code(study.model, 40)}; "
-        f"thresholds by validation F1 at logit {span}."
+        f"thresholds by validation F1 at logit {span}.{demo}"
     )
     of = (study_key(study), row["layer"], row["pooling"], only, shift)
     show_chart(

@@ -35,7 +35,8 @@ HINTS = {
     "mean_peak": "Each trace's largest context under the policy, averaged over the traces.",
     "common": "Compares policies on the same traces. Switched off, each policy stands on whatever traces it has.",
     "sd": "± is the standard deviation over the seeds, whose number stands in parentheses.",
-    "p95": "P95: 95 % of all values are at most this large.",
+    "published_sd": "± is the standard deviation as the paper prints it.",
+    "p95": "P95, the 95th percentile: 95 % of all values are at most this large.",
     "outcome": "`accepted`: evidence entered the request. `empty`: the router chose nothing. `declined`: nothing in what it chose helps. "
     "`refused`: the choice or the packet was invalid, and the request went out as it came.",
     "head": "A small trained classifier that reads the frozen model's state and says whether older history should be compressed.",

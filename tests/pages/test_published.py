@@ -29,6 +29,11 @@ def test_a_link_opens_its_table_and_says_what_was_not_replayed(visit: Visit, wor
     assert "not replayed yet" in set(app.dataframe[1].value["Change, measured here"])
 
 
+def test_words_of_statistics_have_a_hint(visit: Visit) -> None:
+    app = visit(PAGE, table="evidence_caps")
+    assert "95 % of all values" in app.dataframe[0].proto.columns
+
+
 @pytest.mark.parametrize("name", names())
 def test_every_table_has_a_chart_or_nothing_to_draw(name: str) -> None:
     figure = published_figure(table(name), LIGHT)

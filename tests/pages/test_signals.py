@@ -34,7 +34,8 @@ def test_an_empty_workspace_shows_the_sample_study_and_says_what_it_stands_on(vi
     assert not app.exception
     assert not app.error
     said = texts(app)
-    assert "demo" in said
+    assert ":gray-badge[demo]" in said and sum(caption.value.endswith("Demo data.") for caption in app.caption) >= 2
+    assert any("± is the standard deviation over the seeds" in element.proto.help for element in app.markdown)
     assert "no question in two parts, 5 of 5 splits" in said
     assert "At which depth can the need for memory be read?" in said
     assert "Not a ranking metric" in said
@@ -52,6 +53,19 @@ def test_a_study_of_the_workspace_comes_first_with_scores_and_counts(visit: Visi
     row = next(row for row in study.rows if row["name"] == "final last" and row["target"] == "compression")
     expected = confusion(unpack(row))
     assert counts(app)[0] | {"Hits": expected.hits, "Misses": expected.misses, "False alarms": expected.false_alarms} == counts(app)[0]
+
+
+def test_scores_that_cannot_be_read_are_a_sentence_in_their_own_part(
+    visit: Visit, workspace: Workspace, study: Study, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def damaged(row: object) -> None:
+        raise InputError("the kept scores are damaged")
+
+    monkeypatch.setattr("pamer_lab.ui.score_panel.unpack", damaged)
+    save_study(workspace, study)
+    app = visit(PAGE)
+    assert "the kept scores are damaged" in app.error[0].value and not app.exception
+    assert any("How this study was made" in panel.label for panel in app.expander), "the rest of the page stands"
 
 
 def test_moving_the_threshold_changes_the_counts_and_stands_in_the_link(visit: Visit, workspace: Workspace, study: Study) -> None:
