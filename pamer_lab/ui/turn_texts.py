@@ -46,7 +46,7 @@ def _sent(row: Row, timeline: Timeline, turn: Turn) -> tuple[str, str | None]:
     if row.sent is None and row.covers:
         covered = [block for first, last in row.covers for block in range(first, last)][:MOST_COVERED]
         text = "\n\n".join(_block_text(timeline, block) for block in covered)
-        return f"Agent sent: blocks {span_words(row.covers)}, which this text stands for", text
+        return f"Agent sent: {block_words(row.covers)}, which this text stands for", text
     return "Agent sent", _text(row, timeline, turn) if row.sent is not None else ""
 
 
@@ -57,7 +57,7 @@ def _seen(run: Run, row: Row, timeline: Timeline, turn: Turn) -> tuple[str, str 
     block = row.block
     item = next((entry for entry in turn.items if entry.text and any(first <= block < last for first, last in entry.spans)), None)
     if item is not None:
-        return f"Model sees instead: the {item.kind} text for blocks {span_words(item.spans)}", item.text
+        return f"Model sees instead: the {item.kind} text for {block_words(item.spans)}", item.text
     memory = next((entry for entry in memories_of(run).values() if block in entry.steps), None)
     if memory is None:
         return "Model sees nothing of it", None
@@ -80,4 +80,10 @@ def _block_text(timeline: Timeline, block: int) -> str:
 
 
 def span_words(spans: Sequence[Span]) -> str:
+    """The numbers of blocks: `4`, or `0-3, 7`."""
     return ", ".join(str(first) if last == first + 1 else f"{first}-{last - 1}" for first, last in spans)
+
+
+def block_words(spans: Sequence[Span]) -> str:
+    """Blocks by number: `block 4`, or `blocks 0-3, 7`."""
+    return f"block{'' if sum(last - first for first, last in spans) == 1 else 's'} {span_words(spans)}"

@@ -17,7 +17,7 @@ from pamer_lab.ui.looks import ACTION_WORDS, SIGNS
 from pamer_lab.ui.numbers import counted, share
 from pamer_lab.ui.runs import memories_of
 from pamer_lab.ui.text import counted_with, in_code
-from pamer_lab.ui.turn_texts import row_texts, span_words
+from pamer_lab.ui.turn_texts import block_words, row_texts, span_words
 from pamer_lab.ui.widgets import body, choose_part, table, table_height
 from pamer_lab.ui.words import HINTS
 
@@ -137,7 +137,7 @@ def _seen_row(row: Row, number: int) -> dict[str, Any]:
 
 
 def _side_row(row: Row) -> dict[str, Any]:
-    states = {"same": "in both", "added": f"+ {row.name} for blocks {span_words(row.covers)}"}
+    states = {"same": "in both", "added": f"+ {row.name} for {block_words(row.covers)}"}
     return {
         "Agent sent": row.name if row.sent is not None else "",
         "Tokens sent": row.sent,

@@ -5,6 +5,7 @@ from urllib.parse import parse_qs, urlsplit
 import polars as pl
 import pytest
 
+from pamer_lab.errors import StorageError
 from pamer_lab.importing import import_demo
 from pamer_lab.replay.engine import ReplayOptions, replay
 from pamer_lab.replay.prices import FILE, Price, PriceTable, write_prices
@@ -152,3 +153,19 @@ def test_links_to_both_sides_stand_beside_the_page_and_keep_the_plus(visit: Visi
     frame = next(frame.value for frame in app.dataframe if "Policy's turn" in frame.value.columns)
     link = urlsplit(frame["Policy's turn"].iloc[0])
     assert link.path == "replay" and parse_qs(link.query)["policy"] == ["pamer+:minimum=60:retained=1"]
+
+
+def test_a_policy_that_cannot_be_replayed_leaves_the_stored_runs_on_the_page(
+    visit: Visit, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(workspace, run=chat(5))
+    replay(workspace.trace_rows()[0]["trace_id"], "base", workspace)
+
+    def full(*_: object) -> None:
+        raise StorageError("the disk is full")
+
+    monkeypatch.setattr("pamer_lab.ui.growth_view.replay", full)
+    app = visit(PAGE, policies=["base", "sliding-window:5"])  # type: ignore[arg-type]
+    assert not app.error
+    assert "the disk is full" in app.warning[0].value
+    assert "How full is the context on average, turn by turn?" in texts(app)

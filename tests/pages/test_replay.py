@@ -16,6 +16,7 @@ from pamer_lab.replay.engine import ReplayOptions, replay
 from pamer_lab.replay.store import RunStore
 from pamer_lab.replay.values import Run
 from pamer_lab.ui import run_charts
+from pamer_lab.ui.turn_texts import block_words
 from pamer_lab.workspace import Workspace
 from tests.pages.conftest import Visit, chat, put, texts
 from tests.replay.making import PARTS, long_trace
@@ -108,6 +109,19 @@ def test_buttons_lead_through_turns_and_events(visit: Visit, workspace: Workspac
     assert app.number_input(key="turn").value == events[0] + 1
     app.button(key="Previous event").click().run()
     assert app.query_params["turn"] in (str(events[0]), [str(events[0])])
+
+
+def test_sliders_votes_and_totals_explain_their_words(visit: Visit, workspace: Workspace) -> None:
+    run = pamer_run(workspace, 12)
+    app = visit_run(visit, run, policy=run.head.policy)
+    assert all(slider.help for slider in app.slider) and len(app.slider) == 4
+    for column, wanted in (("Margin", ["Head", "Logit", "Threshold"]), ("Uncached", ["Main input", "Uncached", "Aux. input", "Peak"])):
+        columns = json.loads(next(frame.proto.columns for frame in app.dataframe if column in frame.value.columns))
+        assert all(columns[name]["help"] for name in wanted)
+
+
+def test_blocks_are_counted_in_words() -> None:
+    assert block_words([(23, 24)]) == "block 23" and block_words([(0, 4), (7, 8)]) == "blocks 0-3, 7"
 
 
 def test_a_slider_decides_again_without_a_model_and_stands_in_the_link(visit: Visit, workspace: Workspace) -> None:
