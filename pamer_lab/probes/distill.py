@@ -146,7 +146,8 @@ def _test_votes(lab: Lab, margins: Floats, target: int) -> dict[str, Any]:
 
 def make_heads(lab: Lab, student: Fitted, bank: Bank, model_name: str, facts: dict[str, Any], target: int = 0) -> HeadSet:
     """The students of one target as the set of heads the controller votes with."""
-    cuts = thresholds_of(lab.decisions, lab.splits, target, student.logits[target])
+    # Beyond 30 a probability would be stored as 1.
+    cuts = np.clip(thresholds_of(lab.decisions, lab.splits, target, student.logits[target]), -30, 30)
     return HeadSet(
         stack=student.grid.parameters[0][target],
         thresholds=tuple(float(cut) for cut in sigmoid(cuts)),
