@@ -9,7 +9,7 @@ import pytest
 from pamer_lab import read_traces
 from pamer_lab.analysis.compact import SAMPLE, expanded_table
 from pamer_lab.analysis.orderings import orderings
-from pamer_lab.analysis.samples import sample_names, sample_study
+from pamer_lab.analysis.samples import sample_study
 from pamer_lab.blocks import MessageTokens
 from pamer_lab.commands import compact
 from pamer_lab.commands.studying import first_replicas
@@ -25,8 +25,6 @@ from pamer_lab.models.tokenizer import embedded_counter
 from pamer_lab.probes.decisions import decisions_of
 
 PROJECT = Path(__file__).resolve().parents[2]
-PRESENT = [name for name in sample_names() if name == SAMPLE]
-"""The sample result, where it has been made."""
 
 
 def options(command: str) -> argparse.Namespace:
@@ -36,9 +34,8 @@ def options(command: str) -> argparse.Namespace:
     return parser.parse_args(shlex.split(command)[2:])
 
 
-@pytest.mark.parametrize("name", PRESENT)
-def test_token_shares_and_recalled_tokens_come_out_the_same(name: str) -> None:
-    study = sample_study(name)
+def test_token_shares_and_recalled_tokens_come_out_the_same() -> None:
+    study = sample_study(SAMPLE)
     args = options(study.command)
     traces = {trace.trace_id: trace for path in args.traces for trace in first_replicas(read_traces(PROJECT / path), args.replicas)}
     decisions = sample(decisions_of(traces.values()), args.sample, args.sample_seed)
@@ -56,9 +53,8 @@ def test_token_shares_and_recalled_tokens_come_out_the_same(name: str) -> None:
                 assert stored[one.name][key] == value, (one.name, key)
 
 
-@pytest.mark.parametrize("name", PRESENT)
-def test_pairs_and_orderings_follow_from_the_rows_and_no_cell_is_empty(name: str) -> None:
-    study = sample_study(name)
+def test_pairs_and_orderings_follow_from_the_rows_and_no_cell_is_empty() -> None:
+    study = sample_study(SAMPLE)
     for again, kept in zip(paired(study.rows), study.comparisons, strict=True):
         assert again["mean"] == pytest.approx(kept["mean"], abs=2e-6)
         assert again["p"] == kept["p"]
