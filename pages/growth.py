@@ -44,6 +44,8 @@ def chart(runs: pl.DataFrame, policies: list[str], asked: int, names: dict[str, 
         "Each trace as a line", key="lines", bind="query-params", help=f"At most {MOST_LINES} lines, each with its name."
     )
     reference = controls.toggle("128K line", value=near, key="line128", bind="query-params", help="A reference only; nothing enforces it.")
+    if runs["demo"].any():
+        controls.markdown(":gray-badge[demo]", help=HINTS["demo"], width="content")
     ends = []
     for policy in policies:
         part = runs.filter(pl.col("policy") == policy)
@@ -83,11 +85,11 @@ def only_common(runs: pl.DataFrame, policies: list[str], names: dict[str, str]) 
     left_out = [names.get(name, name) for name in runs["trace_id"].unique().sort() if name not in complete]
     if left_out:
         more = f" and {len(left_out) - MOST_NAMES:,} more" if len(left_out) > MOST_NAMES else ""
-        st.info(
-            f"{counted(len(left_out), 'trace')} left out, since not every policy was replayed on "
+        say = st.caption if complete else st.info
+        say(
+            f":material/filter_alt: {counted(len(left_out), 'trace')} left out, since not every policy was replayed on "
             f"{'it' if len(left_out) == 1 else 'them'}: {', '.join(in_code(name, 40) for name in left_out[:MOST_NAMES])}{more}. "
-            "Replay the missing runs, or switch off “Only traces that every policy has”.",
-            icon=":material/filter_alt:",
+            "Replay the missing runs, or switch off “Only traces that every policy has”."
         )
     return runs.filter(pl.col("trace_id").is_in(list(complete)))
 
@@ -142,8 +144,6 @@ def main() -> None:
         runs = only_common(runs, present, names)
         if runs.is_empty():
             return
-    if runs["demo"].any():
-        controls.markdown(":gray-badge[demo]", help=HINTS["demo"], width="content")
     chart(runs, present, len(trace_ids), names, controls)
     st.subheader("What does each policy come to?")
     baseline = (

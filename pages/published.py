@@ -43,7 +43,9 @@ def measured(shown: PublishedTable) -> None:
     pairs = BESIDE.get(shown.name, {})
     runs = all_runs("embedded")
     rows = {row["policy"]: row for row in policy_table(runs).to_dicts()} if pairs and not runs.is_empty() else {}
-    st.subheader("Beside what was measured here")
+    beside = runs.filter(pl.col("policy").is_in(list(pairs.values()))) if rows else pl.DataFrame()
+    demo = "" if beside.is_empty() else demo_words(beside)
+    st.subheader(f"Beside what was measured here{' :gray-badge[demo]' if demo else ''}", help=HINTS["demo"] if demo else None)
     if shown.name in KINDS:
         study_beside(shown.name)
         return
@@ -68,14 +70,12 @@ def measured(shown: PublishedTable) -> None:
                 "Traces here": here["traces"] if here else 0,
             }
         )
-    beside = runs.filter(pl.col("policy").is_in(list(pairs.values()))) if rows else runs
-    if not beside.is_empty() and beside["demo"].any():
-        st.markdown(f":gray-badge[demo]{demo_words(beside)}", help=HINTS["demo"])
     st.dataframe(lines, hide_index=True)
     how = f"Tokens here {counted_how(beside)}. " if not beside.is_empty() else ""
     st.caption(
         f"{how}The two columns answer different questions: the paper's agents acted on their own, with larger models, on other tasks; "
         "here recorded actions are fixed, so a policy cannot cause more or fewer steps, and scores cannot be measured at all."
+        f"{demo}"
     )
 
 

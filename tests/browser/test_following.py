@@ -57,6 +57,8 @@ def test_the_camera_saves_the_chart_in_the_format_chosen_in_the_share_panel(stra
     said = " ".join(re.findall(r">([^<>]+)<", drawn.decode()))
     for words in (page.locator(".st-key-shown-published-chart strong").inner_text(), "nothing on this chart was measured by this program"):
         assert words in said
+    heading = re.search(r'class="gtitle"[^>]* y="([\d.]+)"', drawn.decode())
+    assert heading and float(heading[1]) >= 16, "the first line is not cut off"
     assert chart.locator(".gtitle").count() == 0 and page.evaluate("document.querySelector('.js-plotly-plot').layout.title?.text") is None
     page.get_by_role("button", name="Share").click()
     page.get_by_role("radio", name="PNG").click()

@@ -31,7 +31,8 @@ function prepare(chart, frame) {
   const box = chart.querySelector(".svg-container").getBoundingClientRect();
   const tops = [...chart.querySelectorAll(".nsewdrag")].map((sheet) => sheet.getBoundingClientRect().top);
   const lines = wordsOf(frame, Math.floor((box.width - 2 * EDGE) / LETTER));
-  const room = lines.length * LINE + EDGE;
+  const room = lines.length * LINE + 3 * EDGE;
+  const height = box.height + room;
   const layout = chart.layout;
   const options = chart._context.toImageButtonOptions;
   chart.layout = {
@@ -40,10 +41,10 @@ function prepare(chart, frame) {
     title: {
       text: lines.join("<br>"),
       font: { size: SIZE, weight: 400 },
-      ...{ x: 0, xref: "container", xanchor: "left", y: 1, yref: "container", yanchor: "top", pad: { t: EDGE, l: EDGE } },
+      ...{ x: 0, xref: "container", xanchor: "left", y: 1 - (2 * EDGE) / height, yref: "container", yanchor: "top", pad: { l: EDGE } },
     },
   };
-  chart._context.toImageButtonOptions = { ...options, height: box.height + room };
+  chart._context.toImageButtonOptions = { ...options, height };
   return () => {
     chart.layout = layout;
     chart._context.toImageButtonOptions = options;
