@@ -80,7 +80,7 @@ def _bytes(table: pa.Table) -> bytes:
 def unpack_runs(workspace: Workspace, body: bytes, path: str = "") -> list[str]:
     """Add a file's runs to a workspace; returns the ids of all runs in it."""
     tables = _read(body, path)
-    admit(tables[RUNS.name], tables[TURNS.name], path)
+    admit(tables[RUNS.name], tables[TURNS.name], tables[TEXTS.name], path)
     database = workspace.database
     for spec, _ in ORDER:
         if tables[spec.name].num_rows:

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from pamer_lab.errors import FormatError
+from pamer_lab.policies.values import Item
 from pamer_lab.replay.bundle import pack_runs, unpack_runs
 from pamer_lab.replay.engine import ReplayOptions, replay
 from pamer_lab.replay.store import RUNS, TURNS, RunStore, run_row
@@ -59,13 +60,31 @@ def test_a_run_whose_names_are_none_is_refused(workspace: Workspace, run: Run, t
     assert RunStore(other).heads() == []
 
 
+def test_a_finished_run_has_totals_that_are_numbers(workspace: Workspace, run: Run, tmp_path: Path) -> None:
+    body = pack_runs(workspace, [run.run_id], Scan("keys"))
+    for totals in ({}, run.totals | {"recorded": {"input": EVIL, "output": 1}}):
+        with pytest.raises(FormatError, match=run.run_id):
+            unpack_runs(Workspace(tmp_path / "other"), forged(body, RUNS, [run_row(msgspec.structs.replace(run.head, totals=totals))]))
+
+
 def test_a_row_that_differs_from_its_head_is_refused(workspace: Workspace, run: Run, tmp_path: Path) -> None:
     body = forged(pack_runs(workspace, [run.run_id], Scan("keys")), RUNS, [run_row(run.head) | {"policy": "base"}])
     with pytest.raises(FormatError, match="other things"):
         unpack_runs(Workspace(tmp_path / "other"), body)
 
 
-@pytest.mark.parametrize("change", [{"action": EVIL}, {"states": "<b>"}, {"items": b"\xc1"}, {"spent": msgspec.msgpack.encode("no")}])
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"action": EVIL},
+        {"states": "<b>"},
+        {"states": "A"},
+        {"votes": [True]},
+        {"items": b"\xc1"},
+        {"items": msgspec.msgpack.encode([Item("summary", 3, text="nowhere")])},
+        {"spent": msgspec.msgpack.encode("no")},
+    ],
+)
 def test_a_turn_that_this_program_could_not_have_written_is_refused(
     workspace: Workspace, run: Run, tmp_path: Path, change: dict[str, Any]
 ) -> None:
