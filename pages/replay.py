@@ -22,7 +22,7 @@ from pamer_lab.ui.run_charts import context_figure, ledger_figure, strip_figure,
 from pamer_lab.ui.run_form import choose, heads_shown, next_step, run_panel
 from pamer_lab.ui.run_tables import accounts, evidence, headline, recorded, states_csv, turns_csv
 from pamer_lab.ui.runs import open_run, run_key, timeline_of
-from pamer_lab.ui.share import follow_link, share
+from pamer_lab.ui.share import share
 from pamer_lab.ui.state import start_anew
 from pamer_lab.ui.text import DEMO, counted_with
 from pamer_lab.ui.turn_steps import choose_policy, choose_turn, settle_run
@@ -109,7 +109,6 @@ def inspect(runs: list[Run], run: Run, trace: Trace) -> None:
     with opened:
         timeline, _ = timeline_of(run.head.trace_id, run.head.profile)
         turn_view(run, timeline, turn)
-    follow_link()
 
 
 def more(runs: list[Run], run: Run, trace: Trace) -> None:

@@ -13,7 +13,7 @@ from pamer_lab.ui.numbers import short
 from pamer_lab.ui.page import part, run
 from pamer_lab.ui.picker import pick_trace
 from pamer_lab.ui.reader import reader
-from pamer_lab.ui.share import follow_link, share
+from pamer_lab.ui.share import share
 from pamer_lab.ui.state import out_of_range
 from pamer_lab.ui.text import DEMO, counted_with
 from pamer_lab.ui.transcript import Transcript
@@ -67,7 +67,6 @@ def reading(stored: StoredTrace, transcript: Transcript) -> None:
         outline(transcript, block)
     with right:
         reader(transcript, block, hit)
-    follow_link()
 
 
 def main() -> None:

@@ -24,27 +24,26 @@ Sections = Callable[[], Sequence[Any]]
 REDACTIONS: dict[Redaction, str] = {"keys": "Keys and tokens", "all": "All findings", "none": "Nothing"}
 READY = "share-ready"
 """Session key of the finished report and the configuration it was made from."""
-PANEL = "share"
-LINKED = "share-linked"
-"""Session key of the address that the open panel shows."""
 SHOWN_FINDINGS = 200
 
 
 def share(sections: Sections | None = None) -> None:
-    """A panel with the link and, where the page has something to hold on to, the share file."""
-    panel = st.popover("Share", icon=":material/share:", key=PANEL, on_change="rerun", width="stretch")
-    if not panel.open:
-        return
-    st.session_state[LINKED] = str(st.query_params.to_dict())
-    with panel:
-        query = urlencode({name: st.query_params.get_all(name) for name in st.query_params}, doseq=True)
-        st.markdown("**A link**")
-        st.caption("Opens the same trace, policies, turn and settings. Whoever opens it needs the same trace in the workspace.")
-        st.code(f"{(st.context.url or '').partition('?')[0]}?{query}", language=None, wrap_lines=True)
-        if sections is not None:
-            with sentences():
-                share_file(sections)
-        _pictures()
+    """The button that opens the link and, where the page has something to hold on to, the share file."""
+    if st.button("Share", icon=":material/share:", key="share", width="stretch"):
+        _panel(sections)
+
+
+# A dialog, not a popover: one that tells when it is closed undoes a click on another page that closes it.
+@st.dialog("Share", width="medium", on_dismiss="rerun")
+def _panel(sections: Sections | None) -> None:
+    query = urlencode({name: st.query_params.get_all(name) for name in st.query_params}, doseq=True)
+    st.markdown("**A link**")
+    st.caption("Opens the same trace, policies, turn and settings. Whoever opens it needs the same trace in the workspace.")
+    st.code(f"{(st.context.url or '').partition('?')[0]}?{query}", language=None, wrap_lines=True)
+    if sections is not None:
+        with sentences():
+            share_file(sections)
+    _pictures()
 
 
 def _pictures() -> None:
@@ -60,14 +59,6 @@ def _pictures() -> None:
         on_change=lambda: st.session_state.update({PICTURE: st.session_state["picture"]}),
     )
     st.caption("Point at a chart to see its camera. SVG for print, PNG for slides.")
-
-
-def follow_link() -> None:
-    """At the end of a part: the panel stands outside of it, so an open one is drawn anew where the link has changed."""
-    query = str(st.query_params.to_dict())
-    if st.session_state.get(PANEL) and st.session_state.get(LINKED) != query:
-        st.session_state[LINKED] = query
-        st.rerun()
 
 
 def share_file(sections: Sections) -> None:

@@ -64,5 +64,7 @@ def test_the_camera_saves_the_chart_in_the_format_chosen_in_the_share_panel(stra
     page.get_by_role("radio", name="PNG").click()
     visitor.settle()
     page.keyboard.press("Escape")
+    page.get_by_role("dialog").wait_for(state="hidden")
+    visitor.settle()
     name, drawn = picture()
     assert name.endswith(".png") and drawn.startswith(b"\x89PNG") and len(drawn) > 5_000

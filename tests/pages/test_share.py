@@ -43,8 +43,7 @@ def test_the_shown_link_says_what_the_address_says() -> None:
     app = AppTest.from_function(panel, default_timeout=60)
     given = {"policies": ["base", "pamer+"], "policy": ["pamer+"], "find": ["50 % & more = ü"]}
     app.query_params.update(given)
-    app.session_state["share"] = True
-    app.run()
+    app.run().button(key="share").click().run()
     assert parse_qs(urlsplit(app.code[0].value).query) == given
 
 
