@@ -21,7 +21,7 @@ from pamer_lab.ui.picker import pick_trace
 from pamer_lab.ui.run_charts import context_figure, ledger_figure, strip_figure, window
 from pamer_lab.ui.run_form import choose, heads_shown, next_step, run_panel
 from pamer_lab.ui.run_tables import accounts, evidence, headline, recorded, states_csv, turns_csv
-from pamer_lab.ui.runs import open_run, run_key, timeline_of
+from pamer_lab.ui.runs import open_runs, run_key, timeline_of
 from pamer_lab.ui.share import share
 from pamer_lab.ui.state import start_anew
 from pamer_lab.ui.text import DEMO, counted_with
@@ -144,7 +144,7 @@ def main() -> None:
         return
     found = heads_shown(trace_id, choice)
     run_panel(trace_id, choice, found)
-    runs = [run for run in (open_run(entry) for entry in found.values()) if run.turns]
+    runs = [run for run in open_runs(list(found.values())) if run.turns]
     if not runs:
         with link:
             share()

@@ -103,14 +103,7 @@ class RunStore:
 
     def turns(self, run_id: str, *, texts: bool = True) -> list[Turn]:
         """The stored turns in order, without gaps; what stands behind a gap does not count."""
-        if not self.database.exists(TURNS):
-            return []
-        rows = {row["t"]: row for row in self.database.rows(TURNS, where=equals("run_id", run_id))}
-        known = self._load_texts(run_id) if texts else {}
-        ordered: list[Turn] = []
-        while (row := rows.get(len(ordered))) is not None:
-            ordered.append(_turn(row, known))
-        return ordered
+        return self._turns([run_id], texts=texts)[run_id]
 
     def stored_count(self, run_id: str) -> int:
         """How many turns are there; cheap, for following a run that is going on."""
@@ -128,7 +121,12 @@ class RunStore:
         head = self.head(run_id)
         if head is None:
             raise InputError(f"run {run_id!r} is not in this workspace; `pamer-lab replay` makes runs and prints their ids")
-        return Run(head, tuple(self.turns(run_id)))
+        return self.runs([head])[0]
+
+    def runs(self, heads: Sequence[RunHead]) -> list[Run]:
+        """Runs with their turns, read together."""
+        turns = self._turns([head.run_id for head in heads])
+        return [Run(head, tuple(turns[head.run_id])) for head in heads]
 
     def remove(self, run_id: str) -> None:
         """Forget a run and its memories: its row first, so that no half run is ever listed. Audit rows and reviews stay."""
@@ -149,11 +147,24 @@ class RunStore:
             if self.database.exists(spec):
                 self.database.tidy(spec)
 
-    def _load_texts(self, run_id: str) -> dict[str, str]:
-        if not self.database.exists(TEXTS):
-            return {}
-        found = {row["text_id"]: row["text"] for row in self.database.rows(TEXTS, where=equals("run_id", run_id))}
-        self._texts.setdefault(run_id, set()).update(found)
+    def _turns(self, run_ids: Sequence[str], *, texts: bool = True) -> dict[str, list[Turn]]:
+        found: dict[str, list[Turn]] = {run_id: [] for run_id in run_ids}
+        if not self.database.exists(TURNS):
+            return found
+        rows = {(row["run_id"], row["t"]): row for row in self.database.rows(TURNS, where=is_in("run_id", run_ids))}
+        known = self._load_texts(run_ids) if texts else {}
+        for run_id, ordered in found.items():
+            while (row := rows.get((run_id, len(ordered)))) is not None:
+                ordered.append(_turn(row, known.get(run_id, {})))
+        return found
+
+    def _load_texts(self, run_ids: Sequence[str]) -> dict[str, dict[str, str]]:
+        found: dict[str, dict[str, str]] = {}
+        if self.database.exists(TEXTS):
+            for row in self.database.rows(TEXTS, where=is_in("run_id", run_ids)):
+                found.setdefault(row["run_id"], {})[row["text_id"]] = row["text"]
+        for run_id, own in found.items():
+            self._texts.setdefault(run_id, set()).update(own)
         return found
 
 

@@ -17,7 +17,7 @@ from pamer_lab.ui.drawing import drawing
 from pamer_lab.ui.loaders import workspace
 from pamer_lab.ui.numbers import counted, short
 from pamer_lab.ui.run_charts import context_figure
-from pamer_lab.ui.runs import newest, open_run, run_heads, run_key, version
+from pamer_lab.ui.runs import newest, open_runs, run_heads, run_key, version
 from pamer_lab.ui.text import DEMO, counted_with, in_code, one_line
 from pamer_lab.ui.words import HINTS
 from pamer_lab.workspace import TRACES
@@ -97,7 +97,7 @@ def tour(rows: Sequence[dict[str, Any]]) -> None:
     """A picture that is true, and the two paths."""
     row = next((row for row in rows if row["name"].startswith(FIRST)), max(rows, key=lambda row: int(row["turns"])))
     heads = newest(run_heads(row["trace_id"]), SHOWN, "embedded")
-    runs = [run for run in (open_run(head) for head in heads.values()) if run.turns]
+    runs = [run for run in open_runs(list(heads.values())) if run.turns]
     left, right = st.columns([5, 4], gap="large")
     if runs:
         with left:

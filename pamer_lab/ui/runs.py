@@ -4,7 +4,8 @@ Caches are keyed by what changes a run (its id, status and stored turns), so a r
 done is read once. Values are shared between sessions and never changed.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 
 import streamlit as st
@@ -68,15 +69,26 @@ def newest(heads: Sequence[RunHead], policies: Sequence[str], profile: str) -> d
     return {policy: found[policy] for policy in policies if policy in found}
 
 
-@st.cache_resource(max_entries=24, show_spinner="Opening the run…")
-def _run(path: str, run_id: str, status: str, finished: str, stored: int) -> Run:
-    return run_store().run(run_id)
+@st.cache_resource(max_entries=24, show_spinner="Opening the runs…")
+def _run(path: str, run_id: str, status: str, finished: str, stored: int, _load: Callable[[], dict[str, Run]]) -> Run:
+    return _load()[run_id]
+
+
+def open_runs(heads: Sequence[RunHead]) -> list[Run]:
+    """Runs with their turns, read together where one of them is not known yet; one under way is read as far as it is."""
+
+    @cache
+    def load() -> dict[str, Run]:
+        return {run.run_id: run for run in run_store().runs(heads)}
+
+    path = str(workspace().path)
+    stored = [head.turns if head.status == "done" else run_store().stored_count(head.run_id) for head in heads]
+    return [_run(path, head.run_id, head.status, head.finished, count, load) for head, count in zip(heads, stored, strict=True)]
 
 
 def open_run(head: RunHead) -> Run:
-    """A run with its turns; one under way is read as far as it is."""
-    stored = head.turns if head.status == "done" else run_store().stored_count(head.run_id)
-    return _run(str(workspace().path), head.run_id, head.status, head.finished, stored)
+    """One run with its turns."""
+    return open_runs([head])[0]
 
 
 def run_key(run: Run) -> tuple[str, str, str, int]:
