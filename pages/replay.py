@@ -91,7 +91,7 @@ def ledger(run: Run, turn: int) -> None:
 def inspect(runs: list[Run], run: Run, trace: Trace) -> None:
     """What moves with the turn. Another policy draws the whole page anew, since the tables below are about it.
 
-    The charts come before the opened turn: the browser draws them while the turn is laid out.
+    The first chart is sent before the opened turn and the second after it: the browser draws one while the server goes on.
     """
     st.markdown(headline(run), help=HINTS["fixed"])
     chart, blocks = st.columns([3, 2], gap="medium")
@@ -104,11 +104,11 @@ def inspect(runs: list[Run], run: Run, trace: Trace) -> None:
     answer = whatif_panel(run)
     with chart:
         context_chart(runs, trace, turn, answer)
-    with blocks:
-        ledger(run, turn)
     with opened:
         timeline, _ = timeline_of(run.head.trace_id, run.head.profile)
         turn_view(run, timeline, turn)
+    with blocks:
+        ledger(run, turn)
 
 
 def more(runs: list[Run], run: Run, trace: Trace) -> None:
