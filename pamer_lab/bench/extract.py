@@ -21,9 +21,9 @@ from pamer_lab.bench.measure import fresh_peak, own_peak
 from pamer_lab.blocks import cut
 from pamer_lab.features.extract import extract, extract_traces
 from pamer_lab.features.inputs import inputs_of
-from pamer_lab.features.pooling import Pooler
+from pamer_lab.features.pooling import POOLINGS, Pooler
 from pamer_lab.features.serialise import Tokens, serialiser_for
-from pamer_lab.features.store import POOLINGS, FeatureStore, content_key, layer_names
+from pamer_lab.features.store import FeatureStore, content_key, layer_names
 from pamer_lab.features.values import trace_requests
 from pamer_lab.models.frozen import FrozenModel, load_frozen
 from pamer_lab.storage import Database

@@ -19,8 +19,9 @@ from pamer_lab.errors import Cancelled, UnknownNameError
 from pamer_lab.features.compute import Computation
 from pamer_lab.features.contexts import Context, context_name
 from pamer_lab.features.inputs import inputs_of, points_of, whole_inputs_of
+from pamer_lab.features.pooling import POOLINGS
 from pamer_lab.features.serialise import Hint, Tokens, serialiser_for, truncated
-from pamer_lab.features.store import POOLINGS, FeatureStore, Vectors, content_key, layer_names
+from pamer_lab.features.store import FeatureStore, Vectors, content_key, layer_names
 from pamer_lab.features.values import Cancel, Estimate, FeatureSet, OnProgress, Point, Progress, Request, trace_requests
 from pamer_lab.models.frozen import FrozenModel
 from pamer_lab.trajectory.values import Message, Tool, Trace

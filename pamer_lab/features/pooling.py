@@ -16,6 +16,8 @@ from pamer_lab.models.frozen import FrozenModel
 
 Sums = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.float32]
+POOLINGS = ("last", "mean")
+"""The last token's state, and the mean over all of the input."""
 
 
 class Enough(Exception):

@@ -13,12 +13,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from pamer_lab.features.pooling import POOLINGS
 from pamer_lab.features.serialise import Tokens
 from pamer_lab.models.frozen import FrozenModel
 from pamer_lab.storage import Database, TableSpec, is_in
 
 Vectors = npt.NDArray[np.float32]
-POOLINGS = ("last", "mean")
 KEYS_PER_QUERY = 2_000
 
 

@@ -18,8 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from pamer_lab.errors import InputError, ModelError, ProbeError
+from pamer_lab.features.pooling import POOLINGS
 from pamer_lab.features.serialise import Hint
-from pamer_lab.features.store import POOLINGS
 from pamer_lab.probes.readout import Floats, HeadStack, logit, sigmoid
 from pamer_lab.trajectory.values import Target
 

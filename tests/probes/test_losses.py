@@ -47,8 +47,10 @@ def test_the_gradients_are_those_of_the_paper(z: float, y: float, q: float, rho:
     import torch
 
     leaf = torch.tensor(z, dtype=torch.float64, requires_grad=True)
-    label = torch.nn.functional.binary_cross_entropy_with_logits(leaf, torch.tensor(y).double(), pos_weight=torch.tensor(rho).double())
-    teacher = torch.nn.functional.binary_cross_entropy_with_logits(leaf, torch.tensor(q).double())
+    label = torch.nn.functional.binary_cross_entropy_with_logits(
+        leaf, torch.tensor(y, dtype=torch.float64), pos_weight=torch.tensor(rho, dtype=torch.float64)
+    )
+    teacher = torch.nn.functional.binary_cross_entropy_with_logits(leaf, torch.tensor(q, dtype=torch.float64))
     (label + 0.5 * teacher).backward()
     a, c = soft_target(np.array(y), np.array(q), rho)
     assert leaf.grad is not None
