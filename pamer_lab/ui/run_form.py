@@ -23,6 +23,7 @@ from pamer_lab.ui.numbers import counted, duration
 from pamer_lab.ui.picker import trace_label
 from pamer_lab.ui.runs import background, measured_pace, newest, run_heads, run_store, timeline_of
 from pamer_lab.ui.text import in_code
+from pamer_lab.ui.turn_steps import await_runs
 from pamer_lab.ui.words import HINTS
 
 DEFAULT = [name for name in ("base", "sliding-window:5", "periodic-summary:5", "pamer", "pamer+") if name.partition(":")[0] in POLICIES]
@@ -149,6 +150,7 @@ def _offer_again(trace_id: str, old: Sequence[str], choice: Choice) -> None:
 
 def start(trace_ids: Sequence[str], policies: Sequence[str], options: BatchOptions) -> None:
     background().start(trace_ids, policies, options)
+    await_runs(trace_ids[0], policies)
 
 
 def what_it_takes(trace_id: str, todo: Sequence[str], choice: Choice) -> str:

@@ -10,11 +10,14 @@ import streamlit as st
 from pamer_lab.replay.values import Run
 from pamer_lab.ui.looks import SIGNS
 from pamer_lab.ui.marks import Click, Mark, marks
+from pamer_lab.ui.runs import background
 from pamer_lab.ui.state import out_of_range, settle
 from pamer_lab.ui.words import HINTS
 
 CHARTS = ("context", "strip", "ledger")
 """Keys of the charts that have a turn to click."""
+AWAITED = "awaited"
+"""Session key of the runs that the reader started and has not seen."""
 
 
 def open_turn(turn: int, policy: str = "") -> None:
@@ -25,10 +28,28 @@ def open_turn(turn: int, policy: str = "") -> None:
 
 def settle_run(runs: Sequence[Run]) -> Run:
     """The run whose turn is looked at; the most active policy answers most questions, so it is the one that opens first."""
+    _open_awaited(runs)
     policies = [run.head.policy for run in runs]
     first = max(range(len(runs)), key=lambda number: (sum(turn.action != "pass" for turn in runs[number].turns), -number))
     settle("policy", policies, policies[first])
     return runs[policies.index(st.session_state["policy"])]
+
+
+def await_runs(trace_id: str, policies: Sequence[str]) -> None:
+    """The reader started these: when their batch has ended, the first of them opens at its first event."""
+    st.session_state[AWAITED] = (trace_id, tuple(policies))
+
+
+def _open_awaited(runs: Sequence[Run]) -> None:
+    trace_id, policies = st.session_state.get(AWAITED, ("", ()))
+    if trace_id != runs[0].head.trace_id or background().current is not None:
+        return
+    del st.session_state[AWAITED]
+    for run in runs:
+        if run.head.policy in policies:
+            first = next((turn.t for turn in run.turns if turn.action != "pass"), st.session_state.get("turn", 0))
+            open_turn(first, run.head.policy)
+            return
 
 
 def choose_policy(runs: Sequence[Run]) -> str:

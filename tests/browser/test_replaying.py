@@ -55,9 +55,10 @@ def test_a_mark_a_key_and_a_slider_open_what_they_promise_and_the_link_keeps_it(
     expect(other.page.get_by_label("Turn, 0 to 15")).to_have_value(str(events[1] + 1))
 
 
-def test_a_run_is_started_with_the_button_and_its_result_appears(visitor: Visitor, folder: Path) -> None:
+def test_a_run_is_started_with_the_button_and_opens_at_its_first_event(visitor: Visitor, folder: Path) -> None:
     replay(long_trace(450, words=8, trace_id="t-longer"), "base", Workspace(folder))
-    page = visitor.open("/replay?trace=t-longer&policies=base&policies=sliding-window:3")
+    page = visitor.open("/replay?trace=t-longer&policies=base&policies=periodic-summary:3&turn=2")
     expect(page.get_by_text("loads no model")).to_be_visible()
     page.get_by_role("button", name="Run 1 policy").click()
-    expect(page.get_by_role("radio", name="sliding-window:3")).to_be_visible(timeout=90_000)
+    expect(page.get_by_role("radio", name="periodic-summary:3")).to_be_checked(timeout=90_000)
+    expect(page.get_by_text(re.compile("event 1 of"))).to_be_visible()
