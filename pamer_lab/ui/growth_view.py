@@ -9,19 +9,19 @@ import streamlit as st
 
 from pamer_lab.access import reviewer_mode
 from pamer_lab.analysis.growth import mean_context, newest_runs, run_table, turn_table
-from pamer_lab.errors import LabError
 from pamer_lab.models.profiles import load_profile
 from pamer_lab.policies.availability import guessed_seconds, loads, needs_models, why_not
 from pamer_lab.policies.registry import parse_policy
 from pamer_lab.replay.batch import BatchOptions
 from pamer_lab.replay.divergence import first_divergence
-from pamer_lab.replay.engine import ReplayOptions, replay
+from pamer_lab.replay.engine import ReplayOptions
 from pamer_lab.report.config import RunChoice
 from pamer_lab.report.replay_part import choice_of
 from pamer_lab.storage import is_in
 from pamer_lab.ui.loaders import table_version, workspace
 from pamer_lab.ui.numbers import counted, duration
 from pamer_lab.ui.picker import trace_label
+from pamer_lab.ui.run_form import replay_at_once
 from pamer_lab.ui.runs import background, measured_pace, open_run, run_store, version
 from pamer_lab.ui.text import DEMO, counted_with, in_code
 from pamer_lab.ui.widgets import table_height
@@ -86,12 +86,8 @@ def ensure_something(rows: Sequence[dict[str, Any]], policies: Sequence[str], pr
     missing = [(row, policy) for row in rows for policy in light if (policy, row["trace_id"]) not in have]
     if not missing or sum(row["turns"] for row, _ in missing) > AT_ONCE * len(light):
         return
-    try:
-        with st.spinner(f"Replaying {counted(len({row['trace_id'] for row, _ in missing}), 'trace')} through {', '.join(light)}…"):
-            for row, policy in missing:
-                replay(row["trace_id"], policy, workspace(), ReplayOptions(profile=profile))
-    except LabError as error:
-        st.warning(f"A policy without models could not be replayed; the runs that exist are shown. {in_code(str(error), 400)}")
+    traces = counted(len({row["trace_id"] for row, _ in missing}), "trace")
+    replay_at_once([(row["trace_id"], policy) for row, policy in missing], ReplayOptions(profile=profile), traces)
 
 
 def run_missing(trace_ids: Sequence[str], policies: Sequence[str], runs: pl.DataFrame, profile: str) -> None:

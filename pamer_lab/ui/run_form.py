@@ -87,13 +87,20 @@ def heads_shown(trace_id: str, choice: Choice) -> dict[str, RunHead]:
     timeline, _ = timeline_of(trace_id, choice.profile.name)
     if timeline.turns > AT_ONCE:
         return found
+    options = ReplayOptions(profile=choice.profile.name, device=choice.device)
+    replay_at_once([(trace_id, policy) for policy in light], options, counted(timeline.turns, "turn"))
+    return newest(run_heads(trace_id), choice.policies, choice.profile.name)
+
+
+def replay_at_once(pairs: Sequence[tuple[str, str]], options: ReplayOptions, what: str) -> None:
+    """Traces through policies without models, here and now; where that fails, the runs that exist are shown all the same."""
+    policies = ", ".join(dict.fromkeys(policy for _, policy in pairs))
     try:
-        with st.spinner(f"Replaying {counted(timeline.turns, 'turn')} through {', '.join(light)}…"):
-            for policy in light:
-                replay(trace_id, policy, workspace(), ReplayOptions(profile=choice.profile.name, device=choice.device))
+        with st.spinner(f"Replaying {what} through {policies}…"):
+            for trace_id, policy in pairs:
+                replay(trace_id, policy, workspace(), options)
     except LabError as error:
         st.warning(f"A policy without models could not be replayed; the runs that exist are shown. {in_code(str(error), 400)}")
-    return newest(run_heads(trace_id), choice.policies, choice.profile.name)
 
 
 def run_panel(trace_id: str, choice: Choice, found: dict[str, RunHead]) -> None:

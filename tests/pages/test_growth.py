@@ -164,7 +164,7 @@ def test_a_policy_that_cannot_be_replayed_leaves_the_stored_runs_on_the_page(
     def full(*_: object) -> None:
         raise StorageError("the disk is full")
 
-    monkeypatch.setattr("pamer_lab.ui.growth_view.replay", full)
+    monkeypatch.setattr("pamer_lab.ui.run_form.replay", full)
     app = visit(PAGE, policies=["base", "sliding-window:5"])  # type: ignore[arg-type]
     assert not app.error
     assert "the disk is full" in app.warning[0].value
