@@ -5,7 +5,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from pamer_lab.analysis.growth import REFERENCE_LINE, counting
-from pamer_lab.models.profiles import PROFILES
+from pamer_lab.policies.registry import parse_policy
 from pamer_lab.report.config import GrowthSection
 from pamer_lab.ui.charts import show_chart
 from pamer_lab.ui.drawing import drawing
@@ -21,6 +21,7 @@ from pamer_lab.ui.growth_view import (
     run_missing,
     turns_and_means,
 )
+from pamer_lab.ui.heads_select import choose_heads, choose_profile, describe_heads
 from pamer_lab.ui.loaders import rows_or_demo
 from pamer_lab.ui.numbers import counted, short
 from pamer_lab.ui.page import run as run_page
@@ -102,7 +103,7 @@ def main() -> None:
         st.info("There are no traces yet. Add a file on the Traces page.")
         st.page_link("pages/traces.py", label="Go to Traces", icon=":material/list_alt:")
         return
-    left, middle, right = st.columns([6, 3, 2], gap="medium")
+    left, middle, right, last = st.columns([6, 3, 2, 2], gap="medium")
     with left:
         policies = choose_policies()
     known = {row["trace_id"]: row for row in rows}
@@ -122,16 +123,19 @@ def main() -> None:
         st.warning(f"This link also needs {counted(len(gone), 'trace')} that this workspace lacks: {in_code(', '.join(gone), 200)}.")
     elif chosen or asked:
         st.query_params["traces"] = ",".join(chosen)
-    profile = right.selectbox("Profile", list(PROFILES), key="profile", bind="query-params", help=HINTS["profile"])
+    profile = choose_profile(right)
+    factory = choose_heads(last, profile)
     if not policies:
         st.info("Choose at least one policy.")
         return
     trace_ids = chosen or list(known)
     ensure_something([known[name] for name in trace_ids], policies, profile)
-    runs = all_runs(profile)
+    if any(parse_policy(policy).needs_models for policy in policies):
+        describe_heads(factory)
+    runs = all_runs(profile, factory.heads.heads.sha256 if factory.heads_text else "")
     if not runs.is_empty():
         runs = runs.filter(pl.col("policy").is_in(policies) & pl.col("trace_id").is_in(trace_ids))
-    run_missing(trace_ids, policies, runs, profile)
+    run_missing(trace_ids, policies, runs, factory)
     if runs.is_empty():
         st.info("None of these traces was replayed through these policies yet. Start with the button above.")
         return

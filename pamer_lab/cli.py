@@ -27,6 +27,7 @@ COMMANDS = {
     "prepare": "prepare",
     "memory": "memory",
     "audit": "audit",
+    "heads": "heads",
     "replay": "replay",
     "runs": "runs",
     "whatif": "whatif",
@@ -41,9 +42,10 @@ COMMANDS = {
 }
 """Command name -> module under `pamer_lab/commands/`."""
 
-READING = frozenset({"doctor", "memory", "audit", "whatif", "report", "app"})
+READING = frozenset({"doctor", "memory", "audit", "heads", "whatif", "report", "app"})
 """Commands that reviewer mode allows; what they would write into the workspace, reviews apart, the library refuses."""
 
+PROFILE_HELP = "embedded, paper, a TOML file, or hf:ID for any causal language model that transformers loads"
 INPUT_FAULT = 2
 BAD_NAMES = frozenset({errno.ENAMETOOLONG, errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EINVAL, errno.ELOOP})
 """What the system says of a name that can be no file."""
@@ -117,7 +119,7 @@ def _parser(only: str) -> argparse.ArgumentParser:
     common = argparse.ArgumentParser(add_help=False)
     common.add_argument("--json", action="store_true", help="print exactly one JSON object on stdout")
     common.add_argument("--workspace", metavar="DIR", default="", help="workspace folder (default: .pamer-lab, or PAMER_LAB_HOME)")
-    common.add_argument("--profile", metavar="NAME|FILE.toml", default="embedded", help="embedded, paper, or a TOML file")
+    common.add_argument("--profile", metavar="NAME|FILE.toml|hf:ID", default="embedded", help=PROFILE_HELP)
     common.add_argument("--device", default="auto", help="auto, cpu, cuda[:N] or mps")
     parser = argparse.ArgumentParser(prog="pamer-lab", description="A replay lab for the memory of long-horizon LLM agents.")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")

@@ -43,11 +43,15 @@ def import_paths(
     demo: bool = False,
     labels: Path | None = None,
     on_reject: Callable[[Rejection], None] | None = None,
+    tokens: MessageTokens | None = None,
 ) -> Imported:
-    """Read files and folders of this machine; `labels` is a side file whose labels the traces get."""
+    """Read files and folders of this machine; `labels` is a side file whose labels the traces get.
+
+    Counts are made with `tokens`; None: with the embedded tokenizer.
+    """
     refuse_in_reviewer_mode("Reading a path", workspace.path)
     items = iter_traces(paths)
-    return _store(_labelled(items, labels) if labels else items, workspace, demo=demo, on_reject=on_reject)
+    return _store(_labelled(items, labels) if labels else items, workspace, demo=demo, on_reject=on_reject, tokens=tokens)
 
 
 def _labelled(items: Iterable[Trace | Rejection], path: Path) -> Iterator[Trace | Rejection]:
@@ -85,8 +89,9 @@ def _store(
     *,
     demo: bool = False,
     on_reject: Callable[[Rejection], None] | None = None,
+    tokens: MessageTokens | None = None,
 ) -> Imported:
-    tokens = MessageTokens(embedded_counter())
+    tokens = tokens or MessageTokens(embedded_counter())
     before = {row["trace_id"] for row in workspace.trace_rows()}
     result = Imported()
     batch: list[Trace] = []

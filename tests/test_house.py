@@ -27,7 +27,7 @@ ROOMS = [
         "features",
         "probes",
     ),
-    *("contexts", "memory", "controller", "audit", "policies", "replay", "analysis", "report", "ui", "bench", "commands", "cli"),
+    *("contexts", "memory", "controller", "audit", "factory", "policies", "replay", "analysis", "report", "ui", "bench", "commands", "cli"),
 ]
 FREE = {"commands", "bench", "cli"}
 """The outermost rooms; `commands` and `cli` know each other."""

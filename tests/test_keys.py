@@ -12,11 +12,11 @@ import pytest
 from pamer_lab.cli import main
 from pamer_lab.controller import FixedProbe
 from pamer_lab.errors import InputError, ModelError
+from pamer_lab.factory import Parts
 from pamer_lab.keys import api_key, own_keys, without_keys
 from pamer_lab.models.chat_client import ChatClient
 from pamer_lab.models.embedder import HashingEmbedder
 from pamer_lab.models.profiles import ChatSettings, load_profile
-from pamer_lab.policies.resources import Parts
 from pamer_lab.replay.engine import ReplayOptions, replay
 from pamer_lab.workspace import Workspace
 from tests.models.fault_server import serving

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pamer_lab.controller.settings import ControllerSettings
-from pamer_lab.models.profiles import PROFILES, ChatSettings
+from pamer_lab.models.profiles import PROFILES
 
 PROJECT = Path(__file__).resolve().parents[1]
 MAP = (PROJECT / "docs" / "paper-to-code.md").read_text()
@@ -56,10 +56,16 @@ def test_a_test_that_is_named_exists(file: str, name: str) -> None:
 
 def test_every_setting_of_the_paper_is_the_default() -> None:
     found = SETTING.findall(MAP)
-    models = {"ControllerSettings": ControllerSettings(), "ChatSettings": ChatSettings()}
+    paper = PROFILES["paper"]
+    models = {
+        "ControllerSettings": ControllerSettings(),
+        "Profile": paper,
+        "ChatSettings": paper.chat,
+        "EmbeddingSettings": paper.embedding,
+    }
     assert len(found) == 16
     for setting, value, model, field in found:
         assert getattr(models[model], field) == int(value), setting
-    paper = PROFILES["paper"]
     assert (paper.probe_limit, paper.embedding.dimensions) == (35_000, 1_024)
-    assert (paper.frozen_model.model, paper.embedding.model) == ("Qwen/Qwen3.5-9B", "Qwen/Qwen3-Embedding-8B")
+    assert (paper.frozen_model.fallback, paper.embedding.model) == ("Qwen/Qwen3.5-9B", "Qwen/Qwen3-Embedding-8B")
+    assert (paper.training.layer, paper.training.hint) == ("final", "faithful")

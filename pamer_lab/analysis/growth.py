@@ -25,7 +25,8 @@ STORED = [
 ]
 COUNTING = ["tokenizer", "tokens_kind"]
 """How a run's tokens were counted: from its head, since a trace may be counted otherwise."""
-RUN_COLUMNS = [*STORED, *COUNTING]
+RUN_COLUMNS = [*STORED, *COUNTING, "heads"]
+"""`heads`: the hash of those that voted; empty where none did."""
 
 
 class _Head(msgspec.Struct):
@@ -34,6 +35,7 @@ class _Head(msgspec.Struct):
     tokenizer: str
     tokens_kind: str
     trace_turns: int
+    heads: dict[str, str] = {}
 
 
 def run_table(workspace: Workspace, run_ids: Iterable[str] | None = None) -> pl.DataFrame:
@@ -44,7 +46,11 @@ def run_table(workspace: Workspace, run_ids: Iterable[str] | None = None) -> pl.
     where = "status = 'done'" + (f" AND {is_in('run_id', wanted)}" if wanted is not None else "")
     found = pl.DataFrame(workspace.database.arrow(RUNS, where=where, columns=[*STORED, "started", "head"]))
     heads = [msgspec.msgpack.decode(head, type=_Head) for head in found["head"]]
-    facts = pl.DataFrame([msgspec.structs.asdict(head) for head in heads], schema=["tokenizer", "tokens_kind", "trace_turns"])
+    facts = pl.DataFrame(
+        [[head.tokenizer, head.tokens_kind, head.trace_turns, head.heads.get("sha256", "")] for head in heads],
+        schema={"tokenizer": pl.String, "tokens_kind": pl.String, "trace_turns": pl.Int64, "heads": pl.String},
+        orient="row",
+    )
     whole = (pl.col("turns") == pl.col("trace_turns")).alias("whole")
     return found.hstack(facts).with_columns(whole).sort("policy", "trace_id", "whole", "started", "run_id").select(RUN_COLUMNS)
 

@@ -62,7 +62,7 @@ class PeriodicProbe(FixedProbe):
         super().__init__()
         self._asked = 0
 
-    def vote(self, messages: Sequence[Message], tools: Sequence[Tool], hint_tokens: int) -> Votes:
+    def vote(self, messages: Sequence[Message], tools: Sequence[Tool], active_tokens: int) -> Votes:
         self._asked += 1
         return Votes(((1.0 if self._asked % 8 == 0 else -1.0),) * 5, (0.5,) * 5)
 

@@ -18,10 +18,11 @@ from pamer_lab.bench.replay import KeptVotes, make_trace
 from pamer_lab.bench.server import serving
 from pamer_lab.bench.synthetic import messages
 from pamer_lab.blocks import EstimatedCounter, MessageTokens
+from pamer_lab.factory import Parts
 from pamer_lab.memory.extractive import ExtractiveSummariser
 from pamer_lab.models.embedder import HashingEmbedder
 from pamer_lab.models.profiles import load_profile
-from pamer_lab.policies.resources import Parts, message_tokens
+from pamer_lab.models.tokenizer import profile_tokens
 from pamer_lab.replay.engine import ReplayOptions, replay
 from pamer_lab.replay.store import RunStore
 from pamer_lab.replay.values import Run
@@ -100,7 +101,7 @@ def measure(script: Path, workspace: Path) -> tuple[dict[str, float], dict[str, 
 def make_workspace(path: Path) -> Workspace:
     """260 runs: one trace is really replayed, its runs are stored again under the names of the others; and the long trace."""
     workspace = Workspace(path)
-    tokens = message_tokens(load_profile("embedded"))
+    tokens = profile_tokens(load_profile("embedded"))
     trace = msgspec.structs.replace(make_trace(TURNS, TOKENS), trace_id="t-bench-0", question_id="q-0")
     _add_traces(workspace, trace, tokens)
     parts = Parts(ExtractiveSummariser(tokens.counter), HashingEmbedder(), KeptVotes())

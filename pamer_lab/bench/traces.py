@@ -17,11 +17,13 @@ from typing import Any
 
 from pamer_lab.controller.probe import TextProbe
 from pamer_lab.errors import LabError
+from pamer_lab.factory import Factory, Parts
 from pamer_lab.importing import DEMO_FOLDER
 from pamer_lab.models.embedder import HashingEmbedder
 from pamer_lab.models.profiles import load_profile
+from pamer_lab.models.tokenizer import profile_tokens
 from pamer_lab.policies.registry import ALL_SEVEN, parse_policy
-from pamer_lab.policies.resources import LocalResources, Parts, message_tokens
+from pamer_lab.policies.resources import RunResources
 from pamer_lab.replay.accounting import totals
 from pamer_lab.replay.engine import replay_turns
 from pamer_lab.replay.ledger import LedgerError
@@ -82,7 +84,7 @@ class _Runs:
 
     def __init__(self, workspace: Workspace) -> None:
         self.workspace, self.profile = workspace, load_profile(PROFILE)
-        self.tokens = message_tokens(self.profile)
+        self.tokens = profile_tokens(self.profile)
         self.count = self.turns = 0
         self.policies: dict[str, dict[str, int]] = {}
         self.violations: list[str] = []
@@ -106,9 +108,8 @@ class _Runs:
     def _run(self, timeline: Timeline, policy: str) -> Iterator[str]:
         """Replay once and tell what does not add up."""
         session = f"{timeline.trace.trace_id} {policy}"
-        resources = LocalResources(
-            self.workspace, self.tokens, self.profile, session_id=session, parts=Parts(embedder=EMBEDDER, probe=PROBE)
-        )
+        factory = Factory(self.profile, self.workspace, parts=Parts(embedder=EMBEDDER, probe=PROBE))
+        resources = RunResources(factory, session)
         turns = list(replay_turns(timeline, parse_policy(policy), resources))
         counted = totals(timeline, turns)
         row = self.policies.setdefault(policy, dict.fromkeys(("turns", "pass", "compress", "recall", "fallback"), 0))

@@ -19,15 +19,17 @@ from pamer_lab.contexts.sampling import sample
 from pamer_lab.contexts.states import Readings, States
 from pamer_lab.contexts.study import PREFERRED, Bench, evaluated
 from pamer_lab.contexts.values import Condition, Resources
+from pamer_lab.factory import Factory
 from pamer_lab.features.store import FeatureStore
 from pamer_lab.models.embedder import HashingEmbedder, load_embedder
-from pamer_lab.models.frozen import load_frozen
 from pamer_lab.models.tokenizer import LoadedCounter
 from pamer_lab.probes.decisions import make_splits
 from pamer_lab.probes.distill import Lab
 from pamer_lab.probes.study import Study
 
 HELP = "token share, AUROC, F1 and agreement of every compact context, against the full one"
+LAYER_HELP = "layer all conditions are read at; preferred: by validation on the Full Context (default: preferred; final for paper)"
+FINAL = "final"
 DEFAULT_CAPS = ",".join(cap_words(cap) for cap in CAPS)
 
 
@@ -36,7 +38,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--conditions", default="all", help="names or groups with commas, or all (default: %(default)s)")
     parser.add_argument("--sample", type=int, default=0, metavar="N", help="about N decision points, the same share of every question")
     parser.add_argument("--sample-seed", type=int, default=0, metavar="S", help="which sample (default: %(default)s)")
-    parser.add_argument("--layer", default=PREFERRED, help="layer all conditions are read at; preferred: by validation on the Full Context")
+    parser.add_argument("--layer", default="", help=LAYER_HELP)
     parser.add_argument("--caps", default=DEFAULT_CAPS, help="evidence caps for Top3 by embedding, in tokens (default: %(default)s)")
     parser.add_argument("--estimate", action="store_true", help="say what would be computed and how long it takes, and stop")
 
@@ -44,6 +46,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> dict[str, Any]:
     conditions = choose(args.conditions, parse_caps(args.caps))
     setting = _sampled(args, studying.read_setting(args))
+    args.layer = args.layer or (FINAL if setting.profile.training.layer == FINAL else PREFERRED)
     bench = _bench(args, setting, conditions)
     if args.estimate:
         return _estimate(bench)
@@ -98,14 +101,16 @@ def _sampled(args: argparse.Namespace, setting: studying.Setting) -> studying.Se
 
 
 def _bench(args: argparse.Namespace, setting: studying.Setting, conditions: tuple[Condition, ...]) -> Bench:
-    model = load_frozen(setting.profile, args.device)
+    model = Factory(setting.profile, setting.workspace, args.device).model
     layer = args.layer if args.layer == PREFERRED else studying.layer_name(model, args.layer)
     database = setting.workspace.database
     embeddings = None
     if any("embedder" in condition.needs for condition in conditions):
         embeddings = KeptEmbeddings(load_embedder(setting.profile, args.device), database)
     resources = Resources(Counts(MessageTokens(LoadedCounter(model.tokenizer, model.name))), embeddings)
-    states = States(Readings(setting.traces, setting.decisions, resources), model, FeatureStore(database, model))
+    states = States(
+        Readings(setting.traces, setting.decisions, resources), model, FeatureStore(database, model), probe_prompt=setting.probe_prompt
+    )
     fitter = Fitter(Lab(setting.decisions, setting.splits, model.device), database)
     return Bench(states, fitter, model, conditions, layer, embeddings, say)
 

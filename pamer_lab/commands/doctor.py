@@ -6,9 +6,11 @@ from typing import Any
 
 from pamer_lab.config import default_workspace
 from pamer_lab.models import health
+from pamer_lab.models.frozen import chosen_model, model_name
 from pamer_lab.models.health import GB, Check, guarded
 from pamer_lab.models.profiles import Profile, load_profile
-from pamer_lab.probes.artefact import FACTS, SHIPPED, TRAIN
+from pamer_lab.probes.artefact import TRAIN
+from pamer_lab.probes.registry import list_heads
 
 HELP = "show devices, models, heads and the store, and what to do about what is missing"
 
@@ -18,7 +20,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
-    profile = load_profile(args.profile)
+    profile = load_profile(args.profile, default_workspace())
     device = health.device_facts()
     profiles = health.all_profiles(profile)
     chosen = next(row for row in profiles if row["name"] == profile.name)
@@ -42,12 +44,13 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _heads(profile: Profile) -> Check:
-    found = sorted(path.parent.name for path in SHIPPED.rglob(FACTS)) if SHIPPED.is_dir() else []
-    if not found:
-        return Check(
-            "heads", False, f"no trained heads for the {profile.name} profile; compression decisions need them", TRAIN, required=False
-        )
-    return Check("heads", True, ", ".join(found), required=False)
+    model = model_name(chosen_model(profile.frozen_model))
+    entries, faults = list_heads(default_workspace())
+    fitting = [entry.name for entry in entries if entry.heads.model_name == model]
+    damaged = f"; cannot be read: {'; '.join(faults)}" if faults else ""
+    if not fitting:
+        return Check("heads", False, f"there are none for {model}; compression decisions need them{damaged}", TRAIN, required=False)
+    return Check("heads", True, f"for {model}: {', '.join(fitting)}{damaged}", required=False)
 
 
 def _store() -> Check:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from pamer_lab.cli import say
+from pamer_lab.commands.studying import PROMPT_HELP, probe_prompt
 from pamer_lab.errors import InputError, UnknownNameError
 from pamer_lab.features.contexts import check_context
 from pamer_lab.features.values import FeatureSet, Progress
@@ -21,22 +22,23 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("traces", nargs="+", metavar="TRACE", help="a file, a folder, or the id of an imported trace")
     parser.add_argument("--contexts", default="full,recent2", help="full, current, recentK; separated by commas")
     parser.add_argument("--hint", choices=["none", "faithful"], default="none", help="whether the context-token hint is added")
+    parser.add_argument("--probe-prompt", default=None, metavar="TEXT|@FILE", help=PROMPT_HELP)
     parser.add_argument("--layers", default="all", help="all, or names such as block_4,final")
     parser.add_argument("--poolings", default="last,mean", help="last, mean")
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
-    profile = load_profile(args.profile)
+    profile = load_profile(args.profile, Workspace().path)
     contexts = [check_context(name) for name in _names(args.contexts)]
     poolings = _names(args.poolings)
     if wrong := [name for name in poolings if name not in ("last", "mean")]:
         raise UnknownNameError("pooling", wrong[0], ["last", "mean"])
     workspace = Workspace()
     traces = find_traces(args.traces, workspace)
+    from pamer_lab.factory import Factory
     from pamer_lab.features.extract import extract_traces
-    from pamer_lab.models.frozen import load_frozen
 
-    model = load_frozen(profile, args.device)
+    model = Factory(profile, workspace, args.device).model
     found = extract_traces(
         traces,
         model,
@@ -46,6 +48,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         poolings=poolings,
         workspace=workspace,
         progress=Speaker(),
+        probe_prompt=probe_prompt(args.probe_prompt, profile),
     )
     return summary(found) | {"model": model.name, "device": model.device, "dtype": model.dtype, "traces": len(traces)}
 

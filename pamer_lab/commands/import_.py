@@ -6,6 +6,8 @@ from typing import Any
 
 from pamer_lab.cli import INPUT_FAULT, say
 from pamer_lab.importing import import_paths
+from pamer_lab.models.profiles import load_profile
+from pamer_lab.models.tokenizer import profile_tokens
 from pamer_lab.workspace import Workspace
 
 HELP = "read trace files and folders into the workspace"
@@ -21,7 +23,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
-    result = import_paths(args.paths, Workspace(), labels=args.labels, on_reject=lambda item: say(item.sentence))
+    workspace = Workspace()
+    tokens = profile_tokens(load_profile(args.profile, workspace.path))
+    result = import_paths(args.paths, workspace, labels=args.labels, on_reject=lambda item: say(item.sentence), tokens=tokens)
     rejected = [{"path": item.path, "where": item.where, "reason": item.reason} for item in result.rejected]
     traces = [{key: row[key] for key in KEYS} for row in result.traces]
     return {"traces": traces, "rejected": rejected, "exit_code": INPUT_FAULT if rejected else 0}

@@ -19,7 +19,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
-    uri = load_profile(args.profile).memory_uri
+    uri = load_profile(args.profile, Workspace().path).memory_uri
     workspace = Workspace()
     if not uri and not workspace.path.exists():
         return {"memories": 0, "blocks": 0, "orphans": [], "missing": [], "mismatched": [], "clean": True}

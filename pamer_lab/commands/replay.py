@@ -10,12 +10,13 @@ from typing import Any
 
 from pamer_lab.analysis.growth import mean_context, policy_table, run_table, turn_table
 from pamer_lab.analysis.scores import recorded_scores
+from pamer_lab.blocks import MessageTokens
 from pamer_lab.cli import say
 from pamer_lab.errors import InputError
 from pamer_lab.importing import import_paths
 from pamer_lab.models.profiles import load_profile
+from pamer_lab.models.tokenizer import profile_tokens
 from pamer_lab.policies.registry import ALL_SEVEN, describe_policies, parse_policies
-from pamer_lab.policies.resources import message_tokens
 from pamer_lab.replay.batch import BatchOptions, Outcome, Progress, replay_batch
 from pamer_lab.replay.divergence import first_divergence
 from pamer_lab.replay.evidence import uses
@@ -29,6 +30,7 @@ from pamer_lab.workspace import Workspace
 LINE_EVERY = 10.0
 """Seconds between two progress lines where stderr is no terminal."""
 HELP = "replay recorded traces through context policies; actions are fixed"
+HEADS_HELP = "heads that vote (pamer-lab heads list); default: the packaged ones for the profile's model, else the only registered ones"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -38,6 +40,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--processes", type=int, default=-1, metavar="N", help="worker processes; 0 works in this one")
     parser.add_argument("--fresh", action="store_true", help="forget stored runs and compute them again")
     parser.add_argument("--prices", metavar="FILE", default="", help=f"price table (default: {FILE} of the workspace)")
+    parser.add_argument("--heads", metavar="NAME|FOLDER", default="", help=HEADS_HELP)
     parser.add_argument("--list", action="store_true", help="list the policies with their parameters and stated deviations")
 
 
@@ -51,24 +54,25 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     workspace = Workspace()
     policies = [policy.name for policy in parse_policies(args.policy)]
     prices = read_prices(Path(args.prices) if args.prices else workspace.path / FILE)
-    trace_ids = _trace_ids(args.traces, workspace)
+    tokens = profile_tokens(load_profile(args.profile, workspace.path))
+    trace_ids = _trace_ids(args.traces, workspace, tokens)
     processes = args.processes if args.processes >= 0 else (min(len(trace_ids), os.cpu_count() or 1) if len(trace_ids) > 1 else 0)
-    options = BatchOptions(args.profile, args.device, args.turn_limit, args.fresh, processes)
+    options = BatchOptions(args.profile, args.device, args.turn_limit, args.fresh, processes, args.heads)
     outcomes = replay_batch(trace_ids, policies, workspace, options, report=_report())
     for outcome in outcomes:
         if outcome.status != "done":
             say(f"{outcome.trace_id}, {outcome.policy}: {outcome.error or outcome.status}")
-    return _result(outcomes, workspace, args, prices)
+    return _result(outcomes, workspace, args, prices, tokens)
 
 
-def _trace_ids(given: list[str], workspace: Workspace) -> list[str]:
+def _trace_ids(given: list[str], workspace: Workspace, tokens: MessageTokens) -> list[str]:
     """Ids as they are; files and folders are imported first."""
     ids: list[str] = []
     for name in given:
         if name.strip() and not Path(name).exists():
             ids.append(workspace.trace(name).trace.trace_id)
             continue
-        imported = import_paths([name], workspace)
+        imported = import_paths([name], workspace, tokens=tokens)
         for rejection in imported.rejected:
             raise InputError(rejection.reason, path=rejection.path, where=rejection.where)
         ids += [row["trace_id"] for row in imported.traces]
@@ -92,8 +96,10 @@ def _report() -> Callable[[Progress], None]:
     return report
 
 
-def _result(outcomes: list[Outcome], workspace: Workspace, args: argparse.Namespace, prices: PriceTable) -> dict[str, Any]:
-    store, tokens = RunStore(workspace), message_tokens(load_profile(args.profile))
+def _result(
+    outcomes: list[Outcome], workspace: Workspace, args: argparse.Namespace, prices: PriceTable, tokens: MessageTokens
+) -> dict[str, Any]:
+    store = RunStore(workspace)
     runs: list[dict[str, Any]] = []
     divergences: list[dict[str, Any]] = []
     for trace_id in dict.fromkeys(outcome.trace_id for outcome in outcomes):

@@ -10,8 +10,9 @@ from typing import Any
 
 from pamer_lab.cli import say
 from pamer_lab.errors import InputError, UnknownNameError
+from pamer_lab.factory import Factory
 from pamer_lab.features.store import layer_names
-from pamer_lab.models.frozen import FrozenModel, load_frozen
+from pamer_lab.models.frozen import FrozenModel
 from pamer_lab.models.profiles import Profile, load_profile
 from pamer_lab.probes.bank import BankMaker
 from pamer_lab.probes.decisions import Decisions, decisions_of, make_splits
@@ -23,6 +24,7 @@ from pamer_lab.trajectory.values import Trace
 from pamer_lab.workspace import Workspace
 
 DEFAULT_SEEDS = ",".join(str(seed) for seed in SEEDS)
+PROMPT_HELP = "system prompt that goes before each trace's own in every probe input (default: the profile's)"
 SEED_END = 2**32
 """Seeds lie below this: what every generator takes."""
 
@@ -38,10 +40,12 @@ class Setting:
     checks: list[str]
     """The leak check of each split, in words."""
     workspace: Workspace
+    probe_prompt: str = ""
+    """Goes before each trace's own system text in every input."""
 
     def model(self, device: str) -> tuple[FrozenModel, BankMaker]:
-        frozen = load_frozen(self.profile, device)
-        return frozen, BankMaker(self.traces, self.decisions, frozen, self.workspace, say)
+        frozen = Factory(self.profile, self.workspace, device).model
+        return frozen, BankMaker(self.traces, self.decisions, frozen, self.workspace, say, self.probe_prompt)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -51,6 +55,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--seeds", default=DEFAULT_SEEDS, help="split and initialisation seeds (default: %(default)s)")
     parser.add_argument("--replicas", type=int, default=0, metavar="N", help="use the first N traces of each question (default: all)")
+    parser.add_argument("--probe-prompt", default=None, metavar="TEXT|@FILE", help=PROMPT_HELP)
     parser.add_argument("--name", default="", help="a name for the study")
     parser.add_argument("--out", type=Path, default=None, metavar="FILE.json", help="also write the study to a file")
 
@@ -67,7 +72,20 @@ def read_setting(args: argparse.Namespace) -> Setting:
         say(f"seed {split.seed}: {check.sentence}")
     sentences = [f"seed {split.seed}: {check.sentence}" for split, check in zip(splits, checks, strict=True)]
     traces = {trace.trace_id: trace for trace in kept}
-    return Setting(load_profile(args.profile), traces, decisions, splits, sentences, Workspace())
+    profile = load_profile(args.profile, Workspace().path)
+    return Setting(profile, traces, decisions, splits, sentences, Workspace(), probe_prompt(args.probe_prompt, profile))
+
+
+def probe_prompt(text: str | None, profile: Profile) -> str:
+    """The probe system prompt of a command, from a file where it begins with @; None takes the profile's."""
+    if text is None:
+        return profile.probe_system_prompt
+    if not text.startswith("@"):
+        return text
+    try:
+        return Path(text[1:]).read_text(encoding="utf-8").strip()
+    except (OSError, ValueError) as error:
+        raise InputError(f"the probe prompt cannot be read ({error})", path=text[1:]) from error
 
 
 def find_traces(names: Sequence[str], workspace: Workspace) -> list[Trace]:
@@ -148,6 +166,8 @@ def command_line(args: argparse.Namespace, **options: str) -> str:
         options["seeds"] = args.seeds
     if args.profile != "embedded":
         options["profile"] = args.profile
+    if args.probe_prompt is not None:
+        options["probe-prompt"] = args.probe_prompt
     for name, value in options.items():
         words += [f"--{name}", value] if value else []
     return shlex.join(words)

@@ -1,23 +1,22 @@
 """`pamer-lab train TRACE...`: capacity x hint, the Full Context reference, distilled students, and heads on request."""
 
 import argparse
+from pathlib import Path
 from typing import Any
 
 from pamer_lab.commands import studying
 from pamer_lab.commands.studying import show
 from pamer_lab.errors import InputError
 from pamer_lab.features.contexts import check_context
-from pamer_lab.features.serialise import Hint
+from pamer_lab.probes.artefact import HeadSet
 from pamer_lab.probes.bank import Bank
 from pamer_lab.probes.distill import Fitted, Lab, capacity_rows, make_heads, stability_of, student_rows
+from pamer_lab.probes.registry import check_name, is_name, register
 from pamer_lab.probes.study import Study
 
 HELP = "train probes (capacity x hint), the teacher, Recent2 students, and write the heads the controller votes with"
 LAYER_HELP = "layer of students and heads; preferred: by validation; teacher: where the teacher reads (default: preferred; final for paper)"
-HINT_HELP = "context hint in the students' input (default: none; faithful for the profile paper)"
-PLACES: dict[str, tuple[str, Hint]] = {"paper": ("final", "faithful")}
-"""Layer and hint of a profile's students where nothing else is asked for: Appendix C.1 of the paper."""
-USUAL: tuple[str, Hint] = ("preferred", "none")
+HINT_HELP = "context hint in the students' input (default: none; faithful for paper)"
 __all__ = ["HELP", "configure", "run", "show"]
 
 
@@ -27,7 +26,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--layer", default="", help=LAYER_HELP)
     parser.add_argument("--hint", choices=("none", "faithful"), default="", help=HINT_HELP)
     parser.add_argument(
-        "--heads", default="", metavar="FOLDER", help="write the five compression heads (students of the first context) here"
+        "--heads", default="", metavar="NAME|FOLDER", help="register the compression heads (students of the first context) in the workspace"
     )
 
 
@@ -35,10 +34,11 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     contexts = [check_context(name) for name in args.contexts.split(",") if name]
     if not contexts:
         raise InputError("--contexts needs at least one compact context, such as recent2")
-    usual_layer, usual_hint = PLACES.get(args.profile, USUAL)
+    name = heads_name(args.heads)
     setting = studying.read_setting(args)
     frozen, maker = setting.model(args.device)
-    asked, hint = args.layer or usual_layer, args.hint or usual_hint
+    usual = setting.profile.training
+    asked, hint = args.layer or usual.layer, args.hint or usual.hint
     if asked not in ("preferred", "teacher"):
         asked = studying.layer_name(frozen, asked)
     lab = Lab(setting.decisions, setting.splits, frozen.device)
@@ -56,23 +56,41 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         students[context] = (student, bank, own)
     command = studying.command_line(args, contexts=args.contexts, layer=args.layer, hint=args.hint, heads=args.heads)
     student, bank, own = students[contexts[0]]
-    heads = make_heads(lab, student, bank, frozen.name, _facts(setting, command, own, teacher))
+    heads = make_heads(lab, student, bank, frozen, setting.probe_prompt, _facts(setting, command, own, teacher))
     decisions, stability = stability_of(lab, heads, student.features)
-    if args.heads:
-        heads.save(args.heads)
+    kept = _keep(heads, args.heads, name, setting)
     study = Study(
         kind="train",
         name=args.name or "Capacity, hint and distillation",
         command=command,
         model=frozen.name,
         corpus=setting.decisions.facts(),
-        settings={"contexts": args.contexts, "layer": asked, "hint": hint, "seeds": args.seeds, "replicas": args.replicas},
+        settings={"contexts": args.contexts, "layer": asked, "hint": hint, "seeds": args.seeds, "replicas": args.replicas}
+        | ({"probe_prompt": setting.probe_prompt} if setting.probe_prompt else {}),
         rows=rows,
         comparisons=compared,
         notes={"splits": setting.checks, "layers": layers, "features": maker.costs, "heads": args.heads, "stability": stability},
         decisions=decisions,
     )
-    return studying.finish(args, setting, study)
+    return studying.finish(args, setting, study) | kept
+
+
+def heads_name(text: str) -> str:
+    """The name under which `--heads` registers: the name itself, or the folder's; refused before anything is trained."""
+    if not text:
+        return ""
+    name = text if is_name(text) else Path(text).expanduser().resolve().name
+    check_name(name)
+    return name
+
+
+def _keep(heads: HeadSet, text: str, name: str, setting: studying.Setting) -> dict[str, Any]:
+    """Register the heads, and write them to a folder where one was named."""
+    if not text:
+        return {}
+    kept = register(heads, name, setting.workspace.path)
+    folder = kept.heads.folder if is_name(text) else str(heads.save(text))
+    return {"heads": {"name": name, "sha256": kept.heads.sha256, "folder": folder}}
 
 
 def _reference(lab: Lab, banks: dict[str, Bank], place: str) -> tuple[list[dict[str, Any]], Fitted, dict[str, str]]:

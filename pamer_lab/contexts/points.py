@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from pamer_lab.blocks import Cut, MessageTokens, Split, cut, split
+from pamer_lab.blocks.query import task_text
 from pamer_lab.errors import InputError
 from pamer_lab.features.contexts import decision_index
 from pamer_lab.trajectory.values import Message, Tool, Trace
@@ -53,10 +54,8 @@ class DecisionPoint:
 
     @cached_property
     def task(self) -> str:
-        """What the agent was asked: the prefix's user messages, or the whole prefix where there are none."""
-        prefix = self.messages[: self.pieces.prefix_end]
-        asked = [message.content for message in prefix if message.role == "user"] or [message.content for message in prefix]
-        return "\n\n".join(asked)
+        """What the agent was asked."""
+        return task_text(self.messages[: self.pieces.prefix_end])
 
 
 def decision_point(trace: Trace, t: int, pieces: Cut | None = None) -> DecisionPoint:

@@ -58,13 +58,16 @@ class Readings:
 class States:
     """The vectors of a study; a `Material` for the conditions."""
 
-    def __init__(self, readings: Readings, model: FrozenModel, store: FeatureStore | None, layer: str = "final") -> None:
+    def __init__(
+        self, readings: Readings, model: FrozenModel, store: FeatureStore | None, layer: str = "final", probe_prompt: str = ""
+    ) -> None:
         self.readings = readings
         self.points = readings.points
         self.layer = layer
         """The layer that conditions are read at."""
         self._model = model
         self._store = store
+        self._probe_prompt = probe_prompt
         self._vectors: dict[Key, Floats] = {}
         self._cut: set[Key] = set()
         """Texts over the model's limit."""
@@ -142,7 +145,15 @@ class States:
         trace = self.readings.traces[point.trace_id]
         key = text_key(point, reading)
         if key not in wanted[point.trace_id]:
-            request = Request(trace.messages, trace.tools, [point.t], point.indices(reading.blocks), reading.hint, point.trace_id)
+            request = Request(
+                trace.messages,
+                trace.tools,
+                [point.t],
+                point.indices(reading.blocks),
+                reading.hint,
+                point.trace_id,
+                probe_prompt=self._probe_prompt,
+            )
             wanted[point.trace_id][key] = request
 
 

@@ -28,10 +28,8 @@ class HeadsProbe:
         self._store = store
         self.name = f"{model.name} {heads.layer} {heads.pooling}"
 
-    def vote(self, messages: Sequence[Message], tools: Sequence[Tool], hint_tokens: int) -> Votes:
+    def vote(self, messages: Sequence[Message], tools: Sequence[Tool], active_tokens: int) -> Votes:
         heads = self._heads
-        # The feature room adds the output reserve itself.
-        active = max(hint_tokens - self._model.output_reserve, 0)
         state = state_of(
             messages,
             tools,
@@ -40,7 +38,7 @@ class HeadsProbe:
             heads.layer.replace(":", "_"),
             heads.pooling,
             self._store,
-            active_tokens=active,
+            active_tokens=active_tokens,
             probe_prompt=heads.probe_system_prompt,
         )
         return Votes(tuple(float(value) for value in heads.logits(state)), heads.thresholds)
@@ -48,7 +46,7 @@ class HeadsProbe:
 
 def _require(heads: HeadSet, model: FrozenModel) -> HeadSet:
     """These heads, if the controller can vote with them on this model."""
-    heads.require(model.name, model.width)
+    heads.require(model.name, model.width, model.fingerprint)
     layers = layer_names(model)
     needed = {"target": ("compression",), "context": (CONTEXT,), "layer": layers}
     found = {"target": heads.target, "context": heads.context, "layer": heads.layer.replace(":", "_")}

@@ -1,9 +1,9 @@
 """Tokens of the message that carries recalled memory, each entry counted once.
 
-The same summaries are recalled again and again in changing company, so their tokens are remembered entry by entry. A
-tokenizer splits its text at line ends before it does anything else, and every piece ends with its line, so the pieces'
-counts add up to the message's (`tests/controller/test_injection.py` compares). An estimate rounds each text it is given
-and does not add up; it is cheap, and counts the whole message.
+The same summaries are recalled again and again in changing company, so their tokens are remembered entry by entry. Most
+tokenizers split a text at line ends before they do anything else, and every piece ends with its line, so the pieces'
+counts add up to the message's (`tests/controller/test_injection.py` compares). With a counter that does not add up by
+line, the complete message is counted.
 """
 
 from collections import OrderedDict
@@ -26,7 +26,7 @@ class InjectionTokens:
 
     def count(self, entries: Sequence[Entry], kind: str) -> int:
         """Tokens of `message(entries, kind)` as it is rendered."""
-        if self._tokens.counter.kind != "measured":
+        if not getattr(self._tokens.counter, "adds_up_by_line", False):
             return self._tokens.counts([read_message(message(entries, kind), "recalled memory")])[0]
         parts = pieces(entries, kind)
         parts[0] = f"<|im_start|>user\n{parts[0]}"

@@ -103,10 +103,10 @@ class PamerController:
         turn.votes = None
         if not settings.compression or not current.old or current.candidate_tokens < settings.minimum_candidate_tokens:
             return False
-        hint = current.tokens(current.active) + settings.output_reserve_tokens
+        active = current.tokens(current.active)
         try:
             with turn.stage("probe"):
-                turn.votes = self._probe.vote(current.probe_messages(), current.request.tools, hint).checked(settings.heads)
+                turn.votes = self._probe.vote(current.probe_messages(), current.request.tools, active).checked(settings.heads)
         except Exception as error:  # a probe may fail in as many ways as a model and a device
             turn.errors.append(f"probe: {_said(error)}")
             return False

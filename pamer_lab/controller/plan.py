@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pamer_lab.blocks import split
-from pamer_lab.blocks.render import render_message
+from pamer_lab.blocks.query import query_text
 from pamer_lab.controller.decision import BlockState, ContextItem, states
 from pamer_lab.controller.request import Request
 from pamer_lab.memory import Memory, SessionMemory
@@ -53,8 +53,7 @@ class Plan:
 
     def query(self, characters: int) -> str:
         """Task and recent blocks as text, its last `characters`."""
-        parts = [self.request.task, *(render_message(message) for message in self.request.of_blocks(self.recent))]
-        return "\n".join(parts)[-characters:]
+        return query_text(self.request.task, self.request.of_blocks(self.recent), characters)
 
     def items(self, numbers: Sequence[int], recalled: ContextItem | None = None) -> tuple[ContextItem, ...]:
         """The pieces of a request with these blocks, in order."""

@@ -45,10 +45,11 @@ class Probe(Protocol):
 
     name: str
 
-    def vote(self, messages: Sequence[Message], tools: Sequence[Tool], hint_tokens: int) -> Votes:
+    def vote(self, messages: Sequence[Message], tools: Sequence[Tool], active_tokens: int) -> Votes:
         """Votes for the request `messages` (prefix and recent blocks).
 
-        `hint_tokens` is the number the context hint names: the active request with its tools, plus the output reserve.
+        `active_tokens`: the active request with its tools. The context hint adds the output reserve to it where the probe
+        input is made (`features/inputs.py`), and nowhere else.
         """
         ...
 
@@ -61,7 +62,7 @@ class FixedProbe:
     def __init__(self, logits: Sequence[float] = (1.0,) * 5, thresholds: Sequence[float] = (0.5,) * 5) -> None:
         self._votes = Votes(tuple(logits), tuple(thresholds))
 
-    def vote(self, messages: Sequence[Message], tools: Sequence[Tool], hint_tokens: int) -> Votes:
+    def vote(self, messages: Sequence[Message], tools: Sequence[Tool], active_tokens: int) -> Votes:
         return self._votes
 
 
@@ -70,7 +71,7 @@ class TextProbe:
 
     name = "by-text"
 
-    def vote(self, messages: Sequence[Message], tools: Sequence[Tool], hint_tokens: int) -> Votes:
+    def vote(self, messages: Sequence[Message], tools: Sequence[Tool], active_tokens: int) -> Votes:
         digest = sha256(messages[-1].content.encode("utf-8", "replace")).digest()
         return Votes(tuple((byte - 110) / 40 for byte in digest[:5]), (0.4, 0.5, 0.5, 0.55, 0.6))
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pamer_lab.blocks import Block, MessageTokens, content_hash, violations
+from pamer_lab.blocks.query import task_text
 from pamer_lab.errors import FormatError, ProtocolError
 from pamer_lab.trajectory.fields import read_openai_calls, read_tools
 from pamer_lab.trajectory.parts import read_content
@@ -55,8 +56,8 @@ class Request:
 
     @property
     def task(self) -> str:
-        """Text of the prefix's user messages."""
-        return "\n".join(message.content for message in self.messages[: self.prefix_end] if message.role == "user")
+        """What the agent was asked."""
+        return task_text(self.messages[: self.prefix_end])
 
     def of_blocks(self, numbers: Sequence[int]) -> list[Message]:
         return [message for number in numbers for message in self.blocks[number].of(self.messages)]

@@ -48,7 +48,13 @@ def _tokens(
     """The input's tokens: probe prompt, hint, serialisation, in this order."""
     messages = with_probe_prompt(chosen, request.probe_prompt)
     if request.hint == "faithful":
-        recorded = coming.usage.input_tokens if coming and coming.usage else 0
-        size = request.active_tokens or recorded or serialiser.count(active, request.tools)
-        messages = with_hint(messages, size + model.output_reserve)
+        messages = with_hint(messages, _active_tokens(request, active, coming, serialiser) + model.output_reserve)
     return serialiser.tokens(messages, request.tools)
+
+
+def _active_tokens(request: Request, active: Sequence[Message], coming: Message | None, serialiser: Serialiser) -> int:
+    """Tokens of the active request: as the caller knows them, else as recorded, else counted."""
+    if request.active_tokens is not None:
+        return request.active_tokens
+    recorded = coming.usage.input_tokens if coming and coming.usage else 0
+    return recorded or serialiser.count(active, request.tools)

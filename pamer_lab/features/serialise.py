@@ -95,8 +95,8 @@ class TemplateSerialiser:
         return self._fallback.tokens(messages, tools) if text is None else encode(self._tokenizer, [text])[0]
 
     def count(self, messages: Sequence[Message], tools: Sequence[Tool]) -> int:
-        text = template_text(self._tokenizer, messages, tools, prompt=False)
-        return self._fallback.count(messages, tools) if text is None else len(encode(self._tokenizer, [text])[0])
+        # As requests are counted everywhere else: message by message, so that the hint of training and of replay agree.
+        return self._fallback.count(messages, tools)
 
 
 _SERIALISERS: "WeakKeyDictionary[Any, Serialiser]" = WeakKeyDictionary()

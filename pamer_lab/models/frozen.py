@@ -1,8 +1,8 @@
 """A frozen causal language model: loaded once, never trained, its blocks and final norm in reach.
 
-Any folder or hub id that `transformers` knows; safetensors only, and never code from the model's repository. Knows nothing
-of messages, contexts or features. What always holds: `fingerprint` changes when the weights or the configuration do, and
-gradients are off.
+Any folder or hub id that `transformers` knows; safetensors only, and never code from the model's repository. Nothing is
+downloaded: a model that is not on this machine is answered with the command that gets it. Knows nothing of messages,
+contexts or features. Invariant: `fingerprint` changes when the weights or the configuration do.
 """
 
 import hashlib
@@ -12,13 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from pamer_lab.access import refuse_in_reviewer_mode
-from pamer_lab.errors import ModelError
+from pamer_lab.errors import InputError, ModelError
 from pamer_lab.models import embedded
 from pamer_lab.models.devices import resolve_device, resolve_dtype
 from pamer_lab.models.profiles import EMBEDDED, FrozenSettings, Profile
 
-SAFE_FILES = ["*.safetensors", "*.json", "*.jinja", "*.txt", "*.model"]
-"""What is fetched from a hub: weights, settings and tokenizer, no code and no pickles."""
 SAMPLES = 16
 SAMPLE_BYTES = 65_536
 """A weight file is known by its header, its size and this many samples of this many bytes."""
@@ -72,16 +70,17 @@ def load_frozen(source: Profile | FrozenSettings | str | Path, device: str = "au
     refuse_in_reviewer_mode("Loading a model")
     profile = source if isinstance(source, Profile) else Profile(name="given", frozen_model=_settings(source))
     settings = profile.frozen_model
-    folder = find_folder(settings.model)
+    chosen = chosen_model(settings)
+    folder = find_folder(chosen)
     where = resolve_device(device)
     dtype = resolve_dtype(settings.dtype, where)
-    model, tokenizer = _load(folder, settings.model, dtype, where)
+    model, tokenizer = _load(folder, chosen, dtype, where)
     decoder = model.get_decoder()
-    blocks, norm = _parts(decoder, settings.model)
+    blocks, norm = _parts(decoder, chosen)
     config = decoder.config
     window = int(config.max_position_embeddings)
     return FrozenModel(
-        name=embedded.SMOLLM2.name if settings.model == EMBEDDED else Path(settings.model).name,
+        name=model_name(chosen),
         fingerprint=fingerprint(folder),
         layers=len(blocks),
         width=int(config.hidden_size),
@@ -104,33 +103,52 @@ def _settings(source: FrozenSettings | str | Path) -> FrozenSettings:
     return source if isinstance(source, FrozenSettings) else FrozenSettings(model=str(source))
 
 
-def find_folder(model: str) -> Path:
-    """The folder with a model's files: prepared, local, or from the hub's cache (fetched where it is not there yet)."""
+def chosen_model(settings: FrozenSettings) -> str:
+    """The model that is used: the fallback where the first choice is not on this machine."""
+    return settings.fallback if settings.fallback and not is_here(settings.model) else settings.model
+
+
+def model_name(model: str) -> str:
+    """A model's name as people know it, without its folder or organisation."""
+    return embedded.SMOLLM2.name if model == EMBEDDED else Path(model).name
+
+
+def model_folder(model: str) -> Path | None:
+    """The folder with a model's files where they are on this machine; nothing is fetched and nothing heavy is imported."""
     if model == EMBEDDED:
-        return embedded.prepare()
+        return embedded.prepared_folder() if embedded.is_prepared() else None
     path = Path(model).expanduser()
     if (path / "config.json").is_file():
         return path
-    if path.is_absolute() or path.is_dir() or model.count("/") != 1:
-        raise ModelError(f"{model!r} is neither a model folder (it has no config.json) nor a hub id")
-    from huggingface_hub import snapshot_download
+    if model.count("/") != 1 or path.is_absolute():
+        return None
+    from huggingface_hub import try_to_load_from_cache
 
-    try:
-        return Path(snapshot_download(model, allow_patterns=SAFE_FILES))
-    except Exception as error:
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        raise ModelError(f"{model} is not here and cannot be fetched ({reason[:200]}); run: hf download {model}") from error
+    found = try_to_load_from_cache(model, "config.json")
+    return Path(found).parent if isinstance(found, str) else None
 
 
 def is_here(model: str) -> bool:
-    """Whether a model's files are on this machine; nothing is fetched and nothing heavy is imported."""
-    if model == EMBEDDED:
-        return embedded.is_prepared()
-    if (Path(model).expanduser() / "config.json").is_file():
-        return True
-    from huggingface_hub import try_to_load_from_cache
+    """Whether a model's files are on this machine."""
+    return model_folder(model) is not None
 
-    return model.count("/") == 1 and isinstance(try_to_load_from_cache(model, "config.json"), str)
+
+def remedy(model: str) -> str:
+    """The command that gets a model which is not here."""
+    return "pamer-lab prepare" if model == EMBEDDED else f"hf download {model}"
+
+
+def find_folder(model: str) -> Path:
+    """The folder with a model's files; the embedded one is prepared where it has not been yet."""
+    if model == EMBEDDED:
+        return embedded.prepare()
+    folder = model_folder(model)
+    if folder is not None:
+        return folder
+    path = Path(model).expanduser()
+    if path.is_absolute() or path.is_dir() or model.count("/") != 1:
+        raise InputError(f"{model!r} is neither a model folder (it has no config.json) nor a hub id")
+    raise InputError(f"the model {model} is not on this machine; get it: {remedy(model)}")
 
 
 def _load(folder: Path, name: str, dtype: Any, device: str) -> tuple[Any, Any]:

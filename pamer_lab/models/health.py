@@ -13,7 +13,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from pamer_lab.models import embedded, memory
-from pamer_lab.models.frozen import CHUNKS, find_folder, is_here
+from pamer_lab.models.frozen import CHUNKS, chosen_model, find_folder, is_here, remedy
 from pamer_lab.models.profiles import EMBEDDED, PROFILES, Profile
 
 GB = 1e9
@@ -98,7 +98,7 @@ def browser_check() -> Check:
 def profile_facts(profile: Profile) -> dict[str, Any]:
     """A profile's parts, each found or missing, with the command that gets it."""
     parts = [
-        guarded("frozen model", partial(_model, "frozen model", profile.frozen_model.model, embedded.SMOLLM2)),
+        guarded("frozen model", partial(_model, "frozen model", chosen_model(profile.frozen_model), embedded.SMOLLM2)),
         guarded("embedding", partial(_embedding, profile)),
         Check("chat", True, _chat(profile), required=False),
         Check("memory", True, profile.memory_uri or "LanceDB in the workspace folder", required=False),
@@ -134,7 +134,7 @@ def _model(part: str, model: str, file: embedded.EmbeddedFile) -> Check:
         return Check(part, True, f"{file.name} ({path.stat().st_size / 1e6:.0f} MB, embedded)")
     if is_here(model):
         return Check(part, True, f"{model} is here")
-    return Check(part, False, f"{model} is not on this machine", f"hf download {model}")
+    return Check(part, False, f"{model} is not on this machine", remedy(model))
 
 
 def _chat(profile: Profile) -> str:
@@ -149,7 +149,7 @@ def _chat(profile: Profile) -> str:
 
 def memory_facts(profile: Profile, device: dict[str, Any]) -> dict[str, Any]:
     """What the profile's frozen model needs on a GPU, and which cards have it."""
-    model = profile.frozen_model.model
+    model = chosen_model(profile.frozen_model)
     here = is_here(model)
     shape = memory.geometry_of(find_folder(model)) if here else memory.QWEN35_9B
     chunk = profile.frozen_model.chunk or CHUNKS["cuda"]

@@ -1,12 +1,16 @@
 """Profiles: which frozen model, embedder, chat server and memory a run uses.
 
-`embedded` and `paper` are written here; a TOML file starts from one of them (`base = "paper"`) and changes what it names.
-Knows names and limits only: nothing is loaded, found or downloaded here. An unknown key is refused, never dropped.
+`embedded` and `paper` are defined here; a TOML file starts from one of them (`base = "paper"`) and changes what it names;
+`hf:ID` is the embedded profile with another frozen model. Knows names and limits only: nothing is loaded, found or
+downloaded here. An unknown key is refused, never dropped.
 """
 
+import os
+import re
 import tomllib
 from pathlib import Path
 from typing import Any, Literal
+from urllib.parse import quote, unquote
 
 from pydantic import Field, ValidationError
 
@@ -28,11 +32,17 @@ ChatKind = Literal["none", "local", "openai"]
 `/v1/chat/completions`."""
 
 
+TrainingHint = Literal["none", "faithful"]
+"""`none`: the context as it is. `faithful`: the probe input ends with the size of the active request."""
+
+
 class FrozenSettings(Settings):
     """The model whose hidden states are read."""
 
     model: str = EMBEDDED
     """`embedded`, a local folder, or a hub id."""
+    fallback: str = ""
+    """Used where `model` is not on this machine; empty: nothing is."""
     dtype: Dtype = "auto"
     chunk: int = Field(default=0, ge=0)
     """Tokens per forward pass; 0: by device."""
@@ -73,6 +83,14 @@ class ChatSettings(Settings):
     attempts: int = Field(default=8, ge=1)
 
 
+class TrainingSettings(Settings):
+    """Where `train` reads the states of students and heads if the command names nothing else."""
+
+    layer: str = "preferred"
+    """`preferred`: by validation. `teacher`: where the teacher reads. Or a layer, such as `final` or `block_17`."""
+    hint: TrainingHint = "none"
+
+
 class Profile(Settings):
     """Everything a run needs to know about models and memory."""
 
@@ -88,28 +106,80 @@ class Profile(Settings):
     """Tokens kept from the beginning when a probe input is over the limit."""
     output_reserve: int = Field(default=16_384, ge=0)
     """Tokens added to the context hint for the coming output."""
+    training: TrainingSettings = TrainingSettings()
+    probe_system_prompt: str = ""
+    """Goes before a trace's own system text in probe inputs; heads keep the one they were trained with."""
+    heads: str = ""
+    """Name or folder of the heads that vote; empty: the packaged ones for the model, or the only registered ones."""
 
+    def identity(self) -> dict[str, Any]:
+        """Everything that can change a replayed turn, as plain data."""
+        return self.model_dump(exclude={"name", "memory_uri", "training", "probe_system_prompt", "heads"})
+
+
+HUB = "hf:"
+_HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
+PAPER_CHECKPOINT = "Qwen3.5-9B-OPD-iter2"
+"""The paper's features come from the "OPD iter-2 Qwen3.5-9B checkpoint", which has no public hub id: a folder of this name in the
+working directory (or another `frozen_model.model` in a TOML) is taken where it is there, else the base Qwen/Qwen3.5-9B."""
 
 PROFILES: dict[str, Profile] = {
     "embedded": Profile(name="embedded"),
     "paper": Profile(
         name="paper",
-        frozen_model=FrozenSettings(model="Qwen/Qwen3.5-9B"),
+        frozen_model=FrozenSettings(model=PAPER_CHECKPOINT, fallback="Qwen/Qwen3.5-9B"),
         embedding=EmbeddingSettings(model="Qwen/Qwen3-Embedding-8B", dimensions=1024),
         chat=ChatSettings(kind="openai", model="Qwen/Qwen3.5-9B", base_url="http://127.0.0.1:8000/v1"),
         probe_limit=35_000,
+        training=TrainingSettings(layer="final", hint="faithful"),
     ),
 }
 
 
-def load_profile(name_or_file: str | Path) -> Profile:
-    """A profile by its name, or from a TOML file."""
+def load_profile(name_or_file: str | Path, workspace: Path | None = None) -> Profile:
+    """A profile by its name, from a TOML file, or `hf:ID` for any causal language model that transformers loads.
+
+    In a workspace, the name of a profile that a run there was made with is enough.
+    """
     text = str(name_or_file)
     if text in PROFILES:
         return PROFILES[text]
+    if text.startswith(HUB):
+        return _hub_profile(text)
+    if workspace is not None and (kept := _kept(text, workspace)).is_file():
+        return Profile.model_validate_json(kept.read_bytes())
     path = Path(text)
     if path.suffix != ".toml":
-        raise UnknownNameError("profile", text, [*PROFILES, "FILE.toml"])
+        known = known_profiles(workspace) if workspace is not None else list(PROFILES)
+        raise UnknownNameError("profile", text, [*known, "hf:ID", "FILE.toml"])
+    return _toml_profile(path)
+
+
+def remember_profile(profile: Profile, workspace: Path) -> None:
+    """Keep a profile that is no built-in one in the workspace, so that its runs can be opened by its name."""
+    if profile.name in PROFILES:
+        return
+    path, body = _kept(profile.name, workspace), profile.model_dump_json(indent=1).encode()
+    if path.is_file() and path.read_bytes() == body:
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_suffix(f".{os.getpid()}.draft")
+    draft.write_bytes(body)
+    draft.replace(path)
+
+
+def known_profiles(workspace: Path) -> list[str]:
+    """Built-in profiles, and those that runs in the workspace were made with."""
+    kept = sorted(unquote(path.stem) for path in (workspace / "profiles").glob("*.json"))
+    return [*PROFILES, *(name for name in kept if name not in PROFILES)]
+
+
+def _kept(name: str, workspace: Path) -> Path:
+    return workspace / "profiles" / f"{quote(name, safe='')[:200]}.json"
+
+
+def _toml_profile(path: Path) -> Profile:
+    text = str(path)
     try:
         with path.open("rb") as stream:
             given = tomllib.load(stream)
@@ -118,13 +188,28 @@ def load_profile(name_or_file: str | Path) -> Profile:
     base = given.pop("base", "embedded")
     if base not in PROFILES:
         raise UnknownNameError("base profile", str(base), list(PROFILES)).at(path=text)
+    model = given.get("frozen_model")
+    if isinstance(model, dict) and "model" in model:
+        model.setdefault("fallback", "")
     settings = _merged(PROFILES[base].model_dump(), {"name": path.stem} | given)
+    if settings["name"] in PROFILES:
+        raise InputError(
+            f"a profile of one's own cannot be called {settings['name']!r}; rename the file or set name", path=text, where="name"
+        )
     try:
         return Profile.model_validate(settings)
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
         raise InputError(f"{first['msg']}; correct or remove it", path=text, where=where) from error
+
+
+def _hub_profile(text: str) -> Profile:
+    """The embedded profile with the frozen model that follows `hf:`: a hub id, or a folder."""
+    model = text.removeprefix(HUB)
+    if not _HUB_ID.fullmatch(model) and not Path(model).expanduser().is_dir():
+        raise InputError(f"{text!r} is no profile: after hf: comes a hub id such as Qwen/Qwen3-0.6B, or a model folder")
+    return Profile(name=text, frozen_model=FrozenSettings(model=model))
 
 
 def _merged(base: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:

@@ -1,20 +1,40 @@
-"""Token counters from a model folder's `tokenizer.json`, without loading transformers.
+"""Token counters: the profile's own tokenizer, usually without loading transformers.
 
-What always holds: a counter's name says which tokenizer counted; where none is prepared, the estimate says so itself.
+A counter's name says which tokenizer counted. Only the embedded profile may do without one (an estimate, which says so);
+a profile with another model is never counted with a tokenizer that is not its own.
 """
 
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
-from pamer_lab.blocks.tokens import CountKind, EstimatedCounter, TokenCounter
-from pamer_lab.errors import ModelError
+from pamer_lab.blocks.tokens import CountKind, EstimatedCounter, MessageTokens, TokenCounter
+from pamer_lab.errors import InputError, ModelError
 from pamer_lab.models.embedded import SMOLLM2, is_prepared, prepared_folder
+from pamer_lab.models.frozen import chosen_model, model_folder, model_name, remedy
+from pamer_lab.models.profiles import EMBEDDED, Profile
 from pamer_lab.models.seal import check
 
 BATCH_CHARACTERS = 4_000_000
 """Texts are tokenised in batches of about this many characters, to bound memory."""
+
+LINE_WITNESS = (
+    "<|im_start|>user",
+    "word",
+    "word.",
+    "12",
+    "x = {1: 'a'}",
+    "<entry>",
+    "</entry>",
+    "漢字",
+    "émigré",
+    "path/to",
+    "- item",
+    "…",
+    "Done.",
+)
+"""Ends and beginnings of lines that tokenizers treat differently."""
 
 
 class TokenizerCounter:
@@ -33,6 +53,12 @@ class TokenizerCounter:
         self._tokenizer.no_truncation()
         self._tokenizer.no_padding()
         self.name = name
+
+    @cached_property
+    def adds_up_by_line(self) -> bool:
+        """Whether the lines of a text, counted one by one, add up to the text: seen on a text with every kind of line end."""
+        lines = [f"{line}\n" for line in LINE_WITNESS]
+        return sum(self.count(lines)) == self.count(["".join(lines)])[0]
 
     def count(self, texts: Sequence[str]) -> list[int]:
         counts: list[int] = []
@@ -65,6 +91,9 @@ class LoadedCounter:
         return [len(ids) for ids in found]
 
 
+_ESTIMATE = EstimatedCounter()
+
+
 @lru_cache(maxsize=1)
 def _embedded(folder: Path) -> TokenCounter:
     check(folder, "tokenizer.json")
@@ -73,4 +102,42 @@ def _embedded(folder: Path) -> TokenCounter:
 
 def embedded_counter() -> TokenCounter:
     """SmolLM2's tokenizer where it is prepared; otherwise the estimate."""
-    return _embedded(prepared_folder()) if is_prepared() else EstimatedCounter()
+    return _embedded(prepared_folder()) if is_prepared() else _ESTIMATE
+
+
+def profile_counter(profile: Profile) -> TokenCounter:
+    """The tokenizer of the profile's frozen model."""
+    model = chosen_model(profile.frozen_model)
+    if model == EMBEDDED:
+        return embedded_counter()
+    folder = model_folder(model)
+    if folder is None:
+        raise InputError(f"the tokenizer of {model} is not on this machine, and tokens are counted with it; get it: {remedy(model)}")
+    return _folder_counter(folder, model_name(model))
+
+
+def profile_tokens(profile: Profile) -> MessageTokens:
+    """Message counts by the profile's tokenizer, remembered for the life of the process."""
+    counter = profile_counter(profile)
+    return _TOKENS.setdefault(id(counter), MessageTokens(counter))
+
+
+_TOKENS: dict[int, MessageTokens] = {}
+"""By counter; a counter is kept by its `MessageTokens`, so no other gets its id."""
+
+
+@lru_cache(maxsize=8)
+def _folder_counter(folder: Path, name: str) -> TokenCounter:
+    """`tokenizer.json` where there is one, else whatever transformers finds in the folder."""
+    if (folder / "tokenizer.json").is_file():
+        return TokenizerCounter(folder, name)
+    from transformers import AutoTokenizer
+
+    try:
+        tokenizer: Any = AutoTokenizer.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
+    except Exception as error:  # whatever transformers raises for a folder without a usable tokenizer
+        reason = str(error).strip().splitlines()[0][:200] if str(error).strip() else type(error).__name__
+        raise InputError(
+            f"holds no tokenizer that can be loaded ({reason}); put the model's tokenizer.json there", path=str(folder)
+        ) from error
+    return LoadedCounter(tokenizer, name)

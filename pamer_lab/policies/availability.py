@@ -1,18 +1,14 @@
 """Whether a policy can run here, what it would load, and how long that should take; nothing is loaded to find out.
 
-What always holds: a policy is called unavailable only with the reason and the command that would help.
+A policy is called unavailable only with the reason and the command that would help.
 """
 
-from pathlib import Path
 from typing import Any
 
-from pamer_lab.models.embedded import SMOLLM2
-from pamer_lab.models.frozen import is_here
-from pamer_lab.models.profiles import EMBEDDED, Profile
-from pamer_lab.policies.controlled import Controlled
+from pamer_lab.errors import LabError
+from pamer_lab.factory import Factory
+from pamer_lab.models.frozen import model_name
 from pamer_lab.policies.interface import Policy
-from pamer_lab.policies.resources import heads_identity
-from pamer_lab.probes.artefact import FACTS, TRAIN, shipped_folder
 
 PREFILL = 400
 """Tokens a second that SmolLM2-135M reads in float32 on two cores; measured once, a first guess elsewhere."""
@@ -22,43 +18,34 @@ LIGHT_TURN = 0.02
 """Seconds a turn of a policy without models takes."""
 
 
-def needs_models(policy: Policy) -> bool:
-    """Whether hidden states are read for this policy."""
-    return isinstance(policy, Controlled)
+def why_not(policy: Policy, factory: Factory) -> str:
+    """Why a policy cannot run with a profile and its heads, as a sentence with its remedy; empty where it can."""
+    try:
+        _ = factory.tokens
+    except LabError as error:
+        return str(error)
+    return factory.why_not() if policy.needs_models else ""
 
 
-def frozen_name(profile: Profile) -> str:
-    """The frozen model's name as people know it."""
-    model = profile.frozen_model.model
-    return SMOLLM2.name if model == EMBEDDED else Path(model).name
+def other_heads(settings: dict[str, Any], policy: Policy, factory: Factory) -> bool:
+    """Whether a run with these settings was made with other heads than those that would vote now."""
+    if not policy.needs_models:
+        return False
+    try:
+        now = factory.heads_identity()
+    except LabError:
+        return False  # there are none to compare with
+    return bool(settings.get("heads", {}).get("sha256") != now.get("sha256"))
 
 
-def why_not(policy: Policy, profile: Profile) -> str:
-    """Why a policy cannot run with a profile, as a sentence with its remedy; empty where it can."""
-    if not needs_models(policy):
-        return ""
-    name = frozen_name(profile)
-    if not (shipped_folder(name) / FACTS).exists():
-        return f"no trained heads for {name} are installed, so nothing can vote. Train some: {TRAIN}"
-    if not is_here(profile.frozen_model.model):
-        remedy = "pamer-lab prepare" if profile.frozen_model.model == EMBEDDED else f"hf download {profile.frozen_model.model}"
-        return f"the weights of {name} are not on this machine. Get them: {remedy}"
-    return ""
-
-
-def other_heads(settings: dict[str, Any], policy: Policy, profile: Profile) -> bool:
-    """Whether a run with these settings was made with other heads than those installed for the profile now."""
-    return needs_models(policy) and settings.get("heads") != heads_identity(profile)
-
-
-def loads(policy: Policy, profile: Profile) -> list[str]:
+def loads(policy: Policy, factory: Factory) -> list[str]:
     """Names of the models a policy would load."""
-    if not needs_models(policy):
+    if not policy.needs_models:
         return []
-    embedding = profile.embedding.model
-    return [frozen_name(profile), "all-MiniLM-L6-v2" if embedding == EMBEDDED else Path(embedding).name]
+    embedding = factory.profile.embedding.model
+    return [factory.model_name, "all-MiniLM-L6-v2" if embedding == "embedded" else model_name(embedding)]
 
 
 def guessed_seconds(policy: Policy, turns: int, recent_tokens: int) -> float:
     """A first guess before anything was measured: `recent_tokens` are the tokens its heads would read over all turns."""
-    return LOADING + recent_tokens / PREFILL if needs_models(policy) else turns * LIGHT_TURN
+    return LOADING + recent_tokens / PREFILL if policy.needs_models else turns * LIGHT_TURN

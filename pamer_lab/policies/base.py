@@ -12,6 +12,7 @@ from pamer_lab.policies.values import Answer, History
 class Base:
     """Keeps everything."""
 
+    needs_models: ClassVar[bool] = False
     description: ClassVar[str] = "the whole history, unchanged: what every other policy is measured against"
     deviations: ClassVar[tuple[str, ...]] = (
         "an agent whose own harness compacts is replayed without that; recorded compactions stand beside",

@@ -31,6 +31,7 @@ class Controlled:
     """Parameters of all PaMER policies; the defaults are the paper's."""
 
     title: ClassVar[str]
+    needs_models: ClassVar[bool] = True
     recalls: ClassVar[Recalls] = "summaries"
     removes: ClassVar[bool] = True
     """Blocks that became a memory leave the context."""
@@ -55,10 +56,12 @@ class Controlled:
         controller = self.controller_settings(resources).model_dump()
         rule: dict[str, Any] = {"retained": self.retained, "vote": self.vote, "minimum": self.minimum, "top": self.top}
         rule |= {"recalls": self.recalls, "compresses": True}
-        return {"controller": controller, "rule": rule if self.removes else None, "logits": self.logits} | resources.identity()
+        voting = {key: value for key, value in resources.heads_identity().items() if key in ("sha256", "hint")}
+        own = {"controller": controller, "rule": rule if self.removes else None, "logits": self.logits, "heads": voting}
+        return own | resources.identity()
 
     def controller_settings(self, resources: Resources) -> ControllerSettings:
-        given = ControllerSettings.of_profile(resources.profile).model_dump()
+        given = resources.settings.model_dump()
         given |= {"vote": self.vote, "minimum_candidate_tokens": self.minimum, "retained_blocks": self.retained}
         try:
             return ControllerSettings(**given | {"top_k": self.top, "recall": bool(self.recalls)})

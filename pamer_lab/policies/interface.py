@@ -6,13 +6,14 @@ A policy is one frozen dataclass in one file, its fields being its parameters, w
 """
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from pamer_lab.blocks import MessageTokens
 from pamer_lab.controller.probe import Probe
+from pamer_lab.controller.recall import Recaller
 from pamer_lab.controller.selection_record import Recorder
+from pamer_lab.controller.settings import ControllerSettings
 from pamer_lab.memory import HeldMemories, Summariser
-from pamer_lab.models.chat import Chat
 from pamer_lab.models.embedder import Embedder
 from pamer_lab.models.profiles import Profile
 from pamer_lab.policies.values import Answer, History
@@ -21,10 +22,16 @@ from pamer_lab.policies.values import Answer, History
 class Resources(Protocol):
     """What a policy may use beside the history; models are loaded when first asked for."""
 
-    profile: Profile
-    tokens: MessageTokens
     session_id: str
     """The session that memory is kept under: the run's id."""
+
+    @property
+    def profile(self) -> Profile: ...
+
+    @property
+    def tokens(self) -> MessageTokens:
+        """Counts with the profile's own tokenizer."""
+        ...
 
     @property
     def recorder(self) -> Recorder:
@@ -38,8 +45,8 @@ class Resources(Protocol):
     def embedder(self) -> Embedder: ...
 
     @property
-    def chat(self) -> Chat | None:
-        """The profile's language model for summaries, routing and recall; None: the deterministic parts do it."""
+    def settings(self) -> ControllerSettings:
+        """The controller's defaults for this profile and its heads."""
         ...
 
     @property
@@ -50,8 +57,16 @@ class Resources(Protocol):
         """The run's memory; `Resources` stores what it holds together with the turns."""
         ...
 
+    def step_recaller(self, settings: ControllerSettings) -> Recaller:
+        """PaMER+'s router and recall agent over the run's memory."""
+        ...
+
     def identity(self) -> dict[str, Any]:
         """What tells these models from others, without loading them."""
+        ...
+
+    def heads_identity(self) -> dict[str, str]:
+        """Name, hash, model, layer and hint of the heads that vote."""
         ...
 
 
@@ -67,6 +82,9 @@ class PolicySession(Protocol):
 
 class Policy(Protocol):
     """One way to manage context, with its parameters set."""
+
+    needs_models: ClassVar[bool]
+    """Whether heads vote on hidden states."""
 
     @property
     def name(self) -> str:

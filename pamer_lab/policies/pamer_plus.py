@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from pamer_lab.controller.build import step_recaller
 from pamer_lab.controller.recall import Recaller
 from pamer_lab.policies.controlled import Controlled, Recalls
 from pamer_lab.policies.interface import Resources
@@ -21,5 +20,4 @@ class PamerPlus(Controlled):
     )
 
     def recaller(self, resources: Resources) -> Recaller:
-        settings = self.controller_settings(resources)
-        return step_recaller(resources.memory, resources.embedder, resources.chat, resources.tokens, settings, resources.recorder)
+        return resources.step_recaller(self.controller_settings(resources))

@@ -5,10 +5,11 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from pamer_lab.blocks import recent_start
+from pamer_lab.blocks.query import task_text
 from pamer_lab.errors import LabError
 from pamer_lab.memory.summary import SourceBlock
 from pamer_lab.policies.interface import PolicySession, Resources
-from pamer_lab.policies.texts import add_text, summary_spent, task_text
+from pamer_lab.policies.texts import add_text, summary_spent
 from pamer_lab.policies.values import Answer, History, Item, Span, Spent, blocks_of, gaps, spans_of
 
 
@@ -16,6 +17,7 @@ from pamer_lab.policies.values import Answer, History, Item, Span, Spent, blocks
 class PeriodicSummary:
     """Summaries by the clock: no head, no memory, no recall."""
 
+    needs_models: ClassVar[bool] = False
     description: ClassVar[str] = "every N complete blocks, all but the newest become a summary that stays in the context"
     deviations: ClassVar[tuple[str, ...]] = (
         "the paper gives N only: here N counts complete blocks that have left the newest `keep`",
@@ -86,7 +88,7 @@ class _Session:
 
     def _summarise(self, history: History, source: list[int]) -> tuple[Item, Spent]:
         blocks = [SourceBlock(number, tuple(history.block_messages(number))) for number in source]
-        summary = self.resources.summariser.summarise(task_text(history), blocks)
+        summary = self.resources.summariser.summarise(task_text(history.messages[: history.prefix_end]), blocks)
         text = f"[Summary of steps {source[0]} to {source[-1]} of this session]\n{summary.text}\n[End of the summary]"
         item = add_text("summary", text, spans_of(source), self.resources.tokens, source=f"steps {source[0]}-{source[-1]}")
         return item, summary_spent(summary, blocks, self.resources)

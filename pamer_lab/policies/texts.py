@@ -1,4 +1,4 @@
-"""Texts that policies put into a request, the task they are written for, and what writing them took."""
+"""Texts that policies put into a request, and what writing them took."""
 
 from collections.abc import Sequence
 
@@ -6,20 +6,13 @@ from pamer_lab.blocks import MessageTokens
 from pamer_lab.memory.source import within_budget
 from pamer_lab.memory.summary import SourceBlock, Summary
 from pamer_lab.policies.interface import Resources
-from pamer_lab.policies.values import History, Item, ItemKind, Span, Spent
+from pamer_lab.policies.values import Item, ItemKind, Span, Spent
 from pamer_lab.trajectory.values import Message, Role
 
 
 def add_text(kind: ItemKind, text: str, spans: tuple[Span, ...], tokens: MessageTokens, *, source: str = "", role: Role = "user") -> Item:
     """An item for a message that the trace does not hold, counted as the model would read it."""
     return Item(kind, tokens.total([Message(role, text)]), spans, source, text, role)
-
-
-def task_text(history: History) -> str:
-    """What the agent was asked: the user messages of the prefix, or the whole prefix where there are none."""
-    prefix = history.messages[: history.prefix_end]
-    asked = [message.content for message in prefix if message.role == "user"] or [message.content for message in prefix]
-    return "\n\n".join(asked)
 
 
 def summary_spent(summary: Summary, blocks: Sequence[SourceBlock], resources: Resources) -> Spent:

@@ -11,6 +11,7 @@ import json
 import os
 import tempfile
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, get_args
 
@@ -26,9 +27,7 @@ from pamer_lab.trajectory.values import Target
 FORMAT = 1
 WEIGHTS = "heads.safetensors"
 FACTS = "heads.json"
-SHIPPED = Path(__file__).parent / "heads"
-"""Heads that come with the package, one folder per model."""
-TRAIN = "pamer-lab train TRACES... --heads FOLDER"
+TRAIN = "pamer-lab train TRACES... --heads NAME"
 """How to get new heads, for messages."""
 CHOICES = {"pooling": POOLINGS, "hint": get_args(Hint), "target": get_args(Target)}
 """Settings of heads that are one of a few names."""
@@ -54,6 +53,8 @@ class HeadSet:
     """The split and initialisation seed of each head."""
     facts: dict[str, Any] = field(default_factory=dict)
     """How they were made: corpus hash, command, metrics, teacher."""
+    model_fingerprint: str = ""
+    """Hash of the model's configuration and weights; empty: known by name and width alone."""
     folder: str = ""
     """Where they were read from, for messages; empty where they were made here."""
 
@@ -71,6 +72,16 @@ class HeadSet:
     @property
     def width(self) -> int:
         return self.stack.width
+
+    @cached_property
+    def sha256(self) -> str:
+        """Identity of the heads: everything that changes a vote, and nothing about how they were made or where they lie."""
+        from safetensors.numpy import save
+
+        facts = [self.model_name, self.layer, self.pooling, self.context, self.hint, self.probe_system_prompt, self.target]
+        digest = hashlib.sha256(json.dumps([*facts, list(self.thresholds)]).encode())
+        digest.update(save(self.stack.tensors()))
+        return digest.hexdigest()
 
     @property
     def threshold_logits(self) -> npt.NDArray[np.float64]:
@@ -93,12 +104,19 @@ class HeadSet:
         """One vote per head."""
         return tuple(bool(vote) for vote in np.asarray(logits, dtype=np.float64) >= self.threshold_logits)
 
-    def require(self, model_name: str, width: int) -> "HeadSet":
-        """These heads, if they belong to the model; otherwise a `ModelError` that says how to train new ones."""
+    def require(self, model_name: str, width: int, fingerprint: str = "") -> "HeadSet":
+        """These heads, if they belong to the model; otherwise an `InputError` that says how to train new ones."""
         if model_name != self.model_name or width != self.width:
-            raise ModelError(
+            raise InputError(
                 f"these heads read {self.model_name} (width {self.width}), and the model is {model_name} (width {width}); "
-                f"train heads for it: {TRAIN}"
+                f"train heads for it: {TRAIN}",
+                path=self.folder,
+            )
+        if fingerprint and self.model_fingerprint and fingerprint != self.model_fingerprint:
+            raise InputError(
+                f"these heads read another {model_name} (its configuration or weights differ: {self.model_fingerprint[:12]}, "
+                f"here {fingerprint[:12]}); train heads for this one: {TRAIN}",
+                path=self.folder,
             )
         return self
 
@@ -114,6 +132,7 @@ class HeadSet:
             "format": FORMAT,
             "model": self.model_name,
             "width": self.width,
+            **({"model_fingerprint": self.model_fingerprint} if self.model_fingerprint else {}),
             "layer": self.layer,
             "pooling": self.pooling,
             "context": self.context,
@@ -152,25 +171,11 @@ class HeadSet:
                 target=facts["target"],
                 seeds=tuple(facts["seeds"]),
                 facts=facts["facts"],
+                model_fingerprint=str(facts.get("model_fingerprint", "")),
                 folder=str(folder),
             )
         except (KeyError, TypeError, ValueError, ModelError) as error:
             raise InputError(f"does not describe a set of heads ({error}); train new ones: {TRAIN}", path=str(folder / FACTS)) from error
-
-
-def shipped_folder(model_name: str) -> Path:
-    """Where the heads of a model would lie inside the package."""
-    return SHIPPED / model_name.rsplit("/", 1)[-1].lower()
-
-
-def load_shipped(model_name: str) -> HeadSet:
-    """The heads that come with the package for this model."""
-    folder = shipped_folder(model_name)
-    if not (folder / FACTS).exists():
-        known = sorted(path.name for path in SHIPPED.glob("*") if (path / FACTS).exists())
-        raise ModelError(f"no heads for {model_name} come with the package (there are: {', '.join(known) or 'none'}); train some: {TRAIN}")
-    heads = HeadSet.load(folder)
-    return heads.require(model_name, heads.width)
 
 
 def _read_facts(folder: Path) -> dict[str, Any]:

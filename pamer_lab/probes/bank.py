@@ -54,6 +54,8 @@ class BankMaker:
     model: FrozenModel
     workspace: Workspace | None
     say: Callable[[str], None] = lambda text: None
+    probe_prompt: str = ""
+    """Goes before each trace's own system text."""
     costs: list[dict[str, Any]] = field(default_factory=list)
     """What each call took: tokens computed, cache hits, seconds."""
     _said: float = 0.0
@@ -66,7 +68,9 @@ class BankMaker:
         """Several contexts and hints in one pass over each trace, so that they share what they have in common."""
         points = {trace_id: [t for _, t in group] for trace_id, group in groupby(self.decisions.keys, key=lambda key: key[0])}
         requests = [
-            Request(self.traces[trace_id].messages, self.traces[trace_id].tools, own, context, hint, trace_id)
+            Request(
+                self.traces[trace_id].messages, self.traces[trace_id].tools, own, context, hint, trace_id, probe_prompt=self.probe_prompt
+            )
             for trace_id, own in points.items()
             for context, hint in pairs
         ]

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from pamer_lab.models.frozen import FrozenModel
 from pamer_lab.probes.artefact import HeadSet
 from pamer_lab.probes.bank import Bank
 from pamer_lab.probes.decisions import TARGETS, Decisions
@@ -144,17 +145,21 @@ def _test_votes(lab: Lab, margins: Floats, target: int) -> dict[str, Any]:
     return {"n": len(own), "median_margin": float(np.median(own)), "that_a_shift_can_flip": flipped}
 
 
-def make_heads(lab: Lab, student: Fitted, bank: Bank, model_name: str, facts: dict[str, Any], target: int = 0) -> HeadSet:
+def make_heads(
+    lab: Lab, student: Fitted, bank: Bank, model: FrozenModel, probe_prompt: str, facts: dict[str, Any], target: int = 0
+) -> HeadSet:
     """The students of one target as the set of heads the controller votes with."""
     # Beyond 30 a probability would be stored as 1.
     cuts = np.clip(thresholds_of(lab.decisions, lab.splits, target, student.logits[target]), -30, 30)
     return HeadSet(
         stack=student.grid.parameters[0][target],
         thresholds=tuple(float(cut) for cut in sigmoid(cuts)),
-        model_name=model_name,
+        model_name=model.name,
+        model_fingerprint=model.fingerprint,
         layer=student.layer,
         context=bank.context,
         hint=bank.hint,
+        probe_system_prompt=probe_prompt,
         target=TARGETS[target],
         seeds=tuple(split.seed for split in lab.splits),
         facts=facts,

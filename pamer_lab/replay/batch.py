@@ -18,9 +18,10 @@ from typing import IO
 import msgspec
 
 from pamer_lab.errors import Cancelled
+from pamer_lab.factory import Factory
 from pamer_lab.models.profiles import load_profile
 from pamer_lab.policies.registry import parse_policy
-from pamer_lab.policies.resources import LocalResources, message_tokens
+from pamer_lab.policies.resources import RunResources
 from pamer_lab.replay.worker import Job, Note, work
 from pamer_lab.workspace import Workspace
 
@@ -36,6 +37,8 @@ class BatchOptions:
     fresh: bool = False
     processes: int = 0
     """Worker processes; 0 works in this process."""
+    heads: str = ""
+    """Name or folder of the heads that vote; empty: the profile's, else those that fit its model."""
 
 
 @dataclass(frozen=True)
@@ -133,6 +136,7 @@ def replay_batch(
     lengths = {trace_id: min(turns.get(trace_id, 0), options.turn_limit or turns.get(trace_id, 0)) for trace_id in unique}
     state = _State(lengths, tuple(policies))
     common = {"profile": options.profile, "device": options.device, "turn_limit": options.turn_limit, "fresh": options.fresh}
+    common |= {"heads": options.heads}
     jobs = [Job(str(workspace.path), trace_id, tuple(policies), **common) for trace_id in unique]  # type: ignore[arg-type]
     _Batch(jobs, state, min(options.processes, len(jobs)), report, cancelled).run()
     missing = "the batch ended before this run; replay again to continue"
@@ -144,10 +148,13 @@ def replay_batch(
 
 
 def _check_policies(policies: Sequence[str], workspace: Workspace, options: BatchOptions) -> None:
-    profile = load_profile(options.profile)
-    resources = LocalResources(workspace, message_tokens(profile), profile, options.device)
+    """Refuse impossible policies, missing tokenizers and heads that do not fit, before anything is started."""
+    factory = Factory(load_profile(options.profile, workspace.path), workspace, options.device, options.heads)
+    _ = factory.tokens
+    if options.heads:
+        _ = factory.heads
     for policy in policies:
-        parse_policy(policy).settings(resources)
+        parse_policy(policy).settings(RunResources(factory))
 
 
 class _Batch:

@@ -22,10 +22,11 @@ from filelock import FileLock, Timeout
 from pamer_lab.access import refuse_in_reviewer_mode
 from pamer_lab.blocks import MessageTokens
 from pamer_lab.errors import Cancelled, InputError, StorageError
-from pamer_lab.models.profiles import load_profile
+from pamer_lab.factory import Factory, Parts
+from pamer_lab.models.profiles import load_profile, remember_profile
 from pamer_lab.policies.interface import Policy, Resources
 from pamer_lab.policies.registry import parse_policy
-from pamer_lab.policies.resources import LocalResources, Parts, message_tokens
+from pamer_lab.policies.resources import RunResources
 from pamer_lab.policies.values import Answer, History
 from pamer_lab.replay import ledger
 from pamer_lab.replay.accounting import totals
@@ -37,7 +38,7 @@ from pamer_lab.storage import equals
 from pamer_lab.trajectory.values import Trace
 from pamer_lab.workspace import Workspace
 
-VERSION = 1
+VERSION = 2
 """Raised whenever the same inputs would give other turns, so that no run mixes two programs' turns."""
 STORE_EVERY = 0.25
 """Seconds; turns that follow each other faster are stored in one commit."""
@@ -50,10 +51,10 @@ Watcher = Callable[[Turn, int], None]
 
 @dataclass(frozen=True)
 class ReplayOptions:
-    """How a replay is run; only `profile`, `turn_limit` and `parts` change its result."""
+    """How a replay is run; only `profile`, `heads`, `turn_limit` and `parts` change its result."""
 
     profile: str = "embedded"
-    """A profile's name or TOML file."""
+    """A profile's name, TOML file, or `hf:ID`."""
     device: str = "auto"
     turn_limit: int = 0
     """Replay only the first turns; 0 means all."""
@@ -64,6 +65,8 @@ class ReplayOptions:
     """Asked before each turn."""
     parts: Parts = field(default_factory=Parts)
     """Models to use instead of the profile's."""
+    heads: str = ""
+    """Name or folder of the heads that vote; empty: the profile's, else those that fit its model."""
 
 
 def replay(trace: Trace | str, policy: str | Policy, workspace: Workspace, options: ReplayOptions | None = None) -> Run:
@@ -74,12 +77,12 @@ def replay(trace: Trace | str, policy: str | Policy, workspace: Workspace, optio
     options = options or ReplayOptions()
     refuse_in_reviewer_mode("Replaying", workspace.path)
     chosen = parse_policy(policy) if isinstance(policy, str) else policy
-    profile = load_profile(options.profile)
-    tokens = message_tokens(profile)
-    resources = LocalResources(workspace, tokens, profile, options.device, parts=options.parts)
-    timeline, demo = _timeline(trace, workspace, tokens, options.turn_limit)
+    profile = load_profile(options.profile, workspace.path)
+    resources = RunResources(Factory(profile, workspace, options.device, options.heads, options.parts))
+    timeline, demo = _timeline(trace, workspace, resources.tokens, options.turn_limit)
     head = _head(timeline, chosen, resources, demo)
     resources.session_id, resources.trace_id = head.run_id, head.trace_id
+    remember_profile(profile, workspace.path)
     with _alone(workspace, head.run_id):
         return _Replaying(timeline, chosen, head, RunStore(workspace), options, resources).run()
 
@@ -144,7 +147,7 @@ class _Replaying:
     """One run being made: its turns go to the store as they come."""
 
     def __init__(
-        self, timeline: Timeline, policy: Policy, head: RunHead, store: RunStore, options: ReplayOptions, resources: LocalResources
+        self, timeline: Timeline, policy: Policy, head: RunHead, store: RunStore, options: ReplayOptions, resources: RunResources
     ) -> None:
         self.timeline, self.policy, self.head, self.store, self.options = timeline, policy, head, store, options
         self.resources = resources
@@ -225,7 +228,7 @@ def _timeline(trace: Trace | str, workspace: Workspace, tokens: MessageTokens, t
     return lay_out(stored.trace, tokens, turn_limit=turn_limit, counts=counts), bool(stored.row["demo"])
 
 
-def _head(timeline: Timeline, policy: Policy, resources: LocalResources, demo: bool) -> RunHead:
+def _head(timeline: Timeline, policy: Policy, resources: RunResources, demo: bool) -> RunHead:
     trace, settings = timeline.trace, policy.settings(resources)
     limit = timeline.turns if timeline.turns < len(timeline.pieces.blocks) else 0
     return RunHead(
@@ -236,6 +239,7 @@ def _head(timeline: Timeline, policy: Policy, resources: LocalResources, demo: b
         policy=policy.name,
         profile=resources.profile.name,
         settings=settings,
+        heads=resources.heads_identity() if policy.needs_models else {},
         tokenizer=timeline.tokenizer,
         tokens_kind=timeline.kind,
         turns=timeline.turns,

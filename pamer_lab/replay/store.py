@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from pamer_lab.errors import InputError
 from pamer_lab.memory import MemoryStore
+from pamer_lab.models.profiles import load_profile
 from pamer_lab.policies.values import Item, Span, Spent
 from pamer_lab.replay.values import Run, RunHead, Turn
 from pamer_lab.storage import Database, TableSpec, equals, is_in
@@ -206,3 +207,11 @@ def _turn(row: dict[str, Any], texts: dict[str, str]) -> Turn:
     stored = msgspec.msgpack.decode(row["stored"], type=tuple[Span, ...])
     spent = msgspec.msgpack.decode(row["spent"], type=tuple[Spent, ...])
     return Turn(**given, items=items, stored=stored, spent=spent)
+
+
+def memory_uri(head: RunHead, workspace: Workspace) -> str:
+    """Where the memories of a run are kept, if not in the workspace; a profile that is not known here keeps none elsewhere."""
+    try:
+        return load_profile(head.profile, workspace.path).memory_uri
+    except InputError:
+        return ""

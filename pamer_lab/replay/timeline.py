@@ -6,11 +6,17 @@ What always holds: `at(t)` holds only what stands before assistant message `t`; 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
+from typing import cast
 
 from pamer_lab.blocks import Cut, MessageTokens, cut
 from pamer_lab.blocks.tokens import CountKind
+from pamer_lab.errors import InputError
+from pamer_lab.models.profiles import load_profile
+from pamer_lab.models.tokenizer import profile_tokens
 from pamer_lab.policies.values import History
+from pamer_lab.replay.values import Run
 from pamer_lab.trajectory.values import Trace
+from pamer_lab.workspace import StoredTrace, Workspace
 
 
 @dataclass(frozen=True)
@@ -47,6 +53,33 @@ class Timeline:
             tools=self.trace.tools,
             tools_tokens=self.tools_tokens,
         )
+
+
+def stored_timeline(stored: StoredTrace, profile: str, workspace: Workspace) -> Timeline:
+    """A stored trace laid out with the tokenizer of a profile, which may be one that a run of this workspace was made with."""
+    tokens = profile_tokens(load_profile(profile, workspace.path))
+    counts = stored.message_tokens if stored.row["tokenizer"] == tokens.counter.name else None
+    return lay_out(stored.trace, tokens, counts=counts)
+
+
+def recorded_timeline(trace: Trace, run: Run) -> Timeline:
+    """A trace laid out with the counts that a run recorded, for where its tokenizer is not on this machine."""
+    head, pieces = run.head, cut(trace.messages)
+    if len(head.block_tokens) != len(pieces.blocks) or len(run.turns) != len(pieces.blocks):
+        raise InputError(
+            f"run {head.run_id} covers {len(run.turns)} of {len(pieces.blocks)} turns, and its tokenizer {head.tokenizer} is not here"
+        )
+    return Timeline(
+        trace=trace,
+        pieces=pieces,
+        turns=head.turns,
+        cumulative=(0, *accumulate(head.block_tokens)),
+        prefix_tokens=head.prefix_tokens,
+        tools_tokens=head.tools_tokens,
+        output_tokens=tuple(turn.output_tokens for turn in run.turns),
+        tokenizer=head.tokenizer,
+        kind=cast(CountKind, head.tokens_kind),
+    )
 
 
 def lay_out(trace: Trace, tokens: MessageTokens, *, turn_limit: int = 0, counts: Sequence[int] | None = None) -> Timeline:

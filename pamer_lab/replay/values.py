@@ -95,6 +95,8 @@ class RunHead(Struct, frozen=True, omit_defaults=True):
     totals: dict[str, Any] = field(default_factory=dict)
     error: str = ""
     demo: bool = False
+    heads: dict[str, str] = field(default_factory=dict)
+    """Name, hash, model, layer and hint of the heads that voted; empty where none did."""
 
 
 class Run(Struct, frozen=True):

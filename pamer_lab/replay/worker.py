@@ -31,6 +31,7 @@ class Job(msgspec.Struct, frozen=True):
     device: str = "auto"
     turn_limit: int = 0
     fresh: bool = False
+    heads: str = ""
 
 
 class Note(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -59,7 +60,7 @@ def work(job: Job, tell: Any) -> None:
                 last = time.monotonic()
                 tell(Note(policy, turn.t + 1))
 
-        options = ReplayOptions(job.profile, job.device, job.turn_limit, job.fresh, watch)
+        options = ReplayOptions(job.profile, job.device, job.turn_limit, job.fresh, watch, heads=job.heads)
         try:
             run = replay(job.trace_id, policy, workspace, options)
             tell(Note(policy, len(run.turns), run.run_id, run.head.status))

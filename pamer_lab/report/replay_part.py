@@ -14,16 +14,15 @@ import msgspec
 from pamer_lab.audit import AuditStore, ReviewStore
 from pamer_lab.audit.store import SHORT
 from pamer_lab.blocks.render import render_message, render_tools
+from pamer_lab.errors import InputError
 from pamer_lab.memory import MemoryStore
 from pamer_lab.memory.records import Memory
-from pamer_lab.models.profiles import PROFILES, load_profile
-from pamer_lab.policies.resources import message_tokens
 from pamer_lab.policies.values import Item
 from pamer_lab.replay.evidence import fates, survival_rates, uses
 from pamer_lab.replay.export import deviations
 from pamer_lab.replay.recorded import recorded_events
-from pamer_lab.replay.store import RunStore
-from pamer_lab.replay.timeline import Timeline, lay_out
+from pamer_lab.replay.store import RunStore, memory_uri
+from pamer_lab.replay.timeline import Timeline, recorded_timeline, stored_timeline
 from pamer_lab.replay.values import Run, RunHead, Turn
 from pamer_lab.report.config import ReplaySection, RunChoice
 from pamer_lab.report.texts import Texts
@@ -40,8 +39,7 @@ def replay_part(section: ReplaySection, workspace: Workspace, texts: Texts) -> d
     stored = workspace.trace(section.trace_id)
     store = RunStore(workspace)
     runs = [store.run(choice.run_id) for choice in section.runs]
-    profile = runs[0].head.profile if runs else "embedded"
-    timeline = _timeline(stored, profile)
+    timeline = _timeline(stored, runs, workspace)
     used = uses(timeline)
     return {
         "kind": "replay",
@@ -59,10 +57,12 @@ def choice_of(head: RunHead) -> RunChoice:
     return RunChoice(trace_id=head.trace_id, policy=head.policy, profile=head.profile, turn_limit=limit, run_id=head.run_id)
 
 
-def _timeline(stored: StoredTrace, profile: str) -> Timeline:
-    tokens = message_tokens(load_profile(profile) if profile in PROFILES else PROFILES["embedded"])
-    counts = stored.message_tokens if stored.row["tokenizer"] == tokens.counter.name else None
-    return lay_out(stored.trace, tokens, counts=counts)
+def _timeline(stored: StoredTrace, runs: Sequence[Run], workspace: Workspace) -> Timeline:
+    """Counted as the runs were; with the counts they recorded where their profile or its tokenizer is not here."""
+    try:
+        return stored_timeline(stored, runs[0].head.profile if runs else "embedded", workspace)
+    except InputError:
+        return recorded_timeline(stored.trace, runs[0])
 
 
 def _trace(stored: StoredTrace, timeline: Timeline, texts: Texts) -> dict[str, Any]:
@@ -113,6 +113,7 @@ def _run(run: Run, timeline: Timeline, used: list[Any], workspace: Workspace, te
         "deviations": deviations(head.policy),
         "profile": head.profile,
         "settings": head.settings,
+        "heads": head.heads,
         "status": head.status,
         "error": head.error,
         "turn_limit": head.turns if head.turns < head.trace_turns else None,
@@ -170,7 +171,7 @@ def letter_runs(states: str) -> str:
 def _memories(run: Run, workspace: Workspace) -> Sequence[Memory]:
     if not any(turn.memory_ids for turn in run.turns):
         return ()
-    uri = PROFILES[run.head.profile].memory_uri if run.head.profile in PROFILES else ""
+    uri = memory_uri(run.head, workspace)
     return MemoryStore(Database(uri) if uri else workspace.database).load(run.run_id).memories
 
 

@@ -6,11 +6,13 @@ from typing import Any
 import streamlit as st
 
 from pamer_lab.access import reviewer_mode
+from pamer_lab.factory import Factory
 from pamer_lab.models.profiles import load_profile
 from pamer_lab.policies.availability import why_not
 from pamer_lab.policies.registry import parse_policy
 from pamer_lab.replay.batch import BatchOptions
 from pamer_lab.ui.audit_tools import exchange
+from pamer_lab.ui.loaders import workspace
 from pamer_lab.ui.picker import trace_label
 from pamer_lab.ui.run_form import Choice, follow, last_batch, start, what_it_takes
 from pamer_lab.ui.runs import background, run_heads
@@ -36,12 +38,12 @@ def start_here(rows: Sequence[dict[str, Any]]) -> None:
     if not rows:
         st.page_link("pages/traces.py", label="Go to Traces and add one", icon=":material/list_alt:")
         return
-    profile = load_profile(PROFILE)
-    reason = why_not(parse_policy(POLICY), profile)
+    factory = Factory(load_profile(PROFILE), workspace())
+    reason = why_not(parse_policy(POLICY), factory)
     if reason:
         st.warning(f"**{POLICY}** is not available here: {in_code(reason, 300)}", icon=":material/block:")
     else:
-        _offer(rows, Choice((POLICY,), profile, "auto", {}))
+        _offer(rows, Choice((POLICY,), factory, {}))
     with st.expander("Or import selections that were exported elsewhere"):
         exchange()
 

@@ -9,8 +9,8 @@ import streamlit as st
 
 from pamer_lab.access import reviewer_mode
 from pamer_lab.analysis.growth import mean_context, newest_runs, run_table, turn_table
-from pamer_lab.models.profiles import load_profile
-from pamer_lab.policies.availability import guessed_seconds, loads, needs_models, why_not
+from pamer_lab.factory import Factory
+from pamer_lab.policies.availability import guessed_seconds, loads, why_not
 from pamer_lab.policies.registry import parse_policy
 from pamer_lab.replay.batch import BatchOptions
 from pamer_lab.replay.divergence import first_divergence
@@ -40,10 +40,13 @@ def _runs(path: str, at: tuple[int, int]) -> pl.DataFrame:
     return run_table(workspace())
 
 
-def all_runs(profile: str) -> pl.DataFrame:
-    """Finished runs with a profile; one per trace and policy."""
+def all_runs(profile: str, heads: str = "") -> pl.DataFrame:
+    """Finished runs with a profile, and where a hash is given only of those heads; one per trace and policy."""
     found = _runs(str(workspace().path), version())
-    return found if found.is_empty() else newest_runs(found.filter(pl.col("profile") == profile))
+    if found.is_empty():
+        return found
+    fitting = (pl.col("heads") == heads) | (pl.col("heads") == "") if heads else pl.lit(True)
+    return newest_runs(found.filter((pl.col("profile") == profile) & fitting))
 
 
 def counted_how(runs: pl.DataFrame) -> str:
@@ -82,7 +85,7 @@ def ensure_something(rows: Sequence[dict[str, Any]], policies: Sequence[str], pr
         return
     runs = all_runs(profile)
     have = set(zip(runs["policy"].to_list(), runs["trace_id"].to_list(), strict=True)) if not runs.is_empty() else set()
-    light = [policy for policy in policies if not needs_models(parse_policy(policy))]
+    light = [policy for policy in policies if not parse_policy(policy).needs_models]
     missing = [(row, policy) for row in rows for policy in light if (policy, row["trace_id"]) not in have]
     if not missing or sum(row["turns"] for row, _ in missing) > AT_ONCE * len(light):
         return
@@ -90,7 +93,7 @@ def ensure_something(rows: Sequence[dict[str, Any]], policies: Sequence[str], pr
     replay_at_once([(row["trace_id"], policy) for row, policy in missing], ReplayOptions(profile=profile), traces)
 
 
-def run_missing(trace_ids: Sequence[str], policies: Sequence[str], runs: pl.DataFrame, profile: str) -> None:
+def run_missing(trace_ids: Sequence[str], policies: Sequence[str], runs: pl.DataFrame, factory: Factory) -> None:
     """What is not replayed yet, with the button for it; or the progress of what runs."""
     if reviewer_mode():
         return
@@ -103,7 +106,7 @@ def run_missing(trace_ids: Sequence[str], policies: Sequence[str], runs: pl.Data
             st.button("Stop", key="stop", on_click=batch.stop)
         return
     have = set(zip(runs["policy"].to_list(), runs["trace_id"].to_list(), strict=True)) if not runs.is_empty() else set()
-    reasons = {policy: why_not(parse_policy(policy), load_profile(profile)) for policy in policies}
+    reasons = {policy: why_not(parse_policy(policy), factory) for policy in policies}
     for policy, reason in reasons.items():
         if reason and not any(name == policy for name, _ in have):
             st.info(f"**{policy}** is not available here: {in_code(reason, 300)}", icon=":material/block:")
@@ -112,27 +115,27 @@ def run_missing(trace_ids: Sequence[str], policies: Sequence[str], runs: pl.Data
     missing = {policy: names for policy, names in missing.items() if names}
     if missing:
         with st.container(horizontal=True, vertical_alignment="center", border=True):
-            st.markdown(_what_it_takes(missing, profile), width="stretch")
+            st.markdown(_what_it_takes(missing, factory), width="stretch")
             st.button(
                 f"Replay the missing {counted(sum(map(len, missing.values())), 'run')}",
                 key="run",
                 type="primary",
                 icon=":material/play_arrow:",
                 on_click=_start,
-                args=(list(trace_ids), possible, BatchOptions(profile, processes=2)),
+                args=(list(trace_ids), possible, BatchOptions(factory.profile.name, processes=2, heads=factory.heads_text)),
             )
 
 
-def _what_it_takes(missing: Mapping[str, Sequence[str]], profile: str) -> str:
+def _what_it_takes(missing: Mapping[str, Sequence[str]], factory: Factory) -> str:
     """Which models the missing runs load, and how long they take at most."""
     sizes = _sizes(str(workspace().path), table_version(TRACES), tuple(sorted({name for names in missing.values() for name in names})))
     seconds, models, guessed = 0.0, dict[str, None](), 0
     for name, trace_ids in missing.items():
-        policy, pace = parse_policy(name), measured_pace(name, profile)
+        policy, pace = parse_policy(name), measured_pace(name, factory.profile.name)
         turns, read = (sum(sizes[trace_id][part] for trace_id in trace_ids) for part in (0, 1))
         seconds += guessed_seconds(policy, turns, read) if pace is None else turns * pace
         guessed += pace is None
-        models |= dict.fromkeys(loads(policy, load_profile(profile)))
+        models |= dict.fromkeys(loads(policy, factory))
     basis = "from the last runs here" if not guessed else "a first guess for two cores" if guessed == len(missing) else "partly a guess"
     each = ", ".join(f"**{name}** on {counted(len(names), 'trace')}" for name, names in missing.items())
     loaded = f"loads {' and '.join(models)}" if models else "loads no model"

@@ -11,13 +11,14 @@ import streamlit as st
 
 from pamer_lab.access import reviewer_mode
 from pamer_lab.errors import LabError
-from pamer_lab.models.profiles import PROFILES, Profile, load_profile
-from pamer_lab.policies.availability import guessed_seconds, loads, needs_models, other_heads, why_not
+from pamer_lab.factory import Factory
+from pamer_lab.policies.availability import guessed_seconds, loads, other_heads, why_not
 from pamer_lab.policies.registry import ALL_SEVEN, POLICIES, describe_policies, parse_policy
 from pamer_lab.replay.background import Batch
 from pamer_lab.replay.batch import BatchOptions
 from pamer_lab.replay.engine import ReplayOptions, replay
 from pamer_lab.replay.values import RunHead
+from pamer_lab.ui.heads_select import choose_heads, choose_profile, describe_heads
 from pamer_lab.ui.loaders import trace_rows, workspace
 from pamer_lab.ui.numbers import counted, duration
 from pamer_lab.ui.picker import trace_label
@@ -39,10 +40,24 @@ class Choice:
     """What the reader chose."""
 
     policies: tuple[str, ...]
-    profile: Profile
-    device: str
+    factory: Factory
     reasons: dict[str, str]
     """Why a policy cannot run here, by policy."""
+
+    @property
+    def profile(self) -> str:
+        return self.factory.profile.name
+
+    def options(self, processes: int = 1) -> BatchOptions:
+        return BatchOptions(self.profile, self.factory.device, processes=processes, heads=self.factory.heads_text)
+
+    def newest(self, trace_id: str) -> dict[str, RunHead]:
+        """The runs to show: of the chosen heads where some were chosen, else the newest of any."""
+        found = run_heads(trace_id)
+        if self.factory.heads_text:
+            chosen = self.factory.heads.heads.sha256
+            found = [head for head in found if not head.heads or head.heads.get("sha256") == chosen]
+        return newest(found, self.policies, self.profile)
 
     @property
     def possible(self) -> list[str]:
@@ -67,29 +82,31 @@ def choose_policies(*, key: str = "policies") -> list[str]:
 
 
 def choose(trace_id: str) -> Choice:
-    """Policies, profile and device in one row."""
-    left, middle, right = st.columns([5, 2, 2], gap="medium", vertical_alignment="top")
+    """Policies, profile, heads and device in one row."""
+    left, middle, third, right = st.columns([5, 2, 2, 1.4], gap="medium", vertical_alignment="top")
     with left:
         policies = choose_policies()
-    name = middle.selectbox("Profile", list(PROFILES), key="profile", bind="query-params", help=HINTS["profile"])
+    name = choose_profile(middle)
     device = right.selectbox("Device", ["auto", "cpu", "cuda", "mps"], key="device", bind="query-params", help=HINTS["device"])
-    profile = load_profile(name)
-    reasons = {policy: reason for policy in policies if (reason := why_not(parse_policy(policy), profile))}
-    return Choice(tuple(policies), profile, device, reasons)
+    factory = choose_heads(third, name, device)
+    reasons = {policy: reason for policy in policies if (reason := why_not(parse_policy(policy), factory))}
+    if any(parse_policy(policy).needs_models for policy in policies):
+        describe_heads(factory)
+    return Choice(tuple(policies), factory, reasons)
 
 
 def heads_shown(trace_id: str, choice: Choice) -> dict[str, RunHead]:
     """The runs to show; policies without models are replayed first where there is no run."""
-    found = newest(run_heads(trace_id), choice.policies, choice.profile.name)
-    light = [policy for policy in choice.possible if policy not in found and not needs_models(parse_policy(policy))]
+    found = choice.newest(trace_id)
+    light = [policy for policy in choice.possible if policy not in found and not parse_policy(policy).needs_models]
     if reviewer_mode() or not light or background().current is not None:
         return found
-    timeline, _ = timeline_of(trace_id, choice.profile.name)
+    timeline, _ = timeline_of(trace_id, choice.profile)
     if timeline.turns > AT_ONCE:
         return found
-    options = ReplayOptions(profile=choice.profile.name, device=choice.device)
+    options = ReplayOptions(profile=choice.profile, device=choice.factory.device)
     replay_at_once([(trace_id, policy) for policy in light], options, counted(timeline.turns, "turn"))
-    return newest(run_heads(trace_id), choice.policies, choice.profile.name)
+    return choice.newest(trace_id)
 
 
 def replay_at_once(pairs: Sequence[tuple[str, str]], options: ReplayOptions, what: str) -> None:
@@ -116,7 +133,7 @@ def run_panel(trace_id: str, choice: Choice, found: dict[str, RunHead]) -> None:
         if policy not in found:
             st.info(f"**{policy}** is not available here: {in_code(reason, 300)}", icon=":material/block:")
     todo = [policy for policy in choice.possible if policy not in found or found[policy].status != "done"]
-    old = [policy for policy in choice.possible if policy in found and policy not in todo and _other_heads(found[policy], choice.profile)]
+    old = [policy for policy in choice.possible if policy in found and policy not in todo and _other_heads(found[policy], choice.factory)]
     if old:
         _offer_again(trace_id, old, choice)
     if not todo:
@@ -125,14 +142,13 @@ def run_panel(trace_id: str, choice: Choice, found: dict[str, RunHead]) -> None:
     with st.container(horizontal=True, vertical_alignment="center", border=True):
         st.markdown(what_it_takes(trace_id, todo, choice), width="stretch")
         name = "Continue" if started else "Run"
-        options = BatchOptions(choice.profile.name, choice.device, processes=1)
         st.button(
             f"{name} {counted(len(todo), 'policy', 'policies')}",
             key="run",
             type="primary",
             icon=":material/play_arrow:",
             on_click=start,
-            args=([trace_id], todo, options),
+            args=([trace_id], todo, choice.options()),
         )
     for policy in started:
         head = found[policy]
@@ -140,8 +156,8 @@ def run_panel(trace_id: str, choice: Choice, found: dict[str, RunHead]) -> None:
         st.warning(f"**{policy}** has {run_store().stored_count(head.run_id):,} of {counted(head.turns, 'turn')}: {why}.")
 
 
-def _other_heads(head: RunHead, profile: Profile) -> bool:
-    return other_heads(head.settings, parse_policy(head.policy), profile)
+def _other_heads(head: RunHead, factory: Factory) -> bool:
+    return other_heads(head.settings, parse_policy(head.policy), factory)
 
 
 def _offer_again(trace_id: str, old: Sequence[str], choice: Choice) -> None:
@@ -149,9 +165,12 @@ def _offer_again(trace_id: str, old: Sequence[str], choice: Choice) -> None:
     with st.container(horizontal=True, vertical_alignment="center", border=True):
         words = f"**{', '.join(old)}**: recorded with other heads than those installed now."
         st.markdown(f"{words} With the installed ones: {what_it_takes(trace_id, old, choice)}", width="stretch")
-        options = BatchOptions(choice.profile.name, choice.device, processes=1)
         st.button(
-            "Run with the installed heads", key="run_again", icon=":material/replay:", on_click=start, args=([trace_id], old, options)
+            "Run with the installed heads",
+            key="run_again",
+            icon=":material/replay:",
+            on_click=start,
+            args=([trace_id], old, choice.options()),
         )
 
 
@@ -161,19 +180,19 @@ def start(trace_ids: Sequence[str], policies: Sequence[str], options: BatchOptio
 
 
 def what_it_takes(trace_id: str, todo: Sequence[str], choice: Choice) -> str:
-    timeline, _ = timeline_of(trace_id, choice.profile.name)
+    timeline, _ = timeline_of(trace_id, choice.profile)
     sizes = timeline.block_tokens
     head = timeline.prefix_tokens + timeline.tools_tokens
     recent = sum(head + sum(sizes[max(0, t - 2) : t]) for t in range(timeline.turns))
     seconds, measured, models = 0.0, 0, []
     for name in todo:
         policy = parse_policy(name)
-        pace = measured_pace(name, choice.profile.name)
+        pace = measured_pace(name, choice.profile)
         measured += pace is not None
         seconds += timeline.turns * pace if pace is not None else guessed_seconds(policy, timeline.turns, recent)
-        models += [model for model in loads(policy, choice.profile) if model not in models]
+        models += [model for model in loads(policy, choice.factory) if model not in models]
     basis = "from the last run here" if measured == len(todo) else "a first guess for two cores" if not measured else "partly a guess"
-    loaded = f"loads {' and '.join(models)} on {choice.device}" if models else "loads no model"
+    loaded = f"loads {' and '.join(models)} on {choice.factory.device}" if models else "loads no model"
     return f"**{', '.join(todo)}** over {counted(timeline.turns, 'turn')}: {loaded}, about {duration(seconds)} ({basis})."
 
 

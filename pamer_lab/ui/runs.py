@@ -12,13 +12,11 @@ import streamlit as st
 
 from pamer_lab.memory import MemoryStore
 from pamer_lab.memory.records import Memory
-from pamer_lab.models.profiles import load_profile
-from pamer_lab.policies.resources import message_tokens
 from pamer_lab.replay.background import Background
 from pamer_lab.replay.evidence import Fate, Use, fates, uses
 from pamer_lab.replay.samples import sample_run_ids
-from pamer_lab.replay.store import RUNS, TURNS, RunStore
-from pamer_lab.replay.timeline import Timeline, lay_out
+from pamer_lab.replay.store import RUNS, TURNS, RunStore, memory_uri
+from pamer_lab.replay.timeline import Timeline, stored_timeline
 from pamer_lab.replay.values import Run, RunHead
 from pamer_lab.replay.whatif import WhatIfRun
 from pamer_lab.storage import Database, equals
@@ -99,9 +97,7 @@ def run_key(run: Run) -> tuple[str, str, str, int]:
 @st.cache_resource(max_entries=8, show_spinner=False)
 def _timeline(path: str, trace_id: str, profile: str) -> tuple[Timeline, list[Use]]:
     stored, _ = stored_trace(trace_id)
-    tokens = message_tokens(load_profile(profile))
-    counts = stored.message_tokens if stored.row["tokenizer"] == tokens.counter.name else None
-    timeline = lay_out(stored.trace, tokens, counts=counts)
+    timeline = stored_timeline(stored, profile, workspace())
     return timeline, uses(timeline)
 
 
@@ -142,7 +138,7 @@ def memories_of(run: Run) -> dict[str, Memory]:
     """The memories a PaMER run stored, by id."""
     if not any(turn.memory_ids for turn in run.turns):
         return {}
-    uri = load_profile(run.head.profile).memory_uri or workspace().database.uri
+    uri = memory_uri(run.head, workspace()) or workspace().database.uri
     return _memories(str(workspace().path), run.run_id, len(run.turns), uri)
 
 

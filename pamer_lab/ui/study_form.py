@@ -13,9 +13,9 @@ from pamer_lab.access import reviewer_mode
 from pamer_lab.analysis.background import Job
 from pamer_lab.contexts.registry import GROUPS
 from pamer_lab.importing import DEMO_FOLDER, import_paths
-from pamer_lab.models.frozen import is_here
-from pamer_lab.models.profiles import EMBEDDED, PROFILES, Profile, load_profile
-from pamer_lab.policies.availability import LOADING, PREFILL, frozen_name
+from pamer_lab.models.frozen import chosen_model, is_here, model_name, remedy
+from pamer_lab.models.profiles import EMBEDDED, Profile, known_profiles, load_profile
+from pamer_lab.policies.availability import LOADING, PREFILL
 from pamer_lab.probes.split import MINIMUM_QUESTIONS, SEEDS
 from pamer_lab.probes.study import ALL, Kind
 from pamer_lab.ui.loaders import trace_rows, workspace
@@ -75,12 +75,12 @@ def study_panel(kind: Kind, title: str, form: Callable[[Corpus, Profile], tuple[
         corpus = choose_corpus()
         if corpus is None:
             return
-        name = st.selectbox("Profile", list(PROFILES), key="study-profile", help=HINTS["profile"])
-        profile = load_profile(name)
+        name = st.selectbox("Profile", known_profiles(workspace().path), key="study-profile", help=HINTS["profile"])
+        profile = load_profile(name, workspace().path)
         commands, takes = form(corpus, profile)
-        if not is_here(profile.frozen_model.model):
-            remedy = "pamer-lab prepare" if profile.frozen_model.model == EMBEDDED else f"hf download {profile.frozen_model.model}"
-            st.warning(f"The weights of {frozen_name(profile)} are not on this machine. Get them first: `{remedy}`")
+        model = chosen_model(profile.frozen_model)
+        if not is_here(model):
+            st.warning(f"The weights of {model_name(model)} are not on this machine. Get them first: `{remedy(model)}`")
             return
         st.markdown(takes)
         st.button("Start", key="start-study", type="primary", icon=":material/play_arrow:", on_click=_start, args=(commands,))
@@ -138,7 +138,7 @@ def layerwise_form(corpus: Corpus, profile: Profile) -> tuple[list[list[str]], s
         commands.append(["controls", *shared])
     # A full context is read once whatever the number of turns; a recent one is read anew at each turn.
     times = READ_TIMES[context] + (1 if controls and context != "full" else 0)
-    loaded = [frozen_name(profile), *(["all-MiniLM-L6-v2" if profile.name == "embedded" else profile.embedding.model] if controls else [])]
+    loaded = _models(profile, embeds=controls)
     return commands, what_it_takes(corpus, loaded, times * corpus.tokens)
 
 
@@ -162,8 +162,14 @@ def compact_form(corpus: Corpus, profile: Profile) -> tuple[list[list[str]], str
     part = min(1.0, sample / points) if sample else 1.0
     times = 2 + part * sum(GROUP_TIMES.get(group, 0) for group in groups or GROUPS)
     embeds = {"embedding", "budget"} & set(groups or GROUPS)
-    loaded = [frozen_name(profile), *(["all-MiniLM-L6-v2" if profile.name == "embedded" else profile.embedding.model] if embeds else [])]
+    loaded = _models(profile, embeds=bool(embeds))
     return [command], what_it_takes(corpus, loaded, times * corpus.tokens) + " The command says its own estimate before it computes."
+
+
+def _models(profile: Profile, *, embeds: bool) -> list[str]:
+    """Names of the models a study loads."""
+    embedding = "all-MiniLM-L6-v2" if profile.embedding.model == EMBEDDED else profile.embedding.model
+    return [model_name(chosen_model(profile.frozen_model)), *([embedding] if embeds else [])]
 
 
 def what_it_takes(corpus: Corpus, models: Sequence[str], tokens: float) -> str:

@@ -14,7 +14,10 @@ HINTS = {
     "marks": "▼ compression needed or recorded, ▲ recall, ✕ a tool failed, … a call has no result.",
     "format": "Which kind of file it was; found from its content, not its name.",
     "question": "Replicas of one question share this id; studies never split them.",
-    "profile": "Which models are used: `embedded` runs on any machine without a network, `paper` needs the paper's own models.",
+    "profile": "Which models are used: `embedded` runs on any machine without a network, `paper` needs the paper's own models. "
+    "Profiles of your own (a TOML file, or `hf:ID`) appear here after a replay with them: `pamer-lab replay TRACE --profile FILE.toml`.",
+    "heads": "The five small classifiers that vote on compression. They fit one model and one layer. Train your own with "
+    "`pamer-lab train TRACES --heads NAME`; `pamer-lab heads list` shows them all.",
     "device": "Where models compute. `auto` takes a graphics card where there is one. Policies without models do not need it.",
     "policy": "One way to manage context; each replays the same recorded trace.",
     "fixed": "The recorded actions are kept, so replay measures contexts, decisions and tokens. It cannot measure task reward.",

@@ -12,11 +12,12 @@ from pamer_lab.blocks import MessageTokens
 from pamer_lab.commands.studying import first_replicas
 from pamer_lab.errors import UnknownNameError
 from pamer_lab.models.tokenizer import embedded_counter
-from pamer_lab.probes.artefact import load_shipped
+from pamer_lab.probes.artefact import HeadSet
 from pamer_lab.probes.controls import rule_rows
 from pamer_lab.probes.decisions import decisions_of, make_splits
 from pamer_lab.probes.fits import fit_columns
 from pamer_lab.probes.observables import observe, one_hot
+from pamer_lab.probes.registry import PACKAGED
 from pamer_lab.probes.tables import make_row
 from pamer_lab.trajectory.values import Trace
 
@@ -97,7 +98,7 @@ def test_the_shipped_heads_say_again_what_the_sample_study_recorded() -> None:
     from pamer_lab.models.profiles import PROFILES
 
     model = load_frozen(PROFILES["embedded"], "cpu")
-    heads = load_shipped(model.name).require(model.name, model.width)
+    heads = HeadSet.load(PACKAGED / "smollm2-generated").require(model.name, model.width)
     recorded = sample_study("train").decisions
     shortest = sorted(corpus_of("train").values(), key=lambda trace: sum(len(message.content) for message in trace.messages))[:FEW]
     for trace in shortest:
@@ -111,7 +112,7 @@ def test_the_shipped_heads_say_again_what_the_sample_study_recorded() -> None:
 
 
 def test_the_shipped_heads_name_their_model_corpus_command_and_metrics() -> None:
-    heads = load_shipped("SmolLM2-135M-Instruct")
+    heads = HeadSet.load(PACKAGED / "smollm2-generated")
     trained = sample_study("train")
     assert heads.seeds == (0, 1, 2, 3, 4)
     assert heads.stack.capacity == "mlp"

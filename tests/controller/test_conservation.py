@@ -40,7 +40,7 @@ class Faulty:
         self._embedder = HashingEmbedder(64)
         self._summariser = ExtractiveSummariser(EstimatedCounter(), max_tokens=40)
 
-    def vote(self, messages: Any, tools: Any, hint_tokens: int) -> Votes:
+    def vote(self, messages: Any, tools: Any, active_tokens: int) -> Votes:
         if self.fault == "probe":
             raise MemoryError("out of memory")
         return Votes(tuple(self._chance.uniform(-1, 2) for _ in range(5)), (0.5,) * 5)

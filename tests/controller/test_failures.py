@@ -66,7 +66,7 @@ class BrokenProbe:
     def __init__(self, how: str) -> None:
         self.how = how
 
-    def vote(self, messages: Any, tools: Any, hint_tokens: int) -> Votes:
+    def vote(self, messages: Any, tools: Any, active_tokens: int) -> Votes:
         match self.how:
             case "out of memory":
                 np.empty(1 << 60, dtype=np.uint8)

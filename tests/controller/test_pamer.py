@@ -19,8 +19,8 @@ class SwitchProbe:
         self.answers = list(answers)
         self.asked: list[tuple[int, int]] = []
 
-    def vote(self, messages: Any, tools: Any, hint_tokens: int) -> Votes:
-        self.asked.append((len(messages), hint_tokens))
+    def vote(self, messages: Any, tools: Any, active_tokens: int) -> Votes:
+        self.asked.append((len(messages), active_tokens))
         return Votes(self.answers.pop(0) if self.answers else NO, (0.5,) * 5)
 
 
@@ -91,10 +91,10 @@ def test_a_probability_at_its_threshold_is_a_vote(tmp_path: Path) -> None:
     assert decision.votes == (True,) * 5
 
 
-def test_the_probe_reads_prefix_and_recent_blocks_and_the_hint_names_request_and_reserve(tmp_path: Path) -> None:
+def test_the_probe_reads_prefix_and_recent_blocks_and_is_given_the_size_of_the_active_request(tmp_path: Path) -> None:
     probe = SwitchProbe(NO)
     _, decision = controller(tmp_path, probe=probe).transform("s", history(8), TOOLS)
-    assert probe.asked == [(2 + 4, decision.tokens_before + 16_384)]
+    assert probe.asked == [(2 + 4, decision.tokens_before)]
 
 
 def test_covered_blocks_are_left_out_even_where_nothing_is_recalled(tmp_path: Path) -> None:
@@ -176,10 +176,8 @@ def test_the_callers_messages_are_never_changed(tmp_path: Path) -> None:
 def test_settings_are_the_papers_and_an_impossible_vote_is_refused() -> None:
     settings = ControllerSettings()
     assert (settings.retained_blocks, settings.vote, settings.heads, settings.minimum_candidate_tokens) == (2, 3, 5, 1024)
-    assert (settings.probe_input_tokens, settings.prefix_kept_tokens, settings.output_reserve_tokens) == (35_000, 2_048, 16_384)
     assert (settings.summary_source_characters, settings.summary_tokens, settings.top_k) == (40_000, 1_024, 3)
-    assert (settings.summary_timeout_seconds, settings.summary_attempts) == (100, 8)
-    assert (settings.embedding_timeout_seconds, settings.embedding_attempts, settings.query_characters) == (30, 8, 30_000)
+    assert settings.query_characters == 30_000
     with pytest.raises(ValidationError):
         ControllerSettings(vote=6)
     with pytest.raises(ValidationError):

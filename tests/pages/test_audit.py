@@ -14,7 +14,7 @@ from pamer_lab.controller.selection_record import SelectionRecord
 from pamer_lab.errors import StorageError
 from pamer_lab.memory.schema import BLOCKS
 from pamer_lab.models.profiles import load_profile
-from pamer_lab.policies.resources import message_tokens
+from pamer_lab.models.tokenizer import profile_tokens
 from pamer_lab.replay.engine import ReplayOptions, replay
 from pamer_lab.secrets import Scan
 from pamer_lab.workspace import Workspace
@@ -70,10 +70,10 @@ def test_without_traces_it_points_to_the_traces_page(visit: Visit) -> None:
 def test_without_heads_it_says_why_nothing_can_be_selected(
     visit: Visit, workspace: Workspace, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("pamer_lab.probes.artefact.SHIPPED", tmp_path)
+    monkeypatch.setattr("pamer_lab.probes.registry.PACKAGED", tmp_path)
     put(workspace, run=chat(5))
     app = visit(PAGE)
-    assert "no trained heads" in texts(app)
+    assert "no heads for" in texts(app)
     assert "audit_run" not in {button.key for button in app.button}
 
 
@@ -205,7 +205,7 @@ def test_the_stores_check_tells_of_a_damaged_block(visit: Visit, rows: list[dict
 def test_hostile_text_reaches_the_page_only_as_text(visit: Visit, workspace: Workspace) -> None:
     near = (Candidate(EVIL, 0, 0.5, 1),)
     record = SelectionRecord("s", 2, 1, EVIL, EVIL, EVIL, EVIL, "refused", EVIL, near, (EVIL,), (0,), EVIL, near, "miss", (0,), 1, 2)
-    workspace.add_traces([long_trace(3, trace_id="t-evil")], message_tokens(load_profile("embedded")))
+    workspace.add_traces([long_trace(3, trace_id="t-evil")], profile_tokens(load_profile("embedded")))
     AuditStore(workspace.database, run_id="r-evil", trace_id="t-evil").record(record)
     ReviewStore(workspace.database).save(AuditStore(workspace.database).rows()[0]["audit_id"], EVIL, "right", (), EVIL)
     for look in ("Chosen and nearly chosen", "All candidates", "Query", "Router's answer"):

@@ -63,11 +63,11 @@ def test_an_empty_workspace_points_to_the_traces_page(visit: Visit) -> None:
 def test_without_heads_pamer_is_unavailable_with_the_reason_and_the_command(
     visit: Visit, workspace: Workspace, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("pamer_lab.probes.artefact.SHIPPED", tmp_path)
+    monkeypatch.setattr("pamer_lab.probes.registry.PACKAGED", tmp_path)
     put(workspace, run=chat(5))
     app = visit(PAGE)
     reason = next(info.value for info in app.info if "**pamer**" in info.value)
-    assert "no trained heads for SmolLM2-135M-Instruct" in reason
+    assert "no heads for SmolLM2-135M-Instruct" in reason
     assert "pamer-lab train" in reason
     assert "pamer" not in {head.policy for head in RunStore(workspace).heads()}
     assert "run" not in {button.key for button in app.button}

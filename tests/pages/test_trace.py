@@ -7,7 +7,7 @@ import pytest
 
 from pamer_lab.importing import import_demo
 from pamer_lab.models.profiles import load_profile
-from pamer_lab.policies.resources import message_tokens
+from pamer_lab.models.tokenizer import profile_tokens
 from pamer_lab.trajectory.values import Label
 from pamer_lab.workspace import Workspace
 from tests.pages.conftest import Visit, chat, put, texts
@@ -155,7 +155,7 @@ def test_labels_that_come_after_the_first_look_stand_in_the_charts_and_the_outli
     app = visit(PAGE, trace=only(workspace))
     assert "triangle-down" not in app.get("plotly_chart")[0].proto.spec
     trace = msgspec.structs.replace(workspace.trace(only(workspace)).trace, labels=(Label(3, "compression", origin="side-file"),))
-    workspace.add_traces([trace], message_tokens(load_profile("embedded")))
+    workspace.add_traces([trace], profile_tokens(load_profile("embedded")))
     app.run()
     assert "triangle-down" in app.get("plotly_chart")[0].proto.spec
     outline = next(frame.value for frame in app.dataframe if "Does" in frame.value.columns)

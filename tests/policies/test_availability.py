@@ -2,37 +2,51 @@ from pathlib import Path
 
 import pytest
 
+from pamer_lab.factory import Factory
 from pamer_lab.models.profiles import load_profile
-from pamer_lab.policies.availability import LIGHT_TURN, LOADING, frozen_name, guessed_seconds, loads, needs_models, other_heads, why_not
+from pamer_lab.policies.availability import LIGHT_TURN, LOADING, guessed_seconds, loads, other_heads, why_not
 from pamer_lab.policies.registry import ALL_SEVEN, parse_policy
-from pamer_lab.policies.resources import heads_identity
+from pamer_lab.workspace import Workspace
 
-EMBEDDED = load_profile("embedded")
 LIGHT = {"base", "sliding-window", "periodic-summary"}
 
 
+@pytest.fixture
+def embedded(tmp_path: Path) -> Factory:
+    return Factory(load_profile("embedded"), Workspace(tmp_path / "workspace"))
+
+
 @pytest.mark.parametrize("name", ALL_SEVEN)
-def test_a_policy_loads_models_exactly_when_its_heads_vote(name: str) -> None:
+def test_a_policy_loads_models_exactly_when_its_heads_vote(name: str, embedded: Factory) -> None:
     policy = parse_policy(name)
     votes = name.partition(":")[0] not in LIGHT
-    assert needs_models(policy) is votes
-    assert loads(policy, EMBEDDED) == (["SmolLM2-135M-Instruct", "all-MiniLM-L6-v2"] if votes else [])
+    assert policy.needs_models is votes
+    assert loads(policy, embedded) == (["SmolLM2-135M-Instruct", "all-MiniLM-L6-v2"] if votes else [])
 
 
-def test_a_policy_without_models_is_always_available(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("pamer_lab.probes.artefact.SHIPPED", tmp_path)
-    assert why_not(parse_policy("sliding-window:5"), EMBEDDED) == ""
+def test_a_policy_without_models_needs_no_heads(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, embedded: Factory) -> None:
+    monkeypatch.setattr("pamer_lab.probes.registry.PACKAGED", tmp_path)
+    assert why_not(parse_policy("sliding-window:5"), embedded) == ""
 
 
-def test_missing_heads_and_missing_weights_are_told_apart_with_their_commands(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    pamer, paper = parse_policy("pamer"), load_profile("paper")
-    monkeypatch.setattr("pamer_lab.policies.availability.is_here", lambda model: False)
-    assert "weights of SmolLM2-135M-Instruct are not on this machine. Get them: pamer-lab prepare" in why_not(pamer, EMBEDDED)
-    assert f"no trained heads for {frozen_name(paper)}" in why_not(pamer, paper) and "pamer-lab train" in why_not(pamer, paper)
-    monkeypatch.setattr("pamer_lab.policies.availability.is_here", lambda model: True)
-    assert why_not(pamer, EMBEDDED) == ""
-    monkeypatch.setattr("pamer_lab.probes.artefact.SHIPPED", tmp_path)
-    assert "no trained heads for SmolLM2-135M-Instruct" in why_not(pamer, EMBEDDED)
+def test_missing_weights_are_named_with_the_command_that_gets_them(monkeypatch: pytest.MonkeyPatch, embedded: Factory) -> None:
+    pamer = parse_policy("pamer")
+    assert why_not(pamer, embedded) == ""
+    monkeypatch.setattr("pamer_lab.factory.is_here", lambda model: False)
+    assert "SmolLM2-135M-Instruct" in why_not(pamer, embedded) and "pamer-lab prepare" in why_not(pamer, embedded)
+
+
+def test_missing_heads_are_named_with_the_command_that_trains_them(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, embedded: Factory
+) -> None:
+    monkeypatch.setattr("pamer_lab.probes.registry.PACKAGED", tmp_path)
+    reason = why_not(parse_policy("pamer"), embedded)
+    assert "SmolLM2-135M-Instruct" in reason and "pamer-lab train" in reason
+
+
+def test_a_profile_whose_tokenizer_is_not_here_runs_no_policy_and_names_the_command(embedded: Factory) -> None:
+    paper = Factory(load_profile("paper"), embedded.workspace)
+    assert "hf download Qwen/Qwen3.5-9B" in why_not(parse_policy("base"), paper)
 
 
 def test_a_first_guess_grows_with_what_is_read_and_counts_loading_only_for_models() -> None:
@@ -41,8 +55,8 @@ def test_a_first_guess_grows_with_what_is_read_and_counts_loading_only_for_model
     assert guessed_seconds(pamer, 100, 0) == LOADING < guessed_seconds(pamer, 100, 40_000) == LOADING + 100
 
 
-def test_a_run_of_other_heads_is_noticed_and_one_without_heads_never() -> None:
-    now = {"heads": heads_identity(EMBEDDED)}
-    assert not other_heads(now, parse_policy("pamer"), EMBEDDED)
-    assert other_heads({"heads": {"sha256": "0"}}, parse_policy("pamer"), EMBEDDED) and other_heads({}, parse_policy("pamer+"), EMBEDDED)
-    assert not other_heads({}, parse_policy("base"), EMBEDDED)
+def test_a_run_of_other_heads_is_noticed_and_one_without_heads_never(embedded: Factory) -> None:
+    now = {"heads": embedded.heads_identity()}
+    assert not other_heads(now, parse_policy("pamer"), embedded)
+    assert other_heads({"heads": {"sha256": "0"}}, parse_policy("pamer"), embedded) and other_heads({}, parse_policy("pamer+"), embedded)
+    assert not other_heads({}, parse_policy("base"), embedded)

@@ -7,7 +7,7 @@ import pytest
 from pamer_lab.audit import AuditStore
 from pamer_lab.controller import FixedProbe
 from pamer_lab.errors import Cancelled, LabError
-from pamer_lab.policies.resources import Parts
+from pamer_lab.factory import Parts
 from pamer_lab.replay.engine import ReplayOptions, replay
 from pamer_lab.workspace import Workspace
 from tests.replay.making import PARTS, SMALL, call, long_trace, make_trace, turns_of, untimed

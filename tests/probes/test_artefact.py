@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 from safetensors.numpy import load, save
 
 from pamer_lab.errors import InputError, ModelError, ProbeError
-from pamer_lab.probes.artefact import FACTS, WEIGHTS, HeadSet, load_shipped
+from pamer_lab.probes.artefact import FACTS, WEIGHTS, HeadSet
 from pamer_lab.probes.readout import HeadStack, logit, sigmoid
 
 
@@ -68,12 +69,24 @@ def test_a_vector_that_is_not_finite_or_has_another_width_is_refused() -> None:
 def test_heads_of_another_model_are_refused_and_the_message_says_how_to_train() -> None:
     ours = heads()
     assert ours.require("Some-Model", 12) is ours
-    with pytest.raises(ModelError, match=r"Some-Model.*Other.*pamer-lab train"):
+    with pytest.raises(InputError, match=r"Some-Model.*Other.*pamer-lab train"):
         ours.require("Other", 12)
-    with pytest.raises(ModelError, match="pamer-lab train"):
+    with pytest.raises(InputError, match="pamer-lab train"):
         ours.require("Some-Model", 13)
-    with pytest.raises(ModelError, match="pamer-lab train"):
-        load_shipped("No-Such-Model")
+
+
+def test_heads_of_a_model_with_the_same_name_but_other_weights_are_refused() -> None:
+    ours = replace(heads(), model_fingerprint="aaaa")
+    assert ours.require("Some-Model", 12, "aaaa") is ours
+    with pytest.raises(InputError, match="pamer-lab train"):
+        ours.require("Some-Model", 12, "bbbb")
+
+
+def test_the_hash_of_heads_changes_with_every_vote_and_not_with_how_they_were_made(tmp_path: Path) -> None:
+    ours = heads()
+    assert HeadSet.load(ours.save(tmp_path)).sha256 == ours.sha256 == replace(ours, facts={"command": "another"}, folder="x").sha256
+    changed = {"thresholds": tuple(value / 2 for value in ours.thresholds), "layer": "block_9", "probe_system_prompt": "Think."}
+    assert len({replace(ours, **{key: value}).sha256 for key, value in changed.items()} | {ours.sha256}) == 4  # type: ignore[arg-type]
 
 
 def test_damaged_files_are_refused_with_their_name(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Small traces made by hand, and replay without a store."""
 
+import dataclasses
 import json
 from pathlib import Path
 from typing import Any
@@ -8,10 +9,11 @@ from msgspec.structs import replace
 
 from pamer_lab.blocks import EstimatedCounter, MessageTokens
 from pamer_lab.controller.probe import TextProbe
+from pamer_lab.factory import Factory, Parts
 from pamer_lab.models.embedder import HashingEmbedder
 from pamer_lab.models.profiles import load_profile
 from pamer_lab.policies.registry import parse_policy
-from pamer_lab.policies.resources import LocalResources, Parts
+from pamer_lab.policies.resources import RunResources
 from pamer_lab.replay.engine import replay_turns
 from pamer_lab.replay.timeline import Timeline, lay_out
 from pamer_lab.replay.values import Turn
@@ -60,7 +62,8 @@ def turns_of(
     trace: Trace, policy: str, known: tuple[Turn, ...] = (), *, workspace: Path = Path("unused"), parts: Parts | None = None
 ) -> list[Turn]:
     """All turns of a trace, without timings; only memories are stored."""
-    resources = LocalResources(Workspace(workspace), estimated(), load_profile("embedded"), "cpu", "session", parts or PARTS)
+    given = dataclasses.replace(parts or PARTS, tokens=estimated())
+    resources = RunResources(Factory(load_profile("embedded"), Workspace(workspace), "cpu", parts=given), "session")
     turns = [*known, *map(untimed, replay_turns(timeline_of(trace), parse_policy(policy), resources, known))]
     resources.save()
     return turns

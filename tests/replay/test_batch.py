@@ -12,7 +12,7 @@ import pytest
 
 from pamer_lab.errors import Cancelled
 from pamer_lab.models.profiles import load_profile
-from pamer_lab.policies.resources import message_tokens
+from pamer_lab.models.tokenizer import profile_tokens
 from pamer_lab.replay.batch import BatchOptions, Progress, replay_batch
 from pamer_lab.replay.engine import replay
 from pamer_lab.replay.store import RunStore
@@ -25,7 +25,7 @@ POLICIES = ["base", "periodic-summary:2"]
 
 def filled(workspace: Workspace, turns: int, traces: int = 3) -> list[str]:
     made = [long_trace(turns + number, trace_id=f"t-{number}") for number in range(traces)]
-    workspace.add_traces(made, message_tokens(load_profile("embedded")))
+    workspace.add_traces(made, profile_tokens(load_profile("embedded")))
     return [trace.trace_id for trace in made]
 
 

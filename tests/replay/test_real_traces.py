@@ -4,15 +4,17 @@ The suite takes the first `PER_FILE` traces of each file and their first `TURN_L
 one, because hidden states for all of them take hours (`test_embedded.py` runs the real heads).
 """
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from pamer_lab.blocks import MessageTokens
+from pamer_lab.factory import Factory
 from pamer_lab.models.profiles import load_profile
 from pamer_lab.models.tokenizer import embedded_counter
 from pamer_lab.policies.registry import parse_policy
-from pamer_lab.policies.resources import LocalResources
+from pamer_lab.policies.resources import RunResources
 from pamer_lab.replay.accounting import totals
 from pamer_lab.replay.engine import replay_turns
 from pamer_lab.replay.evidence import Use, fates, uses
@@ -40,7 +42,8 @@ def laid_out(real_traces: Path) -> list[tuple[Timeline, list[Use]]]:
 def test_every_real_trace_replays_with_its_ledger_intact(laid_out: list[tuple[Timeline, list[Use]]], tmp_path: Path, policy: str) -> None:
     chosen, acted = parse_policy(policy), 0
     for number, (timeline, used) in enumerate(laid_out):
-        resources = LocalResources(Workspace(tmp_path), TOKENS, load_profile("embedded"), "cpu", f"session-{number}", PARTS)
+        factory = Factory(load_profile("embedded"), Workspace(tmp_path), "cpu", parts=replace(PARTS, tokens=TOKENS))
+        resources = RunResources(factory, f"session-{number}")
         turns = list(replay_turns(timeline, chosen, resources))
         counted = totals(timeline, turns)
         assert counted["main_input"] == sum(item.tokens for turn in turns for item in turn.items)

@@ -15,7 +15,7 @@ from pamer_lab.access import READONLY_VARIABLE
 from pamer_lab.audit import AuditStore, ReviewStore
 from pamer_lab.cli import main
 from pamer_lab.errors import FormatError, InputError
-from pamer_lab.policies.resources import Parts
+from pamer_lab.factory import Parts
 from pamer_lab.replay.values import FIXED_ACTIONS, RunHead
 from pamer_lab.report.bundle import bundle
 from pamer_lab.report.config import ReplaySection, ReportConfig, StudySection, config_json, read_config

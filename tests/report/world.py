@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from pamer_lab.audit import AuditStore, ReviewStore
-from pamer_lab.policies.resources import Parts
+from pamer_lab.factory import Parts
 from pamer_lab.replay.engine import ReplayOptions, replay
 from pamer_lab.replay.values import RunHead
 from pamer_lab.report.config import GrowthSection, PublishedSection, ReplaySection, ReportConfig, StudySection

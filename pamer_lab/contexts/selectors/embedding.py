@@ -3,13 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from pamer_lab.blocks.query import query_text
 from pamer_lab.blocks.render import render_message
 from pamer_lab.contexts.points import DecisionPoint
 from pamer_lab.contexts.selectors import ranked
 from pamer_lab.contexts.values import Evidence, Group, Need, Resources
-
-QUERY_CHARACTERS = 30_000
-"""The end of the query that is embedded, as in the controller."""
 
 
 @dataclass(frozen=True)
@@ -25,21 +23,20 @@ class ByEmbedding:
         old = point.window.old
         if not old:
             return []
-        rows = resources.embeddings([query_text(point), *(block_text(point, number) for number in old)])
+        rows = resources.embeddings([_query(point), *(block_text(point, number) for number in old)])
         return ranked(old, [float(score) for score in rows[1:] @ rows[0]])
 
 
 def texts_to_embed(points: Sequence[DecisionPoint]) -> list[str]:
     """Every query and older block that ranking at these points asks for, each once."""
     asked = [point for point in points if point.window.old]
-    queries = [query_text(point) for point in asked]
+    queries = [_query(point) for point in asked]
     return list(dict.fromkeys([*queries, *(block_text(point, number) for point in asked for number in point.window.old)]))
 
 
-def query_text(point: DecisionPoint) -> str:
-    """Task and recent blocks as the controller's recall query writes them."""
-    recent = [message for number in point.window.recent for message in point.block(number)]
-    return "\n".join([point.task, *(render_message(message) for message in recent)])[-QUERY_CHARACTERS:]
+def _query(point: DecisionPoint) -> str:
+    """The controller's recall query at this point."""
+    return query_text(point.task, [message for number in point.window.recent for message in point.block(number)])
 
 
 def block_text(point: DecisionPoint, number: int) -> str:

@@ -6,7 +6,7 @@ from pamer_lab.blocks import EstimatedCounter
 from pamer_lab.memory import SourceBlock
 from pamer_lab.memory.extractive import ExtractiveSummariser
 from pamer_lab.models.embedder import HashingEmbedder
-from pamer_lab.policies import remembered
+from pamer_lab.memory import remembered
 from pamer_lab.trajectory.values import Message
 
 
