@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pamer_lab.controller.heads_probe import HeadsProbe
-from pamer_lab.errors import InputError, ModelError
+from pamer_lab.errors import InputError
 from tests.probes.test_artefact import heads
 
 MODEL: Any = SimpleNamespace(name="Some-Model", width=12, layers=4, fingerprint="f")
@@ -29,5 +29,5 @@ def test_heads_of_the_model_are_taken_in_either_spelling_of_their_layer() -> Non
 def test_heads_for_anything_else_are_refused_with_their_folder(change: dict[str, Any], reason: str) -> None:
     with pytest.raises(InputError, match=f"my-heads: these heads have {reason}; train heads for it: pamer-lab train"):
         HeadsProbe(MODEL, replace(heads(), folder="my-heads", **change))
-    with pytest.raises(ModelError, match="pamer-lab train"):
+    with pytest.raises(InputError, match="pamer-lab train"):
         HeadsProbe(SimpleNamespace(name="Other", width=12, layers=4, fingerprint="f"), heads())  # type: ignore[arg-type]
