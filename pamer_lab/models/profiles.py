@@ -207,7 +207,7 @@ def _toml_profile(path: Path) -> Profile:
 def _hub_profile(text: str) -> Profile:
     """The embedded profile with the frozen model that follows `hf:`: a hub id, or a folder."""
     model = text.removeprefix(HUB)
-    if not _HUB_ID.fullmatch(model) and not Path(model).expanduser().is_dir():
+    if not _HUB_ID.fullmatch(model) and not (model and Path(model).expanduser().is_dir()):
         raise InputError(f"{text!r} is no profile: after hf: comes a hub id such as Qwen/Qwen3-0.6B, or a model folder")
     return Profile(name=text, frozen_model=FrozenSettings(model=model))
 

@@ -3,10 +3,9 @@
 import numpy as np
 
 from pamer_lab.blocks import EstimatedCounter
-from pamer_lab.memory import SourceBlock
+from pamer_lab.memory import SourceBlock, remembered
 from pamer_lab.memory.extractive import ExtractiveSummariser
 from pamer_lab.models.embedder import HashingEmbedder
-from pamer_lab.memory import remembered
 from pamer_lab.trajectory.values import Message
 
 
