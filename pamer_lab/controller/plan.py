@@ -5,7 +5,8 @@ are the active blocks.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import accumulate
 
 from pamer_lab.blocks import split
 from pamer_lab.blocks.render import render_message
@@ -27,15 +28,17 @@ class Plan:
     """`R`: the newest blocks."""
     pinned: tuple[int, ...]
     """Incomplete older blocks: always active, never compressed."""
+    waiting: tuple[int, ...] = ()
+    """Complete older blocks that a shorter compression leaves in the request."""
 
     @property
     def active(self) -> tuple[int, ...]:
-        return tuple(sorted((*self.old, *self.recent, *self.pinned)))
+        return tuple(sorted((*self.old, *self.waiting, *self.recent, *self.pinned)))
 
     @property
     def retained(self) -> tuple[int, ...]:
         """What stays after a compression."""
-        return tuple(sorted((*self.recent, *self.pinned)))
+        return tuple(sorted((*self.waiting, *self.recent, *self.pinned)))
 
     @property
     def candidate_tokens(self) -> int:
@@ -45,6 +48,19 @@ class Plan:
         """Tokens of a request with these blocks, tools and prefix included."""
         request = self.request
         return request.tool_tokens + request.prefix_tokens + sum(request.block_tokens[number] for number in numbers)
+
+    def shortened(self, halvings: int, minimum: int) -> "Plan":
+        """The plan to compress the oldest blocks only: the candidate's tokens halved so often, but `minimum` tokens and one block at least.
+
+        Once the minimum was tried, the count starts again with everything: a range that fails is never the last word.
+        """
+        sizes = [self.request.block_tokens[number] for number in self.old]
+        shares = [sum(sizes)]
+        while shares[-1] > max(minimum, *sizes[:1], 1):
+            shares.append(max(shares[-1] // 2, minimum, 1))
+        share = shares[halvings % len(shares)]
+        count = next((place for place, total in enumerate(accumulate(sizes), 1) if total >= share), len(sizes))
+        return replace(self, old=self.old[:count], waiting=self.old[count:])
 
     def probe_messages(self) -> list[Message]:
         """`P + R`: what the frozen model reads."""

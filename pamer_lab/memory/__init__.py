@@ -4,10 +4,11 @@ from pamer_lab.memory.held import HeldMemories
 from pamer_lab.memory.records import CoveredBlock, Memory, MemoryDraft, RawBlock
 from pamer_lab.memory.session import SessionMemory
 from pamer_lab.memory.store import LostRaceError, Memories, MemoryStore
-from pamer_lab.memory.summary import SourceBlock, Summariser, Summary
+from pamer_lab.memory.summary import DetailLines, SourceBlock, StepDetails, Summariser, Summary
 
 __all__ = [
     "CoveredBlock",
+    "DetailLines",
     "HeldMemories",
     "LostRaceError",
     "Memories",
@@ -17,6 +18,7 @@ __all__ = [
     "RawBlock",
     "SessionMemory",
     "SourceBlock",
+    "StepDetails",
     "Summariser",
     "Summary",
 ]

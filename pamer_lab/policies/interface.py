@@ -11,7 +11,8 @@ from typing import Any, Protocol
 from pamer_lab.blocks import MessageTokens
 from pamer_lab.controller.probe import Probe
 from pamer_lab.controller.selection_record import Recorder
-from pamer_lab.memory import HeldMemories, Summariser
+from pamer_lab.controller.settings import ControllerSettings
+from pamer_lab.memory import HeldMemories, StepDetails, Summariser
 from pamer_lab.models.chat import Chat
 from pamer_lab.models.embedder import Embedder
 from pamer_lab.models.profiles import Profile
@@ -40,6 +41,10 @@ class Resources(Protocol):
     @property
     def chat(self) -> Chat | None:
         """The profile's language model for summaries, routing and recall; None: the deterministic parts do it."""
+        ...
+
+    def step_details(self, settings: ControllerSettings) -> StepDetails | None:
+        """What writes PaMER+'s step details; None: the summariser's own, by a rule."""
         ...
 
     @property

@@ -5,6 +5,7 @@ from typing import ClassVar
 
 from pamer_lab.controller.build import step_recaller
 from pamer_lab.controller.recall import Recaller
+from pamer_lab.memory import StepDetails
 from pamer_lab.policies.controlled import Controlled, Recalls
 from pamer_lab.policies.interface import Resources
 
@@ -23,3 +24,6 @@ class PamerPlus(Controlled):
     def recaller(self, resources: Resources) -> Recaller:
         settings = self.controller_settings(resources)
         return step_recaller(resources.memory, resources.embedder, resources.chat, resources.tokens, settings, resources.recorder)
+
+    def details(self, resources: Resources) -> StepDetails | None:
+        return resources.step_details(self.controller_settings(resources))
