@@ -73,7 +73,7 @@ class PamerController:
             return messages, turn.fallback("a memory operation failed", _said(error))
 
     def failed_before(self, session_id: str, failures: int) -> None:
-        """Go on with a session whose last `failures` compressions failed; what was counted here for it is replaced."""
+        """Go on with a session that has so many failed compressions behind it; what was counted here for it is replaced."""
         self._session(session_id).failures = failures
 
     def _transform(self, turn: TurnInHand, session: "_Session", messages: Sequence[Chat], tools: Sequence[Any] | None) -> Outcome:
@@ -128,12 +128,12 @@ class PamerController:
         except Exception:
             session.failures += 1
             raise
-        session.failures = 0
+        session.failures = max(0, failures - 1)
         covered, votes = len(chosen.old), turn.votes
         said = f"{sum(votes.votes)} of {len(votes.votes)} heads voted for it" if votes else ""
         reason = f"{said}: {covered} older blocks of {chosen.candidate_tokens:,} tokens became memory {done.memory.memory_id}"
         if chosen.waiting:
-            reason += f"; {len(chosen.waiting)} newer ones wait, because the last {failures} compressions failed"
+            reason += f"; {len(chosen.waiting)} newer ones wait, because compressing more failed"
         return done.messages, turn.decision(
             current,
             action="compress",
@@ -147,7 +147,7 @@ class PamerController:
     def _range(self, current: Plan, failures: int) -> Plan:
         """What to compress: all of the candidate, or its oldest part where that failed too often."""
         halvings = failures - self.settings.failures_before_shorter + 1
-        return current.shortened(halvings, self.settings.minimum_candidate_tokens) if halvings > 0 else current
+        return current.shortened(halvings) if halvings > 0 else current
 
     def _recall(self, turn: TurnInHand, current: Plan) -> Outcome:
         with turn.stage("recall"):
@@ -213,7 +213,7 @@ class _Session:
 
     history: History
     failures: int = 0
-    """Compressions that failed since the last one that did not."""
+    """Compressions that failed, less those that succeeded after them."""
     lock: threading.Lock = field(default_factory=threading.Lock)
 
 

@@ -6,7 +6,6 @@ are the active blocks.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate
 
 from pamer_lab.blocks import split
 from pamer_lab.blocks.render import render_message
@@ -49,17 +48,9 @@ class Plan:
         request = self.request
         return request.tool_tokens + request.prefix_tokens + sum(request.block_tokens[number] for number in numbers)
 
-    def shortened(self, halvings: int, minimum: int) -> "Plan":
-        """The plan to compress the oldest blocks only: the candidate's tokens halved so often, but `minimum` tokens and one block at least.
-
-        Once the minimum was tried, the count starts again with everything: a range that fails is never the last word.
-        """
-        sizes = [self.request.block_tokens[number] for number in self.old]
-        shares = [sum(sizes)]
-        while shares[-1] > max(minimum, *sizes[:1], 1):
-            shares.append(max(shares[-1] // 2, minimum, 1))
-        share = shares[halvings % len(shares)]
-        count = next((place for place, total in enumerate(accumulate(sizes), 1) if total >= share), len(sizes))
+    def shortened(self, halvings: int) -> "Plan":
+        """The plan to compress only the oldest part of the candidate, halved so often."""
+        count = halved(len(self.old), halvings)
         return replace(self, old=self.old[:count], waiting=self.old[count:])
 
     def probe_messages(self) -> list[Message]:
@@ -87,6 +78,12 @@ class Plan:
         ids = {block.block_id for memory in recalled for block in memory.blocks}
         numbers = [number for number, name in enumerate(self.request.block_ids) if name in ids]
         return states(len(self.request.blocks), active, numbers, restored)
+
+
+def halved(count: int, halvings: int) -> int:
+    """A count halved so often; after one comes the full count again, so that no length is tried forever."""
+    lengths = [count >> place for place in range(count.bit_length())] or [count]
+    return lengths[halvings % len(lengths)]
 
 
 def plan(request: Request, memory: SessionMemory, retained: int) -> Plan:

@@ -35,8 +35,8 @@ class ControllerSettings(Settings):
     details_per_call: int = Field(default=8, ge=1)
     """Steps whose details are asked for in one call (PaMER+)."""
     failures_before_shorter: int = Field(default=2, ge=1)
-    """Failed compressions in a row after which a session compresses a shorter range: half the candidate, halved with each further failure,
-    but never less than the minimum candidate."""
+    """Failed compressions after which a session compresses a shorter range: the oldest half of the candidate's blocks, halved again
+    with each further failure down to one block, then all of them again. A compression that succeeds takes one failure back."""
     summary_timeout_seconds: float = Field(default=100.0, gt=0)
     """Of one attempt."""
     summary_attempts: int = Field(default=8, ge=1)

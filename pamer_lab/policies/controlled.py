@@ -95,7 +95,7 @@ class ControlledSession:
         self._steps: dict[str, tuple[int, ...]] = {}
         """Memory id -> the blocks it covers."""
         self._failures = 0
-        """Compressions that had failed since the last stored one when this session was taken up."""
+        """Failed compressions, less later successes, when this session was taken up."""
 
     @property
     def controller(self) -> PamerController:
@@ -118,12 +118,11 @@ class ControlledSession:
     def resume(self, answers: Sequence[Answer]) -> None:
         written = [answer for answer in answers if answer.stored]
         self._stored = written[-1].stored if written else ()
-        # A turn that stored a memory passes or compresses and names it.
-        last = max(
-            (place for place, answer in enumerate(answers) if answer.memory_ids and answer.action in ("pass", "compress")), default=-1
-        )
-        self._failures = sum(self.policy.failed(answer) for answer in answers[last + 1 :])
-        self._controller = None
+        self._failures, self._controller = 0, None
+        for answer in answers:
+            # A turn that stored a memory names it and compresses, or passes where the raw blocks stay.
+            stored = answer.memory_ids and answer.action in ("pass", "compress")
+            self._failures = self._failures + 1 if self.policy.failed(answer) else max(0, self._failures - bool(stored))
         memory, session = self.resources.memory, self.resources.session_id
         memory.forget_from(session, len({answer.stored for answer in written}))
         self._steps = {entry.memory_id: entry.steps for entry in memory.load(session).memories}

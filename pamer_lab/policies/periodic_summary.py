@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from pamer_lab.blocks import recent_start
+from pamer_lab.controller.plan import halved
 from pamer_lab.controller.settings import ControllerSettings
 from pamer_lab.errors import LabError
 from pamer_lab.memory.summary import SourceBlock
@@ -24,7 +25,7 @@ class PeriodicSummary:
         "the paper gives N only: here N counts complete blocks that have left the newest `keep`",
         "reset writes one new summary of everything older, from the raw blocks; accumulate adds a summary of the new slice",
         "summaries are written as PaMER's are (about 40,000 characters of source, 1,024 tokens), so that only the trigger differs",
-        "after two failed summaries in a row the oldest waiting blocks alone are summarised (with the last summary's text, in reset)",
+        "after two failed summaries the oldest waiting blocks alone are summarised (with the last summary's text, in reset)",
         "raw blocks are not archived: what the summary does not say is gone",
     )
 
@@ -52,7 +53,7 @@ class _Session:
         self.policy, self.resources = policy, resources
         self.summaries: tuple[Item, ...] = ()
         self.failures = 0
-        """Summaries that failed since the last one that did not."""
+        """Summaries that failed, less those that succeeded after them."""
 
     def turn(self, history: History) -> Answer:
         covered = self._covered()
@@ -64,13 +65,13 @@ class _Session:
             reason = f"{len(waiting)} of {self.policy.n} blocks are waiting for the next summary"
             return Answer("pass", reason, self._items(history), candidate_tokens=candidate)
         halvings = max(0, self.failures - ControllerSettings().failures_before_shorter + 1)
-        chosen = waiting[: max(1, len(waiting) >> halvings)]
+        chosen = waiting[: halved(len(waiting), halvings)]
         try:
             item, spent = self._summarise(history, chosen, from_raw=not halvings)
         except LabError as error:
             self.failures += 1
             return self._fallback(history, candidate, error)
-        self.failures = 0
+        self.failures = max(0, self.failures - 1)
         self.summaries = (item,) if self.policy.mode == "reset" else (*self.summaries, item)
         size = len(blocks_of(item.spans))
         reason = f"{len(waiting)} blocks have left the newest {self.policy.keep}: {size} blocks became a summary of {item.tokens} tokens"
@@ -79,8 +80,9 @@ class _Session:
     def resume(self, answers: Sequence[Answer]) -> None:
         kept = [answer for answer in answers if answer.action != "fallback"]
         self.summaries = tuple(item for item in kept[-1].items if item.kind == "summary") if kept else ()
-        last = max((place for place, answer in enumerate(answers) if answer.action == "compress"), default=-1)
-        self.failures = sum(answer.action == "fallback" for answer in answers[last + 1 :])
+        self.failures = 0
+        for answer in answers:
+            self.failures = self.failures + 1 if answer.action == "fallback" else max(0, self.failures - (answer.action == "compress"))
 
     def _fallback(self, history: History, candidate: int, error: LabError) -> Answer:
         usage = usage_of(error)

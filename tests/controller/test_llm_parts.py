@@ -176,12 +176,13 @@ def test_a_session_whose_compressions_fail_recovers_with_a_shorter_range(tmp_pat
             decisions.append(decision)
             sizes.append(len(sent))
             messages = messages + turn(number)
-    assert [decision.action for decision in decisions] == ["fallback", "fallback", "fallback", "compress", "fallback", "fallback"]
+    assert [decision.action for decision in decisions[:4]] == ["fallback", "fallback", "fallback", "compress"]
+    assert "compress" in [decision.action for decision in decisions[4:]]
     assert all(costs(decision) == [("summary", 200, 40, 2)] for decision in decisions[:3])
-    done, (memory,) = decisions[3], MemoryStore(Database(tmp_path)).load("s").memories
-    assert memory.steps == tuple(range(len(memory.blocks))) and 1 < len(memory.blocks) < 17
-    assert done.block_states == ("summarised",) * len(memory.blocks) + ("active",) * (42 - len(memory.blocks))
-    assert sizes[3] == 2 + 2 * (42 - len(memory.blocks)) and sum(item.tokens for item in done.items) == done.tokens_after
+    done, memory = decisions[3], MemoryStore(Database(tmp_path)).load("s").memories[0]
+    assert memory.steps == tuple(range(10)), "a quarter of the 40 older blocks"
+    assert done.block_states == ("summarised",) * 10 + ("active",) * 32
+    assert sizes[3] == 2 + 2 * 32 and sum(item.tokens for item in done.items) == done.tokens_after
     assert done.candidate_tokens > memory.tokens and costs(done) == [("summary", 100, 20, 1)]
 
 
