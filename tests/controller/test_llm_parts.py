@@ -18,7 +18,7 @@ from pamer_lab.controller.router import RouterQuery
 from pamer_lab.controller.router_llm import LlmRouter, prompt_text
 from pamer_lab.controller.selection import SelectionRefusedError, select
 from pamer_lab.errors import ModelError
-from pamer_lab.memory import MemoryStore, SourceBlock
+from pamer_lab.memory import LostRaceError, MemoryStore, SourceBlock
 from pamer_lab.memory.llm_details import LlmStepDetails
 from pamer_lab.memory.llm_summary import LlmSummariser
 from pamer_lab.models.chat_client import ChatClient
@@ -35,8 +35,15 @@ pytestmark = pytest.mark.server
 
 
 @contextmanager
-def server(answer: Any, *, delay: float = 0.0, timeout: float = 20.0, requests: list[Any] | None = None) -> Iterator[ChatClient]:
-    """A chat server on loopback that cuts answers at `max_tokens`; `answer` is a text, or makes one from the request."""
+def server(answer: Any, *, timeout: float = 20.0, **given: Any) -> Iterator[ChatClient]:
+    """A client of a chat server that is `served`."""
+    with served(answer, **given) as port:
+        yield chat(port, timeout)
+
+
+@contextmanager
+def served(answer: Any, *, delay: float = 0.0, requests: list[Any] | None = None) -> Iterator[int]:
+    """The port of a chat server on loopback that cuts answers at `max_tokens`; `answer` is a text, or makes one from the request."""
     counter = embedded_counter()
 
     class Handler(BaseHTTPRequestHandler):
@@ -69,7 +76,7 @@ def server(answer: Any, *, delay: float = 0.0, timeout: float = 20.0, requests: 
     running = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     threading.Thread(target=running.serve_forever, daemon=True).start()
     try:
-        yield chat(running.server_port, timeout)
+        yield running.server_port
     finally:
         running.shutdown()
         running.server_close()
@@ -184,6 +191,37 @@ def test_a_session_whose_compressions_fail_recovers_with_a_shorter_range(tmp_pat
     assert done.block_states == ("summarised",) * 10 + ("active",) * 32
     assert sizes[3] == 2 + 2 * 32 and sum(item.tokens for item in done.items) == done.tokens_after
     assert done.candidate_tokens > memory.tokens and costs(done) == [("summary", 100, 20, 1)]
+
+
+class LateStore(MemoryStore):
+    """A store that another process wrote to first, once."""
+
+    late = True
+
+    def commit(self, *given: Any) -> Any:
+        if self.late:
+            self.late = False
+            raise LostRaceError("another process was first")
+        return super().commit(*given)
+
+
+def test_a_summary_that_lost_a_race_is_paid_for_beside_the_next_and_is_no_failure(tmp_path: Path) -> None:
+    with server(SUMMARY) as client:
+        pamer = controller(tmp_path, summariser=LlmSummariser(client), store=LateStore(Database(tmp_path)))
+        _, decision = pamer.transform("s", history(8))
+    assert decision.action == "compress" and costs(decision) == [("summary", 100, 20, 1)] * 2
+
+
+def test_a_summary_before_a_failed_embedding_is_paid_for(tmp_path: Path) -> None:
+    class Broken:
+        name, dimensions = "broken", 64
+
+        def embed(self, texts: Any) -> Any:
+            raise ModelError("no vector")
+
+    with server(SUMMARY) as client:
+        decision = falls_back(controller(tmp_path, summariser=LlmSummariser(client), embedder=Broken()), tmp_path, history(8))
+    assert costs(decision) == [("summary", 100, 20, 1)]
 
 
 def test_a_server_that_is_down_or_too_slow_stores_nothing(tmp_path: Path) -> None:

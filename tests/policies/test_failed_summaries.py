@@ -1,11 +1,14 @@
 """Replay with a model that cannot summarise many steps at once: what is paid, how sessions recover, and how they go on."""
 
+import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from pamer_lab.controller import FixedProbe
+from pamer_lab.memory import MemoryStore
 from pamer_lab.memory.llm_summary import LlmSummariser
 from pamer_lab.policies.resources import Parts
 from pamer_lab.replay.accounting import totals
@@ -14,6 +17,7 @@ from pamer_lab.replay.recount import faults
 from pamer_lab.replay.values import Turn
 from pamer_lab.replay.whatif import Changes, WhatIfRun
 from pamer_lab.workspace import Workspace
+from tests.controller.test_llm_parts import served, summary_or_details
 from tests.memory.chats import ScriptedChat
 from tests.replay.making import PARTS, estimated, long_trace, timeline_of, turns_of
 
@@ -89,3 +93,23 @@ def test_a_periodic_summary_that_failed_goes_on_from_its_last_summary(tmp_path: 
     assert ends == sorted(set(ends)), "each summary stands for more than the one before"
     assert any("[End of the summary]" in prompt for _, prompt, _ in chat.asked)
     assert estimated().counter.count([written[0].items[2].text])[0] < 200
+
+
+@pytest.mark.server
+@pytest.mark.parametrize(("policy", "operations"), [("pamer", {"summary"}), ("pamer+", {"summary", "details", "router"})])
+def test_only_pamer_plus_asks_a_model_for_step_details(tmp_path: Path, policy: str, operations: set[str]) -> None:
+    def answer(body: Any) -> str:
+        nothing = json.dumps({"summary_ids": [], "raw_steps_needed": [], "goal": ""})
+        return nothing if "raw_steps_needed" in json.dumps(body.get("response_format", "")) else summary_or_details(body)
+
+    with served(answer) as port:
+        profile = tmp_path / "served.toml"
+        profile.write_text(f'base = "embedded"\n[chat]\nkind = "openai"\nmodel = "m"\nbase_url = "http://127.0.0.1:{port}/v1"\n')
+        options = ReplayOptions(profile=str(profile), parts=Parts(embedder=PARTS.embedder, probe=FixedProbe()))
+        run = replay(long_trace(8), f"{policy}:minimum=300:retained=1", Workspace(tmp_path / "workspace"), options)
+    called = [entry for turn in run.turns for entry in turn.spent if not entry.local]
+    assert {entry.operation for entry in called} == operations
+    assert run.totals["aux_input"] == 100 * len(called) and run.totals["aux_output"] == 20 * len(called)
+    memories = MemoryStore(Workspace(tmp_path / "workspace").database).load(run.run_id).memories
+    lines = [block.detail for memory in memories for block in memory.blocks]
+    assert lines and all((line == f"read part {step}") == (policy == "pamer+") for step, line in enumerate(lines))
