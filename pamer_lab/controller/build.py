@@ -21,9 +21,9 @@ from pamer_lab.controller.router_llm import LlmRouter
 from pamer_lab.controller.selection_record import Recorder
 from pamer_lab.controller.settings import ControllerSettings
 from pamer_lab.features.store import FeatureStore
-from pamer_lab.memory import Memories, MemoryStore, StepDetails, Summariser
+from pamer_lab.memory import DetailWriter, Memories, MemoryStore, Summariser
 from pamer_lab.memory.extractive import ExtractiveSummariser
-from pamer_lab.memory.llm_details import LlmStepDetails
+from pamer_lab.memory.llm_details import LlmDetailWriter
 from pamer_lab.memory.llm_summary import LlmSummariser
 from pamer_lab.models.chat import Chat, load_chat
 from pamer_lab.models.embedder import Embedder, load_embedder
@@ -63,7 +63,7 @@ def load_controller(
     assert probe is not None
     summariser = load_summariser(chat, tokens.counter, settings)
     recaller = step_recaller(store, embedder, chat, tokens, settings, recorder) if kind == "pamer+" else None
-    details = load_step_details(chat, settings) if kind == "pamer+" else None
+    details = load_detail_writer(chat, settings) if kind == "pamer+" else None
     return PamerController(store, embedder, summariser, probe, tokens, settings, recaller=recaller, details=details)
 
 
@@ -79,11 +79,11 @@ def load_summariser(chat: Chat | None, counter: TokenCounter, settings: Controll
     return LlmSummariser(chat, retries=settings.summary_retries, **limits) if chat else ExtractiveSummariser(counter, **limits)
 
 
-def load_step_details(chat: Chat | None, settings: ControllerSettings) -> StepDetails | None:
+def load_detail_writer(chat: Chat | None, settings: ControllerSettings) -> DetailWriter | None:
     """PaMER+'s step details by the chat model; None: the summariser's own, by a rule."""
     if chat is None:
         return None
-    return LlmStepDetails(
+    return LlmDetailWriter(
         chat,
         detail_tokens=settings.detail_tokens,
         steps_per_call=settings.details_per_call,

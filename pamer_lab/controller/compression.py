@@ -15,7 +15,7 @@ from pamer_lab.controller.plan import Plan
 from pamer_lab.controller.recall import embedded
 from pamer_lab.controller.request import Chat
 from pamer_lab.errors import LabError, ModelError
-from pamer_lab.memory import CoveredBlock, Memories, Memory, MemoryDraft, SourceBlock, StepDetails, Summariser, Summary
+from pamer_lab.memory import CoveredBlock, DetailWriter, Memories, Memory, MemoryDraft, SourceBlock, Summariser, Summary
 from pamer_lab.memory.archive import pack, unpack
 from pamer_lab.memory.summary import faults
 from pamer_lab.models.embedder import Embedder
@@ -47,7 +47,7 @@ class Compressor:
         counter: TokenCounter,
         *,
         summary_tokens: int,
-        details: StepDetails | None = None,
+        details: DetailWriter | None = None,
     ) -> None:
         self._store = store
         self._summariser = summariser

@@ -23,7 +23,7 @@ from pamer_lab.controller.request import Chat, History
 from pamer_lab.controller.settings import ControllerSettings
 from pamer_lab.controller.turn import TurnInHand
 from pamer_lab.errors import InputError, StorageError
-from pamer_lab.memory import LostRaceError, Memories, SessionMemory, StepDetails, Summariser
+from pamer_lab.memory import DetailWriter, LostRaceError, Memories, SessionMemory, Summariser
 from pamer_lab.models.embedder import Embedder
 
 SESSIONS_KEPT = 256
@@ -45,7 +45,7 @@ class PamerController:
         settings: ControllerSettings | None = None,
         *,
         recaller: Recaller | None = None,
-        details: StepDetails | None = None,
+        details: DetailWriter | None = None,
     ) -> None:
         self.settings = settings or ControllerSettings()
         self.store = store

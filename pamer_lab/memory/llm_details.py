@@ -37,7 +37,7 @@ INSTRUCTION = (
 )
 
 
-class LlmStepDetails:
+class LlmDetailWriter:
     """Asks a chat model."""
 
     def __init__(

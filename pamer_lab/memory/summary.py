@@ -1,4 +1,4 @@
-"""The seams between blocks and what stands for them in memory: the `Summariser` and `StepDetails` Protocols and their values.
+"""The seams between blocks and what stands for them in memory: the `Summariser` and `DetailWriter` Protocols and their values.
 
 Invariant: one detail line per block, in the blocks' order; the text stays within the token limit the implementation was made
 with; a summary that cannot be made is an error that carries what its calls took, never an empty text.
@@ -52,7 +52,7 @@ class Summariser(Protocol):
         ...
 
 
-class StepDetails(Protocol):
+class DetailWriter(Protocol):
     """Writes step details in place of the rule's, for PaMER+, whose router reads them."""
 
     name: str

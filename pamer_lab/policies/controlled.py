@@ -17,7 +17,7 @@ from pamer_lab.controller import ControllerSettings, Decision, PamerController, 
 from pamer_lab.controller.recall import Recaller
 from pamer_lab.controller.request import AppendOnly
 from pamer_lab.errors import InputError, LabError
-from pamer_lab.memory import SourceBlock, StepDetails, Summary
+from pamer_lab.memory import DetailWriter, SourceBlock, Summary
 from pamer_lab.policies.interface import PolicySession, Resources
 from pamer_lab.policies.texts import summary_spent
 from pamer_lab.policies.values import Answer, History, Item, Span, Spent, blocks_of, spans_of
@@ -70,7 +70,7 @@ class Controlled:
         """What finds memory; None takes the controller's own top summaries."""
         return None
 
-    def details(self, resources: Resources) -> StepDetails | None:
+    def details(self, resources: Resources) -> DetailWriter | None:
         """What writes step details; None takes the summariser's own, by a rule."""
         return None
 

@@ -12,7 +12,7 @@ from pamer_lab.blocks import MessageTokens
 from pamer_lab.controller.probe import Probe
 from pamer_lab.controller.selection_record import Recorder
 from pamer_lab.controller.settings import ControllerSettings
-from pamer_lab.memory import HeldMemories, StepDetails, Summariser
+from pamer_lab.memory import DetailWriter, HeldMemories, Summariser
 from pamer_lab.models.chat import Chat
 from pamer_lab.models.embedder import Embedder
 from pamer_lab.models.profiles import Profile
@@ -43,7 +43,7 @@ class Resources(Protocol):
         """The profile's language model for summaries, routing and recall; None: the deterministic parts do it."""
         ...
 
-    def step_details(self, settings: ControllerSettings) -> StepDetails | None:
+    def detail_writer(self, settings: ControllerSettings) -> DetailWriter | None:
         """What writes PaMER+'s step details; None: the summariser's own, by a rule."""
         ...
 

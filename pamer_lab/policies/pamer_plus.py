@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from pamer_lab.controller.build import step_recaller
 from pamer_lab.controller.recall import Recaller
-from pamer_lab.memory import StepDetails
+from pamer_lab.memory import DetailWriter
 from pamer_lab.policies.controlled import Controlled, Recalls
 from pamer_lab.policies.interface import Resources
 
@@ -25,5 +25,5 @@ class PamerPlus(Controlled):
         settings = self.controller_settings(resources)
         return step_recaller(resources.memory, resources.embedder, resources.chat, resources.tokens, settings, resources.recorder)
 
-    def details(self, resources: Resources) -> StepDetails | None:
-        return resources.step_details(self.controller_settings(resources))
+    def details(self, resources: Resources) -> DetailWriter | None:
+        return resources.detail_writer(self.controller_settings(resources))

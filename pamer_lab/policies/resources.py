@@ -14,13 +14,13 @@ import orjson
 
 from pamer_lab.audit import AuditStore
 from pamer_lab.blocks import MessageTokens
-from pamer_lab.controller.build import load_step_details, load_summariser
+from pamer_lab.controller.build import load_detail_writer, load_summariser
 from pamer_lab.controller.heads_probe import HeadsProbe
 from pamer_lab.controller.probe import Probe
 from pamer_lab.controller.selection_record import SelectionRecord
 from pamer_lab.controller.settings import ControllerSettings
 from pamer_lab.features.store import FeatureStore
-from pamer_lab.memory import HeldMemories, MemoryStore, StepDetails, Summariser
+from pamer_lab.memory import DetailWriter, HeldMemories, MemoryStore, Summariser
 from pamer_lab.models.chat import Chat, load_chat
 from pamer_lab.models.embedded import SMOLLM2
 from pamer_lab.models.embedder import Embedder, load_embedder
@@ -78,8 +78,8 @@ class LocalResources:
     def chat(self) -> Chat | None:
         return _chat(self.profile.model_dump_json(), self.device)
 
-    def step_details(self, settings: ControllerSettings) -> StepDetails | None:
-        return load_step_details(self.chat, settings)
+    def detail_writer(self, settings: ControllerSettings) -> DetailWriter | None:
+        return load_detail_writer(self.chat, settings)
 
     @property
     def embedder(self) -> Embedder:

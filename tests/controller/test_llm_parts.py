@@ -19,7 +19,7 @@ from pamer_lab.controller.router_llm import LlmRouter, prompt_text
 from pamer_lab.controller.selection import SelectionRefusedError, select
 from pamer_lab.errors import ModelError
 from pamer_lab.memory import LostRaceError, MemoryStore, SourceBlock
-from pamer_lab.memory.llm_details import LlmStepDetails
+from pamer_lab.memory.llm_details import LlmDetailWriter
 from pamer_lab.memory.llm_summary import LlmSummariser
 from pamer_lab.models.chat_client import ChatClient
 from pamer_lab.models.profiles import ChatSettings
@@ -120,7 +120,7 @@ def test_the_plain_answer_becomes_the_summary_and_the_details_cost_no_call(tmp_p
 def test_step_details_by_the_model_have_calls_and_a_budget_of_their_own(tmp_path: Path) -> None:
     requests: list[Any] = []
     with server(summary_or_details, requests=requests) as client:
-        writer = LlmStepDetails(client, steps_per_call=4, detail_tokens=50)
+        writer = LlmDetailWriter(client, steps_per_call=4, detail_tokens=50)
         _, decision = controller(tmp_path, summariser=LlmSummariser(client), details=writer).transform("s", history(8))
     stored = MemoryStore(Database(tmp_path)).load("s").memories[0]
     assert stored.summary == SUMMARY and [block.detail for block in stored.blocks] == [f"read part {step}" for step in range(6)]
@@ -142,7 +142,7 @@ def test_an_empty_summary_stores_nothing_and_is_paid_for(tmp_path: Path, answer:
 )
 def test_details_of_the_wrong_shape_store_nothing_and_every_call_is_paid_for(tmp_path: Path, answer: str) -> None:
     with server(lambda body: answer if "response_format" in body else SUMMARY) as client:
-        pamer = controller(tmp_path, summariser=LlmSummariser(client), details=LlmStepDetails(client))
+        pamer = controller(tmp_path, summariser=LlmSummariser(client), details=LlmDetailWriter(client))
         decision = falls_back(pamer, tmp_path, history(8))
     assert memories(tmp_path) == []
     # Six steps, then three, then the first one alone.
@@ -158,7 +158,7 @@ def test_39_blocks_compress_at_once_where_summary_and_details_no_longer_share_an
     assert embedded_counter().count([json.dumps(many)])[0] > 1_024
     messages, actions = history(39, words=40), []
     with server(lambda body: summary_or_details(body, detail=detail)) as client:
-        pamer = controller(tmp_path, summariser=LlmSummariser(client), details=LlmStepDetails(client))
+        pamer = controller(tmp_path, summariser=LlmSummariser(client), details=LlmDetailWriter(client))
         for number in range(39, 45):
             _, decision = pamer.transform("s", messages)
             actions.append(decision.action)

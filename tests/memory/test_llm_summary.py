@@ -10,7 +10,7 @@ import pytest
 from pamer_lab.blocks import EstimatedCounter
 from pamer_lab.memory import SourceBlock
 from pamer_lab.memory.extractive import ExtractiveSummariser, extractive_details
-from pamer_lab.memory.llm_details import LlmStepDetails
+from pamer_lab.memory.llm_details import LlmDetailWriter
 from pamer_lab.memory.llm_summary import LlmSummariser
 from pamer_lab.memory.summary import faults
 from pamer_lab.models.attempts import BadAnswer, DoesNotFit
@@ -70,7 +70,7 @@ def test_a_model_that_never_ends_is_given_up_after_so_many_retries_and_the_error
 
 def test_details_of_any_number_of_steps_fit_a_few_per_call() -> None:
     chat = ScriptedChat(lines_for)
-    found = LlmStepDetails(chat, steps_per_call=8, detail_tokens=100).describe("task", blocks(39))
+    found = LlmDetailWriter(chat, steps_per_call=8, detail_tokens=100).describe("task", blocks(39))
     assert found.lines == tuple(f"read part {number}" for number in range(39))
     assert [steps_in(prompt) for _, prompt, _ in chat.asked] == [list(range(first, min(first + 8, 39))) for first in range(0, 39, 8)]
     assert [limit for _, _, limit in chat.asked] == [800, 800, 800, 800, 700]
@@ -84,7 +84,7 @@ def test_a_group_whose_details_fail_is_asked_for_in_halves() -> None:
         return json.dumps(answer)
 
     chat = ScriptedChat(forgetful)
-    found = LlmStepDetails(chat).describe("task", blocks(8))
+    found = LlmDetailWriter(chat).describe("task", blocks(8))
     assert found.lines == tuple(f"read part {number}" for number in range(8))
     assert [len(steps_in(prompt)) for _, prompt, _ in chat.asked] == [8, 4, 2, 2, 4, 2, 2]
     assert found.usage.calls == 7 and found.usage.input_tokens == chat.total[0]
@@ -93,14 +93,14 @@ def test_a_group_whose_details_fail_is_asked_for_in_halves() -> None:
 def test_a_step_that_does_not_fit_alone_gets_a_smaller_source() -> None:
     chat = ScriptedChat(lines_for, window=3_000)
     long = SourceBlock(0, (Message("assistant", "word " * 6_000),))
-    assert LlmStepDetails(chat, retries=3).describe("task", [long]).lines == ("read part 0",)
+    assert LlmDetailWriter(chat, retries=3).describe("task", [long]).lines == ("read part 0",)
     with pytest.raises(DoesNotFit):
-        LlmStepDetails(chat, retries=0).describe("task", [long])
+        LlmDetailWriter(chat, retries=0).describe("task", [long])
 
 
 @pytest.mark.parametrize("detail", [" ", "\n"])
 def test_a_single_step_without_a_detail_is_an_error_that_says_what_it_cost(detail: str) -> None:
     chat = ScriptedChat(lambda prompt: lines_for(prompt, detail))
     with pytest.raises(BadAnswer) as caught:
-        LlmStepDetails(chat).describe("task", blocks(2))
+        LlmDetailWriter(chat).describe("task", blocks(2))
     assert usage_of(caught.value).calls == 2 and usage_of(caught.value).input_tokens == chat.total[0]
