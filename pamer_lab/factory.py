@@ -25,8 +25,9 @@ from pamer_lab.controller.selection_record import Recorder
 from pamer_lab.controller.settings import ControllerSettings
 from pamer_lab.errors import InputError
 from pamer_lab.features.store import FeatureStore
-from pamer_lab.memory import Memories, MemoryStore, Summariser
+from pamer_lab.memory import DetailWriter, Memories, MemoryStore, Summariser
 from pamer_lab.memory.extractive import ExtractiveSummariser
+from pamer_lab.memory.llm_details import LlmDetailWriter
 from pamer_lab.memory.llm_summary import LlmSummariser
 from pamer_lab.memory.remembered import RememberedSummaries, RememberedVectors
 from pamer_lab.models.chat import Chat, load_chat
@@ -114,8 +115,20 @@ class Factory:
 
     def summariser_for(self, settings: ControllerSettings) -> Summariser:
         """Writes summaries within the limits of the settings."""
-        limits = settings.summary_tokens, settings.summary_source_characters
-        return self.parts.summariser or _summariser(self._key, self.device, self.tokens, *limits)
+        return self.parts.summariser or _summariser(self._key, self.device, self.tokens, settings)
+
+    def detail_writer(self, settings: ControllerSettings) -> DetailWriter | None:
+        """PaMER+'s step details by the chat model; None: the summariser's own, by a rule."""
+        chat = self.chat
+        if chat is None:
+            return None
+        return LlmDetailWriter(
+            chat,
+            detail_tokens=settings.detail_tokens,
+            steps_per_call=settings.details_per_call,
+            source_characters=settings.summary_source_characters,
+            retries=settings.summary_retries,
+        )
 
     @property
     def settings(self) -> ControllerSettings:
@@ -132,10 +145,6 @@ class Factory:
         router: Router = LlmRouter(chat) if chat else EmbeddedRouter(self.embedder, lambda blocks: archived_messages(memory, blocks))
         agent: RecallAgent = LlmRecallAgent(chat) if chat else QuotingAgent(counter, max_tokens=settings.evidence_tokens)
         return StepRecaller(memory, router, agent, query_characters=settings.query_characters, recorder=recorder)
-
-    def controller(self, settings: ControllerSettings, memory: Memories, recaller: Recaller | None) -> PamerController:
-        summariser = self.summariser_for(settings)
-        return PamerController(memory, self.embedder, summariser, self.probe, self.tokens, settings, recaller=recaller)
 
     def identity(self) -> dict[str, Any]:
         """What tells these parts from others, as part of a run's id; nothing is loaded."""
@@ -178,9 +187,17 @@ def load_controller(
         model = _model(parts_key(named), device)
         probe, heads = HeadsProbe(model, heads, FeatureStore(workspace.database, model)), None
     factory = Factory(named, workspace, device, str(heads or ""), Parts(probe=probe))
-    chosen = settings or factory.settings
-    recaller = factory.recaller(chosen, factory.memory, recorder) if kind == "pamer+" else None
-    return factory.controller(chosen, factory.memory, recaller)
+    chosen, plus = settings or factory.settings, kind == "pamer+"
+    return PamerController(
+        factory.memory,
+        factory.embedder,
+        factory.summariser_for(chosen),
+        factory.probe,
+        factory.tokens,
+        chosen,
+        recaller=factory.recaller(chosen, factory.memory, recorder) if plus else None,
+        details=factory.detail_writer(chosen) if plus else None,
+    )
 
 
 def parts_key(profile: Profile) -> str:
@@ -206,10 +223,12 @@ def _embedder(profile: str, device: str) -> Embedder:
 
 
 @lru_cache(maxsize=4)
-def _summariser(profile: str, device: str, tokens: MessageTokens, max_tokens: int, source_characters: int) -> Summariser:
-    limits = {"max_tokens": max_tokens, "source_characters": source_characters}
+def _summariser(profile: str, device: str, tokens: MessageTokens, settings: ControllerSettings) -> Summariser:
+    limits = {"max_tokens": settings.summary_tokens, "source_characters": settings.summary_source_characters}
     chat = _chat(profile, device)
-    return RememberedSummaries(LlmSummariser(chat, **limits) if chat else ExtractiveSummariser(tokens.counter, **limits))
+    if chat is None:
+        return RememberedSummaries(ExtractiveSummariser(tokens.counter, **limits))
+    return RememberedSummaries(LlmSummariser(chat, retries=settings.summary_retries, **limits))
 
 
 @lru_cache(maxsize=8)

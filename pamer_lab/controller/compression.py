@@ -6,16 +6,16 @@ commit nothing can fail. A failure at any point leaves the store as it was.
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pamer_lab.blocks import TokenCounter
-from pamer_lab.controller.decision import Auxiliary
+from pamer_lab.controller.decision import Auxiliary, charging
 from pamer_lab.controller.injection import checked
 from pamer_lab.controller.plan import Plan
 from pamer_lab.controller.recall import embedded
 from pamer_lab.controller.request import Chat
 from pamer_lab.errors import LabError, ModelError
-from pamer_lab.memory import CoveredBlock, Memories, Memory, MemoryDraft, SourceBlock, Summariser, Summary
+from pamer_lab.memory import CoveredBlock, DetailWriter, Memories, Memory, MemoryDraft, SourceBlock, Summariser, Summary
 from pamer_lab.memory.archive import pack, unpack
 from pamer_lab.memory.summary import faults
 from pamer_lab.models.embedder import Embedder
@@ -34,27 +34,37 @@ class Compressed:
 
     memory: Memory
     messages: list[Chat]
-    auxiliary: tuple[Auxiliary, ...]
 
 
 class Compressor:
     """Turns the candidate blocks of a plan into one stored memory."""
 
-    def __init__(self, store: Memories, summariser: Summariser, embedder: Embedder, counter: TokenCounter, *, summary_tokens: int) -> None:
+    def __init__(
+        self,
+        store: Memories,
+        summariser: Summariser,
+        embedder: Embedder,
+        counter: TokenCounter,
+        *,
+        summary_tokens: int,
+        details: DetailWriter | None = None,
+    ) -> None:
         self._store = store
         self._summariser = summariser
+        self._details = details
         self._embedder = embedder
         self._counter = counter
         self._summary_tokens = summary_tokens
 
-    def compress(self, plan: Plan, stage: Stage) -> Compressed:
+    def compress(self, plan: Plan, stage: Stage, spent: list[Auxiliary]) -> Compressed:
+        """Store the plan's old blocks as a memory; what its calls take is added to `spent`, also where it fails."""
         request = plan.request
         raw = [pack(request.chat_of_block(number)) for number in plan.old]
         for number, block in zip(plan.old, raw, strict=True):
             if unpack(block) != request.chat_of_block(number):
                 raise LabError(f"block {number} is not archived as it was sent")
         with stage("summary"):
-            summary = self._summary(plan)
+            summary = self._summary(plan, spent)
         with stage("embedding"):
             vector = embedded(self._embedder, summary.text)
         size = self._counter.count([summary.text])[0]
@@ -70,18 +80,24 @@ class Compressor:
             ),
             summary_tokens=size,
             tokenizer=self._counter.name,
-            summary_model=self._summariser.name,
+            summary_model=f"{self._summariser.name}, details {self._details.name}" if self._details else self._summariser.name,
             embedding_model=self._embedder.name,
         )
-        spent = Auxiliary("summary", self._summariser.name, summary.input_tokens, summary.output_tokens)
         with stage("storage"):
             memory = self._store.commit(draft, raw, plan.memory)
-        return Compressed(memory, messages, (spent,))
+        return Compressed(memory, messages)
 
-    def _summary(self, plan: Plan) -> Summary:
+    def _summary(self, plan: Plan, spent: list[Auxiliary]) -> Summary:
         request = plan.request
         blocks = [SourceBlock(number, tuple(request.blocks[number].of(request.messages))) for number in plan.old]
-        summary = self._summariser.summarise(request.task, blocks)
+        with charging("summary", self._summariser.name, spent):
+            summary = self._summariser.summarise(request.task, blocks)
+        spent.append(Auxiliary.of("summary", self._summariser.name, summary.usage))
+        if self._details:
+            with charging("details", self._details.name, spent):
+                described = self._details.describe(request.task, blocks)
+            spent.append(Auxiliary.of("details", self._details.name, described.usage))
+            summary = replace(summary, details=described.lines)
         if found := faults(summary, blocks):
             raise ModelError(f"{self._summariser.name}: {'; '.join(found)}")
         return summary

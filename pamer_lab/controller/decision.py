@@ -4,9 +4,12 @@ Pure values. What always holds: every earlier block has exactly one state, and t
 request.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Literal
+
+from pamer_lab.models.usage import ChatUsage, usage_of
 
 Action = Literal["pass", "compress", "recall", "fallback"]
 """`pass`: nothing was added; blocks that stored memories cover are left out. `compress`: older blocks became a memory and
@@ -20,9 +23,12 @@ BlockState = Literal["active", "summarised", "recalled", "restored", "absent"]
 ItemKind = Literal["tools", "prefix", "memory", "block"]
 """`tools`: the tool descriptions. `prefix`: system and task. `memory`: the message with recalled memory. `block`: one block."""
 
-Operation = Literal["summary", "embedding", "probe", "router", "recall"]
-"""What work beside the main request was done: `summary`, `router` and `recall` may ask a language model; `embedding` and
-`probe` are local work."""
+Operation = Literal["summary", "details", "embedding", "probe", "router", "recall"]
+"""What work beside the main request was done: `summary`, `details` (one line per archived step, for PaMER+), `router` and `recall`
+may ask a language model; `embedding` and `probe` are local work."""
+
+
+_CHARGES = "auxiliary_work"
 
 
 @dataclass(frozen=True)
@@ -41,12 +47,41 @@ class ContextItem:
 
 @dataclass(frozen=True)
 class Auxiliary:
-    """Tokens of one operation beside the main request."""
+    """Tokens of one operation beside the main request, its failed and repeated calls included."""
 
     operation: Operation
     model: str
     input_tokens: int = 0
     output_tokens: int = 0
+    calls: int = 1
+    """Calls that a language model worked on. 0: a rule did it."""
+    unknown: int = 0
+    """Those of them that reported no usage; their tokens are in no sum."""
+
+    @classmethod
+    def of(cls, operation: Operation, model: str, usage: ChatUsage) -> "Auxiliary":
+        return cls(operation, model, usage.input_tokens, usage.output_tokens, usage.calls, usage.unknown)
+
+
+@contextmanager
+def charging(operation: Operation, model: str, spent: list[Auxiliary]) -> Iterator[None]:
+    """Adds what a failed operation's calls took to `spent`; the error goes on."""
+    try:
+        yield
+    except Exception as error:
+        if (usage := usage_of(error)).calls:
+            spent.append(Auxiliary.of(operation, model, usage))
+        raise
+
+
+def charge(error: Exception, spent: Sequence[Auxiliary]) -> None:
+    """Say on an error what the operations before it took."""
+    setattr(error, _CHARGES, tuple(spent))
+
+
+def charges_of(error: Exception) -> tuple[Auxiliary, ...]:
+    """What the operations before an error took."""
+    return getattr(error, _CHARGES, ())
 
 
 @dataclass(frozen=True)
@@ -82,6 +117,7 @@ class Decision:
     block_states: tuple[BlockState, ...] = ()
     """One state per block of the caller's history."""
     auxiliary: tuple[Auxiliary, ...] = ()
+    """All work beside the request in order, also what came to nothing."""
     timings: dict[str, float] = field(default_factory=dict)
     """Milliseconds per stage, and `total`."""
 

@@ -8,12 +8,13 @@ returns the caller's own list as it came; `transform` never raises. The store is
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from pamer_lab.blocks import MessageTokens
 from pamer_lab.controller import injection
 from pamer_lab.controller.compression import Compressor
-from pamer_lab.controller.decision import ContextItem, Decision
+from pamer_lab.controller.decision import ContextItem, Decision, charges_of
 from pamer_lab.controller.injection_tokens import InjectionTokens
 from pamer_lab.controller.plan import Plan, plan
 from pamer_lab.controller.probe import Probe
@@ -22,7 +23,7 @@ from pamer_lab.controller.request import Chat, History
 from pamer_lab.controller.settings import ControllerSettings
 from pamer_lab.controller.turn import TurnInHand
 from pamer_lab.errors import InputError, StorageError
-from pamer_lab.memory import LostRaceError, Memories, SessionMemory, Summariser
+from pamer_lab.memory import DetailWriter, LostRaceError, Memories, SessionMemory, Summariser
 from pamer_lab.models.embedder import Embedder
 
 SESSIONS_KEPT = 256
@@ -44,6 +45,7 @@ class PamerController:
         settings: ControllerSettings | None = None,
         *,
         recaller: Recaller | None = None,
+        details: DetailWriter | None = None,
     ) -> None:
         self.settings = settings or ControllerSettings()
         self.store = store
@@ -51,8 +53,9 @@ class PamerController:
         self._tokens = tokens
         self._injected = InjectionTokens(tokens)
         self._recaller = recaller or TopSummaries(embedder, k=self.settings.top_k, query_characters=self.settings.query_characters)
-        self._compressor = Compressor(store, summariser, embedder, tokens.counter, summary_tokens=self.settings.summary_tokens)
-        self._histories: OrderedDict[str, tuple[threading.Lock, History]] = OrderedDict()
+        limit = self.settings.summary_tokens
+        self._compressor = Compressor(store, summariser, embedder, tokens.counter, summary_tokens=limit, details=details)
+        self._sessions: OrderedDict[str, _Session] = OrderedDict()
         self._lock = threading.Lock()
 
     def transform(self, session_id: str, messages: Sequence[Chat], tools: Sequence[Any] | None = None) -> Outcome:
@@ -61,24 +64,28 @@ class PamerController:
         try:
             if not turn.session_id:
                 return messages, turn.fallback("the request names no session", "no session id")
-            lock, history = self._history(turn.session_id)
-            with lock:
-                return self._transform(turn, history, messages, tools)
+            session = self._session(turn.session_id)
+            with session.lock:
+                return self._transform(turn, session, messages, tools)
         except InputError as error:
             return messages, turn.fallback("the messages break the safe tool protocol", error.sentence)
         except Exception as error:  # whatever fails, the agent must get its own request back
             return messages, turn.fallback("a memory operation failed", _said(error))
 
-    def _transform(self, turn: TurnInHand, history: History, messages: Sequence[Chat], tools: Sequence[Any] | None) -> Outcome:
+    def failed_before(self, session_id: str, failures: int) -> None:
+        """Go on with a session that has so many failed compressions behind it; what was counted here for it is replaced."""
+        self._session(session_id).failures = failures
+
+    def _transform(self, turn: TurnInHand, session: "_Session", messages: Sequence[Chat], tools: Sequence[Any] | None) -> Outcome:
         with turn.stage("read"):
-            request = turn.request = history.read(messages, tools)
+            request = turn.request = session.history.read(messages, tools)
         for _ in range(self.settings.race_attempts):
             with turn.stage("load"):
                 memory = self._load(turn)
             current = turn.plan = plan(request, memory, self.settings.retained_blocks)
             try:
                 if self._wants_compression(turn, current):
-                    return self._compress(turn, current)
+                    return self._compress(turn, current, session)
             except LostRaceError as error:
                 turn.errors.append(str(error))
                 continue
@@ -112,24 +119,39 @@ class PamerController:
             return False
         return sum(turn.votes.votes) >= settings.vote
 
-    def _compress(self, turn: TurnInHand, current: Plan) -> Outcome:
-        done = self._compressor.compress(current, turn.stage)
-        covered, votes = len(current.old), turn.votes
+    def _compress(self, turn: TurnInHand, current: Plan, session: "_Session") -> Outcome:
+        chosen, failures = self._range(current, session.failures), session.failures
+        try:
+            done = self._compressor.compress(chosen, turn.stage, turn.auxiliary)
+        except LostRaceError:
+            raise
+        except Exception:
+            session.failures += 1
+            raise
+        session.failures = max(0, failures - 1)
+        covered, votes = len(chosen.old), turn.votes
         said = f"{sum(votes.votes)} of {len(votes.votes)} heads voted for it" if votes else ""
+        reason = f"{said}: {covered} older blocks of {chosen.candidate_tokens:,} tokens became memory {done.memory.memory_id}"
+        if chosen.waiting:
+            reason += f"; {len(chosen.waiting)} newer ones wait, because compressing more failed"
         return done.messages, turn.decision(
             current,
             action="compress",
-            reason=f"{said}: {covered} older blocks of {current.candidate_tokens:,} tokens became memory {done.memory.memory_id}",
-            tokens_after=current.tokens(current.retained),
+            reason=reason,
+            tokens_after=chosen.tokens(chosen.retained),
             memory_ids=(done.memory.memory_id,),
-            items=current.items(current.retained),
-            block_states=current.states(current.retained),
-            auxiliary=done.auxiliary,
+            items=chosen.items(chosen.retained),
+            block_states=chosen.states(chosen.retained),
         )
+
+    def _range(self, current: Plan, failures: int) -> Plan:
+        """What to compress: all of the candidate, or its oldest part where that failed too often."""
+        halvings = failures - self.settings.failures_before_shorter + 1
+        return current.shortened(halvings) if halvings > 0 else current
 
     def _recall(self, turn: TurnInHand, current: Plan) -> Outcome:
         with turn.stage("recall"):
-            found = self._recaller.recall(current)
+            found = self._found(turn, current)
         if not found.entries:
             return self._pass(turn, current, found)
         inserted = injection.message(found.entries, found.kind)
@@ -146,8 +168,17 @@ class PamerController:
             restored_steps=found.restored,
             items=current.items(numbers, ContextItem("memory", size, memory_ids=ids, steps=found.restored)),
             block_states=current.states(numbers, found.memories if not found.restored else (), found.restored),
-            auxiliary=found.auxiliary,
         )
+
+    def _found(self, turn: TurnInHand, current: Plan) -> Recalled:
+        """What the recaller finds; what its calls took is kept, also where it fails."""
+        try:
+            found = self._recaller.recall(current)
+        except Exception as error:
+            turn.auxiliary.extend(charges_of(error))
+            raise
+        turn.auxiliary.extend(found.auxiliary)
+        return found
 
     def _pass(self, turn: TurnInHand, current: Plan, found: Recalled | None = None) -> Outcome:
         numbers = current.active
@@ -164,17 +195,26 @@ class PamerController:
             tokens_after=current.tokens(numbers),
             items=current.items(numbers),
             block_states=current.states(numbers),
-            auxiliary=found.auxiliary if found else (),
         )
 
-    def _history(self, session_id: str) -> tuple[threading.Lock, History]:
+    def _session(self, session_id: str) -> "_Session":
         with self._lock:
-            if session_id not in self._histories:
-                self._histories[session_id] = (threading.Lock(), History(self._tokens))
-            self._histories.move_to_end(session_id)
-            while len(self._histories) > SESSIONS_KEPT:
-                self._histories.popitem(last=False)
-            return self._histories[session_id]
+            if session_id not in self._sessions:
+                self._sessions[session_id] = _Session(History(self._tokens))
+            self._sessions.move_to_end(session_id)
+            while len(self._sessions) > SESSIONS_KEPT:
+                self._sessions.popitem(last=False)
+            return self._sessions[session_id]
+
+
+@dataclass
+class _Session:
+    """What is known of a session in this process."""
+
+    history: History
+    failures: int = 0
+    """Compressions that failed, less those that succeeded after them."""
+    lock: threading.Lock = field(default_factory=threading.Lock)
 
 
 def _said(error: Exception) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 
 import orjson
 
-from pamer_lab.controller.decision import Auxiliary
+from pamer_lab.controller.decision import Auxiliary, charge, charging
 from pamer_lab.controller.injection import Entry
 from pamer_lab.controller.plan import Plan
 from pamer_lab.controller.recall import Recalled
@@ -39,6 +39,8 @@ class _Attempt:
     selection: Selection | None = None
     cache: CacheOutcome | None = None
     packet: Packet | None = None
+    spent: list[Auxiliary] = field(default_factory=list)
+    """What router and agent took, also for answers that were refused."""
 
 
 class StepRecaller:
@@ -60,6 +62,7 @@ class StepRecaller:
             found = self._recall(plan, attempt)
         except Exception as error:
             self._record(plan, attempt, "refused", f"{type(error).__name__}: {error}")
+            charge(error, attempt.spent)
             raise
         outcome: SelectionOutcome = "accepted" if found.entries else "declined" if attempt.packet else "empty"
         self._record(plan, attempt, outcome, found.reason)
@@ -68,15 +71,16 @@ class StepRecaller:
     def _recall(self, plan: Plan, attempt: _Attempt) -> Recalled:
         request = plan.request
         recent = tuple(tuple(request.blocks[number].of(request.messages)) for number in plan.recent)
-        attempt.routing = self._router.route(RouterQuery(request.task, recent, plan.memory))
+        with charging("router", self._router.name, attempt.spent):
+            attempt.routing = self._router.route(RouterQuery(request.task, recent, plan.memory))
+        attempt.spent.extend(attempt.routing.auxiliary)
         selection = attempt.selection = select(plan.memory, attempt.routing.answer)
-        spent = attempt.routing.auxiliary
         if not selection.blocks:
             attempt.cache = "empty_selection"
-            return Recalled((), "the router needs no earlier step", auxiliary=spent)
+            return Recalled((), "the router needs no earlier step", auxiliary=tuple(attempt.spent))
         packet = attempt.packet = self._packet(plan, selection, attempt)
         if not packet.citations:
-            return Recalled((), f"nothing in the {len(selection.steps)} chosen steps helps", auxiliary=(*spent, *_cost(attempt)))
+            return Recalled((), f"nothing in the {len(selection.steps)} chosen steps helps", auxiliary=tuple(attempt.spent))
         owner = {block.step: memory for memory in selection.memories for block in memory.blocks}
         entries = tuple(
             Entry(f"{owner[citation.step].memory_id} step {citation.step:06d}", citation.text, "as it was then")
@@ -87,7 +91,7 @@ class StepRecaller:
             f"{selection.tokens:,} of {selection.covered_tokens:,} tokens"
         )
         chosen = tuple({owner[step].memory_id: owner[step] for step in packet.steps}.values())
-        return Recalled(entries, reason, memories=chosen, restored=packet.steps, kind="evidence", auxiliary=(*spent, *_cost(attempt)))
+        return Recalled(entries, reason, memories=chosen, restored=packet.steps, kind="evidence", auxiliary=tuple(attempt.spent))
 
     def _packet(self, plan: Plan, selection: Selection, attempt: _Attempt) -> Packet:
         """The kept packet for this selection, or a new one from the agent."""
@@ -97,7 +101,10 @@ class StepRecaller:
             return kept
         blocks = evidence(selection, self._store.raw_blocks([block.raw_hash for block in selection.blocks]))
         looked, attempt.cache = attempt.cache, "invalid_packet"
-        packet = checked(self._agent.recall(plan.request.task, selection.goal, blocks), blocks)
+        with charging("recall", self._agent.name, attempt.spent):
+            packet = self._agent.recall(plan.request.task, selection.goal, blocks)
+        attempt.spent.extend(getattr(packet, "auxiliary", ()))  # whatever an agent answers, `checked` looks at it next
+        packet = checked(packet, blocks)
         attempt.cache = looked
         self._cache.keep(session_id, selection, self._agent.name, packet)
         return packet
@@ -150,8 +157,3 @@ def archived_messages(store: Memories, blocks: Sequence[CoveredBlock]) -> Mappin
         return {name: [read_message(item, name[:12]) for item in unpack(block)] for name, block in raw.items()}
     except ValueError as error:
         raise StorageError(f"an archived block cannot be read ({error})") from error
-
-
-def _cost(attempt: _Attempt) -> tuple[Auxiliary, ...]:
-    """What the agent spent; a packet from the cache costs nothing again."""
-    return attempt.packet.auxiliary if attempt.packet and attempt.cache != "hit" else ()

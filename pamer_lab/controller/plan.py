@@ -5,7 +5,7 @@ are the active blocks.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pamer_lab.blocks import split
 from pamer_lab.blocks.query import query_text
@@ -27,15 +27,17 @@ class Plan:
     """`R`: the newest blocks."""
     pinned: tuple[int, ...]
     """Incomplete older blocks: always active, never compressed."""
+    waiting: tuple[int, ...] = ()
+    """Complete older blocks that a shorter compression leaves in the request."""
 
     @property
     def active(self) -> tuple[int, ...]:
-        return tuple(sorted((*self.old, *self.recent, *self.pinned)))
+        return tuple(sorted((*self.old, *self.waiting, *self.recent, *self.pinned)))
 
     @property
     def retained(self) -> tuple[int, ...]:
         """What stays after a compression."""
-        return tuple(sorted((*self.recent, *self.pinned)))
+        return tuple(sorted((*self.waiting, *self.recent, *self.pinned)))
 
     @property
     def candidate_tokens(self) -> int:
@@ -45,6 +47,11 @@ class Plan:
         """Tokens of a request with these blocks, tools and prefix included."""
         request = self.request
         return request.tool_tokens + request.prefix_tokens + sum(request.block_tokens[number] for number in numbers)
+
+    def shortened(self, halvings: int) -> "Plan":
+        """The plan to compress only the oldest part of the candidate, halved so often."""
+        count = halved(len(self.old), halvings)
+        return replace(self, old=self.old[:count], waiting=self.old[count:])
 
     def probe_messages(self) -> list[Message]:
         """`P + R`: what the frozen model reads."""
@@ -70,6 +77,12 @@ class Plan:
         ids = {block.block_id for memory in recalled for block in memory.blocks}
         numbers = [number for number, name in enumerate(self.request.block_ids) if name in ids]
         return states(len(self.request.blocks), active, numbers, restored)
+
+
+def halved(count: int, halvings: int) -> int:
+    """A count halved so often; after one comes the full count again, so that no length is tried forever."""
+    lengths = [count >> place for place in range(count.bit_length())] or [count]
+    return lengths[halvings % len(lengths)]
 
 
 def plan(request: Request, memory: SessionMemory, retained: int) -> Plan:

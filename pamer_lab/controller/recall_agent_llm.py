@@ -49,4 +49,4 @@ class LlmRecallAgent:
         ]
         answer = self._chat.complete(prompt, max_tokens=self._max_tokens, schema=SCHEMA)
         citations = tuple(Citation(entry["step"], entry["text"]) for entry in answer.data()["evidence"])
-        return Packet(citations, (Auxiliary("recall", self._chat.name, answer.usage.input_tokens, answer.usage.output_tokens),))
+        return Packet(citations, (Auxiliary.of("recall", self._chat.name, answer.usage),))

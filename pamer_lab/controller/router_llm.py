@@ -41,8 +41,7 @@ class LlmRouter:
     def route(self, query: RouterQuery) -> Routing:
         prompt = [{"role": "system", "content": INSTRUCTION}, {"role": "user", "content": prompt_text(query)}]
         answer = self._chat.complete(prompt, max_tokens=self._max_tokens, schema=SCHEMA)
-        spent = Auxiliary("router", self._chat.name, answer.usage.input_tokens, answer.usage.output_tokens)
-        return Routing(answer.data(), auxiliary=(spent,))
+        return Routing(answer.data(), auxiliary=(Auxiliary.of("router", self._chat.name, answer.usage),))
 
 
 def prompt_text(query: RouterQuery) -> str:

@@ -24,6 +24,16 @@ class ControllerSettings(Settings):
     """Characters of the blocks a summary is made from; over it each message keeps its beginning and end."""
     summary_tokens: int = Field(default=1_024, ge=1)
     """Most tokens of a summary."""
+    summary_retries: int = Field(default=3, ge=0)
+    """How often a summary that did not fit its limit, or whose prompt did not fit the model, is asked for again from half the source.
+    0: never."""
+    detail_tokens: int = Field(default=128, ge=1)
+    """Most tokens of one step's detail, its JSON included, where a language model writes them (PaMER+)."""
+    details_per_call: int = Field(default=8, ge=1)
+    """Steps whose details are asked for in one call (PaMER+)."""
+    failures_before_shorter: int = Field(default=2, ge=1)
+    """Failed compressions after which a session compresses a shorter range: the oldest half of the candidate's blocks, halved again
+    with each further failure down to one block, then all of them again. A compression that succeeds takes one failure back."""
     top_k: int = Field(default=3, ge=1)
     """Summaries recalled at most."""
     query_characters: int = Field(default=QUERY_CHARACTERS, ge=1)

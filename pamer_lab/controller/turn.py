@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from pamer_lab.controller.decision import Decision, states
+from pamer_lab.controller.decision import Auxiliary, Decision, states
 from pamer_lab.controller.plan import Plan
 from pamer_lab.controller.probe import Votes
 from pamer_lab.controller.request import Request
@@ -29,6 +29,8 @@ class TurnInHand:
     plan: Plan | None = None
     votes: Votes | None = None
     errors: list[str] = field(default_factory=list)
+    auxiliary: list[Auxiliary] = field(default_factory=list)
+    """Work beside the request so far, whatever comes of it."""
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
@@ -89,6 +91,7 @@ class TurnInHand:
             decision,
             session_id=self.session_id,
             tokenizer=self.tokenizer,
+            auxiliary=tuple(self.auxiliary),
             logits=votes.logits if votes else (),
             probabilities=votes.probabilities if votes else (),
             thresholds=votes.thresholds if votes else (),

@@ -4,10 +4,12 @@ from pamer_lab.memory.held import HeldMemories
 from pamer_lab.memory.records import CoveredBlock, Memory, MemoryDraft, RawBlock
 from pamer_lab.memory.session import SessionMemory
 from pamer_lab.memory.store import LostRaceError, Memories, MemoryStore
-from pamer_lab.memory.summary import SourceBlock, Summariser, Summary
+from pamer_lab.memory.summary import DetailLines, DetailWriter, SourceBlock, Summariser, Summary
 
 __all__ = [
     "CoveredBlock",
+    "DetailLines",
+    "DetailWriter",
     "HeldMemories",
     "LostRaceError",
     "Memories",

@@ -53,14 +53,12 @@ class ExtractiveSummariser:
             raise ModelError("there are no blocks to summarise")
         source = within_budget(blocks, self._source_characters)
         lines = _lines(source)
+        details = _details(source, lines)
         # About three characters to a token, and a few tokens for the step's number.
         share = max(3 * (self._max_tokens // len(source) - 6), SHARE_CHARACTERS)
         kept = self._fitting(_by_worth(lines, share))
         text = _text(kept) or "\n".join(f"Step {block.step}: (no text)" for block in source)[:LINE_CHARACTERS]
-        of_step: dict[int, list[_Line]] = {block.step: [] for block in source}
-        for line in lines:
-            of_step[line.step].append(line)
-        return Summary(text, tuple(_detail(block, of_step[block.step]) for block in source))
+        return Summary(text, details)
 
     def _fitting(self, lines: list[_Line]) -> list[_Line]:
         """The first lines that fit the token limit together, in the order of the history."""
@@ -74,6 +72,19 @@ class ExtractiveSummariser:
         while kept and self._counter.count([_text(kept)])[0] > self._max_tokens:
             kept.pop()
         return kept
+
+
+def extractive_details(blocks: Sequence[SourceBlock], characters: int = BUDGET) -> tuple[str, ...]:
+    """One line per block without a model: what was called, and the block's most telling line."""
+    source = within_budget(blocks, characters)
+    return _details(source, _lines(source))
+
+
+def _details(blocks: Sequence[SourceBlock], lines: Sequence[_Line]) -> tuple[str, ...]:
+    of_step: dict[int, list[_Line]] = {block.step: [] for block in blocks}
+    for line in lines:
+        of_step[line.step].append(line)
+    return tuple(_detail(block, of_step[block.step]) for block in blocks)
 
 
 def _by_worth(lines: list[_Line], share: int) -> list[_Line]:

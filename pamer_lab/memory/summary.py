@@ -1,13 +1,14 @@
-"""The seam between blocks and their summary: the `Summariser` Protocol and its values.
+"""The seams between blocks and what stands for them in memory: the `Summariser` and `DetailWriter` Protocols and their values.
 
-What always holds for every implementation: one detail line per block, in the blocks' order; the text stays within
-the token limit the implementation was made with; a summary that cannot be made is an error, never an empty text.
+Invariant: one detail line per block, in the blocks' order; the text stays within the token limit the implementation was made
+with; a summary that cannot be made is an error that carries what its calls took, never an empty text.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from pamer_lab.models.usage import NO_USAGE, ChatUsage
 from pamer_lab.trajectory.values import Message
 
 
@@ -26,10 +27,18 @@ class Summary:
 
     text: str
     details: tuple[str, ...]
-    """One line per block, in the blocks' order."""
-    input_tokens: int = 0
-    """Tokens a model read to write this; 0 where no model was asked."""
-    output_tokens: int = 0
+    """One line per block, in the blocks' order; written by a rule, so that they take no part of the text's budget."""
+    usage: ChatUsage = NO_USAGE
+    """What a model took to write the text; no calls where a rule wrote it."""
+
+
+@dataclass(frozen=True)
+class DetailLines:
+    """What a memory's index says of its blocks."""
+
+    lines: tuple[str, ...]
+    """One per block, in the blocks' order."""
+    usage: ChatUsage = NO_USAGE
 
 
 class Summariser(Protocol):
@@ -40,6 +49,17 @@ class Summariser(Protocol):
 
     def summarise(self, task: str, blocks: Sequence[SourceBlock]) -> Summary:
         """The summary of these blocks, in view of the session's task."""
+        ...
+
+
+class DetailWriter(Protocol):
+    """Writes step details in place of the rule's, for PaMER+, whose router reads them."""
+
+    name: str
+    """Stored with every memory it wrote for."""
+
+    def describe(self, task: str, blocks: Sequence[SourceBlock]) -> DetailLines:
+        """One line per block, in view of the session's task."""
         ...
 
 

@@ -6,6 +6,7 @@ back is cut out of the message.
 """
 
 import random
+import re
 import time
 from collections.abc import Callable
 from typing import TypeVar
@@ -23,6 +24,8 @@ RETRIED_STATUS = frozenset({408, 409, 425, 429})
 
 REQUEST_STATUS = frozenset({400, 413, 422, 500})
 """What a server says of the one request (too long, not understood, failed on it), not of the caller or of itself."""
+_OVER_WINDOW = re.compile(r"context.?(length|window)|(prompt|input).{0,40}too (long|large)|maximum.{0,40}tokens", re.IGNORECASE)
+"""How servers say that a prompt exceeds the model's window."""
 
 
 class Unanswered(ModelError):
@@ -33,6 +36,10 @@ class BadAnswer(Unanswered):
     """Raised when a server answered, but not in the agreed shape; another attempt may do better."""
 
 
+class DoesNotFit(Unanswered):
+    """Raised when a prompt exceeds the model's window or an answer its token limit; the same request fails again, a smaller one may not."""
+
+
 def with_attempts(
     call: Callable[[], T],
     *,
@@ -40,8 +47,12 @@ def with_attempts(
     attempts: int,
     sleep: Callable[[float], None] = time.sleep,
     cancelled: Callable[[], bool] = lambda: False,
+    failed: Callable[[Exception], None] = lambda error: None,
 ) -> T:
-    """The call's result; after `attempts` failures a `ModelError` that says what failed and how often."""
+    """The call's result; after `attempts` failures a `ModelError` that says what failed and how often.
+
+    `failed` is called with the error of each attempt that was tried again or used up; what it cost is the caller's business.
+    """
     import openai
 
     reason: Exception | None = None
@@ -60,14 +71,17 @@ def with_attempts(
             reason = error
         except ValueError as error:  # the body was not JSON
             reason = BadAnswer(f"the answer is not JSON ({error})")
+        failed(reason)
     tried = f"{attempts} attempts" if attempts > 1 else "one attempt"
     raise _kind(reason)(f"{what}: no usable answer after {tried} ({_short(reason)})") from reason
 
 
 def _kind(reason: Exception | None) -> type[ModelError]:
     """Whether the fault lies with this request, or with the server, the way to it or the key."""
-    this_one = isinstance(reason, BadAnswer) or getattr(reason, "status_code", None) in REQUEST_STATUS
-    return Unanswered if this_one else ModelError
+    status = getattr(reason, "status_code", None)
+    if status == 413 or (status in REQUEST_STATUS and _OVER_WINDOW.search(str(reason))):
+        return DoesNotFit
+    return Unanswered if isinstance(reason, BadAnswer) or status in REQUEST_STATUS else ModelError
 
 
 def _delay(number: int, reason: Exception | None) -> float:

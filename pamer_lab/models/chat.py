@@ -8,19 +8,19 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 from pamer_lab.access import refuse_in_reviewer_mode
 from pamer_lab.errors import InputError
 from pamer_lab.models.attempts import BadAnswer
 from pamer_lab.models.frozen import FrozenModel
 from pamer_lab.models.profiles import Profile
+from pamer_lab.models.usage import ChatUsage, UsageKind
+
+__all__ = ["Chat", "ChatAnswer", "ChatMessages", "ChatUsage", "UsageKind", "load_chat", "parsed_answer", "schema_fault", "without_thinking"]
 
 ChatMessages = Sequence[Mapping[str, str]]
 """`{"role": ..., "content": ...}`, in order."""
-
-UsageKind = Literal["recorded", "measured"]
-"""`recorded`: the server's own numbers. `measured`: counted here with the model's tokenizer."""
 
 _THINKING = re.compile(r"\A\s*<think>.*?</think>\s*", re.DOTALL)
 _FENCED = re.compile(r"\A```(?:json)?\s*\n(.*)\n```\Z", re.DOTALL)
@@ -36,22 +36,16 @@ _TYPES: dict[str, tuple[type, ...]] = {
 
 
 @dataclass(frozen=True)
-class ChatUsage:
-    """Tokens of one answered call."""
-
-    input_tokens: int
-    output_tokens: int
-    kind: UsageKind
-
-
-@dataclass(frozen=True)
 class ChatAnswer:
     """One answer."""
 
     text: str
     usage: ChatUsage
+    """Of every attempt it took, the failed ones included."""
     raw: str = ""
     """As the model wrote it, thinking included."""
+    truncated: bool = False
+    """The model ran into its token limit. Never so with a schema: JSON that was cut is a `DoesNotFit` error."""
 
     def data(self) -> Any:
         """The answer as JSON; only for answers that were asked for with a schema."""

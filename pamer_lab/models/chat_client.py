@@ -1,17 +1,19 @@
 """Answers from any server that speaks OpenAI's `/v1/chat/completions`.
 
-What always holds: one answer per call, whole (an answer cut at its token limit is refused where a schema was asked for),
-with the server's usage; a failed attempt is tried again with back-off, a refused request is not.
+One answer per call, with the server's usage summed over all attempts; an answer cut at its token limit says so, and is an error
+where a schema was asked for. A failed attempt is tried again with back-off, a refused request is not.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from pamer_lab.errors import InputError, ModelError
 from pamer_lab.keys import api_key
-from pamer_lab.models.attempts import BadAnswer, with_attempts
+from pamer_lab.models.attempts import BadAnswer, DoesNotFit, with_attempts
 from pamer_lab.models.chat import ChatAnswer, ChatMessages, ChatUsage, parsed_answer
 from pamer_lab.models.profiles import ChatSettings
+from pamer_lab.models.usage import NO_USAGE, UNKNOWN_USAGE, set_usage, usage_of
 
 
 class ChatClient:
@@ -30,7 +32,18 @@ class ChatClient:
 
     def complete(self, messages: ChatMessages, *, max_tokens: int, schema: Mapping[str, Any] | None = None) -> ChatAnswer:
         what = f"{self.name} at {self._settings.base_url}"
-        return with_attempts(lambda: self._ask(messages, max_tokens, schema), what=what, attempts=self._settings.attempts)
+        used: list[ChatUsage] = []
+        try:
+            answer = with_attempts(
+                lambda: self._ask(messages, max_tokens, schema),
+                what=what,
+                attempts=self._settings.attempts,
+                failed=lambda error: used.append(_cost(error)),
+            )
+        except ModelError as error:
+            set_usage(error, sum(used, usage_of(error)))
+            raise
+        return replace(answer, usage=sum(used, answer.usage))
 
     def _ask(self, messages: ChatMessages, max_tokens: int, schema: Mapping[str, Any] | None) -> ChatAnswer:
         request: dict[str, Any] = {
@@ -46,17 +59,45 @@ class ChatClient:
         return self._parsed(self._client.chat.completions.create(**request), max_tokens, schema)
 
     def _parsed(self, answer: Any, max_tokens: int, schema: Mapping[str, Any] | None) -> ChatAnswer:
+        usage = _reported(answer)
+        try:
+            text, truncated = self._text(answer, max_tokens, schema)
+            if usage is None:
+                raise BadAnswer("the answer does not say its usage")
+            return ChatAnswer(parsed_answer(text, schema), usage, text, truncated)
+        except ModelError as error:
+            set_usage(error, usage or UNKNOWN_USAGE)
+            raise
+
+    def _text(self, answer: Any, max_tokens: int, schema: Mapping[str, Any] | None) -> tuple[str, bool]:
+        """What the model wrote, and whether it ran into its limit."""
         choices = getattr(answer, "choices", None)
         if not isinstance(choices, list) or len(choices) != 1:
             raise BadAnswer("the answer holds no single choice")
         text = getattr(getattr(choices[0], "message", None), "content", None)
         if not isinstance(text, str):
             raise BadAnswer("the answer holds no text")
-        if schema is not None and choices[0].finish_reason == "length":
+        truncated = choices[0].finish_reason == "length"
+        if schema is not None and truncated:
             # At temperature 0 another attempt is cut at the same place.
-            raise ModelError(f"{self.name} did not finish its JSON within {max_tokens} tokens")
-        usage = getattr(answer, "usage", None)
-        numbers = [getattr(usage, name, None) for name in ("prompt_tokens", "completion_tokens")]
-        if not all(isinstance(number, int) and number >= 0 for number in numbers):
-            raise BadAnswer("the answer does not say its usage")
-        return ChatAnswer(parsed_answer(text, schema), ChatUsage(numbers[0] or 0, numbers[1] or 0, "recorded"), text)
+            raise DoesNotFit(f"{self.name} did not finish its JSON within {max_tokens} tokens")
+        return text, truncated
+
+
+def _reported(answer: Any) -> ChatUsage | None:
+    """The usage that the server reported; None where it reported none."""
+    usage = getattr(answer, "usage", None)
+    numbers = [getattr(usage, name, None) for name in ("prompt_tokens", "completion_tokens")]
+    if not all(isinstance(number, int) and number >= 0 for number in numbers):
+        return None
+    return ChatUsage(numbers[0] or 0, numbers[1] or 0, "recorded")
+
+
+def _cost(error: Exception) -> ChatUsage:
+    """What a failed attempt took: unknown where the server worked on it, or may have, and reported nothing."""
+    import openai
+
+    if (known := usage_of(error)).calls:
+        return known
+    worked = isinstance(error, BadAnswer | openai.APITimeoutError | openai.APIResponseValidationError)
+    return UNKNOWN_USAGE if worked else NO_USAGE

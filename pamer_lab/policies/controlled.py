@@ -17,7 +17,7 @@ from pamer_lab.controller import ControllerSettings, Decision, PamerController, 
 from pamer_lab.controller.recall import Recaller
 from pamer_lab.controller.request import AppendOnly
 from pamer_lab.errors import InputError, LabError
-from pamer_lab.memory import SourceBlock, Summary
+from pamer_lab.memory import DetailWriter, SourceBlock, Summary
 from pamer_lab.policies.interface import PolicySession, Resources
 from pamer_lab.policies.texts import summary_spent
 from pamer_lab.policies.values import Answer, History, Item, Span, Spent, blocks_of, spans_of
@@ -73,6 +73,15 @@ class Controlled:
         """What finds memory; None takes the controller's own top summaries."""
         return None
 
+    def details(self, resources: Resources) -> DetailWriter | None:
+        """What writes step details; None takes the summariser's own, by a rule."""
+        return None
+
+    def failed(self, turn: Answer | Decision) -> bool:
+        """Whether a compression was asked for at this turn and failed."""
+        wanted = sum(turn.votes) >= self.vote and 0 < turn.candidate_tokens >= self.minimum
+        return turn.action == "fallback" and wanted
+
     def start(self, resources: Resources) -> PolicySession:
         return ControlledSession(self, resources)
 
@@ -88,6 +97,8 @@ class ControlledSession:
         self._stored: tuple[Span, ...] = ()
         self._steps: dict[str, tuple[int, ...]] = {}
         """Memory id -> the blocks it covers."""
+        self._failures = 0
+        """Failed compressions, less later successes, when this session was taken up."""
 
     @property
     def controller(self) -> PamerController:
@@ -102,12 +113,19 @@ class ControlledSession:
                 given.tokens,
                 self.settings,
                 recaller=self.policy.recaller(given),
+                details=self.policy.details(given),
             )
+            self._controller.failed_before(given.session_id, self._failures)
         return self._controller
 
     def resume(self, answers: Sequence[Answer]) -> None:
         written = [answer for answer in answers if answer.stored]
         self._stored = written[-1].stored if written else ()
+        self._failures, self._controller = 0, None
+        for answer in answers:
+            # A turn that stored a memory names it and compresses, or passes where the raw blocks stay.
+            stored = answer.memory_ids and answer.action in ("pass", "compress")
+            self._failures = self._failures + 1 if self.policy.failed(answer) else max(0, self._failures - bool(stored))
         memory, session = self.resources.memory, self.resources.session_id
         memory.forget_from(session, len({answer.stored for answer in written}))
         self._steps = {entry.memory_id: entry.steps for entry in memory.load(session).memories}
@@ -127,7 +145,7 @@ class ControlledSession:
         return answer
 
     def _answer(self, history: History, messages: Sequence[dict[str, Any]], decision: Decision) -> Answer:
-        spent = [*self._compression(history, decision), *self._recall(history, decision)]
+        spent = [*self._recall(history, decision), *self._calls(history, decision)]
         votes = Votes(decision.logits, decision.thresholds) if decision.logits else self._unasked(history, decision)
         if votes is not None:
             spent.append(self._features(history))
@@ -168,27 +186,28 @@ class ControlledSession:
             return spans_of(sorted(steps))
         return spans_of(sorted(step for name in memory_ids for step in self._steps[name]))
 
-    def _compression(self, history: History, decision: Decision) -> list[Spent]:
-        """What a compression read and wrote; the memory it stored is now part of what is covered."""
+    def _calls(self, history: History, decision: Decision) -> list[Spent]:
+        """What language models took, or the rules in their place; a memory that was stored is now part of what is covered."""
+        asked = [
+            Spent(entry.operation, entry.input_tokens, entry.output_tokens, entry.model, calls=entry.calls, unknown=entry.unknown)
+            for entry in decision.auxiliary
+            if entry.calls
+        ]
         if decision.action != "compress":
-            return []
+            return asked
         memory = self.resources.memory.load(self.resources.session_id).by_id[decision.memory_ids[0]]
         self._steps[memory.memory_id] = memory.steps
         self._stored = spans_of(sorted([*blocks_of(self._stored), *memory.steps]))
-        sizes = {entry.operation: entry for entry in decision.auxiliary}
-        told = sizes["summary"]
-        blocks = [SourceBlock(step, tuple(history.block_messages(step))) for step in memory.steps]
-        summary = Summary(memory.summary, (), told.input_tokens, told.output_tokens)
-        embedding = Spent("embedding", memory.summary_tokens, model=memory.embedding_model, local=True)
-        return [summary_spent(summary, blocks, self.resources), embedding]
+        if not any(entry.operation == "summary" for entry in asked):
+            blocks = [SourceBlock(step, tuple(history.block_messages(step))) for step in memory.steps]
+            asked.insert(0, summary_spent(Summary(memory.summary, ()), blocks, self.resources))
+        return [*asked, Spent("embedding", memory.summary_tokens, model=memory.embedding_model, local=True)]
 
     def _recall(self, history: History, decision: Decision) -> list[Spent]:
-        """What looking into memory took: the query's embedding, and any model that was asked."""
-        if decision.action == "compress" or not decision.memories or not self.policy.recalls:
+        """The embedding of the query, where memory was looked into."""
+        if decision.action == "compress" or self.policy.failed(decision) or not decision.memories or not self.policy.recalls:
             return []
-        spent = [Spent("embedding", self._recent_tokens(history), model=self.resources.embedder.name, local=True)]
-        asked = [entry for entry in decision.auxiliary if entry.input_tokens]
-        return spent + [Spent(entry.operation, entry.input_tokens, entry.output_tokens, entry.model) for entry in asked]
+        return [Spent("embedding", self._recent_tokens(history), model=self.resources.embedder.name, local=True)]
 
     def _unasked(self, history: History, decision: Decision) -> Votes | None:
         """The heads' votes at a turn where the controller did not need them."""

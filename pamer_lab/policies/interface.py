@@ -13,7 +13,7 @@ from pamer_lab.controller.probe import Probe
 from pamer_lab.controller.recall import Recaller
 from pamer_lab.controller.selection_record import Recorder
 from pamer_lab.controller.settings import ControllerSettings
-from pamer_lab.memory import HeldMemories, Summariser
+from pamer_lab.memory import DetailWriter, HeldMemories, Summariser
 from pamer_lab.models.embedder import Embedder
 from pamer_lab.models.profiles import Profile
 from pamer_lab.policies.values import Answer, History
@@ -47,6 +47,10 @@ class Resources(Protocol):
     @property
     def settings(self) -> ControllerSettings:
         """The controller's defaults for this profile and its heads."""
+        ...
+
+    def detail_writer(self, settings: ControllerSettings) -> DetailWriter | None:
+        """What writes PaMER+'s step details; None: the summariser's own, by a rule."""
         ...
 
     @property

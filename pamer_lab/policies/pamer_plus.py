@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from pamer_lab.controller.recall import Recaller
+from pamer_lab.memory import DetailWriter
 from pamer_lab.policies.controlled import Controlled, Recalls
 from pamer_lab.policies.interface import Resources
 
@@ -21,3 +22,6 @@ class PamerPlus(Controlled):
 
     def recaller(self, resources: Resources) -> Recaller:
         return resources.step_recaller(self.controller_settings(resources))
+
+    def details(self, resources: Resources) -> DetailWriter | None:
+        return resources.detail_writer(self.controller_settings(resources))

@@ -6,11 +6,15 @@ from typing import Any, ClassVar
 
 from pamer_lab.blocks import recent_start
 from pamer_lab.blocks.query import task_text
+from pamer_lab.controller.plan import halved
+from pamer_lab.controller.settings import ControllerSettings
 from pamer_lab.errors import LabError
 from pamer_lab.memory.summary import SourceBlock
+from pamer_lab.models.usage import usage_of
 from pamer_lab.policies.interface import PolicySession, Resources
-from pamer_lab.policies.texts import add_text, summary_spent
+from pamer_lab.policies.texts import add_text, called, summary_spent
 from pamer_lab.policies.values import Answer, History, Item, Span, Spent, blocks_of, gaps, spans_of
+from pamer_lab.trajectory.values import Message
 
 
 @dataclass(frozen=True)
@@ -23,6 +27,7 @@ class PeriodicSummary:
         "the paper gives N only: here N counts complete blocks that have left the newest `keep`",
         "reset writes one new summary of everything older, from the raw blocks; accumulate adds a summary of the new slice",
         "summaries are written as PaMER's are (about 40,000 characters of source, 1,024 tokens), so that only the trigger differs",
+        "after two failed summaries the oldest waiting blocks alone are summarised (with the last summary's text, in reset)",
         "raw blocks are not archived: what the summary does not say is gone",
     )
 
@@ -49,6 +54,8 @@ class _Session:
     def __init__(self, policy: PeriodicSummary, resources: Resources) -> None:
         self.policy, self.resources = policy, resources
         self.summaries: tuple[Item, ...] = ()
+        self.failures = 0
+        """Summaries that failed, less those that succeeded after them."""
 
     def turn(self, history: History) -> Answer:
         covered = self._covered()
@@ -59,25 +66,36 @@ class _Session:
         if len(waiting) < self.policy.n:
             reason = f"{len(waiting)} of {self.policy.n} blocks are waiting for the next summary"
             return Answer("pass", reason, self._items(history), candidate_tokens=candidate)
-        source = blocks_of(covered) + waiting if self.policy.mode == "reset" else waiting
+        halvings = max(0, self.failures - ControllerSettings().failures_before_shorter + 1)
+        chosen = waiting[: halved(len(waiting), halvings)]
         try:
-            item, spent = self._summarise(history, source)
+            item, spent = self._summarise(history, chosen, from_raw=not halvings)
         except LabError as error:
-            items = (*history.head(), *history.raw([(0, history.t)]))
-            return Answer(
-                "fallback", "the summary failed; the request went out as it came", items, candidate_tokens=candidate, error=str(error)
-            )
+            self.failures += 1
+            return self._fallback(history, candidate, error)
+        self.failures = max(0, self.failures - 1)
         self.summaries = (item,) if self.policy.mode == "reset" else (*self.summaries, item)
-        reason = (
-            f"{len(waiting)} blocks have left the newest {self.policy.keep}: {len(source)} blocks became a summary of {item.tokens} tokens"
-        )
+        size = len(blocks_of(item.spans))
+        reason = f"{len(waiting)} blocks have left the newest {self.policy.keep}: {size} blocks became a summary of {item.tokens} tokens"
         return Answer("compress", reason, self._items(history), candidate_tokens=candidate, spent=(spent,))
 
     def resume(self, answers: Sequence[Answer]) -> None:
-        for answer in reversed(answers):
-            if answer.action != "fallback":
-                self.summaries = tuple(item for item in answer.items if item.kind == "summary")
-                return
+        kept = [answer for answer in answers if answer.action != "fallback"]
+        self.summaries = tuple(item for item in kept[-1].items if item.kind == "summary") if kept else ()
+        self.failures = 0
+        for answer in answers:
+            self.failures = self.failures + 1 if answer.action == "fallback" else max(0, self.failures - (answer.action == "compress"))
+
+    def _fallback(self, history: History, candidate: int, error: LabError) -> Answer:
+        usage = usage_of(error)
+        return Answer(
+            "fallback",
+            "the summary failed; the request went out as it came",
+            (*history.head(), *history.raw([(0, history.t)])),
+            candidate_tokens=candidate,
+            error=str(error),
+            spent=(called("summary", self.resources.summariser.name, usage),) if usage.calls else (),
+        )
 
     def _items(self, history: History) -> tuple[Item, ...]:
         return (*history.head(), *self.summaries, *history.raw(gaps(self._covered(), history.t)))
@@ -86,9 +104,14 @@ class _Session:
         """What the summaries stand for, in order."""
         return [span for item in self.summaries for span in item.spans]
 
-    def _summarise(self, history: History, source: list[int]) -> tuple[Item, Spent]:
-        blocks = [SourceBlock(number, tuple(history.block_messages(number))) for number in source]
+    def _summarise(self, history: History, waiting: list[int], *, from_raw: bool) -> tuple[Item, Spent]:
+        """A summary of the waiting blocks; in `reset` also of what was summarised before, from its raw blocks or from its summary."""
+        before = blocks_of(self._covered()) if self.policy.mode == "reset" else []
+        covered = before + waiting
+        blocks = [SourceBlock(number, tuple(history.block_messages(number))) for number in (covered if from_raw else waiting)]
+        if before and not from_raw:
+            blocks.insert(0, SourceBlock(before[0], tuple(Message("user", item.text) for item in self.summaries)))
         summary = self.resources.summariser.summarise(task_text(history.messages[: history.prefix_end]), blocks)
-        text = f"[Summary of steps {source[0]} to {source[-1]} of this session]\n{summary.text}\n[End of the summary]"
-        item = add_text("summary", text, spans_of(source), self.resources.tokens, source=f"steps {source[0]}-{source[-1]}")
+        text = f"[Summary of steps {covered[0]} to {covered[-1]} of this session]\n{summary.text}\n[End of the summary]"
+        item = add_text("summary", text, spans_of(covered), self.resources.tokens, source=f"steps {covered[0]}-{covered[-1]}")
         return item, summary_spent(summary, blocks, self.resources)

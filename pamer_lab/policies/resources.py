@@ -14,7 +14,7 @@ from pamer_lab.controller.recall import Recaller
 from pamer_lab.controller.selection_record import SelectionRecord
 from pamer_lab.controller.settings import ControllerSettings
 from pamer_lab.factory import Factory
-from pamer_lab.memory import HeldMemories, Summariser
+from pamer_lab.memory import DetailWriter, HeldMemories, Summariser
 from pamer_lab.models.embedder import Embedder
 from pamer_lab.models.profiles import Profile
 
@@ -70,6 +70,9 @@ class RunResources:
     @cached_property
     def memory(self) -> HeldMemories:
         return HeldMemories(self.factory.memory)
+
+    def detail_writer(self, settings: ControllerSettings) -> DetailWriter | None:
+        return self.factory.detail_writer(settings)
 
     def step_recaller(self, settings: ControllerSettings) -> Recaller:
         return self.factory.recaller(settings, self.memory, self.recorder)

@@ -42,16 +42,20 @@ class Item(Struct, frozen=True, omit_defaults=True):
 
 
 class Spent(Struct, frozen=True, omit_defaults=True):
-    """Tokens of one operation beside the main request."""
+    """Tokens of one operation beside the main request, its failed and repeated calls included."""
 
     operation: str
-    """`summary`, `router` or `recall`, by a model or a rule; `features` or `embedding` for other computation."""
+    """`summary`, `details`, `router` or `recall`, by a model or a rule; `features` or `embedding` for other computation."""
     input_tokens: int
     output_tokens: int = 0
     model: str = ""
     """Who did it."""
     local: bool = False
     """Done without a language model call: kept apart from the tokens one would be billed for."""
+    calls: int = 1
+    """How often a model worked on it."""
+    unknown: int = 0
+    """Calls of these that reported no usage; their tokens are in no sum."""
 
 
 class Answer(Struct, frozen=True, omit_defaults=True):

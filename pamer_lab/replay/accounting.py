@@ -101,7 +101,9 @@ def _spent(turns: Sequence[Turn]) -> tuple[dict[str, dict[str, Any]], dict[str, 
             row = table.setdefault(spent.operation, {"input": 0, "output": 0, "calls": defaultdict(int)})
             row["input"] += spent.input_tokens
             row["output"] += spent.output_tokens
-            row["calls"][spent.model or "unnamed"] += 1
+            row["calls"][spent.model or "unnamed"] += spent.calls
+            if spent.unknown:
+                row["unknown_calls"] = row.get("unknown_calls", 0) + spent.unknown
     return _plain(auxiliary), _plain(local)
 
 

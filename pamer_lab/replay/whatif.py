@@ -120,6 +120,13 @@ class WhatIfRun:
         return [sum(turn.votes) >= vote and 0 < turn.candidate_tokens >= minimum for turn in self.run.turns]
 
     @cached_property
+    def shorter_ends(self) -> list[int]:
+        """Where the range ended that a stored turn compressed after failures; the number of blocks where it took the whole candidate."""
+        windows, most = self._windows(self.rule["retained"]), len(self.numbers) - 1
+        ends = [max((last for _, last in turn.stored), default=0) if turn.action == "compress" else most for turn in self.run.turns]
+        return [end if self.numbers[end] < self.numbers[window] else most for end, window in zip(ends, windows, strict=True)]
+
+    @cached_property
     def recall_tokens(self) -> float:
         """Mean tokens that the stored run put in per recalled summary (or, for step selection, per recall)."""
         recalls = [turn for turn in self.run.turns if turn.action == "recall"]
@@ -208,6 +215,7 @@ class _Pass:
 
     def go(self) -> "_Pass":
         rule, sums, numbers = self.given.rule, self.given.sums.tolist(), self.given.numbers.tolist()
+        shorter = self.given.shorter_ends
         covered = stored_covered = memories = 0
         same = True
         for t, turn in enumerate(self.given.run.turns):
@@ -221,7 +229,7 @@ class _Pass:
             if old == "fallback" and (not self.known[t] or (same and wanted == self.given.wanted[t])):
                 action: Action = "fallback"
             elif wanted:
-                action, covered, memories = "compress", window, memories + 1
+                action, covered, memories = "compress", min(window, shorter[t]) if same else window, memories + 1
             elif not memories or not rule["recalls"]:
                 action = "pass"
             else:

@@ -11,6 +11,7 @@ from pamer_lab.models.chat import ChatAnswer, load_chat, schema_fault
 from pamer_lab.models.chat_client import ChatClient
 from pamer_lab.models.embedding_client import EmbeddingClient
 from pamer_lab.models.profiles import ChatSettings, EmbeddingSettings, load_profile
+from pamer_lab.models.usage import NO_USAGE, UNKNOWN_USAGE, ChatUsage, usage_of
 from tests.models.fault_server import CHAT, embedding_answer, serving
 
 SCHEMA = {
@@ -41,13 +42,37 @@ def chat_with(text: Any, **choice: Any) -> dict[str, Any]:
     return CHAT | {"choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text}} | choice]}
 
 
-@pytest.mark.parametrize("fault", [429, 500, "cut", "this is not JSON", {"choices": []}, chat_with(None), chat_with("no JSON")])
-def test_a_fault_is_tried_again_and_the_next_answer_counts(fault: Any) -> None:
+USED, NOT_USED, UNKNOWN = ChatUsage(7, 3, "recorded"), NO_USAGE, UNKNOWN_USAGE
+
+
+@pytest.mark.parametrize(
+    ("fault", "cost"),
+    [
+        (429, NOT_USED),
+        (500, NOT_USED),
+        ("cut", NOT_USED),
+        ("this is not JSON", UNKNOWN),
+        ({"choices": []}, UNKNOWN),
+        (chat_with("{}") | {"usage": None}, UNKNOWN),
+        (chat_with(None), USED),
+        (chat_with("no JSON"), USED),
+        (chat_with('{"steps": ["one"]}'), USED),
+    ],
+)
+def test_a_fault_is_tried_again_and_both_attempts_are_paid_for(fault: Any, cost: ChatUsage) -> None:
     with serving(fault, CHAT) as server:
         answer = ask(server.url)
-    assert answer.data() == {"steps": [1, 2]}
-    assert (answer.usage.input_tokens, answer.usage.output_tokens, answer.usage.kind) == (7, 3, "recorded")
+    assert answer.data() == {"steps": [1, 2]} and answer.usage == USED + cost
     assert len(server.requests) == 2
+    with serving(fault) as server, pytest.raises(ModelError) as caught:
+        ask(server.url, tries=2)
+    assert usage_of(caught.value) == cost + cost
+
+
+def test_a_server_that_was_given_up_on_may_have_worked_so_its_usage_is_unknown() -> None:
+    with serving("slow") as server, pytest.raises(ModelError) as caught:
+        ask(server.url, tries=1, timeout=0.2)
+    assert usage_of(caught.value) == UNKNOWN
 
 
 @pytest.mark.parametrize("fault", [429, 503, "cut", "this is not JSON", chat_with('{"steps": ["one"]}'), chat_with('{"other": 1}')])
@@ -84,9 +109,34 @@ def test_a_request_that_cannot_be_answered_is_told_from_a_server_that_cannot_ans
 
 
 def test_an_answer_cut_at_its_limit_is_refused_where_json_was_asked_for() -> None:
-    with serving(chat_with('{"steps": [1', finish_reason="length")) as server, pytest.raises(ModelError, match="50 tokens"):
+    cut_off = chat_with('{"steps": [1', finish_reason="length")
+    with serving(chat_with("no JSON"), cut_off) as server, pytest.raises(attempts.DoesNotFit, match="50 tokens") as caught:
         ask(server.url)
-    assert len(server.requests) == 1
+    assert len(server.requests) == 2 and usage_of(caught.value) == USED + USED
+
+
+def test_a_plain_answer_cut_at_its_limit_says_so() -> None:
+    with serving(chat_with("the first half of", finish_reason="length")) as server:
+        answer = ask(server.url, schema=None)
+    assert answer.truncated and answer.text == "the first half of" and answer.usage == USED
+    with serving(chat_with("all of it")) as server:
+        assert not ask(server.url, schema=None).truncated
+
+
+@pytest.mark.parametrize(
+    ("fault", "too_long"),
+    [
+        (413, True),
+        (400, False),
+        ((400, '{"error": {"message": "This model\'s maximum context length is 4096 tokens."}}'), True),
+        ((400, '{"error": {"message": "input is too long for requested model"}}'), True),
+        ((401, '{"error": {"message": "maximum context length"}}'), False),
+    ],
+)
+def test_a_prompt_over_the_window_is_told_from_other_refusals(fault: Any, too_long: bool) -> None:
+    with serving(fault) as server, pytest.raises(ModelError) as caught:
+        ask(server.url, tries=1)
+    assert isinstance(caught.value, attempts.DoesNotFit) == too_long and usage_of(caught.value) == NOT_USED
 
 
 def test_thinking_and_code_fences_are_taken_off_and_the_request_asks_for_neither() -> None:

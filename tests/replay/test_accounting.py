@@ -52,6 +52,19 @@ def test_model_calls_are_auxiliary_and_rules_are_local_work() -> None:
     assert counted["total"] == counted["base_total"] + 180
 
 
+def test_repeated_calls_and_calls_without_usage_are_counted_and_no_tokens_are_invented_for_them() -> None:
+    trace = long_trace(3)
+    turns = turns_of(trace, "base")
+    turns[1] = replace(turns[1], action="fallback", spent=(Spent("summary", 300, 60, "server", calls=4, unknown=1),))
+    turns[2] = replace(turns[2], spent=(Spent("summary", 100, 20, "server"), Spent("router", 0, 0, "server", unknown=1)))
+    counted = totals(timeline_of(trace), turns)
+    assert counted["auxiliary"] == {
+        "router": {"input": 0, "output": 0, "calls": {"server": 1}, "unknown_calls": 1},
+        "summary": {"input": 400, "output": 80, "calls": {"server": 5}, "unknown_calls": 1},
+    }
+    assert (counted["aux_input"], counted["aux_output"]) == (400, 80)
+
+
 def test_a_saving_that_does_not_add_up_is_refused() -> None:
     trace = long_trace(4)
     turns = turns_of(trace, "sliding-window:1")
