@@ -16,7 +16,7 @@ _PUBLIC = {
     "Trace": "pamer_lab.trajectory",
     "Workspace": "pamer_lab.workspace",
     "PamerController": "pamer_lab.controller",
-    "load_controller": "pamer_lab.controller.build",
+    "load_controller": "pamer_lab.audit.live",
 }
 
 __all__ = ["PamerController", "Trace", "Workspace", "__version__", "load_controller", "read_traces", "replay"]

@@ -18,6 +18,7 @@ from pamer_lab.controller.recall_agent_quote import QuotingAgent
 from pamer_lab.controller.router import Router
 from pamer_lab.controller.router_embedded import EmbeddedRouter
 from pamer_lab.controller.router_llm import LlmRouter
+from pamer_lab.controller.router_sources import ArchiveSource, RouterKind
 from pamer_lab.controller.selection_record import Recorder
 from pamer_lab.controller.settings import ControllerSettings
 from pamer_lab.features.store import FeatureStore
@@ -84,11 +85,14 @@ def step_recaller(
     tokens: MessageTokens,
     settings: ControllerSettings,
     recorder: Recorder | None,
+    router_kind: RouterKind = "index",
 ) -> Recaller:
-    """PaMER+'s recaller: with a chat model its router and agent, else the deterministic ones."""
-    router: Router = LlmRouter(chat) if chat else EmbeddedRouter(embedder, lambda blocks: archived_messages(store, blocks))
+    """PaMER+'s recaller: with a chat model its router and agent, else the deterministic ones; a router over the archive has no model."""
+    router: Router = LlmRouter(chat) if chat else EmbeddedRouter(embedder)
+    if router_kind == "archive":
+        router = EmbeddedRouter(embedder, ArchiveSource(lambda blocks: archived_messages(store, blocks)))
     agent: RecallAgent = LlmRecallAgent(chat) if chat else QuotingAgent(tokens.counter, max_tokens=settings.evidence_tokens)
-    return StepRecaller(store, router, agent, query_characters=settings.query_characters, recorder=recorder)
+    return StepRecaller(store, router, agent, tokens.counter, query_characters=settings.query_characters, recorder=recorder)
 
 
 def _with_settings(profile: Profile, settings: ControllerSettings) -> Profile:

@@ -37,7 +37,7 @@ from pamer_lab.storage import equals
 from pamer_lab.trajectory.values import Trace
 from pamer_lab.workspace import Workspace
 
-VERSION = 1
+VERSION = 2
 """Raised whenever the same inputs would give other turns, so that no run mixes two programs' turns."""
 STORE_EVERY = 0.25
 """Seconds; turns that follow each other faster are stored in one commit."""

@@ -14,6 +14,7 @@ from pamer_lab.controller.recall_agent_quote import QuotingAgent
 from pamer_lab.controller.request import read_message
 from pamer_lab.controller.router import RouterQuery, Routing
 from pamer_lab.controller.router_embedded import EmbeddedRouter
+from pamer_lab.controller.router_sources import ArchiveSource
 from pamer_lab.memory import MemoryStore
 from pamer_lab.models.embedder import HashingEmbedder
 from pamer_lab.storage import Database
@@ -56,7 +57,9 @@ def steps(*numbers: int, goal: str = "g") -> Any:
 
 def plus(folder: Path, router: Any, agent: Any = None, *, probe: Any = None) -> PamerController:
     store = MemoryStore(Database(folder))
-    recaller = StepRecaller(store, router, agent or CountingAgent(), query_characters=30_000, recorder=AuditStore(store.database))
+    recaller = StepRecaller(
+        store, router, agent or CountingAgent(), EstimatedCounter(), query_characters=30_000, recorder=AuditStore(store.database)
+    )
     return controller(folder, store=store, recaller=recaller, probe=probe or FixedProbe(NO))
 
 
@@ -170,7 +173,7 @@ def test_the_embedded_router_restores_the_step_that_answered_what_the_newest_res
         {"role": "tool", "tool_call_id": "c", "content": "The invoice refers to src/part_3.py for its total."},
     ]
     store = MemoryStore(Database(tmp_path))
-    router = EmbeddedRouter(HashingEmbedder(64), lambda blocks: archived_messages(store, blocks))
+    router = EmbeddedRouter(HashingEmbedder(64), ArchiveSource(lambda blocks: archived_messages(store, blocks)))
     returned, decision = plus(tmp_path, router).transform("s", messages)
     assert decision.action == "recall" and decision.restored_steps == (3,), json.loads(rows(tmp_path)[0]["answer"])
     assert "51 EUR" in returned[2]["content"]
@@ -183,7 +186,7 @@ def test_the_embedded_router_takes_nothing_where_nothing_earlier_is_meant(tmp_pa
     messages = remembered(tmp_path)
     messages += [{"role": "assistant", "content": "Thinking."}, {"role": "user", "content": "Go on with something new, please."}]
     store = MemoryStore(Database(tmp_path))
-    router = EmbeddedRouter(HashingEmbedder(64), lambda blocks: archived_messages(store, blocks))
+    router = EmbeddedRouter(HashingEmbedder(64), ArchiveSource(lambda blocks: archived_messages(store, blocks)))
     _, decision = plus(tmp_path, router).transform("s", messages)
     assert decision.action == "pass" and rows(tmp_path)[0]["outcome"] == "empty"
 
@@ -194,7 +197,7 @@ class FollowedRouter:
     name = "followed"
 
     def __init__(self, store: MemoryStore) -> None:
-        self.make = lambda: EmbeddedRouter(HashingEmbedder(64), lambda blocks: archived_messages(store, blocks))
+        self.make = lambda: EmbeddedRouter(HashingEmbedder(64), ArchiveSource(lambda blocks: archived_messages(store, blocks)))
         self.router = self.make()
         self.queries: list[RouterQuery] = []
 
@@ -208,7 +211,9 @@ class FollowedRouter:
 def test_a_long_session_with_pamer_plus_never_loses_a_block(tmp_path: Path) -> None:
     store = MemoryStore(Database(tmp_path))
     router = FollowedRouter(store)
-    recaller = StepRecaller(store, router, CountingAgent(), query_characters=30_000, recorder=AuditStore(store.database))
+    recaller = StepRecaller(
+        store, router, CountingAgent(), EstimatedCounter(), query_characters=30_000, recorder=AuditStore(store.database)
+    )
     pamer = controller(tmp_path, store=store, recaller=recaller, probe=FixedProbe(YES), settings=ControllerSettings())
     messages = history(1, words=80)
     for number in range(1, 40):
