@@ -52,7 +52,11 @@ class IndexSource:
 
     def steps(self, memory: Memory) -> list[StepText]:
         lines = summary_lines(memory.summary)
-        return [StepText(index_terms(block.detail, own), "\n".join((block.detail, *own))) for block in memory.blocks for own in [lines.get(block.step, [])]]
+        own = [lines.get(block.step, []) for block in memory.blocks]
+        return [
+            StepText(index_terms(block.detail, said), "\n".join((block.detail, *said)))
+            for block, said in zip(memory.blocks, own, strict=True)
+        ]
 
 
 class ArchiveSource:
