@@ -88,9 +88,13 @@ def test_only_the_named_steps_come_back_marked_with_their_numbers(tmp_path: Path
     assert 0 < row["chosen_tokens"] < row["covered_tokens"] and row["table_version"] > 0
 
 
+QUOTED = 450
+"""Tokens of evidence with which one block of the world is quoted, and a second one in part."""
+
+
 def test_a_clipped_block_is_restored_in_part_and_only_what_came_back_is_counted(tmp_path: Path) -> None:
     messages = remembered(tmp_path)
-    agent = QuotingAgent(EstimatedCounter(), max_tokens=600)
+    agent = QuotingAgent(EstimatedCounter(), max_tokens=QUOTED)
     returned, decision = plus(tmp_path, ScriptedRouter(steps(1, 3)), agent).transform("s", messages)
     assert decision.action == "recall", decision.error
     assert decision.restored_steps == (1, 3) and decision.restored_in_part == (3,)
@@ -100,7 +104,7 @@ def test_a_clipped_block_is_restored_in_part_and_only_what_came_back_is_counted(
     assert "step 000001 as it was then>" in text and "step 000003 an excerpt of what it was then>" in text
     row = rows(tmp_path)[0]
     assert (row["cited_steps"], row["restored_in_part"]) == ([1, 3], [3])
-    assert 0 < row["restored_tokens"] <= 600 < row["chosen_tokens"]
+    assert 0 < row["restored_tokens"] < row["chosen_tokens"]
     assert f"(1 in part), {row['restored_tokens']:,} of {row['chosen_tokens']:,} chosen" in row["reason"]
     assert row["reason"] in decision.reason
 
@@ -234,7 +238,7 @@ def test_the_embedded_router_restores_the_step_that_answered_what_the_newest_res
     assert "51 EUR" in returned[2]["content"]
     row = rows(tmp_path)[0]
     assert (
-        row["router"].endswith(kind)
+        row["router"] == f"embedded-2 {kind}"
         and row["candidates"][0]["step"] == 3
         and [entry["rank"] for entry in row["candidates"]] == list(range(1, 7))
     )

@@ -82,7 +82,7 @@ def test_a_passage_that_stands_in_the_block_is_restored_in_part(text: str) -> No
     ],
 )
 def test_a_text_that_does_not_stand_in_the_block_is_refused(text: str) -> None:
-    with pytest.raises(SelectionRefusedError, match="invalid packet: .*step 2"):
+    with pytest.raises(SelectionRefusedError, match=r"invalid packet: .*step 2"):
         checked(Packet((Citation(2, text),)), [block(2, 5), block(3, 5)])
 
 

@@ -124,7 +124,8 @@ def test_the_default_router_reads_no_raw_block_to_choose(tmp_path: Path, monkeyp
 
 def test_a_clipped_block_is_restored_in_part_in_turn_ledger_export_and_share_file(tmp_path: Path) -> None:
     blocks = [call(n, f"letter L{n:04d}", f"Letter L{n:04d} says {'word ' * 9_000}") for n in range(5)]
-    trace = make_trace([*blocks, call(5, "index", "It names L0001 first."), call(6, "more", "none")], trace_id="t-huge")
+    small = [call(5, "desk", "A clerk."), call(6, "index", "It names L0001 first."), call(7, "more", "none")]
+    trace = make_trace([*blocks, *small], trace_id="t-huge")
     workspace = Workspace(tmp_path)
     run = replay(trace, "pamer+:minimum=300:retained=1", workspace, ReplayOptions(parts=ALWAYS))
     turn = next(turn for turn in run.turns if turn.restored_in_part)
