@@ -1,6 +1,6 @@
 """Audit rows: one for every selection of PaMER+, accepted or refused.
 
-Implements the controller's `Recorder`. What always holds: a row is written before the request goes out, in one commit, and is
+Implements the controller's `Recorder`. Invariant: a row is written in one commit, in live use before the request goes out, and is
 never changed afterwards.
 """
 

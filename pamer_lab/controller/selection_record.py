@@ -58,7 +58,7 @@ class Recorder(Protocol):
 
 
 class NoRecorder:
-    """Keeps nothing."""
+    """Keeps nothing; what `pamer_lab.load_controller` and replay use keeps everything."""
 
     def record(self, record: SelectionRecord) -> None:
         return None

@@ -17,7 +17,7 @@ from pamer_lab.replay.ledger import expand
 from pamer_lab.replay.store import RunStore
 from pamer_lab.replay.timeline import lay_out
 from pamer_lab.workspace import Workspace
-from tests.replay.making import PARTS, SMALL, call, long_trace, make_trace, turns_of, untimed
+from tests.replay.making import PARTS, SMALL, call, huge_trace, long_trace, make_trace, turns_of, untimed
 
 ALWAYS = Parts(embedder=PARTS.embedder, probe=FixedProbe())
 
@@ -122,11 +122,8 @@ def test_the_default_router_reads_no_raw_block_to_choose(tmp_path: Path, monkeyp
     assert chosen and [len(names) for names in reads] == chosen
 
 
-def test_a_clipped_block_is_restored_in_part_in_turn_ledger_export_and_share_file(tmp_path: Path) -> None:
-    blocks = [call(n, f"letter L{n:04d}", f"Letter L{n:04d} says {'word ' * 9_000}") for n in range(5)]
-    small = [call(5, "desk", "A clerk."), call(6, "index", "It names L0001 first."), call(7, "more", "none")]
-    trace = make_trace([*blocks, *small], trace_id="t-huge")
-    workspace = Workspace(tmp_path)
+def test_a_clipped_block_is_restored_in_part_in_turn_ledger_and_export(tmp_path: Path) -> None:
+    trace, workspace = huge_trace(), Workspace(tmp_path)
     run = replay(trace, "pamer+:minimum=300:retained=1", workspace, ReplayOptions(parts=ALWAYS))
     turn = next(turn for turn in run.turns if turn.restored_in_part)
     assert turn.restored_in_part == turn.restored_steps and {turn.states[step] for step in turn.restored_steps} == {"X"}
