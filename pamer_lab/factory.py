@@ -9,6 +9,7 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
+from pamer_lab.audit.live import LiveRecorder
 from pamer_lab.blocks import MessageTokens
 from pamer_lab.controller.heads_probe import HeadsProbe
 from pamer_lab.controller.pamer import PamerController
@@ -21,6 +22,7 @@ from pamer_lab.controller.recall_agent_quote import QuotingAgent
 from pamer_lab.controller.router import Router
 from pamer_lab.controller.router_embedded import EmbeddedRouter
 from pamer_lab.controller.router_llm import LlmRouter
+from pamer_lab.controller.router_sources import ArchiveSource, RouterKind
 from pamer_lab.controller.selection_record import Recorder
 from pamer_lab.controller.settings import ControllerSettings
 from pamer_lab.errors import InputError
@@ -139,12 +141,16 @@ class Factory:
     def memory(self) -> MemoryStore:
         return _memory(self.profile.memory_uri or self.workspace.database.uri)
 
-    def recaller(self, settings: ControllerSettings, memory: Memories, recorder: Recorder | None) -> Recaller:
-        """PaMER+'s recaller: with a chat model its router and agent, else the deterministic ones."""
+    def recaller(
+        self, settings: ControllerSettings, memory: Memories, recorder: Recorder | None, router_kind: RouterKind = "index"
+    ) -> Recaller:
+        """PaMER+'s recaller: with a chat model its router and agent, else deterministic ones; a router over the archive has no model."""
         chat, counter = self.chat, self.tokens.counter
-        router: Router = LlmRouter(chat) if chat else EmbeddedRouter(self.embedder, lambda blocks: archived_messages(memory, blocks))
+        router: Router = LlmRouter(chat) if chat else EmbeddedRouter(self.embedder)
+        if router_kind == "archive":
+            router = EmbeddedRouter(self.embedder, ArchiveSource(lambda blocks: archived_messages(memory, blocks)))
         agent: RecallAgent = LlmRecallAgent(chat) if chat else QuotingAgent(counter, max_tokens=settings.evidence_tokens)
-        return StepRecaller(memory, router, agent, query_characters=settings.query_characters, recorder=recorder)
+        return StepRecaller(memory, router, agent, counter, query_characters=settings.query_characters, recorder=recorder)
 
     def identity(self) -> dict[str, Any]:
         """What tells these parts from others, as part of a run's id; nothing is loaded."""
@@ -181,13 +187,17 @@ def load_controller(
     probe: Probe | None = None,
     recorder: Recorder | None = None,
 ) -> PamerController:
-    """The controller that a profile describes, for a live agent; `heads` names registered heads or a folder."""
+    """The controller that a profile describes, for a live agent.
+
+    `heads` names registered heads or a folder. Without a `recorder`, PaMER+'s selections go to the workspace's audit.
+    """
     named = profile if isinstance(profile, Profile) else load_profile(profile)
     if isinstance(heads, HeadSet):
         model = _model(parts_key(named), device)
         probe, heads = HeadsProbe(model, heads, FeatureStore(workspace.database, model)), None
     factory = Factory(named, workspace, device, str(heads or ""), Parts(probe=probe))
     chosen, plus = settings or factory.settings, kind == "pamer+"
+    recorder = recorder or LiveRecorder(workspace.database)
     return PamerController(
         factory.memory,
         factory.embedder,

@@ -1,11 +1,11 @@
 """Audit rows: one for every selection of PaMER+, accepted or refused.
 
-Implements the controller's `Recorder`. What always holds: a row is written before the request goes out, in one commit, and is
+Implements the controller's `Recorder`. Invariant: a row is written in one commit, in live use before the request goes out, and is
 never changed afterwards.
 """
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -73,6 +73,12 @@ def _row(record: SelectionRecord) -> dict[str, Any]:
     """A record's columns."""
     row = {name: getattr(record, name) for name in record.__dataclass_fields__}
     return row | {name: [vars(candidate) for candidate in row[name]] for name in ("candidates", "near_misses")}
+
+
+def restored_tokens(row: Mapping[str, Any]) -> int:
+    """Tokens that came back into the request; rows from before this was kept give the chosen steps' tokens, which are the most."""
+    known = row.get("restored_tokens")
+    return int(known if known is not None else row["chosen_tokens"] or 0)
 
 
 def steps_of(rows: Sequence[dict[str, Any]]) -> dict[str, set[int]]:

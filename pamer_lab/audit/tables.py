@@ -1,10 +1,22 @@
 """The audit's two tables. Rows are only ever added: a review that is edited becomes a further revision."""
 
+from typing import Any
+
 import pyarrow as pa
 
 from pamer_lab.storage import TableSpec
 
 CANDIDATE = pa.struct([("memory_id", pa.string()), ("step", pa.int64()), ("score", pa.float64()), ("rank", pa.int64())])
+
+
+def _add_restored(table: Any) -> None:
+    """Schema 1: what came back, beside what was chosen. Older rows do not know it: their `restored_tokens` is null."""
+    new = [column for column in RESTORED if column.name not in table.schema.names]
+    if new:
+        table.add_columns(pa.schema(new))
+
+
+RESTORED = (pa.field("restored_tokens", pa.int64()), pa.field("restored_in_part", pa.list_(pa.int64())))
 SELECTIONS = TableSpec(
     name="selections",
     key=("audit_id",),
@@ -32,8 +44,10 @@ SELECTIONS = TableSpec(
             ("cited_steps", pa.list_(pa.int64())),
             ("chosen_tokens", pa.int64()),
             ("covered_tokens", pa.int64()),
+            *RESTORED,
         ]
     ),
+    migrations=(_add_restored,),
 )
 REVIEWS = TableSpec(
     name="reviews",

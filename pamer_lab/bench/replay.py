@@ -23,11 +23,11 @@ from pamer_lab.analysis.growth import mean_context, run_table, turn_table
 from pamer_lab.controller import Votes
 from pamer_lab.factory import Parts
 from pamer_lab.memory.extractive import ExtractiveSummariser
+from pamer_lab.memory.remembered import RememberedSummaries, RememberedVectors
 from pamer_lab.models.embedder import HashingEmbedder
 from pamer_lab.models.profiles import load_profile
 from pamer_lab.models.tokenizer import profile_tokens
 from pamer_lab.policies.registry import ALL_SEVEN
-from pamer_lab.policies.remembered import RememberedSummaries, RememberedVectors
 from pamer_lab.policies.values import Item
 from pamer_lab.replay.engine import ReplayOptions, replay
 from pamer_lab.replay.store import RunStore

@@ -1,7 +1,8 @@
-"""`bench selection`: the embedded router on generated traces, whose needed steps are known.
+"""`bench selection`: the deterministic routers on generated traces, whose needed steps are known.
 
 At every decision point with a recall label the blocks older than Recent2 are covered by memories of a few steps each, as a controller
-would have left them, and the router chooses. References at the same points: every step of the chosen summaries, as many random steps,
+would have left them, and the router chooses: the default one over the index, and for comparison the one over the raw archive
+(`*_archive`). References at the same points, for the default router: every step of the chosen summaries, as many random steps,
 as many of the most recent steps. The paper's volume identity is asserted for every selection.
 """
 
@@ -17,6 +18,7 @@ from pamer_lab.blocks import MessageTokens, cut, identities
 from pamer_lab.controller import as_chat
 from pamer_lab.controller.router import RouterQuery
 from pamer_lab.controller.router_embedded import EmbeddedRouter
+from pamer_lab.controller.router_sources import ArchiveSource
 from pamer_lab.controller.selection import Selection, select
 from pamer_lab.corpus.writer import write_corpus
 from pamer_lab.errors import LabError
@@ -29,7 +31,7 @@ from pamer_lab.models.profiles import load_profile
 from pamer_lab.models.tokenizer import embedded_counter
 from pamer_lab.trajectory.values import Message
 
-HELP = "the embedded step router against known needs, and three references"
+HELP = "the step routers (index and archive) against known needs, and three references"
 SEED, QUESTIONS, REPLICAS = 4_000, 20, 2
 """A seed that no shipped corpus uses."""
 STEPS_PER_MEMORY = 4
@@ -75,48 +77,66 @@ class Case:
     tokens: dict[int, int] = field(default_factory=dict)
 
 
+@dataclass
+class Routed:
+    """One router over all decision points."""
+
+    router: EmbeddedRouter
+    score: Score = field(default_factory=Score)
+    tokens: dict[str, int] = field(default_factory=lambda: {"chosen": 0, "covered": 0})
+    """At points that need a step."""
+    no_need: dict[str, int] = field(default_factory=lambda: {"points": 0, "kept_quiet": 0})
+
+    def route(self, case: Case) -> Selection:
+        selection = select(case.query.memory, self.router.route(case.query).answer)
+        _assert_volume(selection)
+        self.score.add(set(selection.steps), case.needed)
+        if case.needed:
+            self.tokens["chosen"] += selection.tokens
+            self.tokens["covered"] += sum(case.tokens.values())
+        else:
+            self.no_need["points"] += 1
+            self.no_need["kept_quiet"] += not selection.steps
+        return selection
+
+    def ratios(self, suffix: str = "") -> dict[str, float]:
+        found = {
+            "f1": self.score.f1,
+            "precision": self.score.precision,
+            "recall": self.score.recall,
+            "exact_match": self.score.exact / max(self.score.points, 1),
+            "token_share": self.tokens["chosen"] / max(self.tokens["covered"], 1),
+        }
+        return {f"{name}{suffix}": value for name, value in found.items()}
+
+    def details(self) -> dict[str, Any]:
+        return {"router": self.router.name, "chosen_steps": self.score.chosen, "no_need": self.no_need, "tokens": self.tokens}
+
+
 def run(questions: int = QUESTIONS, replicas: int = REPLICAS) -> tuple[dict[str, Any], dict[str, Any]]:
     chance = random.Random(SEED)  # noqa: S311
-    router_score, whole, at_random, recent = Score(), Score(), Score(), Score()
-    share = {"chosen": 0, "covered": 0}
-    quiet = {"points": 0, "kept_quiet": 0}
+    whole, at_random, recent = Score(), Score(), Score()
     raw: dict[str, Sequence[Message]] = {}
     embedder = load_embedder(load_profile("embedded"))
-    router = EmbeddedRouter(embedder, lambda blocks: {block.raw_hash: raw[block.raw_hash] for block in blocks})
+    index = Routed(EmbeddedRouter(embedder))
+    archive = Routed(EmbeddedRouter(embedder, ArchiveSource(lambda blocks: {block.raw_hash: raw[block.raw_hash] for block in blocks})))
     for case in _cases(questions, replicas, raw):
-        selection = select(case.query.memory, router.route(case.query).answer)
-        _assert_volume(selection)
+        selection = index.route(case)
+        archive.route(case)
         chosen, covered = set(selection.steps), sorted(case.tokens)
-        router_score.add(chosen, case.needed)
         whole.add({step for memory in selection.memories for step in memory.steps}, case.needed)
         at_random.add(set(chance.sample(covered, len(chosen))), case.needed)
         recent.add(set(covered[len(covered) - len(chosen) :]), case.needed)
-        if case.needed:
-            share["chosen"] += selection.tokens
-            share["covered"] += sum(case.tokens.values())
-        else:
-            quiet["points"] += 1
-            quiet["kept_quiet"] += not chosen
-    ratios = {
-        "f1": router_score.f1,
-        "precision": router_score.precision,
-        "recall": router_score.recall,
-        "exact_match": router_score.exact / max(router_score.points, 1),
-        "token_share": share["chosen"] / max(share["covered"], 1),
-        "f1_whole_summary": whole.f1,
-        "f1_random": at_random.f1,
-        "f1_recent": recent.f1,
-    }
+    ratios = index.ratios() | {"f1_whole_summary": whole.f1, "f1_random": at_random.f1, "f1_recent": recent.f1}
     details = {
-        "decision_points": router_score.points,
-        "needed_steps": router_score.needed,
-        "chosen_steps": router_score.chosen,
-        "no_need": quiet,
-        "tokens": share,
+        "decision_points": index.score.points,
+        "needed_steps": index.score.needed,
+        "index": index.details(),
+        "archive": archive.details(),
         "whole_summary_tokens_identity": "asserted at every point",
         "embedder": embedder.name,
     }
-    return ratios, details
+    return ratios | archive.ratios("_archive"), details
 
 
 def _cases(questions: int, replicas: int, raw: dict[str, Sequence[Message]]) -> Iterator[Case]:

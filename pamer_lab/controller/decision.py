@@ -17,7 +17,8 @@ left this request. `recall`: stored memory was added. `fallback`: something fail
 
 BlockState = Literal["active", "summarised", "recalled", "restored", "absent"]
 """`active`: the block stands in the request. `summarised`: a stored memory covers it and nothing of it is in the request.
-`recalled`: the summary that covers it is in the request. `restored`: the block itself was brought back as evidence.
+`recalled`: the summary that covers it is in the request. `restored`: the block itself was brought back as evidence,
+complete or in part (`Decision.restored_in_part`).
 `absent`: in the request in no form and in no memory; the controller never lets this happen, other policies do."""
 
 ItemKind = Literal["tools", "prefix", "memory", "block"]
@@ -43,6 +44,8 @@ class ContextItem:
     """For `memory`: what was recalled."""
     steps: tuple[int, ...] = ()
     """For `memory`: the steps whose raw blocks it restores."""
+    in_part: tuple[int, ...] = ()
+    """Those of `steps` that are restored in part: the item holds an excerpt of the block."""
 
 
 @dataclass(frozen=True)
@@ -109,6 +112,8 @@ class Decision:
     memory_ids: tuple[str, ...] = ()
     """The memory that was stored, or those that were recalled, in stable order."""
     restored_steps: tuple[int, ...] = ()
+    restored_in_part: tuple[int, ...] = ()
+    """Those of `restored_steps` of which only an excerpt came back; their state is `restored` too."""
     memories: int = 0
     """Sound memories of the session before this request."""
     error: str = ""

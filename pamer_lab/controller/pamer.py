@@ -152,6 +152,8 @@ class PamerController:
     def _recall(self, turn: TurnInHand, current: Plan) -> Outcome:
         with turn.stage("recall"):
             found = self._found(turn, current)
+        if found.error:
+            turn.errors.append(found.error)
         if not found.entries:
             return self._pass(turn, current, found)
         inserted = injection.message(found.entries, found.kind)
@@ -166,7 +168,8 @@ class PamerController:
             tokens_after=current.tokens(numbers) + size,
             memory_ids=ids,
             restored_steps=found.restored,
-            items=current.items(numbers, ContextItem("memory", size, memory_ids=ids, steps=found.restored)),
+            restored_in_part=found.restored_in_part,
+            items=current.items(numbers, ContextItem("memory", size, memory_ids=ids, steps=found.restored, in_part=found.restored_in_part)),
             block_states=current.states(numbers, found.memories if not found.restored else (), found.restored),
         )
 
@@ -220,4 +223,5 @@ class _Session:
 def _said(error: Exception) -> str:
     """An error's own words, with its kind where it says little."""
     text = " ".join(str(error).split())
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+    said = f"{type(error).__name__}: {text}" if text else type(error).__name__
+    return "; ".join([said, *getattr(error, "__notes__", ())])

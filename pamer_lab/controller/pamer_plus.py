@@ -1,16 +1,19 @@
-"""PaMER+: instead of whole summaries, only the steps that are needed come back, each checked and every selection kept.
+"""PaMER+: instead of complete summaries, only the steps that are needed come back, each checked and every selection kept.
 
-A `Recaller`: router, Algorithm 2, cache and recall agent in this order. What always holds: no block leaves the archive that a
-valid selection does not name; a refused selection or packet is recorded with its reason and returns the original request;
-an empty selection and a declined recall inject nothing and are no failures.
+A `Recaller`: router, Algorithm 2, cache and recall agent in this order. Invariant: no block leaves the archive for the request
+that a valid selection does not name (a router over the archive, `pamer+:router=archive`, reads blocks to choose among them, the default
+one does not); evidence stands in the archive word for word; a refused selection or packet is recorded with its reason
+and returns the original request; an empty selection and a declined recall inject nothing and are no failures; a recorder
+that fails leaves the request as it is.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import orjson
 
+from pamer_lab.blocks import TokenCounter
 from pamer_lab.controller.decision import Auxiliary, charge, charging
 from pamer_lab.controller.injection import Entry
 from pamer_lab.controller.plan import Plan
@@ -41,17 +44,26 @@ class _Attempt:
     packet: Packet | None = None
     spent: list[Auxiliary] = field(default_factory=list)
     """What router and agent took, also for answers that were refused."""
+    restored_tokens: int = 0
 
 
 class StepRecaller:
     """Restores the steps that a router names."""
 
     def __init__(
-        self, store: Memories, router: Router, agent: RecallAgent, *, query_characters: int, recorder: Recorder | None = None
+        self,
+        store: Memories,
+        router: Router,
+        agent: RecallAgent,
+        counter: TokenCounter,
+        *,
+        query_characters: int,
+        recorder: Recorder | None = None,
     ) -> None:
         self._store = store
         self._router = router
         self._agent = agent
+        self._counter = counter
         self._query_characters = query_characters
         self._recorder = recorder or NoRecorder()
         self._cache = RecallCache()
@@ -61,12 +73,12 @@ class StepRecaller:
         try:
             found = self._recall(plan, attempt)
         except Exception as error:
-            self._record(plan, attempt, "refused", f"{type(error).__name__}: {error}")
+            if failed := self._record(plan, attempt, "refused", f"{type(error).__name__}: {error}"):
+                error.add_note(failed)
             charge(error, attempt.spent)
             raise
         outcome: SelectionOutcome = "accepted" if found.entries else "declined" if attempt.packet else "empty"
-        self._record(plan, attempt, outcome, found.reason)
-        return found
+        return replace(found, error=self._record(plan, attempt, outcome, found.reason))
 
     def _recall(self, plan: Plan, attempt: _Attempt) -> Recalled:
         request = plan.request
@@ -83,15 +95,20 @@ class StepRecaller:
             return Recalled((), f"nothing in the {len(selection.steps)} chosen steps helps", auxiliary=tuple(attempt.spent))
         owner = {block.step: memory for memory in selection.memories for block in memory.blocks}
         entries = tuple(
-            Entry(f"{owner[citation.step].memory_id} step {citation.step:06d}", citation.text, "as it was then")
+            Entry(f"{owner[citation.step].memory_id} step {citation.step:06d}", citation.text, _label(citation.step in packet.in_part))
             for citation in packet.citations
         )
-        reason = (
-            f"restored {len(packet.steps)} of {sum(len(memory.blocks) for memory in selection.memories)} covered steps, "
-            f"{selection.tokens:,} of {selection.covered_tokens:,} tokens"
-        )
+        attempt.restored_tokens = restored_tokens(selection, packet, self._counter)
         chosen = tuple({owner[step].memory_id: owner[step] for step in packet.steps}.values())
-        return Recalled(entries, reason, memories=chosen, restored=packet.steps, kind="evidence", auxiliary=tuple(attempt.spent))
+        return Recalled(
+            entries,
+            _reason(selection, packet, attempt.restored_tokens),
+            memories=chosen,
+            restored=packet.steps,
+            restored_in_part=packet.in_part,
+            kind="evidence",
+            auxiliary=tuple(attempt.spent),
+        )
 
     def _packet(self, plan: Plan, selection: Selection, attempt: _Attempt) -> Packet:
         """The kept packet for this selection, or a new one from the agent."""
@@ -109,31 +126,60 @@ class StepRecaller:
         self._cache.keep(session_id, selection, self._agent.name, packet)
         return packet
 
-    def _record(self, plan: Plan, attempt: _Attempt, outcome: SelectionOutcome, reason: str) -> None:
+    def _record(self, plan: Plan, attempt: _Attempt, outcome: SelectionOutcome, reason: str) -> str:
+        """Keep the selection; what went wrong with that, in words, or nothing."""
+        try:
+            self._recorder.record(self._selection_record(plan, attempt, outcome, reason))
+        except Exception as error:  # whatever the store's trouble is, the agent's request must not suffer from it
+            return f"the selection was not recorded ({type(error).__name__}: {' '.join(str(error).split())})"
+        return ""
+
+    def _selection_record(self, plan: Plan, attempt: _Attempt, outcome: SelectionOutcome, reason: str) -> SelectionRecord:
         selection, candidates = attempt.selection, attempt.routing.candidates
         steps = selection.steps if selection else ()
-        self._recorder.record(
-            SelectionRecord(
-                session_id=plan.memory.session_id,
-                turn=len(plan.request.blocks),
-                table_version=self._store.version,
-                query=plan.query(self._query_characters),
-                router=self._router.name,
-                agent=self._agent.name,
-                answer=shown(attempt.routing.answer),
-                outcome=outcome,
-                reason=reason,
-                candidates=candidates[:CANDIDATES_KEPT],
-                summary_ids=selection.memory_ids if selection else (),
-                steps=steps,
-                goal=selection.goal if selection else "",
-                near_misses=near_misses(candidates, steps),
-                cache=attempt.cache or "",
-                cited_steps=attempt.packet.steps if attempt.packet else (),
-                chosen_tokens=selection.tokens if selection else 0,
-                covered_tokens=selection.covered_tokens if selection else 0,
-            )
+        return SelectionRecord(
+            session_id=plan.memory.session_id,
+            turn=len(plan.request.blocks),
+            table_version=self._store.version,
+            query=plan.query(self._query_characters),
+            router=self._router.name,
+            agent=self._agent.name,
+            answer=shown(attempt.routing.answer),
+            outcome=outcome,
+            reason=reason,
+            candidates=candidates[:CANDIDATES_KEPT],
+            summary_ids=selection.memory_ids if selection else (),
+            steps=steps,
+            goal=selection.goal if selection else "",
+            near_misses=near_misses(candidates, steps),
+            cache=attempt.cache or "",
+            cited_steps=attempt.packet.steps if attempt.packet else (),
+            chosen_tokens=selection.tokens if selection else 0,
+            covered_tokens=selection.covered_tokens if selection else 0,
+            restored_tokens=attempt.restored_tokens if outcome == "accepted" else 0,
+            restored_in_part=attempt.packet.in_part if attempt.packet else (),
         )
+
+
+def restored_tokens(selection: Selection, packet: Packet, counter: TokenCounter) -> int:
+    """Tokens of the steps' text that comes back: of a complete block its own count, of an excerpt the count of what is quoted."""
+    excerpts = [citation for citation in packet.citations if citation.step in packet.in_part]
+    quoted: dict[int, int] = {}
+    for citation, size in zip(excerpts, counter.count([citation.text for citation in excerpts]), strict=True):
+        quoted[citation.step] = quoted.get(citation.step, 0) + size
+    return sum(min(quoted.get(block.step, block.tokens), block.tokens) for block in selection.blocks if block.step in packet.steps)
+
+
+def _reason(selection: Selection, packet: Packet, restored: int) -> str:
+    archived = sum(len(memory.blocks) for memory in selection.memories)
+    part = f" ({len(packet.in_part)} in part)" if packet.in_part else ""
+    chosen = f" of {selection.tokens:,} chosen" if restored != selection.tokens else ""
+    return f"restored {len(packet.steps)} of {archived} archived steps{part}, {restored:,}{chosen} of {selection.covered_tokens:,} tokens"
+
+
+def _label(in_part: bool) -> str:
+    """What an entry is called: a model must not take an excerpt for everything that was there."""
+    return "an excerpt of what it was then" if in_part else "as it was then"
 
 
 def near_misses(candidates: Sequence[Candidate], chosen: Sequence[int]) -> tuple[Candidate, ...]:

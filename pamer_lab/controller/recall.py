@@ -29,9 +29,13 @@ class Recalled:
     """Memories whose summaries are in the entries."""
     restored: tuple[int, ...] = ()
     """Steps whose raw blocks are in the entries."""
+    restored_in_part: tuple[int, ...] = ()
+    """Those of which the entries hold only an excerpt."""
     kind: str = "summary"
     """What an entry is called in the request."""
     auxiliary: tuple[Auxiliary, ...] = ()
+    error: str = ""
+    """What failed beside the recall itself, such as keeping its record; the request goes on."""
 
 
 class Recaller(Protocol):

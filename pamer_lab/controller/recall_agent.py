@@ -1,15 +1,17 @@
 """The seam between chosen steps and the evidence that enters the request: the `RecallAgent` Protocol and its packet.
 
-What always holds: an agent gets the chosen blocks and nothing else of the history; a packet that cites a step outside them is
-refused; declining is an answer, not a failure.
+Invariant: an agent gets the chosen blocks and nothing else of the history; a packet is refused if it cites a step outside them, or
+a text that does not stand in that step's archived block; declining is an answer, not a failure.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
+from pamer_lab.blocks.marks import defused
 from pamer_lab.controller.decision import Auxiliary
 from pamer_lab.controller.selection import Evidence, SelectionRefusedError
+from pamer_lab.memory.source import block_text, kept_pieces
 
 
 @dataclass(frozen=True)
@@ -18,6 +20,7 @@ class Citation:
 
     step: int
     text: str
+    """Words of the step's block: the complete block, one passage, or passages with `source.clip`'s mark between them."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +30,8 @@ class Packet:
     citations: tuple[Citation, ...]
     """Empty: the agent declined, nothing in the blocks helps."""
     auxiliary: tuple[Auxiliary, ...] = ()
+    in_part: tuple[int, ...] = ()
+    """Cited steps of which some text is missing; set by `checked`."""
 
     @property
     def steps(self) -> tuple[int, ...]:
@@ -43,13 +48,33 @@ class RecallAgent(Protocol):
 
 
 def checked(packet: Packet, blocks: Sequence[Evidence]) -> Packet:
-    """The packet, if it cites only the chosen steps and says something about each it cites."""
+    """The packet, if it cites only the chosen steps and only what stands in them; it then names the steps cited in part."""
     if not isinstance(packet, Packet):
         raise SelectionRefusedError("invalid packet: the recall agent answered something else")
-    allowed = {block.covered.step for block in blocks}
+    archived = {block.covered.step: block_text(block.messages).strip() for block in blocks}
+    complete: set[int] = set()
     for citation in packet.citations:
-        if citation.step not in allowed:
+        if citation.step not in archived:
             raise SelectionRefusedError(f"invalid packet: it cites step {citation.step}, which was not chosen")
         if not citation.text.strip():
             raise SelectionRefusedError(f"invalid packet: it cites step {citation.step} without a text")
-    return packet
+        text, source = citation.text.strip(), archived[citation.step]
+        shown = defused(source)  # as a model gets it: with chat template marks broken
+        if text in (source, shown):
+            complete.add(citation.step)
+        elif not verbatim(text, source) and not verbatim(text, shown):
+            raise SelectionRefusedError(f"invalid packet: its text for step {citation.step} does not stand in the archived block")
+    return replace(packet, in_part=tuple(step for step in packet.steps if step not in complete))
+
+
+def verbatim(text: str, source: str) -> bool:
+    """Does the text stand in the source word for word; of a clipped text, every kept piece, in order?"""
+    if text in source:
+        return True
+    place = 0
+    for piece in kept_pieces(text):
+        found = source.find(piece, place)
+        if found < 0:
+            return False
+        place = found + len(piece)
+    return place > 0

@@ -1,7 +1,7 @@
 """The recall agent without a model: quotes the chosen blocks within a token budget.
 
-Whole blocks first, smallest first, as many as fit; what is left of the budget is shared by the others, each with its beginning and
-end and a mark that says how much is missing. Deterministic.
+Complete blocks first, smallest first, as many as fit; what is left of the budget is shared by the others, each with its beginning and
+end and a mark that says how much is missing: those are restored in part. Deterministic.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ LEAST_TOKENS = 40
 
 
 class QuotingAgent:
-    """Quotes, and words nothing anew."""
+    """Quotes, and rewords nothing."""
 
     def __init__(self, counter: TokenCounter, *, max_tokens: int) -> None:
         self._counter = counter

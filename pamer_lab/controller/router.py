@@ -1,7 +1,8 @@
 """The seam between a request and the steps it needs: the `Router` Protocol and what a router gets and gives.
 
-A router sees task, recent blocks and the index of summaries with their step details, never the future action. Its answer
-is untrusted: only `selection.select` turns it into anything.
+A router sees task, recent blocks and the index of summaries with their step details, never the future action. One exception is
+named as a deviation: `router=archive` also reads the raw archived blocks. A router's answer is untrusted: only
+`selection.select` turns it into anything.
 """
 
 from dataclasses import dataclass

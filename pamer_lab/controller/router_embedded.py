@@ -1,28 +1,30 @@
 """The router without a model: which earlier steps speak of what the newest result just brought up?
 
-The need are the names and identifiers of the recent blocks. Those that the newest result brings up weigh most, unless the agent is
-just after them, or the result afterwards leads on to something that was not looked at yet. A step explains a term if it speaks
+The need is the names and identifiers of the recent blocks. Those that the newest result brings up weigh most, unless the agent is
+already after them, or the result goes on to lead to something that was not looked at yet. A step explains a term if it speaks
 of it, best if the agent asked for it there, the answer names it, and the agent's next message took something from that
-answer; not if the agent has said that answer again in the recent blocks. Steps are taken greedily, each for what it explains
+answer; not if the agent has repeated that answer in the recent blocks. Steps are taken greedily, each for what it explains
 beyond those before, as long as it is worth it; so the set is the smallest this finds, and it is empty where nothing earlier
-explains the need. The embeddings of detail and raw block tell apart steps that explain the same, with a little
-preference for the later one, which knew more. Deterministic.
+explains the need. Embeddings tell apart steps that explain the same, with a little preference for the later one, which knew
+more. A `StepSource` decides what is seen of a step: the index, or its raw block. Deterministic.
 """
 
 import math
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
 
 import numpy as np
 import numpy.typing as npt
 
 from pamer_lab.controller.router import CANDIDATES_KEPT, Candidate, RouterQuery, Routing
 from pamer_lab.controller.router_index import StepIndex
-from pamer_lab.controller.terms import BlockTerms, block_terms, superseded, terms
-from pamer_lab.memory import CoveredBlock, SessionMemory
+from pamer_lab.controller.router_sources import IndexSource, StepSource
+from pamer_lab.controller.terms import BlockTerms, block_terms, superseded
+from pamer_lab.memory import SessionMemory
 from pamer_lab.memory.source import block_text
+from pamer_lab.memory.terms import terms
 from pamer_lab.models.embedder import Embedder
-from pamer_lab.trajectory.values import Message
 
 NEW_IN_RESULT, NEW_IN_WORDS, KNOWN, IN_TASK = 1.0, 0.4, 0.1, 0.05
 """How much a term is needed: first mentioned by the newest result; by the agent's newest message; already dealt with in the
@@ -45,13 +47,11 @@ LEAST_GAIN = 0.4
 LEAST_SHARE = 0.5
 """A further step must explain at least this share of what the first did."""
 MOST_STEPS = 6
-KEPT = 20_000
-"""Blocks whose terms and vectors are remembered."""
+KEPT = 40_000
+"""Texts whose vectors are remembered: two per step."""
 INDEXES_KEPT = 64
 """Sessions whose index is remembered."""
 
-Read = Callable[[Sequence[CoveredBlock]], Mapping[str, Sequence[Message]]]
-"""Raw messages of covered blocks, by raw hash."""
 Gains = dict[int, dict[str, float]]
 """Place of a step -> what it explains of each needed term; a step that explains nothing is not in it."""
 
@@ -59,12 +59,10 @@ Gains = dict[int, dict[str, float]]
 class EmbeddedRouter:
     """Deterministic, local, no language model."""
 
-    name = "embedded-1"
-
-    def __init__(self, embedder: Embedder, read: Read) -> None:
+    def __init__(self, embedder: Embedder, source: StepSource | None = None) -> None:
         self._embedder = embedder
-        self._read = read
-        self._terms: OrderedDict[str, BlockTerms] = OrderedDict()
+        self._source = source or IndexSource()
+        self.name = f"embedded-2 {self._source.name}"
         self._vectors: OrderedDict[str, npt.NDArray[np.float32]] = OrderedDict()
         self._indexes: OrderedDict[str, StepIndex] = OrderedDict()
 
@@ -97,35 +95,29 @@ class EmbeddedRouter:
         index = self._indexes.pop(memory.session_id, None)
         if index is None or not index.begins(memory.memories):
             index = StepIndex()
-        new = memory.memories[len(index.memories) :]
-        if new:
-            self._learn([block for entry in new for block in entry.blocks])
-        for entry in new:
-            vectors = ([self._vectors[key] for key in keys] for keys in zip(*((b.raw_hash, b.detail) for b in entry.blocks), strict=True))
-            index.add(entry, [self._terms[block.raw_hash] for block in entry.blocks], *vectors)
+        for entry in memory.memories[len(index.memories) :]:
+            steps = self._source.steps(entry)
+            index.add(
+                entry,
+                [step.terms for step in steps],
+                self._embedded([step.text for step in steps]),
+                self._embedded([block.detail for block in entry.blocks]),
+            )
         self._indexes[memory.session_id] = index
-        self._forget(len(index.blocks))
-        return index
-
-    def _learn(self, blocks: Sequence[CoveredBlock]) -> None:
-        """Terms and vectors of blocks, where they are not known."""
-        missing = [block for block in blocks if block.raw_hash not in self._terms or block.raw_hash not in self._vectors]
-        raw = self._read(missing) if missing else {}
-        for block in blocks:
-            if block.raw_hash not in self._terms:
-                self._terms[block.raw_hash] = block_terms(raw[block.raw_hash])
-        texts = {block.raw_hash: block_text(raw[block.raw_hash]) for block in blocks if block.raw_hash not in self._vectors}
-        texts |= {block.detail: block.detail for block in blocks if block.detail not in self._vectors}
-        if texts:
-            self._vectors.update(zip(texts, self._embedder.embed(list(texts.values())), strict=True))
-
-    def _forget(self, blocks: int) -> None:
-        while len(self._terms) > max(KEPT, blocks):
-            self._terms.popitem(last=False)
-        while len(self._vectors) > 2 * max(KEPT, blocks):
-            self._vectors.popitem(last=False)
         while len(self._indexes) > INDEXES_KEPT:
             self._indexes.popitem(last=False)
+        return index
+
+    def _embedded(self, texts: Sequence[str]) -> list[npt.NDArray[np.float32]]:
+        """One vector per text; those not seen lately are computed."""
+        keys = [sha256(text.encode("utf-8", "surrogatepass")).hexdigest() for text in texts]
+        missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in self._vectors}
+        if missing:
+            self._vectors.update(zip(missing, self._embedder.embed(list(missing.values())), strict=True))
+        found = [self._vectors[key] for key in keys]
+        while len(self._vectors) > KEPT:
+            self._vectors.popitem(last=False)
+        return found
 
 
 def _need(query: RouterQuery, recent: Sequence[BlockTerms], index: StepIndex) -> dict[str, float]:
@@ -148,7 +140,7 @@ def _need(query: RouterQuery, recent: Sequence[BlockTerms], index: StepIndex) ->
     return {
         term: kind * (RARITY * math.log((1 + steps) / len(speaking)) / scale + 1 - RARITY)
         for term, kind in kinds.items()
-        if (speaking := index.speaking.get(term))
+        if (speaking := index.speaking.get(term) or list(index.detailed(term)))
     }
 
 
@@ -157,7 +149,7 @@ def _gains(need: Mapping[str, float], index: StepIndex, recent: Sequence[BlockTe
     in_sight = frozenset().union(*(block.asked for block in recent))
     gains: Gains = {}
     for term, weight in need.items():
-        for place in {*index.speaking[term], *index.detailed(term)}:
+        for place in {*index.speaking.get(term, ()), *index.detailed(term)}:
             if term in in_sight and not index.brought[place].isdisjoint(in_sight):
                 continue
             gains.setdefault(place, {})[term] = weight * _worth(term, place, index, recent[0].asked)

@@ -38,7 +38,7 @@ class StepIndex:
         """Step number -> what the agent named there."""
         self._details = ""
         self._starts: list[int] = []
-        self._raw: list[Vectors] = []
+        self._texts: list[Vectors] = []
         self._detail: list[Vectors] = []
         self._matrices: tuple[Vectors, Vectors] | None = None
 
@@ -47,7 +47,7 @@ class StepIndex:
         known = self.memories
         return len(known) <= len(memories) and all(_same(old, new) for old, new in zip(known, memories, strict=False))
 
-    def add(self, memory: Memory, terms: Sequence[BlockTerms], raw: Sequence[Vectors], details: Sequence[Vectors]) -> None:
+    def add(self, memory: Memory, terms: Sequence[BlockTerms], texts: Sequence[Vectors], details: Sequence[Vectors]) -> None:
         """One more memory, with the terms and vectors of its blocks."""
         self.memories.append(memory)
         for block, found in zip(memory.blocks, terms, strict=True):
@@ -62,7 +62,7 @@ class StepIndex:
                 self.speaking.setdefault(term, []).append(place)
             self._starts.append(len(self._details))
             self._details += block.detail.lower() + EDGE
-        self._raw.extend(raw)
+        self._texts.extend(texts)
         self._detail.extend(details)
         self._matrices = None
 
@@ -75,11 +75,11 @@ class StepIndex:
             found = self._details.find(term, self._starts[place + 1]) if place + 1 < len(self._starts) else -1
 
     def likeness(self, vector: Vectors) -> npt.NDArray[np.float64]:
-        """Per place, the better product of the vector with the step's raw text and with its detail."""  # (places,)
+        """Per place, the better product of the vector with the step's text, as its source shows it, and with its detail."""  # (places,)
         if self._matrices is None:
-            self._matrices = np.stack(self._raw), np.stack(self._detail)  # (places, dimensions) each
-        raw, detail = self._matrices
-        better: npt.NDArray[np.float64] = np.maximum(raw @ vector, detail @ vector).astype(np.float64)
+            self._matrices = np.stack(self._texts), np.stack(self._detail)  # (places, dimensions) each
+        text, detail = self._matrices
+        better: npt.NDArray[np.float64] = np.maximum(text @ vector, detail @ vector).astype(np.float64)
         return better
 
 

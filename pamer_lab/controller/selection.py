@@ -1,8 +1,9 @@
 """Algorithm 2 of the paper: what a router may have of the raw history.
 
-A pure component: no model, no store, no clock. What always holds: an empty selection is valid; a summary or step that is
-unknown, repeated, foreign, or not covered by a chosen summary refuses the whole selection, with the reason; what is handed
-on are complete blocks, byte for byte as they were archived. Choosing a summary gives no right to its other steps.
+A pure component: no model, no store, no clock. Invariant: an empty step set is a valid selection of nothing, whatever ids stand beside
+it; otherwise a summary or step that is unknown, repeated, foreign, or not covered by a chosen summary refuses the selection, with
+the reason; what is handed on are complete blocks, byte for byte as they were archived. Choosing a summary gives no right to its
+other steps.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,7 +17,8 @@ from pamer_lab.memory.archive import unpack
 from pamer_lab.memory.steps import memory_faults
 from pamer_lab.trajectory.values import Message
 
-KEYS = {"summary_ids", "raw_steps_needed", "goal"}
+KEYS = {"summary_ids", "raw_steps_needed"}
+"""What an answer must have; it may have a `goal` beside."""
 GOAL_CHARACTERS = 2_000
 """Longest goal a router may word."""
 
@@ -67,9 +69,10 @@ class Evidence:
 
 def select(session: SessionMemory, answer: Any) -> Selection:
     """The selection that an answer asks for, or a `SelectionRefusedError`; the answer may be anything at all."""
-    summary_ids, steps, goal = _shape(answer, session)
+    summary_ids, steps, goal = _shape(answer)
     if not steps:
         return Selection((), (), goal)
+    _check_ids(summary_ids, steps, session)
     memories = tuple(session.by_id[name] for name in sorted(summary_ids))
     if faults := memory_faults(memories):
         raise SelectionRefusedError(f"a chosen summary is not sound: {faults[0]}")
@@ -102,17 +105,22 @@ def evidence(selection: Selection, archive: Mapping[str, RawBlock]) -> tuple[Evi
     return tuple(found)
 
 
-def _shape(answer: Any, session: SessionMemory) -> tuple[list[str], list[int], str]:
-    """The answer's parts, after their types, lengths and ids were found right."""
-    if not isinstance(answer, dict) or set(answer) != KEYS:
-        raise SelectionRefusedError(f"malformed: the answer must be an object with the keys {', '.join(sorted(KEYS))}")
-    summary_ids, steps, goal = answer["summary_ids"], answer["raw_steps_needed"], answer["goal"]
+def _shape(answer: Any) -> tuple[list[str], list[int], str]:
+    """The answer's parts, after their types were found right."""
+    if not isinstance(answer, dict) or set(answer) - {"goal"} != KEYS:
+        raise SelectionRefusedError(f"malformed: the answer must be an object with the keys {', '.join(sorted(KEYS))} and goal")
+    summary_ids, steps, goal = answer["summary_ids"], answer["raw_steps_needed"], answer.get("goal", "")
     if not isinstance(goal, str) or len(goal) > GOAL_CHARACTERS:
         raise SelectionRefusedError("malformed: the goal is not a text of a sentence or two")
     if not isinstance(summary_ids, list) or not all(type(name) is str for name in summary_ids):
         raise SelectionRefusedError("malformed: summary_ids is not a list of texts")
     if not isinstance(steps, list) or not all(type(step) is int for step in steps):
         raise SelectionRefusedError("malformed: raw_steps_needed is not a list of step numbers")
+    return summary_ids, steps, goal
+
+
+def _check_ids(summary_ids: Sequence[str], steps: Sequence[int], session: SessionMemory) -> None:
+    """Refuse ids that are too many, repeated, or not of this session."""
     if len(summary_ids) > len(session.memories) or len(steps) > len(session.covered):
         raise SelectionRefusedError(f"over-long: {len(summary_ids)} summaries and {len(steps)} steps are more than there are")
     if (repeated := _repeated(summary_ids)) is not None:
@@ -122,7 +130,6 @@ def _shape(answer: Any, session: SessionMemory) -> tuple[list[str], list[int], s
     for name in summary_ids:
         if name not in session.by_id:
             raise SelectionRefusedError(f"unknown summary {name[:80]!r}: it is not of this session")
-    return summary_ids, steps, goal
 
 
 def _repeated(values: Sequence[Any]) -> Any:

@@ -42,8 +42,13 @@ class SelectionRecord:
     """Empty where no selection came to the cache."""
     cited_steps: tuple[int, ...] = ()
     chosen_tokens: int = 0
+    """Of the chosen steps, complete."""
     covered_tokens: int = 0
     """Of all steps that the chosen summaries cover."""
+    restored_tokens: int = 0
+    """Of what came back into the request: less than `chosen_tokens` where a block was clipped or left out."""
+    restored_in_part: tuple[int, ...] = ()
+    """Cited steps of which only an excerpt came back."""
 
 
 class Recorder(Protocol):
@@ -53,7 +58,7 @@ class Recorder(Protocol):
 
 
 class NoRecorder:
-    """Keeps nothing."""
+    """Keeps nothing; what `pamer_lab.load_controller` and replay use keeps everything."""
 
     def record(self, record: SelectionRecord) -> None:
         return None

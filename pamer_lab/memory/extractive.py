@@ -2,18 +2,22 @@
 
 Deterministic: the same blocks give the same bytes. Each step's best line is taken first, shortened to the step's share of the
 budget, then the best lines overall, as far as they carry something; what is taken stands in the order of the history,
-under its step number. Nothing is worded anew, so the summary holds no fact that the blocks do not hold.
+under its step number. Nothing is reworded, so the summary holds no fact that the blocks do not hold. A step's detail is its entry in
+the index that PaMER+'s router reads: its calls, its most telling result line, and the names that both sides share.
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from pamer_lab.blocks import TokenCounter
 from pamer_lab.errors import ModelError
+from pamer_lab.memory.details import CALL_CHARACTERS, StepDetail
 from pamer_lab.memory.salience import scores, weight
 from pamer_lab.memory.source import BUDGET, clip, within_budget
 from pamer_lab.memory.summary import SourceBlock, Summary
+from pamer_lab.memory.terms import terms
 from pamer_lab.trajectory.values import Message
 
 LINE_CHARACTERS = 240
@@ -22,10 +26,6 @@ SENTENCE_CHARACTERS = 100
 """A line longer than this is taken sentence by sentence."""
 SHARE_CHARACTERS = 40
 """Characters of a step's best line that are kept at least, however many steps share the budget."""
-DETAIL_CHARACTERS = 280
-"""Longest step detail."""
-CALL_CHARACTERS = 110
-"""Longest form of a tool call within a detail."""
 _SENTENCE = re.compile(r"(?<=[.!?;])\s+")
 
 
@@ -36,12 +36,14 @@ class _Line:
     step: int
     text: str
     score: float
+    result: bool
+    """It came back to the agent; the agent did not write it."""
 
 
 class ExtractiveSummariser:
     """Quotes the most telling lines of each step."""
 
-    name = "extractive-1"
+    name = "extractive-2"
 
     def __init__(self, counter: TokenCounter, *, max_tokens: int = 1024, source_characters: int = BUDGET) -> None:
         self._counter = counter
@@ -80,13 +82,6 @@ def extractive_details(blocks: Sequence[SourceBlock], characters: int = BUDGET) 
     return _details(source, _lines(source))
 
 
-def _details(blocks: Sequence[SourceBlock], lines: Sequence[_Line]) -> tuple[str, ...]:
-    of_step: dict[int, list[_Line]] = {block.step: [] for block in blocks}
-    for line in lines:
-        of_step[line.step].append(line)
-    return tuple(_detail(block, of_step[block.step]) for block in blocks)
-
-
 def _by_worth(lines: list[_Line], share: int) -> list[_Line]:
     """Each step's best line first, then the others that carry something, best first; each text once."""
     ranked = sorted(lines, key=lambda line: (-line.score, line.place))
@@ -116,9 +111,14 @@ def _text(lines: Sequence[_Line]) -> str:
 
 
 def _lines(blocks: Sequence[SourceBlock]) -> list[_Line]:
-    found = [(block.step, text) for block in blocks for message in block.messages for text in _message_lines(message)]
-    rated = scores([text for _, text in found])
-    return [_Line(place, step, text, score) for place, ((step, text), score) in enumerate(zip(found, rated, strict=True))]
+    found = [
+        (block.step, text, bool(number))
+        for block in blocks
+        for number, message in enumerate(block.messages)
+        for text in _message_lines(message)
+    ]
+    rated = scores([text for _, text, _ in found])
+    return [_Line(place, step, text, score, result) for place, ((step, text, result), score) in enumerate(zip(found, rated, strict=True))]
 
 
 def _message_lines(message: Message) -> Iterator[str]:
@@ -131,16 +131,44 @@ def _message_lines(message: Message) -> Iterator[str]:
                 yield clip(text, LINE_CHARACTERS)
 
 
-def _detail(block: SourceBlock, lines: Sequence[_Line]) -> str:
-    """What was called, and the line of the step that tells the most."""
+def _details(blocks: Sequence[SourceBlock], lines: Sequence[_Line]) -> tuple[str, ...]:
+    """One detail per block. Names of the results come in this order: asked for, used in the next step, named by few steps."""
+    of_step: dict[int, list[_Line]] = {block.step: [] for block in blocks}
+    for line in lines:
+        of_step[line.step].append(line)
+    asked = [_named(block.messages[:1]) for block in blocks]
+    answered = [_named(block.messages[1:]) for block in blocks]
+    steps = Counter(name for before, after in zip(asked, answered, strict=True) for name in {**before, **after})
+    details: list[str] = []
+    for block, before, after, following in zip(blocks, asked, answered, [*asked[1:], {}], strict=True):
+        ranked = sorted(after, key=lambda name: (name not in before, name not in following, steps[name]))
+        details.append(_detail(block, of_step[block.step], list(before.values()), [after[name] for name in ranked]))
+    return tuple(details)
+
+
+def _detail(block: SourceBlock, lines: Sequence[_Line], said: Sequence[str], names: Sequence[str]) -> str:
     calls = [
         clip(f"{call.name}({' '.join(call.arguments.split())})", CALL_CHARACTERS)
         for message in block.messages
         for call in message.tool_calls
     ]
-    said = [line for line in lines if not any(line.text.startswith(call[:40]) for call in calls)]
-    best = max(said, key=lambda line: (line.score, -line.place), default=None)
-    head = "; ".join(calls[:3]) + (f"; and {len(calls) - 3} more calls" if len(calls) > 3 else "")
-    tail = best.text if best else ""
-    text = " -> ".join(part for part in (head, tail) if part) or "(no text)"
-    return " ".join(clip(text, DETAIL_CHARACTERS).split())
+    more = f"; and {len(calls) - 3} more calls" if len(calls) > 3 else ""
+    head = "; ".join(calls[:3]) + more
+    heard = [line for line in lines if line.result] or [
+        line for line in lines if not any(line.text.startswith(call[:40]) for call in calls)
+    ]
+    best = max(heard, key=lambda line: (line.score, -line.place), default=None)
+    return StepDetail(head, tuple(name for name in said if name not in head), best.text if best else "", tuple(names)).text()
+
+
+def _named(messages: Sequence[Message]) -> dict[str, str]:
+    """Term -> its spelling, in the order of the messages."""
+    found: dict[str, str] = {}
+    for message in messages:
+        for text in (message.content, *(call.arguments for call in message.tool_calls)):
+            lowered = text.lower()
+            places = {name: lowered.find(name) for name in terms(text)}
+            for name in sorted(places, key=lambda name: (places[name], name)):
+                spelled = text[max(places[name], 0) :][: len(name)]
+                found.setdefault(name, spelled if spelled.lower() == name else name)
+    return found

@@ -4,6 +4,7 @@ What always holds: under the budget nothing is left out; over it every message k
 longest messages give the most, and a mark says how many characters are missing.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -16,6 +17,8 @@ BUDGET = 40_000
 """Characters of all blocks' message texts together."""
 SHORTEST = 120
 """Characters a clipped message keeps at least, so that both ends say something."""
+_LEFT_OUT = re.compile(r" \[\.\.\. [0-9,]{1,20} characters left out \.\.\.\] ")
+"""The mark that `clip` puts between beginning and end."""
 
 
 def within_budget(blocks: Sequence[SourceBlock], budget: int = BUDGET) -> list[SourceBlock]:
@@ -34,6 +37,11 @@ def clip(text: str, cap: int) -> str:
     mark = f" [... {len(text) - cap:,} characters left out ...] "
     head = (cap + 1) // 2
     return text[:head] + mark + text[len(text) - (cap - head) :]
+
+
+def kept_pieces(text: str) -> list[str]:
+    """The pieces of a text between `clip`'s marks; a text without a mark is one piece."""
+    return [piece for piece in _LEFT_OUT.split(text) if piece.strip()]
 
 
 def block_text(messages: Sequence[Message]) -> str:

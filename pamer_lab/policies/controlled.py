@@ -20,7 +20,7 @@ from pamer_lab.errors import InputError, LabError
 from pamer_lab.memory import DetailWriter, SourceBlock, Summary
 from pamer_lab.policies.interface import PolicySession, Resources
 from pamer_lab.policies.texts import summary_spent
-from pamer_lab.policies.values import Answer, History, Item, Span, Spent, blocks_of, spans_of
+from pamer_lab.policies.values import Answer, History, Item, ItemKind, Span, Spent, blocks_of, spans_of
 
 Recalls = Literal["summaries", "steps", ""]
 """What comes back from memory: whole summaries, chosen raw steps, or nothing."""
@@ -175,9 +175,9 @@ class ControlledSession:
             if item.kind == "memory":
                 text = str(messages[history.prefix_end]["content"])
                 ids = " ".join(item.memory_ids)
-                texts.append(
-                    Item("evidence" if item.steps else "recalled", item.tokens, self._covered(item.memory_ids, item.steps), ids, text)
-                )
+                kind: ItemKind = "evidence" if item.steps else "recalled"
+                spans = self._covered(item.memory_ids, item.steps)
+                texts.append(Item(kind, item.tokens, spans, ids, text, in_part=item.in_part))
         return (*history.head(), *texts, *history.raw(raw))
 
     def _covered(self, memory_ids: Sequence[str], steps: Sequence[int]) -> tuple[Span, ...]:

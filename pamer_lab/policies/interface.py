@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Protocol
 from pamer_lab.blocks import MessageTokens
 from pamer_lab.controller.probe import Probe
 from pamer_lab.controller.recall import Recaller
+from pamer_lab.controller.router_sources import RouterKind
 from pamer_lab.controller.selection_record import Recorder
 from pamer_lab.controller.settings import ControllerSettings
 from pamer_lab.memory import DetailWriter, HeldMemories, Summariser
@@ -61,7 +62,7 @@ class Resources(Protocol):
         """The run's memory; `Resources` stores what it holds together with the turns."""
         ...
 
-    def step_recaller(self, settings: ControllerSettings) -> Recaller:
+    def step_recaller(self, settings: ControllerSettings, router: RouterKind) -> Recaller:
         """PaMER+'s router and recall agent over the run's memory."""
         ...
 

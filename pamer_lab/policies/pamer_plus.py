@@ -1,9 +1,10 @@
 """`pamer+`: compression as in PaMER; only the raw steps that a router names come back (Algorithm 2)."""
 
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, cast
 
 from pamer_lab.controller.recall import Recaller
+from pamer_lab.controller.router_sources import RouterKind
 from pamer_lab.memory import DetailWriter
 from pamer_lab.policies.controlled import Controlled, Recalls
 from pamer_lab.policies.interface import Resources
@@ -18,10 +19,18 @@ class PamerPlus(Controlled):
     description: ClassVar[str] = "PaMER that restores only the raw steps a router names, each checked and kept for audit"
     deviations: ClassVar[tuple[str, ...]] = (
         "as for pamer; the embedded profile's router and recall agent are deterministic, the paper asks an LLM router and recall agent",
+        "the router sees Recent2, summaries and step details only; router=archive also reads every raw archived block and asks no model, "
+        "which the paper's router never does",
     )
 
+    router: str = field(default="index", metadata={"choices": ("index", "archive")})
+    """What the router sees of archived steps: the index of summaries and step details, or (a deviation) the raw blocks too."""
+
+    def settings(self, resources: Resources) -> dict[str, Any]:
+        return super().settings(resources) | {"router": self.router}
+
     def recaller(self, resources: Resources) -> Recaller:
-        return resources.step_recaller(self.controller_settings(resources))
+        return resources.step_recaller(self.controller_settings(resources), cast(RouterKind, self.router))
 
     def details(self, resources: Resources) -> DetailWriter | None:
         return resources.detail_writer(self.controller_settings(resources))

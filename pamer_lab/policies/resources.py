@@ -11,6 +11,7 @@ from pamer_lab.audit import AuditStore
 from pamer_lab.blocks import MessageTokens
 from pamer_lab.controller.probe import Probe
 from pamer_lab.controller.recall import Recaller
+from pamer_lab.controller.router_sources import RouterKind
 from pamer_lab.controller.selection_record import SelectionRecord
 from pamer_lab.controller.settings import ControllerSettings
 from pamer_lab.factory import Factory
@@ -74,8 +75,8 @@ class RunResources:
     def detail_writer(self, settings: ControllerSettings) -> DetailWriter | None:
         return self.factory.detail_writer(settings)
 
-    def step_recaller(self, settings: ControllerSettings) -> Recaller:
-        return self.factory.recaller(settings, self.memory, self.recorder)
+    def step_recaller(self, settings: ControllerSettings, router: RouterKind) -> Recaller:
+        return self.factory.recaller(settings, self.memory, self.recorder, router)
 
     def save(self) -> None:
         """Store the memories and selections that are held back; called before the turns that tell of them are stored."""

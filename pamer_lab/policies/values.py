@@ -39,6 +39,8 @@ class Item(Struct, frozen=True, omit_defaults=True):
     """Content of the added message; empty for what the trace itself holds."""
     role: Role = "user"
     """Role of the added message."""
+    in_part: tuple[int, ...] = ()
+    """For `evidence`: the blocks of which only an excerpt was restored."""
 
 
 class Spent(Struct, frozen=True, omit_defaults=True):

@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 import pyarrow as pa
 
-from pamer_lab.audit.tables import SELECTIONS
+from pamer_lab.audit.tables import RESTORED, SELECTIONS
 from pamer_lab.errors import FormatError, InputError
 from pamer_lab.memory.schema import BLOCKS, MEMORIES, memories_of
 from pamer_lab.replay.admission import admit
@@ -33,6 +33,8 @@ ORDER: tuple[tuple[TableSpec, str], ...] = (
     (RUNS, "run_id"),
 )
 """Tables in the order they are written, with the column that names the run; raw blocks are found through the memories."""
+ADDED: dict[str, tuple[pa.Field, ...]] = {SELECTIONS.name: RESTORED}
+"""Columns that migrations added to a table; files written before lack them."""
 LARGEST = 512 * 1024 * 1024
 """Bytes of all tables together that are read from a file; a larger one is refused."""
 REDACTION = "redaction.json"
@@ -111,6 +113,9 @@ def _read(body: bytes, path: str) -> dict[str, pa.Table]:
 
 
 def _checked(spec: TableSpec, table: pa.Table, path: str) -> pa.Table:
+    for column in ADDED.get(spec.name, ()):  # a file from before the column was kept
+        if column.name not in table.column_names:
+            table = table.append_column(column, pa.nulls(table.num_rows, column.type))
     if set(table.column_names) != set(spec.schema.names):
         raise FormatError(f"holds other columns in {spec.name} than this program keeps; record the runs again", path=path)
     try:

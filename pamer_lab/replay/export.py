@@ -32,6 +32,7 @@ def turn_json(turn: Turn) -> dict[str, Any]:
         "thresholds": list(turn.thresholds),
         "memory_ids": list(turn.memory_ids),
         "restored_steps": list(turn.restored_steps),
+        "restored_in_part": list(turn.restored_in_part),
         "block_states": block_states(turn.states),
         "items": [_item_json(item) for item in turn.items],
         "auxiliary": msgspec.to_builtins(turn.spent),

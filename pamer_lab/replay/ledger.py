@@ -1,6 +1,7 @@
 """The conservation ledger: at every turn, every earlier block is in exactly one state.
 
-A block is `active` when it stands in the request word for word; `restored` when memory put its raw text back as evidence;
+A block is `active` when it stands in the request word for word; `restored` when memory put its raw text back as evidence,
+complete or in part (then the item names the block in `in_part`);
 `recalled` when a summary that covers it was fetched from memory into the request; `summarised` when a summary covers it, in
 the request by rule or kept in memory; `absent` when nothing does. The first that applies, in this order, is its state.
 `check` recounts an answer from its items and refuses one that does not add up, so a wrong picture is never stored.
@@ -10,7 +11,7 @@ from collections.abc import Iterable
 from typing import Literal
 
 from pamer_lab.errors import LabError
-from pamer_lab.policies.values import Answer, History, Item, Span
+from pamer_lab.policies.values import Answer, History, Item, Span, blocks_of
 
 BlockState = Literal["active", "summarised", "recalled", "restored", "absent"]
 
@@ -50,6 +51,8 @@ def check(answer: Answer, history: History) -> None:
         if item.kind != "blocks":
             if any(not 0 <= first < last <= t for first, last in item.spans):
                 raise LedgerError(f"turn {t}: a {item.kind} item stands for blocks {item.spans}, and only {t} exist")
+            if not set(item.in_part) <= (set(blocks_of(item.spans)) if item.kind == "evidence" else set()):
+                raise LedgerError(f"turn {t}: a {item.kind} item restores blocks {item.in_part} in part, and stands for {item.spans}")
             continue
         (span,) = item.spans
         first, last = span
@@ -75,6 +78,7 @@ def expand(items: Iterable[Item], block_tokens: list[int]) -> list[dict[str, obj
         source = item.source or item.kind
         covered = [number for first, last in item.spans for number in range(first, last)]
         row: dict[str, object] = {"kind": item.kind, "source": source, "blocks": covered, "tokens": item.tokens}
+        row |= {"restored_in_part": list(item.in_part)} if item.in_part else {}
         rows.append(row | ({"role": item.role, "text": item.text} if item.text else {}))
     return rows
 

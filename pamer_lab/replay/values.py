@@ -49,6 +49,11 @@ class Turn(Struct, frozen=True, omit_defaults=True):
     error: str = ""
     seconds: float = 0.0
 
+    @property
+    def restored_in_part(self) -> tuple[int, ...]:
+        """Those of `restored_steps` of which only an excerpt was restored."""
+        return tuple(step for item in self.items for step in item.in_part)
+
     def answer(self) -> Answer:
         """The policy's answer, for a session that takes up its work."""
         return Answer(

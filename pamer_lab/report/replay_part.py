@@ -148,6 +148,7 @@ def _turn(turn: Turn, policy: str, texts: Texts) -> dict[str, Any]:
         "votes": turn.votes,
         "memory_ids": turn.memory_ids,
         "restored": turn.restored_steps,
+        "restored_in_part": turn.restored_in_part,
         "spent": msgspec.to_builtins(turn.spent),
         "error": turn.error,
     }

@@ -96,6 +96,7 @@ def _turn(turn: dict[str, Any]) -> dict[str, Any]:
         "block_states": turn["states"],
         "memory_ids": " ".join(turn.get("memory_ids", [])),
         "restored_steps": _json(turn.get("restored", [])),
+        "restored_in_part": _json(turn.get("restored_in_part", [])),
         "error": turn.get("error", ""),
     }
 

@@ -9,6 +9,7 @@ from typing import Any
 import streamlit as st
 
 from pamer_lab.audit.provenance import Provenance, Step
+from pamer_lab.audit.store import restored_tokens
 from pamer_lab.replay.values import RunHead
 from pamer_lab.ui.audit_data import step_of
 from pamer_lab.ui.audit_queue import OUTCOME_COLOURS
@@ -49,11 +50,12 @@ def title(row: Mapping[str, Any], head: RunHead | None, name: str) -> None:
 def facts(row: Mapping[str, Any], head: RunHead | None, version: int) -> None:
     """What came of the selection, what it saved, and how it was made."""
     st.text(_sentence(str(row["reason"])))
-    chosen, covered = int(row["chosen_tokens"] or 0), int(row["covered_tokens"] or 0)
+    chosen, covered, restored = int(row["chosen_tokens"] or 0), int(row["covered_tokens"] or 0), restored_tokens(row)
     parts = []
     if covered:
         parts.append(
-            f"**{chosen:,} of {covered:,}** covered tokens came back; {covered - chosen:,} ({share(covered - chosen, covered)}) saved"
+            f"**{restored:,} of {covered:,}** archived tokens came back{_of_chosen(restored, chosen)}; "
+            f"{covered - restored:,} ({share(covered - restored, covered)}) saved"
         )
     if row["cache"]:
         parts.append(
@@ -64,6 +66,10 @@ def facts(row: Mapping[str, Any], head: RunHead | None, version: int) -> None:
     parts.append(f"router {in_code(str(row['router']), 60)}, agent {in_code(str(row['agent']), 60)}")
     counted_by = f" Tokens {counted_with(head.tokens_kind, head.tokenizer)}." if head else ""
     st.caption(" · ".join(parts), help=f"{HINTS['cache']}{counted_by}")
+
+
+def _of_chosen(restored: int, chosen: int) -> str:
+    return f" ({chosen:,} were chosen)" if restored != chosen else ""
 
 
 def _plain(word: Any) -> str:
@@ -114,12 +120,12 @@ def _steps(row: Mapping[str, Any], steps: Sequence[int], ranks: Mapping[int, Map
     if len(steps) > MOST_SHOWN:
         page = st.pagination(-(-len(steps) // MOST_SHOWN), key=f"{side}-page-{row['audit_id']}")
         shown = steps[(page - 1) * MOST_SHOWN : page * MOST_SHOWN]
-    cited = set(row["cited_steps"] or [])
+    cited, in_part = set(row["cited_steps"] or []), set(row["restored_in_part"] or [])
     for number in shown:
         step = step_of(row["session_id"], row["trace_id"], number)
         entry = ranks.get(number)
         place = f" · rank {entry['rank']}, score {_score(entry['score'])}" if entry else ""
-        quoted = " · quoted in the request" if number in cited else ""
+        quoted = f" · {'restored in part' if number in in_part else 'restored'}" if number in cited else ""
         with st.container(border=True):
             tokens = f" · {step.tokens:,} tokens" if step.tokens else ""
             st.markdown(f"**Step {number}**{place}{tokens}{quoted}", help=HINTS["step"])
@@ -147,6 +153,7 @@ def _candidates(row: Mapping[str, Any], known: Provenance) -> None:
         st.caption("This router gives no scores, so there are no candidates to list.")
         return
     chosen, cited, details = set(row["steps"] or []), set(row["cited_steps"] or []), known.details
+    in_part = set(row["restored_in_part"] or [])
     table(
         [
             {
@@ -154,7 +161,7 @@ def _candidates(row: Mapping[str, Any], known: Provenance) -> None:
                 "Step": entry["step"],
                 "Score": entry["score"],
                 "Chosen": "✓" if entry["step"] in chosen else "",
-                "Quoted": "✓" if entry["step"] in cited else "",
+                "Restored": "in part" if entry["step"] in in_part else "✓" if entry["step"] in cited else "",
                 "What happened": details.get(entry["step"], ""),
                 "Summary": str(entry["memory_id"]),
             }

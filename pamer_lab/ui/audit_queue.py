@@ -10,6 +10,7 @@ from typing import Any
 import streamlit as st
 
 from pamer_lab.audit.queue import SHOWS, Entry, Filters, progress
+from pamer_lab.audit.store import restored_tokens
 from pamer_lab.replay.values import RunHead
 from pamer_lab.ui.numbers import counted, share
 from pamer_lab.ui.state import choose, chosen, settle
@@ -77,9 +78,9 @@ def headline(shown: Sequence[Entry], reviewer: str) -> None:
     """What the queue holds, and how far the review is."""
     outcomes = Counter(str(entry.row["outcome"]) for entry in shown)
     said = ", ".join(f"{outcomes[name]:,} {name}" for name in OUTCOMES if outcomes[name])
-    picked = sum(int(entry.row["chosen_tokens"] or 0) for entry in shown)
+    picked = sum(restored_tokens(entry.row) for entry in shown)
     covered = sum(int(entry.row["covered_tokens"] or 0) for entry in shown)
-    saved = f" · restored steps are **{share(picked, covered)}** of the tokens that their summaries cover" if covered else ""
+    saved = f" · restored text is **{share(picked, covered)}** of the tokens that the chosen summaries cover" if covered else ""
     done, of = progress(shown, reviewer)
     reviewed = f" · reviewed by you: **{done:,} of {of:,}**" if reviewer else ""
     st.markdown(f"**{counted(len(shown), 'selection')}**: {said}{saved}{reviewed}", help=HINTS["selection"])

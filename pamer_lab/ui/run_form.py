@@ -76,7 +76,7 @@ def choose_policies(*, key: str = "policies") -> list[str]:
         bind="query-params",
         accept_new_options=True,
         max_selections=MOST_POLICIES,
-        help=f"{words}. Type a name with its own parameters, such as sliding-window:8.",
+        help=f"{words}. Type a name with its own parameters, such as sliding-window:8 or pamer+:router=archive.",
     )
     return list(dict.fromkeys(parse_policy(text).name for text in picked))
 

@@ -171,7 +171,9 @@ def _memory(run: Run, turn: Turn) -> None:
             body(entry.summary, key=f"memory-{turn.t}-{entry.sequence}")
         table([{"Step": block.step, "Tokens": block.tokens, "What happened": block.detail} for block in entry.blocks])
     if turn.restored_steps:
-        st.markdown(f"**Restored steps:** {', '.join(map(str, turn.restored_steps))}")
+        part = set(turn.restored_in_part)
+        steps = ", ".join(f"{step} (restored in part)" if step in part else str(step) for step in turn.restored_steps)
+        st.markdown(f"**Restored steps:** {steps}", help=HINTS["restored_in_part"] if part else None)
     if not texts and not turn.memory_ids:
         covered = sum(last - first for first, last in turn.stored)
         st.caption(f"Nothing was stored, recalled or restored at this turn. Memory covers {counted(covered, 'block')}.")

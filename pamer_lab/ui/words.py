@@ -23,9 +23,10 @@ HINTS = {
     "fixed": "The recorded actions are kept, so replay measures contexts, decisions and tokens. It cannot measure task reward.",
     "active": "Tokens of the request the model would get, tool descriptions included.",
     "ledger": "At every turn each earlier block is in exactly one state: A active (word for word in the context), S summarised, "
-    "R recalled (its summary is in the context), X restored (its raw text was brought back), · absent.",
+    "R recalled (its summary is in the context), X restored (its raw text was brought back, complete or in part), · absent.",
     "cached": "The part of a request that equals the beginning of the previous one; providers bill it at a lower price.",
     "evidence": "Names, numbers and addresses that a result showed first and a later recorded action used. Matched word for word.",
+    "restored_in_part": "The request holds an excerpt: the block exceeds the evidence budget, or the recall agent quoted passages.",
     "whatif": "Decides every turn again from the stored logits. No model is called.",
     "vote": "How many of the heads must say yes before older history is compressed.",
     "scale": "Multiplies every head's threshold, a probability: below 1 the heads say yes sooner, above 1 later.",

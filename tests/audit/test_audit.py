@@ -1,20 +1,23 @@
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import polars as pl
+import pyarrow as pa
 import pytest
 
 from pamer_lab.audit import AuditStore, ReviewStore, cohens_kappa, export_audit, import_audit, quality
 from pamer_lab.audit.reviews import Review
-from pamer_lab.audit.store import steps_of
+from pamer_lab.audit.store import restored_tokens, steps_of
+from pamer_lab.audit.tables import RESTORED, SELECTIONS
 from pamer_lab.bench.crash import PROCESSES
 from pamer_lab.cli import main
 from pamer_lab.controller.router import Candidate
 from pamer_lab.controller.selection_record import SelectionRecord
 from pamer_lab.errors import InputError
 from pamer_lab.secrets import Scan
-from pamer_lab.storage import Database
+from pamer_lab.storage import Database, TableSpec
 
 ODD = 'a "quoted", text\nwith lines\r\n; and ünïcode; =1+1'
 
@@ -175,3 +178,27 @@ def test_a_file_with_a_word_that_nobody_knows_adds_nothing(database: Database, t
     with pytest.raises(InputError, match="known: "):
         import_audit(other, file)
     assert AuditStore(other).rows() == [] and ReviewStore(other).all() == []
+
+
+OLDER = TableSpec(SELECTIONS.name, pa.schema([column for column in SELECTIONS.schema if column not in RESTORED]), SELECTIONS.key)
+"""The table before it said what was restored."""
+
+
+def test_rows_from_before_restored_tokens_were_kept_stay_and_new_ones_join_them(tmp_path: Path, database: Database) -> None:
+    (old, *_) = AuditStore(database).full_rows()
+    workspace = tmp_path / "older"
+    Database(workspace).append(OLDER, [{name: old[name] for name in OLDER.schema.names}])
+    audit = AuditStore(Database(workspace), run_id="new")
+    (row,) = audit.rows()
+    assert (row["restored_tokens"], row["restored_in_part"]) == (None, None) and restored_tokens(row) == row["chosen_tokens"] == 10
+    audit.record(replace(record(9, 4), restored_tokens=6, restored_in_part=(4,)))
+    (new,) = AuditStore(Database(workspace)).rows(run_id="new")
+    assert (restored_tokens(new), new["restored_in_part"]) == (6, [4]) and len(audit.rows()) == 2
+
+
+def test_a_file_exported_before_restored_tokens_were_kept_can_be_imported(tmp_path: Path, database: Database) -> None:
+    file, other = tmp_path / "old.csv", Database(tmp_path / "other")
+    export_audit(database, file, Scan("none"))
+    pl.read_csv(file, infer_schema=False).drop("restored_tokens", "restored_in_part").write_csv(file)
+    assert import_audit(other, file)["selection"] == 3
+    assert {(row["restored_tokens"], tuple(row["restored_in_part"])) for row in AuditStore(other).rows()} == {(None, ())}

@@ -29,6 +29,7 @@ from pamer_lab.controller.recall_agent_quote import QuotingAgent
 from pamer_lab.controller.request import read_message
 from pamer_lab.controller.router_embedded import EmbeddedRouter
 from pamer_lab.controller.router_llm import LlmRouter
+from pamer_lab.controller.router_sources import ArchiveSource
 from pamer_lab.memory import MemoryStore, SourceBlock, Summary
 from pamer_lab.models.chat_client import ChatClient
 from pamer_lab.models.embedder import HashingEmbedder
@@ -151,7 +152,7 @@ def contained(folder: Path, session: str, messages: list[dict[str, Any]], router
     """Run one request and check everything that must hold; returns the action and the audit row."""
     store = MemoryStore(Database(folder))
     before, stored, tools = as_bytes(messages), snapshot(folder), as_bytes(TOOLS)
-    recaller = StepRecaller(store, router(store), agent, query_characters=30_000, recorder=AuditStore(store.database))
+    recaller = StepRecaller(store, router(store), agent, EstimatedCounter(), query_characters=30_000, recorder=AuditStore(store.database))
     returned, decision = controller(folder, store=store, recaller=recaller, probe=FixedProbe(NO)).transform(session, messages, TOOLS)
     row = next(row for row in AuditStore(Database(folder)).full_rows() if row["session_id"] == session)
     assert as_bytes(messages) == before and as_bytes(TOOLS) == tools and snapshot(folder) == stored
@@ -197,7 +198,7 @@ def test_without_a_model_the_attack_is_only_text(attack: dict[str, Any], folder:
         folder,
         session,
         messages,
-        lambda store: EmbeddedRouter(HashingEmbedder(64), lambda blocks: archived_messages(store, blocks)),
+        lambda store: EmbeddedRouter(HashingEmbedder(64), ArchiveSource(lambda blocks: archived_messages(store, blocks))),
         QuotingAgent(EstimatedCounter(), max_tokens=2_000),
     )
     assert action == "recall" and 2 in row["steps"], "the attack must have been quoted to prove anything"

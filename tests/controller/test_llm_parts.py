@@ -290,8 +290,14 @@ def test_an_over_long_routing_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("evidence", "action"),
-    [([{"step": 3, "text": "ORD-3 is 51 EUR"}], "recall"), ([], "pass"), ([{"step": 4, "text": "from elsewhere"}], "fallback")],
-    ids=["cites the chosen step", "declines", "cites another step"],
+    [
+        ([{"step": 3, "text": "ORD-3 is 51 EUR"}], "recall"),
+        ([], "pass"),
+        ([{"step": 4, "text": "from elsewhere"}], "fallback"),
+        ([{"step": 3, "text": "ORD-3 costs 51 EUR"}], "fallback"),
+        ([{"step": 3, "text": "ORD-3 is 51 EUR"}, {"step": 3, "text": "and was paid"}], "fallback"),
+    ],
+    ids=["cites the chosen step", "declines", "cites another step", "rewords", "adds"],
 )
 def test_an_evidence_packet_may_cite_only_the_chosen_steps(tmp_path: Path, evidence: list[Any], action: str) -> None:
     from tests.controller.test_pamer_plus import ScriptedRouter, steps
@@ -301,7 +307,9 @@ def test_an_evidence_packet_may_cite_only_the_chosen_steps(tmp_path: Path, evide
         _, decision = plus(tmp_path, ScriptedRouter(steps(3)), LlmRecallAgent(client)).transform("s", messages)
     assert decision.action == action
     if action == "recall":
-        assert decision.restored_steps == (3,) and decision.auxiliary[0].input_tokens == 100
+        assert decision.restored_steps == decision.restored_in_part == (3,) and decision.auxiliary[0].input_tokens == 100
+    if action == "fallback":
+        assert rows(tmp_path)[0]["cache"] == "invalid_packet" and rows(tmp_path)[0]["restored_tokens"] == 0
 
 
 def test_a_model_that_fails_is_an_error_of_its_own_kind() -> None:

@@ -14,6 +14,8 @@ from pamer_lab.controller.recall_agent_quote import QuotingAgent
 from pamer_lab.controller.request import read_message
 from pamer_lab.controller.router import RouterQuery, Routing
 from pamer_lab.controller.router_embedded import EmbeddedRouter
+from pamer_lab.controller.router_sources import ArchiveSource, IndexSource
+from pamer_lab.controller.selection_record import SelectionRecord
 from pamer_lab.memory import MemoryStore
 from pamer_lab.models.embedder import HashingEmbedder
 from pamer_lab.storage import Database
@@ -56,7 +58,9 @@ def steps(*numbers: int, goal: str = "g") -> Any:
 
 def plus(folder: Path, router: Any, agent: Any = None, *, probe: Any = None) -> PamerController:
     store = MemoryStore(Database(folder))
-    recaller = StepRecaller(store, router, agent or CountingAgent(), query_characters=30_000, recorder=AuditStore(store.database))
+    recaller = StepRecaller(
+        store, router, agent or CountingAgent(), EstimatedCounter(), query_characters=30_000, recorder=AuditStore(store.database)
+    )
     return controller(folder, store=store, recaller=recaller, probe=probe or FixedProbe(NO))
 
 
@@ -84,6 +88,54 @@ def test_only_the_named_steps_come_back_marked_with_their_numbers(tmp_path: Path
     assert 0 < row["chosen_tokens"] < row["covered_tokens"] and row["table_version"] > 0
 
 
+QUOTED = 450
+"""Tokens of evidence with which one block of the world is quoted, and a second one in part."""
+
+
+def test_a_clipped_block_is_restored_in_part_and_only_what_came_back_is_counted(tmp_path: Path) -> None:
+    messages = remembered(tmp_path)
+    agent = QuotingAgent(EstimatedCounter(), max_tokens=QUOTED)
+    returned, decision = plus(tmp_path, ScriptedRouter(steps(1, 3)), agent).transform("s", messages)
+    assert decision.action == "recall", decision.error
+    assert decision.restored_steps == (1, 3) and decision.restored_in_part == (3,)
+    assert [decision.block_states[step] for step in (1, 3)] == ["restored", "restored"]
+    assert next(item.in_part for item in decision.items if item.kind == "memory") == (3,)
+    text = returned[2]["content"]
+    assert "step 000001 as it was then>" in text and "step 000003 an excerpt of what it was then>" in text
+    row = rows(tmp_path)[0]
+    assert (row["cited_steps"], row["restored_in_part"]) == ([1, 3], [3])
+    assert 0 < row["restored_tokens"] < row["chosen_tokens"]
+    assert f"(1 in part), {row['restored_tokens']:,} of {row['chosen_tokens']:,} chosen" in row["reason"]
+    assert row["reason"] in decision.reason
+
+
+def test_a_complete_block_counts_as_it_was_archived(tmp_path: Path) -> None:
+    _, decision = plus(tmp_path, ScriptedRouter(steps(3))).transform("s", remembered(tmp_path))
+    row = rows(tmp_path)[0]
+    assert decision.restored_in_part == () and row["restored_in_part"] == []
+    assert row["restored_tokens"] == row["chosen_tokens"] > 0
+
+
+class FullDisk:
+    """A recorder that cannot write."""
+
+    def record(self, record: SelectionRecord) -> None:
+        raise OSError("no space left")
+
+
+@pytest.mark.parametrize(("answer", "action"), [(steps(3), "recall"), (steps(), "pass"), (steps(99), "fallback")])
+def test_a_recorder_that_fails_changes_nothing_but_the_error(tmp_path: Path, answer: Any, action: str) -> None:
+    messages = remembered(tmp_path)
+    expected, before = plus(tmp_path, ScriptedRouter(answer)).transform("s", messages)
+    store = MemoryStore(Database(tmp_path))
+    recaller = StepRecaller(
+        store, ScriptedRouter(answer), CountingAgent(), EstimatedCounter(), query_characters=30_000, recorder=FullDisk()
+    )
+    returned, decision = controller(tmp_path, store=store, recaller=recaller, probe=FixedProbe(NO)).transform("s", messages)
+    assert decision.action == before.action == action and list(returned) == list(expected)
+    assert "not recorded (OSError: no space left)" in decision.error
+
+
 def test_an_empty_selection_injects_nothing_and_is_no_failure(tmp_path: Path) -> None:
     messages = remembered(tmp_path)
     returned, decision = plus(tmp_path, ScriptedRouter(steps())).transform("s", messages)
@@ -100,9 +152,10 @@ def test_an_empty_selection_injects_nothing_and_is_no_failure(tmp_path: Path) ->
         (ScriptedRouter(b"\xff\x00 random bytes"), CountingAgent(), "malformed"),
         (ScriptedRouter(ConnectionError("router is down")), CountingAgent(), "router is down"),
         (ScriptedRouter(steps(1)), CountingAgent(Packet((Citation(2, "foreign"),))), "which was not chosen"),
+        (ScriptedRouter(steps(1)), CountingAgent(Packet((Citation(1, "The total of ORD-1 is 99 EUR."),))), "does not stand in"),
         (ScriptedRouter(steps(1)), CountingAgent(TimeoutError("agent is slow")), "agent is slow"),
     ],
-    ids=["unknown", "duplicate", "foreign", "malformed", "router down", "cites outside", "agent down"],
+    ids=["unknown", "duplicate", "foreign", "malformed", "router down", "cites outside", "invents", "agent down"],
 )
 def test_a_refused_selection_or_packet_returns_the_original_request_and_is_readable_in_the_audit(
     tmp_path: Path, router: Any, agent: Any, reason: str
@@ -162,7 +215,16 @@ def test_instructions_inside_step_details_and_blocks_stay_inside_the_fence(tmp_p
     assert text.count("</recalled_memory>") == 1 and "<|" not in text and "secret_key_77" in text
 
 
-def test_the_embedded_router_restores_the_step_that_answered_what_the_newest_result_brings_up(tmp_path: Path) -> None:
+ROUTERS = ("index", "archive")
+
+
+def routed(kind: str, store: MemoryStore) -> EmbeddedRouter:
+    source = ArchiveSource(lambda blocks: archived_messages(store, blocks)) if kind == "archive" else IndexSource()
+    return EmbeddedRouter(HashingEmbedder(64), source)
+
+
+@pytest.mark.parametrize("kind", ROUTERS)
+def test_the_embedded_router_restores_the_step_that_answered_what_the_newest_result_brings_up(tmp_path: Path, kind: str) -> None:
     messages = remembered(tmp_path)
     call = {"id": "c", "type": "function", "function": {"name": "read", "arguments": '{"path": "invoice.txt"}'}}
     messages += [
@@ -170,20 +232,25 @@ def test_the_embedded_router_restores_the_step_that_answered_what_the_newest_res
         {"role": "tool", "tool_call_id": "c", "content": "The invoice refers to src/part_3.py for its total."},
     ]
     store = MemoryStore(Database(tmp_path))
-    router = EmbeddedRouter(HashingEmbedder(64), lambda blocks: archived_messages(store, blocks))
+    router = routed(kind, store)
     returned, decision = plus(tmp_path, router).transform("s", messages)
     assert decision.action == "recall" and decision.restored_steps == (3,), json.loads(rows(tmp_path)[0]["answer"])
     assert "51 EUR" in returned[2]["content"]
     row = rows(tmp_path)[0]
-    assert row["candidates"][0]["step"] == 3 and [entry["rank"] for entry in row["candidates"]] == list(range(1, 7))
+    assert (
+        row["router"] == f"embedded-2 {kind}"
+        and row["candidates"][0]["step"] == 3
+        and [entry["rank"] for entry in row["candidates"]] == list(range(1, 7))
+    )
     assert all(entry["step"] != 3 for entry in row["near_misses"]) and len(row["near_misses"]) == 3
 
 
-def test_the_embedded_router_takes_nothing_where_nothing_earlier_is_meant(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ROUTERS)
+def test_the_embedded_router_takes_nothing_where_nothing_earlier_is_meant(tmp_path: Path, kind: str) -> None:
     messages = remembered(tmp_path)
     messages += [{"role": "assistant", "content": "Thinking."}, {"role": "user", "content": "Go on with something new, please."}]
     store = MemoryStore(Database(tmp_path))
-    router = EmbeddedRouter(HashingEmbedder(64), lambda blocks: archived_messages(store, blocks))
+    router = routed(kind, store)
     _, decision = plus(tmp_path, router).transform("s", messages)
     assert decision.action == "pass" and rows(tmp_path)[0]["outcome"] == "empty"
 
@@ -193,8 +260,8 @@ class FollowedRouter:
 
     name = "followed"
 
-    def __init__(self, store: MemoryStore) -> None:
-        self.make = lambda: EmbeddedRouter(HashingEmbedder(64), lambda blocks: archived_messages(store, blocks))
+    def __init__(self, kind: str, store: MemoryStore) -> None:
+        self.make = lambda: routed(kind, store)
         self.router = self.make()
         self.queries: list[RouterQuery] = []
 
@@ -205,10 +272,13 @@ class FollowedRouter:
         return answer
 
 
-def test_a_long_session_with_pamer_plus_never_loses_a_block(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ROUTERS)
+def test_a_long_session_with_pamer_plus_never_loses_a_block(tmp_path: Path, kind: str) -> None:
     store = MemoryStore(Database(tmp_path))
-    router = FollowedRouter(store)
-    recaller = StepRecaller(store, router, CountingAgent(), query_characters=30_000, recorder=AuditStore(store.database))
+    router = FollowedRouter(kind, store)
+    recaller = StepRecaller(
+        store, router, CountingAgent(), EstimatedCounter(), query_characters=30_000, recorder=AuditStore(store.database)
+    )
     pamer = controller(tmp_path, store=store, recaller=recaller, probe=FixedProbe(YES), settings=ControllerSettings())
     messages = history(1, words=80)
     for number in range(1, 40):

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from pamer_lab.blocks import EstimatedCounter
+from pamer_lab.blocks.marks import defused
 from pamer_lab.controller.recall_agent import Citation, Packet, checked
 from pamer_lab.controller.recall_agent_quote import QuotingAgent
 from pamer_lab.controller.recall_cache import RecallCache, material
@@ -37,6 +38,60 @@ def test_everything_is_whole_where_the_budget_allows() -> None:
     packet = QuotingAgent(EstimatedCounter(), max_tokens=5_000).recall("", "", blocks)
     assert [citation.text for citation in packet.citations] == [block_text(entry.messages) for entry in blocks]
     assert packet.steps == (2, 3)
+
+
+def test_quoted_blocks_pass_the_check_which_names_those_in_part() -> None:
+    blocks = [block(1, 900), block(4, 30), block(6, 700)]
+    packet = checked(QuotingAgent(EstimatedCounter(), max_tokens=600).recall("task", "goal", blocks), blocks)
+    assert packet.steps == (1, 4, 6) and packet.in_part == (1, 6)
+
+
+PASSAGE, OTHER = "The total of ORD-2 is 34 EUR.", "Next I read part_2."
+
+
+@pytest.mark.parametrize(
+    "text",
+    [PASSAGE, f"  {PASSAGE}\n", f"{OTHER} [... 12 characters left out ...] {PASSAGE}", "34 EUR"],
+    ids=["a passage", "with blanks around", "two pieces in order", "a few words"],
+)
+def test_a_passage_that_stands_in_the_block_is_restored_in_part(text: str) -> None:
+    assert checked(Packet((Citation(2, text),)), [block(2, 5)]).in_part == (2,)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The total of ORD-2 is 35 EUR.",
+        PASSAGE.upper(),
+        f"{PASSAGE} And more.",
+        f"{PASSAGE} [... 12 characters left out ...] {OTHER}",
+        f"{OTHER} [... 12 characters left out ...] invented",
+        f"{OTHER} [... and then ...] {PASSAGE}",
+        " [... 12 characters left out ...] ",
+        "The total of ORD-3 is 51 EUR.",
+    ],
+    ids=[
+        "a changed number",
+        "another case",
+        "an added sentence",
+        "wrong order",
+        "an invented end",
+        "words as a mark",
+        "only a mark",
+        "another step",
+    ],
+)
+def test_a_text_that_does_not_stand_in_the_block_is_refused(text: str) -> None:
+    with pytest.raises(SelectionRefusedError, match=r"invalid packet: .*step 2"):
+        checked(Packet((Citation(2, text),)), [block(2, 5), block(3, 5)])
+
+
+def test_a_model_may_quote_a_block_as_it_was_shown_with_broken_marks() -> None:
+    chat = ({"role": "assistant", "content": "It says <|im_start|>system and ends."},)
+    odd = Evidence("m", CoveredBlock(2, "2:0", "h", "d", 5), chat, tuple(read_message(item, "") for item in chat))
+    for text in ("<|im_start|>system", defused("<|im_start|>system")):
+        assert checked(Packet((Citation(2, text),)), [odd]).in_part == (2,)
+    assert checked(Packet((Citation(2, defused(block_text(odd.messages))),)), [odd]).in_part == ()
 
 
 @pytest.mark.parametrize("packet", [Packet((Citation(9, "from elsewhere"),)), Packet((Citation(2, " "),)), {"evidence": []}, None], ids=str)

@@ -47,10 +47,11 @@ def test_the_volume_identity_of_the_paper_holds() -> None:
     assert chosen.covered_tokens - chosen.tokens == left_out >= 0
 
 
-@pytest.mark.parametrize("summaries", [[], [FIRST.memory_id]])
-def test_an_empty_selection_is_valid(summaries: list[str]) -> None:
-    chosen = select(SESSION, answer(summaries, []))
-    assert chosen.blocks == () and evidence(chosen, {}) == ()
+@pytest.mark.parametrize("summaries", [[], [FIRST.memory_id], ["bogus"], [FOREIGN.memory_id], [FIRST.memory_id] * 2], ids=str)
+def test_an_empty_step_set_is_valid_before_any_id_is_looked_at(summaries: list[str]) -> None:
+    for asked in (answer(summaries, []), {"summary_ids": summaries, "raw_steps_needed": []}):
+        chosen = select(SESSION, asked)
+        assert (chosen.memories, chosen.blocks) == ((), ()) and evidence(chosen, {}) == ()
 
 
 @pytest.mark.parametrize(
@@ -73,7 +74,10 @@ def test_an_empty_selection_is_valid(summaries: list[str]) -> None:
         (answer([FIRST.memory_id], [1], goal="x" * 5_000), "malformed"),
         (answer([FIRST.memory_id], list(range(10_000))), "over-long"),
         (answer([str(number) for number in range(10_000)], [1]), "over-long"),
-        ({"summary_ids": [], "raw_steps_needed": []}, "malformed"),
+        ({"summary_ids": []}, "malformed"),
+        ({"raw_steps_needed": []}, "malformed"),
+        (answer("bogus", []), "malformed"),
+        (answer([], [], goal=7), "malformed"),
         (answer([], []) | {"also": 1}, "malformed"),
         ("all of them", "malformed"),
         (None, "malformed"),

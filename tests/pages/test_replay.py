@@ -8,8 +8,11 @@ from msgspec.structs import replace as changed
 from streamlit.testing.v1 import AppTest
 
 from pamer_lab.access import READONLY_VARIABLE
+from pamer_lab.audit import AuditStore
+from pamer_lab.controller import FixedProbe
 from pamer_lab.errors import StorageError
 from pamer_lab.importing import import_demo
+from pamer_lab.policies.resources import Parts
 from pamer_lab.replay.background import Background, Batch
 from pamer_lab.replay.batch import BatchOptions
 from pamer_lab.replay.engine import ReplayOptions, replay
@@ -19,7 +22,7 @@ from pamer_lab.ui import run_charts
 from pamer_lab.ui.turn_texts import block_words
 from pamer_lab.workspace import Workspace
 from tests.pages.conftest import Visit, chat, put, texts
-from tests.replay.making import PARTS, long_trace
+from tests.replay.making import PARTS, huge_trace, long_trace
 
 PAGE = "pages/replay.py"
 LIGHT = ["base", "sliding-window:5"]
@@ -96,6 +99,22 @@ def test_a_turn_shows_votes_thresholds_margins_and_what_would_flip_it(visit: Vis
     sides = next(frame.value for frame in app.dataframe if "Model sees" in frame.value.columns)
     assert int(sides["Tokens sent"].sum()) == turn.raw_tokens
     assert int(sides["Tokens seen"].sum()) == turn.active_tokens
+
+
+def test_a_block_that_was_clipped_is_shown_as_restored_in_part(visit: Visit, workspace: Workspace) -> None:
+    options = ReplayOptions(device="cpu", parts=Parts(embedder=PARTS.embedder, probe=FixedProbe()))
+    replay(huge_trace(), "base", workspace, options)
+    run = replay(huge_trace(), "pamer+:minimum=300:retained=1", workspace, options)
+    turn = next(turn for turn in run.turns if turn.restored_in_part)
+    app = visit_run(visit, run, policy=run.head.policy, turn=str(turn.t), view="Memory")
+    assert not app.exception
+    assert f"{turn.restored_in_part[0]} (restored in part)" in texts(app)
+    (row,) = [row for row in AuditStore(workspace.database).rows(run_id=run.run_id) if row["turn"] == turn.t]
+    app = visit("pages/audit.py", selection=row["audit_id"])
+    assert not app.exception
+    assert "restored in part" in texts(app)
+    assert f"**{row['restored_tokens']:,} of {row['covered_tokens']:,}**" in texts(app)
+    assert f"{row['chosen_tokens']:,} were chosen" in texts(app)
 
 
 def test_buttons_lead_through_turns_and_events(visit: Visit, workspace: Workspace) -> None:

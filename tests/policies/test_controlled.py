@@ -1,5 +1,6 @@
 """The PaMER policies in replay: what they show, what they keep, and how they go on."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -8,9 +9,16 @@ from pamer_lab.audit import AuditStore
 from pamer_lab.controller import FixedProbe
 from pamer_lab.errors import Cancelled, LabError
 from pamer_lab.factory import Parts
+from pamer_lab.memory import HeldMemories, RawBlock
+from pamer_lab.models.profiles import load_profile
+from pamer_lab.models.tokenizer import profile_tokens
 from pamer_lab.replay.engine import ReplayOptions, replay
+from pamer_lab.replay.export import turn_json
+from pamer_lab.replay.ledger import expand
+from pamer_lab.replay.store import RunStore
+from pamer_lab.replay.timeline import lay_out
 from pamer_lab.workspace import Workspace
-from tests.replay.making import PARTS, SMALL, call, long_trace, make_trace, turns_of, untimed
+from tests.replay.making import PARTS, SMALL, call, huge_trace, long_trace, make_trace, turns_of, untimed
 
 ALWAYS = Parts(embedder=PARTS.embedder, probe=FixedProbe())
 
@@ -83,10 +91,54 @@ def test_the_same_trace_twice_gives_the_same_run_down_to_the_text(tmp_path: Path
     assert replay(trace, "pamer" + SMALL, Workspace(tmp_path / "one"), ReplayOptions(parts=ALWAYS)).run_id != first.run_id
 
 
+LETTERS = make_trace(
+    [
+        *(call(n, f"letter L{n:04d}", f"Letter L{n:04d} says {'word ' * 120}") for n in range(9)),
+        call(9, "index", "It names L0002 first."),
+        call(10, "more", "none"),
+    ],
+    trace_id="t-letters",
+)
+
+
+def test_the_router_over_the_archive_is_another_run_and_named_in_the_audit(tmp_path: Path) -> None:
+    workspace, options = Workspace(tmp_path), ReplayOptions(parts=ALWAYS)
+    index, archive = (replay(LETTERS, f"pamer+:minimum=300:retained=1{name}", workspace, options) for name in ("", ":router=archive"))
+    assert index.run_id != archive.run_id and archive.head.settings["router"] == "archive"
+    assert {row["router"] for row in AuditStore(workspace.database).rows(run_id=archive.run_id)} == {"embedded-2 archive"}
+
+
+def test_the_default_router_reads_no_raw_block_to_choose(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    reads: list[tuple[str, ...]] = []
+    kept = HeldMemories.raw_blocks
+
+    def counted(self: HeldMemories, names: Sequence[str]) -> dict[str, RawBlock]:
+        reads.append(tuple(names))
+        return kept(self, names)
+
+    monkeypatch.setattr(HeldMemories, "raw_blocks", counted)
+    run = replay(LETTERS, "pamer+:minimum=300:retained=1", Workspace(tmp_path), ReplayOptions(parts=ALWAYS))
+    rows = AuditStore(Workspace(tmp_path).database).rows(run_id=run.run_id)
+    chosen = [len(row["steps"]) for row in rows if row["steps"] and row["cache"] != "hit"]
+    assert chosen and [len(names) for names in reads] == chosen
+
+
+def test_a_clipped_block_is_restored_in_part_in_turn_ledger_and_export(tmp_path: Path) -> None:
+    trace, workspace = huge_trace(), Workspace(tmp_path)
+    run = replay(trace, "pamer+:minimum=300:retained=1", workspace, ReplayOptions(parts=ALWAYS))
+    turn = next(turn for turn in run.turns if turn.restored_in_part)
+    assert turn.restored_in_part == turn.restored_steps and {turn.states[step] for step in turn.restored_steps} == {"X"}
+    said = turn_json(turn)
+    assert said["restored_in_part"] == list(turn.restored_steps) and said["block_states"][turn.restored_steps[0]] == "restored"
+    assert RunStore(workspace).run(run.run_id).turns == run.turns
+    timeline = lay_out(trace, profile_tokens(load_profile("embedded")))
+    assert [row["restored_in_part"] for row in expand(turn.items, timeline.block_tokens) if row["kind"] == "evidence"] == [
+        list(turn.restored_steps)
+    ]
+
+
 def test_pamer_plus_restores_steps_and_every_selection_is_kept_for_audit(tmp_path: Path) -> None:
-    blocks = [call(n, f"letter L{n:04d}", f"Letter L{n:04d} says {'word ' * 120}") for n in range(9)]
-    trace = make_trace([*blocks, call(9, "index", "It names L0002 first."), call(10, "more", "none")], trace_id="t-letters")
-    run = replay(trace, "pamer+:minimum=300:retained=1", Workspace(tmp_path), ReplayOptions(parts=ALWAYS))
+    run = replay(LETTERS, "pamer+:minimum=300:retained=1", Workspace(tmp_path), ReplayOptions(parts=ALWAYS))
     restored = [turn for turn in run.turns if turn.restored_steps]
     assert restored and all(turn.action == "recall" for turn in restored)
     for turn in restored:
@@ -94,6 +146,7 @@ def test_pamer_plus_restores_steps_and_every_selection_is_kept_for_audit(tmp_pat
         (item,) = [item for item in turn.items if item.text]
         assert item.kind == "evidence" and {step for first, last in item.spans for step in range(first, last)} == set(turn.restored_steps)
     rows = AuditStore(Workspace(tmp_path).database).rows(run_id=run.run_id)
+    assert {row["router"] for row in rows} == {"embedded-2 index"} and run.head.settings["router"] == "index"
     looked = [turn.t for turn in run.turns if turn.stored and turn.action != "compress"]
     assert [row["turn"] for row in rows] == looked and {row["trace_id"] for row in rows} == {"t-letters"}
 

@@ -17,6 +17,9 @@ from pamer_lab.policies.registry import describe_policies, parse_policies, parse
         ("periodic-summary:3:accumulate", "periodic-summary:3:accumulate"),
         ("periodic-summary:accumulate:3", "periodic-summary:3:accumulate"),
         ("periodic-summary:3:keep=2", "periodic-summary:3:keep=2"),
+        ("pamer+:router=index", "pamer+"),
+        ("pamer+:archive", "pamer+:router=archive"),
+        ("pamer+:router=archive", "pamer+:router=archive"),
     ],
 )
 def test_a_policy_has_one_canonical_name_that_names_it_again(text: str, name: str) -> None:
@@ -32,13 +35,13 @@ def test_an_unknown_name_is_answered_with_the_known_ones() -> None:
 
 WRONG = [
     *("sliding-window:0", "sliding-window:-1", "sliding-window:x", "sliding-window:3:size=2", "sliding-window:1:2:3", "sliding-window:²"),
-    *("sliding-window:9999999999", "base:1", "periodic-summary:3:sometimes"),
+    *("sliding-window:9999999999", "base:1", "periodic-summary:3:sometimes", "pamer+:router=all", "pamer:router=index"),
 ]
 
 
 @pytest.mark.parametrize("text", WRONG)
 def test_a_wrong_parameter_is_refused_with_what_it_takes(text: str) -> None:
-    with pytest.raises(InputError, match=r"policy '(sliding-window|base|periodic-summary)'"):
+    with pytest.raises(InputError, match=r"policy '(sliding-window|base|periodic-summary|pamer\+?)'"):
         parse_policy(text)
 
 

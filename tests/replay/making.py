@@ -50,6 +50,13 @@ def long_trace(turns: int, *, words: int = 60, trace_id: str = "t-long", **field
     return make_trace(blocks, trace_id=trace_id, **fields)
 
 
+def huge_trace() -> Trace:
+    """Letters longer than PaMER+'s evidence budget, one of which is asked for at the end."""
+    blocks = [call(n, f"letter L{n:04d}", f"Letter L{n:04d} says {'word ' * 9_000}") for n in range(5)]
+    small = [call(5, "desk", "A clerk."), call(6, "index", "It names L0001 first."), call(7, "more", "none")]
+    return make_trace([*blocks, *small], trace_id="t-huge")
+
+
 def estimated() -> MessageTokens:
     return MessageTokens(EstimatedCounter())
 

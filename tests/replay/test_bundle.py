@@ -2,6 +2,7 @@ import io
 import zipfile
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from pamer_lab.audit import AuditStore
@@ -47,6 +48,21 @@ def test_a_file_of_another_form_adds_nothing_and_is_answered_in_a_sentence(works
         with pytest.raises(FormatError):
             unpack_runs(other, body, "given.runs")
     assert RunStore(other).heads() == [] and AuditStore(other.database).rows() == []
+
+
+def test_a_file_from_before_restored_tokens_were_kept_still_opens(workspace: Workspace, run: Run, tmp_path: Path) -> None:
+    whole = zipfile.ZipFile(io.BytesIO(pack_runs(workspace, [run.run_id], Scan("keys"))))
+    older, sink = io.BytesIO(), io.BytesIO()
+    table = pa.ipc.open_file(whole.read("selections.arrow")).read_all().drop_columns(["restored_tokens", "restored_in_part"])
+    with pa.ipc.new_file(sink, table.schema) as writer:
+        writer.write_table(table)
+    with zipfile.ZipFile(older, "w") as file:
+        for name in whole.namelist():
+            file.writestr(name, sink.getvalue() if name == "selections.arrow" else whole.read(name))
+    other = Workspace(tmp_path / "other")
+    assert unpack_runs(other, older.getvalue()) == [run.run_id]
+    assert {row["restored_tokens"] for row in AuditStore(other.database).rows()} == {None}
+    assert RunStore(other).run(run.run_id) == RunStore(workspace).run(run.run_id)
 
 
 def test_an_unknown_run_is_answered_with_what_to_do(workspace: Workspace, run: Run) -> None:

@@ -89,6 +89,8 @@ def test_wrong_answers_are_refused() -> None:
         "unknown": answer(replace(first, spans=((3, 4),))),
         "count": answer(replace(whole, tokens=1)),
         "only 3 exist": answer(Item("summary", 5, ((2, 5),), "m", "text")),
+        "in part": answer(Item("evidence", 5, ((0, 1),), "m", "text", in_part=(1,))),
+        "item restores": answer(Item("summary", 5, ((0, 1),), "m", "text", in_part=(0,))),
         "does not start": Answer("pass", "made", (whole,)),
         "as it came": replace(answer(first), action="fallback"),
     }

@@ -57,13 +57,15 @@ function exporter() {
 }
 
 function selectionFacts(row, section, context) {
-  const share = row.covered_tokens ? ` Chosen: ${whole(row.chosen_tokens)} of the ${whole(row.covered_tokens)} tokens that the chosen summaries cover (${((100 * row.chosen_tokens) / row.covered_tokens).toFixed(1)} %).` : "";
+  const share = row.covered_tokens ? ` Chosen: ${whole(row.chosen_tokens)} of the ${whole(row.covered_tokens)} tokens that the chosen summaries cover (${((100 * row.chosen_tokens) / row.covered_tokens).toFixed(1)} %).${row.restored_tokens == null ? "" : ` Restored: ${whole(row.restored_tokens)} tokens.`}` : "";
+  const inPart = new Set(row.restored_in_part || []);
+  const cited = row.cited_steps.map((step) => (inPart.has(step) ? `${step} (restored in part)` : step)).join(", ");
   return el("div", {},
     el("div", { class: "bar" }, el("h4", { text: `Selection at turn ${row.turn}: ${row.outcome}` }),
       context ? el("button", { class: "link noprint", text: "Open this turn", onclick: () => context.open(row.run_id, row.turn) }) : null),
     el("p", { text: `${upper(visible(row.reason))}.${share}` }),
     row.goal ? el("p", {}, "Goal: ", el("q", { text: visible(words(row.goal) || "") })) : null,
-    el("p", { class: "quiet", text: `Router ${row.router}, recall agent ${row.agent || "none"}; cache ${row.cache || "not asked"}; cited steps ${row.cited_steps.join(", ") || "none"}.` }),
+    el("p", { class: "quiet", text: `Router ${row.router}, recall agent ${row.agent || "none"}; cache ${row.cache || "not asked"}; cited steps ${cited || "none"}.` }),
     el("details", {}, el("summary", { text: "What the router was asked (task and recent blocks)" }), textBox(row.query)));
 }
 

@@ -101,7 +101,8 @@ function contextPanel(run, turn, trace, state) {
 // Memories that this turn wrote or used: summary, covered steps, and what became of their tokens.
 function memoryPanel(run, turn) {
   const used = (turn.memory_ids || []).map((name) => run.memories.find((memory) => memory.memory_id === name)).filter(Boolean);
-  const restored = turn.restored ? el("p", { text: `Restored steps, word for word: ${turn.restored.join(", ")}.` }) : null;
+  const inPart = new Set(turn.restored_in_part || []);
+  const restored = turn.restored ? el("p", { text: `Restored steps, word for word: ${turn.restored.map((step) => (inPart.has(step) ? `${step} (in part)` : step)).join(", ")}.` }) : null;
   return el("div", { class: "memories" }, restored, used.map((memory) => el("details", { open: turn.action === "compress" },
     el("summary", { text: `${turn.action === "compress" ? "Stored" : "Used"} memory ${memory.sequence}: steps ${spansText(neighbours(memory.steps.map((step) => step.step)))}, ${whole(memory.tokens)} tokens became ${whole(memory.summary_tokens)}` }),
     textBox(memory.summary),
