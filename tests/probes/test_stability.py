@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pamer_lab.probes.metrics import auroc
-from pamer_lab.probes.stability import auroc_bound, disagreement_bound, retrieval_margin, vote_margins
+from pamer_lab.probes.stability import vote_margins
+from tests.probes.theory import auroc_bound, disagreement_bound, retrieval_margin
 
 five = st.lists(st.integers(-40, 40).map(lambda value: value / 8 + 0.0625), min_size=5, max_size=5)
 
