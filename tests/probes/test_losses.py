@@ -44,6 +44,7 @@ def test_the_gradients_are_those_of_the_paper(z: float, y: float, q: float, rho:
     )
     teacher = torch.nn.functional.binary_cross_entropy_with_logits(leaf, torch.tensor(q, dtype=torch.float64))
     (label + 0.5 * teacher).backward()
+    assert np.isclose(weighted_bce(np.array(z), np.array(y), rho), label.item(), atol=1e-9)
     a, c = soft_target(np.array(y), np.array(q), rho)
     assert leaf.grad is not None
     assert np.isclose(leaf.grad.item(), a * sigmoid(np.array(z)) - c, atol=1e-9)
