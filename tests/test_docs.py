@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from pamer_lab.analysis.samples import sample_study
 from pamer_lab.config import ReadLimits
 from pamer_lab.models.memory import QWEN35_9B, Geometry, estimate, fitting_cards
 
@@ -52,3 +53,13 @@ def test_the_memory_table_of_the_gpu_guide_is_what_the_estimator_gives() -> None
         card = cards[0].rpartition("(")[2].strip(")") if cards else "more than 80 GB"
         expected = [f"{shape.parameters / 1e9:.2f}", *(f"{size / 1e9:.1f}" for size in memory), card, f"{work:.0f}", f"{work / 125:.0f}"]
         assert cells.split(" | ") == expected, name
+
+
+def test_where_the_preferred_layer_stands_the_final_state_and_the_best_control_stand_too() -> None:
+    rows = {(row["target"], row["name"]): row for row in sample_study("controls").rows}
+    for page in ("README.md", "docs/studies.md", "docs/corpus.md"):
+        text = (PROJECT / page).read_text()
+        for target in ("compression", "recall"):
+            best = max(row["mean"] for row in rows.values() if row["target"] == target and row["kind"] in ("control", "rule"))
+            layers = [rows[target, f"Hidden state, {place} (linear)"]["mean"] for place in ("preferred layer", "final")]
+            assert [value for value in (*layers, best) if f"{value:.3f}" not in text] == [], (page, target)
