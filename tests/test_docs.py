@@ -6,10 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from pamer_lab.analysis.samples import sample_study
 from pamer_lab.config import ReadLimits
+from pamer_lab.models.memory import QWEN35_9B, Geometry, estimate, fitting_cards
 
 PROJECT = Path(__file__).resolve().parents[1]
 PAGES = sorted([*(PROJECT / "docs").glob("*.md"), PROJECT / "README.md", PROJECT / "CONTRIBUTING.md"])
+SIZES = ("blocks", "width", "intermediate", "vocabulary", "query_heads", "key_heads", "head_width")
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
 
 
@@ -31,3 +34,32 @@ def test_the_limits_and_counts_of_the_security_notes_are_the_codes() -> None:
     assert f"{limits.max_values // 1_000_000} million" in text and f"{limits.max_upload_bytes // 1_000_000_000} GB" in text
     attacks = json.loads((PROJECT / "tests" / "controller" / "attacks.json").read_text())["attacks"]
     assert f"{len(attacks)} attacks" in text
+
+
+def test_the_memory_table_of_the_gpu_guide_is_what_the_estimator_gives() -> None:
+    rows = re.findall(r"^\| (Qwen[\w.-]+) \| ([\d, a-z]+) \| (.*) \|$", (PROJECT / "docs" / "gpu.md").read_text(), re.MULTILINE)
+    assert [name for name, _, _ in rows] == ["Qwen3-0.6B", "Qwen3-1.7B", "Qwen3-4B", "Qwen3.5-9B", "Qwen3-32B"]
+    for name, numbers, cells in rows:
+        shape = Geometry(*(int(number) for number in re.findall(r"\d+", numbers)), tied="tied" in numbers)
+        if name == "Qwen3.5-9B":
+            assert [getattr(shape, key) for key in SIZES] == [getattr(QWEN35_9B, key) for key in SIZES]
+            shape = QWEN35_9B
+        found, small = estimate(shape, 35_000, 4096), estimate(shape, 35_000, 512)
+        memory = [found.weights, found.cache, found.working, found.total, small.total]
+        attention = 2 * 35_000**2 * shape.query_heads * shape.head_width * (shape.blocks - shape.linear_blocks)
+        matrices = shape.parameters - shape.vocabulary * shape.width * (1 if shape.tied else 2)
+        work = (2 * matrices * 35_000 + attention) / 1e12
+        cards = fitting_cards(found.total)
+        card = cards[0].rpartition("(")[2].strip(")") if cards else "more than 80 GB"
+        expected = [f"{shape.parameters / 1e9:.2f}", *(f"{size / 1e9:.1f}" for size in memory), card, f"{work:.0f}", f"{work / 125:.0f}"]
+        assert cells.split(" | ") == expected, name
+
+
+def test_where_the_preferred_layer_stands_the_final_state_and_the_best_control_stand_too() -> None:
+    rows = {(row["target"], row["name"]): row for row in sample_study("controls").rows}
+    for page in ("README.md", "docs/studies.md", "docs/corpus.md"):
+        text = (PROJECT / page).read_text()
+        for target in ("compression", "recall"):
+            best = max(row["mean"] for row in rows.values() if row["target"] == target and row["kind"] in ("control", "rule"))
+            layers = [rows[target, f"Hidden state, {place} (linear)"]["mean"] for place in ("preferred layer", "final")]
+            assert [value for value in (*layers, best) if f"{value:.3f}" not in text] == [], (page, target)

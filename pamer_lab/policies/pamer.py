@@ -11,7 +11,9 @@ class Pamer(Controlled):
     """The controller as it runs online."""
 
     title: ClassVar[str] = "pamer"
-    description: ClassVar[str] = "five heads vote on compressing older blocks; later requests recall the nearest summaries"
+    description: ClassVar[str] = (
+        "five heads vote on compressing older blocks; every later request that does not compress gets the nearest summaries"
+    )
     deviations: ClassVar[tuple[str, ...]] = (
         "the embedded profile reads SmolLM2-135M and writes extractive summaries; the paper reads Qwen3.5-9B and asks it for summaries",
         "logits are also read where the controller does not ask (logits=all), for what-if; decisions are the same without",

@@ -1,8 +1,7 @@
 """The losses of the paper, Appendix A.3 and B.2, in their stable closed forms (numpy).
 
-Holds the weighted BCE, the distillation loss, their gradients, their population optima and the inverse. The grid
-trains with `soft_target`: both losses are one soft-label BCE, so one formula serves teacher and student.
-What always holds: no form overflows for any finite logit.
+Both are one soft-label BCE, so `soft_target` serves teacher and student in the grid. The optima and bounds of the paper's
+propositions are in `tests/probes/theory.py`. Invariant: no form overflows for any finite logit.
 """
 
 from typing import Any
@@ -21,19 +20,9 @@ def log1pexp(z: Array) -> Array:
     return np.asarray(np.maximum(z, 0.0) + np.log1p(np.exp(-np.abs(z))))
 
 
-def bce(z: Array, target: Array) -> Array:
-    """Binary cross entropy of a logit against a hard or soft target."""
-    return np.asarray(log1pexp(z) - target * z)
-
-
 def weighted_bce(z: Array, y: Array, rho: float | Array) -> Array:
     """The paper's per-example loss: positives weigh `rho`."""
     return np.asarray((rho * y + 1.0 - y) * log1pexp(z) - rho * y * z)
-
-
-def kd_loss(z: Array, y: Array, q: Array, rho: float | Array, weight: float = KD_WEIGHT) -> Array:
-    """Weighted BCE on the label plus `weight` times BCE on the teacher's probability `q`."""
-    return np.asarray(weighted_bce(z, y, rho) + weight * bce(z, q))
 
 
 def soft_target(y: Array, q: Array | None, rho: float | Array, weight: float = KD_WEIGHT) -> tuple[Array, Array]:
@@ -49,18 +38,3 @@ def class_weight(y: Array) -> float:
     """`rho`: negatives per positive of a training split."""
     positives = int(np.sum(y == 1))
     return float(np.sum(y == 0)) / positives
-
-
-def weighted_optimum(eta: Array, rho: float) -> Array:
-    """The probability that minimises the weighted BCE where positives have the rate `eta`."""
-    return np.asarray(rho * eta / (1.0 - eta + rho * eta))
-
-
-def weighted_inverse(p: Array, rho: float) -> Array:
-    """The rate that a weighted optimum stands for."""
-    return np.asarray(p / (rho - (rho - 1.0) * p))
-
-
-def kd_optimum(eta: Array, mu: Array, rho: float, weight: float = KD_WEIGHT) -> Array:
-    """The student's best probability where labels have the rate `eta` and the teacher the mean score `mu`."""
-    return np.asarray((rho * eta + weight * mu) / (1.0 + (rho - 1.0) * eta + weight))

@@ -1,7 +1,7 @@
-"""How far a decision is from flipping (Appendix B.3 and C.2 of the paper).
+"""How far a vote is from flipping (Appendix C.2 of the paper).
 
-Knows logits, thresholds and retrieval scores. What always holds: a perturbation smaller than the margin returned here
-changes nothing, and one a little larger can.
+Knows logits and thresholds. Invariant: a perturbation smaller than the margin returned here changes nothing, and one a little
+larger can.
 """
 
 from collections.abc import Sequence
@@ -38,34 +38,3 @@ def vote_margins(
     majority = float(agreeing[flips - 1]) if 1 <= flips <= len(agreeing) else float("inf")
     heads = tuple(float(value) for value in np.abs(distance))
     return VoteMargins(heads, min(heads), majority, yes)
-
-
-@dataclass(frozen=True)
-class RetrievalMargin:
-    """The gap between the last entry taken and the first left out."""
-
-    margin: float
-    """Infinite where every entry was taken."""
-
-    @property
-    def safe_shift(self) -> float:
-        """If every score moves by less than this, the same set is taken."""
-        return self.margin / 2.0
-
-
-def retrieval_margin(scores: npt.NDArray[Any] | Sequence[float], k: int) -> RetrievalMargin:
-    """The score margin at the cut of a top-k retrieval."""
-    falling = np.sort(np.asarray(scores, dtype=np.float64))[::-1]
-    return RetrievalMargin(float(falling[k - 1] - falling[k]) if 0 < k < len(falling) else float("inf"))
-
-
-def disagreement_bound(logits: npt.NDArray[Any], threshold_logit: float, shift: float) -> float:
-    """At most this share of decisions differs when no logit moves by more than `shift`."""
-    return float((np.abs(np.asarray(logits, dtype=np.float64) - threshold_logit) <= shift).mean())
-
-
-def auroc_bound(logits: npt.NDArray[Any], labels: npt.NDArray[Any], shift: float) -> float:
-    """AUROC moves by at most this when no logit moves by more than `shift`."""
-    wide, true = np.asarray(logits, dtype=np.float64), np.asarray(labels, dtype=bool)
-    gaps = np.abs(wide[true][:, None] - wide[~true][None, :])
-    return float((gaps <= 2.0 * shift).mean())

@@ -56,7 +56,7 @@ def comparison(runs: pl.DataFrame, policies: Sequence[str], baseline: str) -> No
     hints = {
         "Mean peak": HINTS["mean_peak"],
         "Reduction against raw": "Share of all tokens that is saved against sending the recorded history as it is, with its interval.",
-        "Auxiliary": "Tokens of model calls that the policy itself makes: summaries, choosing steps.",
+        "Auxiliary": "Tokens of model calls that the policy itself makes: summaries, choosing steps. The `embedded` profile makes none.",
         "Cached input": HINTS["cached"],
         "Uncached vs baseline": "Input that no prefix cache could serve. A context that is rewritten often is shorter, but cached less.",
         "Evidence in context": f"Share still before the model, word for word, when it was used. {HINTS['evidence']}",

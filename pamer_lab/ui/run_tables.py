@@ -35,7 +35,7 @@ ACCOUNT_HINTS = {
     "Main output": "What the agent wrote, as recorded; the same under every policy.",
     "Aux. input": "Input of the policy's own model calls: summaries, choosing steps. Work on this machine is not counted.",
     "Aux. output": "Output of the policy's own model calls.",
-    "Total": "Main and auxiliary input and output together.",
+    "Total": "Main input and output, and those of the policy's own model calls where it made any.",
     "Peak": "The fullest context of any turn.",
 }
 

@@ -8,6 +8,8 @@ from pamer_lab.probes.study import Study
 from pamer_lab.ui.text import in_code
 
 CHANCE = 0.5
+FINAL = "final"
+"""The layer that the paper reads."""
 
 
 def number(row: dict[str, Any], metric: str = "auroc") -> str:
@@ -23,7 +25,7 @@ def preferred(study: Study, target: str) -> dict[str, Any] | None:
 
 
 def auroc_answer(study: Study, controls: Study | None, *, published: bool) -> str:
-    """What validation chose for each target, its interval, and the strongest control."""
+    """What validation chose for each target, its interval, the strongest control, and the final state."""
     sentences = []
     for target in TARGETS:
         row = preferred(study, target)
@@ -34,7 +36,8 @@ def auroc_answer(study: Study, controls: Study | None, *, published: bool) -> st
         chance = "; the interval holds chance" if row["interval"] and row["interval"][0] <= CHANCE <= row["interval"][1] else ""
         rival = reference_rows(controls, target)[0] if controls else None
         against = f"; the strongest control, {rival['name'].casefold()}, has {rival['mean']:.3f}" if rival else ""
-        sentences.append(f"{target.capitalize()}: validation prefers {row['layer']} with {number(row)}{between}{chance}{against}.")
+        last = _final(study, row, rival)
+        sentences.append(f"{target.capitalize()}: validation prefers {row['layer']} with {number(row)}{between}{chance}{against}{last}.")
     sizes = sorted({count for row in study.rows for count in row["test_n"]})
     asked = ", ".join(f"{target} {count:,}" for target, count in study.corpus["asked"].items())
     sentences.append(
@@ -43,6 +46,14 @@ def auroc_answer(study: Study, controls: Study | None, *, published: bool) -> st
     if published:
         sentences.append("Dotted lines with open marks are the paper's, for another model and other traces.")
     return " ".join(sentences)
+
+
+def _final(study: Study, chosen: dict[str, Any], rival: dict[str, Any] | None) -> str:
+    """What the final state shows, where another layer was chosen; and whether it is below the strongest control."""
+    row = row_of(study, chosen["target"], FINAL, "last")
+    if row is None or chosen["layer"] == FINAL:
+        return ""
+    return f"; the final state has {number(row)}" + (", below that control" if rival and row["mean"] < rival["mean"] else "")
 
 
 def gap_answer(study: Study) -> str:

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from pamer_lab import read_traces
-from pamer_lab.analysis.compact import SAMPLE, expanded_table
+from pamer_lab.analysis.compact import SAMPLE, expanded_table, tradeoff
 from pamer_lab.analysis.orderings import orderings
+from pamer_lab.analysis.published import table
 from pamer_lab.analysis.samples import sample_study
 from pamer_lab.blocks import MessageTokens
 from pamer_lab.commands import compact
@@ -63,3 +64,20 @@ def test_pairs_and_orderings_follow_from_the_rows_and_no_cell_is_empty() -> None
         for key, value in (line["published"] or {}).items():
             if key in line and value is not None:
                 assert line[key] is not None, (line["label"], key)
+
+
+def test_the_points_of_the_figure_are_the_rows_with_the_published_values_beside_them() -> None:
+    study = sample_study(SAMPLE)
+    rows = {(row["condition"], row["target"]): row for row in study.rows}
+    points = {(point["condition"], point["target"]): point for point in tradeoff(study)}
+    assert points.keys() == rows.keys()
+    for key, point in points.items():
+        assert (point["tokens_pct"], point["auroc"], point["sd"], point["n"]) == tuple(
+            rows[key][cell] for cell in ("tokens_pct", "mean", "sd", "n")
+        )
+    panels = {name: points[name, "recall"]["panel"] for name in ("full", "recent2", "recent2-kd", "raw-top5", "bank-recent5")}
+    assert panels == {"full": "both", "recent2": "recent", "recent2-kd": "recent", "raw-top5": "recovered", "bank-recent5": "recovered"}
+    published = table("compact").row("Recent1")
+    for target in ("compression", "recall"):
+        point = points["recent1", target]
+        assert (point["published_tokens_pct"], point["published_auroc"]) == (published["tokens_pct"], published[f"{target}_auroc"])

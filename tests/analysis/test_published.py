@@ -1,4 +1,4 @@
-"""What can be recomputed from the published tables is recomputed; every rounding that does not come out even is listed."""
+"""Data checks: what can be recomputed from the published tables is recomputed; every rounding that does not come out even is listed."""
 
 import pytest
 

@@ -1,7 +1,7 @@
 """Every printed value that does not come out even, by table: a change in a transcribed number shows here."""
 
 from pamer_lab.analysis.published import names
-from pamer_lab.analysis.roundings import roundings
+from tests.analysis.roundings import roundings
 
 LISTED: dict[str, list[tuple[str, str, float, float]]] = {
     "cross_model": [

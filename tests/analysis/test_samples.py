@@ -67,7 +67,7 @@ def test_controls_without_a_model_come_out_the_same() -> None:
 
 @pytest.mark.parametrize("target", ["compression", "recall"])
 def test_the_sample_study_shows_what_the_corpus_was_made_for(target: str) -> None:
-    """The bands that the corpus promises: what is hidden is read, what is on the surface is not, and nothing is too easy."""
+    """Data check of the committed results: what is hidden is read, what is on the surface is not, and nothing is too easy."""
     rows = {row["name"]: row["mean"] for row in sample_study("controls").rows if row["target"] == target}
     hidden, final = rows["Hidden state, preferred layer (linear)"], rows["Hidden state, final (linear)"]
     surface = (

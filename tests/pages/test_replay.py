@@ -11,8 +11,8 @@ from pamer_lab.access import READONLY_VARIABLE
 from pamer_lab.audit import AuditStore
 from pamer_lab.controller import FixedProbe
 from pamer_lab.errors import StorageError
+from pamer_lab.factory import Parts
 from pamer_lab.importing import import_demo
-from pamer_lab.policies.resources import Parts
 from pamer_lab.replay.background import Background, Batch
 from pamer_lab.replay.batch import BatchOptions
 from pamer_lab.replay.engine import ReplayOptions, replay

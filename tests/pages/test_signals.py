@@ -6,6 +6,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from pamer_lab.analysis.background import StudyJobs
+from pamer_lab.analysis.samples import sample_study
 from pamer_lab.errors import InputError
 from pamer_lab.probes.margins import confusion, unpack
 from pamer_lab.probes.study import Study, save_study
@@ -40,6 +41,8 @@ def test_an_empty_workspace_shows_the_sample_study_and_says_what_it_stands_on(vi
     assert "At which depth can the need for memory be read?" in said
     assert "Not a ranking metric" in said
     assert "validation prefers" in said
+    finals = [row for row in sample_study("layerwise").rows if row["name"] == "final last"]
+    assert len(finals) == 2 and all(f"{row['mean']:.3f} ± {row['sd']:.3f}" in said for row in finals)
 
 
 def test_a_study_of_the_workspace_comes_first_with_scores_and_counts(visit: Visit, workspace: Workspace, study: Study) -> None:

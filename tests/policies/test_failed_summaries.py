@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from pamer_lab.controller import FixedProbe
+from pamer_lab.factory import Parts
 from pamer_lab.memory import MemoryStore
 from pamer_lab.memory.llm_summary import LlmSummariser
-from pamer_lab.policies.resources import Parts
 from pamer_lab.replay.accounting import totals
 from pamer_lab.replay.engine import ReplayOptions, replay
 from pamer_lab.replay.recount import faults

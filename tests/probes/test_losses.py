@@ -4,17 +4,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pamer_lab.probes.losses import (
-    bce,
-    class_weight,
-    kd_loss,
-    kd_optimum,
-    soft_target,
-    weighted_bce,
-    weighted_inverse,
-    weighted_optimum,
-)
+from pamer_lab.probes.losses import class_weight, soft_target, weighted_bce
 from pamer_lab.probes.readout import logit, sigmoid
+from tests.probes.theory import bce, kd_loss, kd_optimum, weighted_inverse, weighted_optimum
 
 rates = st.floats(0.01, 0.99)
 weights = st.floats(0.1, 20.0)
@@ -52,6 +44,7 @@ def test_the_gradients_are_those_of_the_paper(z: float, y: float, q: float, rho:
     )
     teacher = torch.nn.functional.binary_cross_entropy_with_logits(leaf, torch.tensor(q, dtype=torch.float64))
     (label + 0.5 * teacher).backward()
+    assert np.isclose(weighted_bce(np.array(z), np.array(y), rho), label.item(), atol=1e-9)
     a, c = soft_target(np.array(y), np.array(q), rho)
     assert leaf.grad is not None
     assert np.isclose(leaf.grad.item(), a * sigmoid(np.array(z)) - c, atol=1e-9)

@@ -5,8 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pamer_lab.memory.session import assemble
 from pamer_lab.probes.metrics import auroc
-from pamer_lab.probes.stability import auroc_bound, disagreement_bound, retrieval_margin, vote_margins
+from pamer_lab.probes.stability import vote_margins
+from tests.memory.test_session import memory
+from tests.probes.theory import auroc_bound, disagreement_bound, retrieval_margin
 
 five = st.lists(st.integers(-40, 40).map(lambda value: value / 8 + 0.0625), min_size=5, max_size=5)
 
@@ -47,12 +50,21 @@ def test_a_retrieval_margin_is_the_gap_at_the_cut() -> None:
     assert retrieval_margin([0.9, 0.2], 3).margin == float("inf")
 
 
-@given(st.integers(0, 10_000), st.floats(0.0, 0.4))
-def test_scores_that_move_less_than_the_safe_shift_keep_the_same_set(seed: int, part: float) -> None:
+@given(st.integers(0, 10_000), st.floats(0.0, 1.0, exclude_max=True))
+def test_scores_that_move_less_than_the_safe_shift_keep_the_same_memories(seed: int, part: float) -> None:
     rng = np.random.default_rng(seed)
-    scores = rng.random(9)
-    moved = scores + rng.uniform(-1, 1, 9) * retrieval_margin(scores, 3).safe_shift * 0.999
-    assert set(np.argsort(-scores)[:3]) == set(np.argsort(-moved)[:3])
+    query = np.eye(3)[0]
+
+    def nearest(scores: np.ndarray) -> set[int]:
+        """What a session recalls when its summaries have these cosines to the query."""
+        vectors = np.stack([scores, np.sqrt(1 - scores**2), np.zeros(9)], 1)
+        session = assemble("s", [memory(number, vector) for number, vector in enumerate(vectors)])
+        return {found.sequence for found in session.nearest(query, 3, embedding_model="e")}
+
+    scores = rng.uniform(-0.9, 0.9, 9)
+    moved = scores + rng.uniform(-1, 1, 9) * retrieval_margin(scores, 3).safe_shift * 0.99 * part
+    assert nearest(scores) == set(np.argsort(-scores)[:3])
+    assert nearest(np.clip(moved, -1, 1)) == nearest(scores)
 
 
 @given(st.integers(0, 10_000), st.floats(0.0, 2.0))
@@ -71,5 +83,8 @@ def test_a_linear_readout_moves_at_most_by_the_weights_norm_times_the_change() -
     shift = np.linalg.norm(weight) * np.linalg.norm(full - compact, axis=1).max()
     z_full, z_compact = full @ weight, compact @ weight
     assert np.abs(z_full - z_compact).max() <= shift
-    steady = np.abs(z_full - 0.3) > shift
+    steady = np.array([vote_margins([z], [0.3], needed=1).vote for z in z_full]) > shift
+    assert 0 < steady.sum() < 50
     assert ((z_full >= 0.3) == (z_compact >= 0.3))[steady].all()
+    moved = [vote_margins([z], [0.3], needed=1).yes for z in z_compact[steady]]
+    assert moved == [vote_margins([z], [0.3], needed=1).yes for z in z_full[steady]]

@@ -5,7 +5,6 @@ import pytest
 
 from pamer_lab.blocks import EstimatedCounter, MessageTokens
 from pamer_lab.models.embedder import HashingEmbedder
-from pamer_lab.probes.bank import Bank
 from pamer_lab.probes.controls import hidden_rows, observable_rows, rule_rows
 from pamer_lab.probes.decisions import Decisions, decisions_of, make_splits
 from pamer_lab.probes.distill import Lab, agreement, capacity_rows, make_heads, student_rows
@@ -14,30 +13,8 @@ from pamer_lab.probes.metrics import auroc, f1
 from pamer_lab.probes.observables import action_type, observe, recent2_texts
 from pamer_lab.probes.split import TEST, VALIDATION, Split
 from pamer_lab.probes.tables import compare, make_row
-from pamer_lab.trajectory.values import Label, Message, ToolCall, Trace
-
-TURNS = 9
-WIDTH = 48
-
-
-def corpus() -> dict[str, Trace]:
-    """Compression is due where the last tool was `close`; recall follows nothing that can be seen."""
-    rng = np.random.default_rng(5)
-    traces = {}
-    for number in range(40):
-        messages = [Message("user", f"task {number}")]
-        labels: list[Label] = []
-        for step in range(TURNS):
-            closing = rng.random() < 0.35
-            tool = "close" if closing else str(rng.choice(["search", "read_file"]))
-            messages.append(Message("assistant", "", (ToolCall("c", tool, f'{{"query": "word{step}"}}'),)))
-            messages.append(Message("tool", "result " * int(rng.integers(1, 30)), tool_call_id="c"))
-            if step + 1 < TURNS:
-                labels.append(Label(step + 1, "compression", bool(closing)))
-                if step + 1 >= 3:
-                    labels.append(Label(step + 1, "recall", bool(rng.random() < 0.3)))
-        traces[f"t{number}"] = Trace(f"t{number}", f"q{number // 2}", "test", tuple(messages), labels=tuple(labels))
-    return traces
+from pamer_lab.trajectory.values import Message, ToolCall, Trace
+from tests.probes.small_study import bank, corpus
 
 
 @pytest.fixture(scope="module")
@@ -45,14 +22,6 @@ def study() -> tuple[dict[str, Trace], Decisions, tuple[Split, ...]]:
     traces = corpus()
     decisions = decisions_of(traces.values())
     return traces, decisions, make_splits(decisions, (0, 1))[0]
-
-
-def bank(decisions: Decisions, clear: float = 1.0, *, context: str = "full", hint: str = "none") -> Bank:
-    """Two layers, the second of which carries both labels at the last token."""
-    rng = np.random.default_rng(1)
-    vectors = rng.normal(size=(2, 2, len(decisions), WIDTH)).astype(np.float32)
-    vectors[1, 0] += clear * np.repeat(decisions.labels.T, WIDTH // 2, 1)
-    return Bank(context, hint, ("block_1", "final"), ("last", "mean"), vectors, 100)
 
 
 def test_a_row_uses_validation_for_its_threshold_and_test_rows_for_its_numbers(study: tuple) -> None:

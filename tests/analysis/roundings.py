@@ -1,7 +1,6 @@
-"""Printed values of the published tables that differ from the same value recomputed out of other printed cells.
+"""Printed values of the published tables that differ from the same value recomputed from other printed cells.
 
-All of them are what rounding explains: averages and changes were computed from unrounded scores, percentages from unrounded tokens. What
-always holds: nothing is corrected; a page may show the list beside a table.
+Rounding explains all of them: averages and changes were computed from unrounded scores, percentages from unrounded tokens.
 """
 
 from dataclasses import dataclass
