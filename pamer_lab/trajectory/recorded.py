@@ -46,8 +46,10 @@ Held = dict[tuple[int, int], Message]
 
 def recorded_of(trace: Trace, history: History = "recorded") -> Recorded | None:
     """A trace's memory operations; None where full history is asked for, or the trace does not record what was replaced."""
+    if history == "full":
+        return None
     events = tuple(sorted((event for event in trace.events if event.replaced), key=lambda event: event.before_message))
-    return Recorded(events, _sizes(trace)) if events and history == "recorded" else None
+    return Recorded(events, _sizes(trace)) if events else None
 
 
 def count_recorded(traces: Iterable[Trace]) -> int:

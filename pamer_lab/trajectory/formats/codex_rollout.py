@@ -152,8 +152,8 @@ class _Reader:
         texts = [read_content(item.get("content")).text for item in history if isinstance(item, dict) and item.get("role")]
         new = [said for said in texts if said and said not in known and said != text]
         facts = {"tokens_before": self.tokens, "kept": len(history) or None, "replacement": new or None}
-        keeps = partial(_keep_said, frozenset(texts)) if history else None
-        self.items.say(Mark("compaction", text, facts, keeps, summarised=bool(text)))
+        keeps = partial(_keep_said, frozenset(texts) if history else None)
+        self.items.say(Mark("compaction", text, facts, keeps, Said if text else None))
         if text:
             self.items.steps.append(Said("user", text))
 
@@ -182,6 +182,7 @@ class _Reader:
         add_steps(self.draft, [*heads, *steps])
 
 
-def _keep_said(texts: frozenset[str], messages: Sequence[Message]) -> list[int]:
-    """The messages that the replacement history repeats."""
-    return [index for index, message in enumerate(messages) if message.role in ("system", "user") and message.content in texts]
+def _keep_said(texts: frozenset[str] | None, messages: Sequence[Message]) -> list[int]:
+    """The messages that the replacement history repeats; without one, Codex keeps what the user said."""
+    said = [index for index, message in enumerate(messages) if message.role in ("system", "user")]
+    return said if texts is None else [index for index in said if messages[index].content in texts]

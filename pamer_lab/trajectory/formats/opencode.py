@@ -139,7 +139,7 @@ def _steps(draft: Draft, session: _Session) -> list[Step]:
         parts = list(session.parts.get(key, {}).values())
         if info.get("role") == "assistant":
             if info.get("summary") is True:
-                steps.append(Mark("compaction", "", {"message": key}, keep_none))
+                steps.append(Mark("compaction", "", {"message": key}, keep_none, Turn))
             steps += _turns(draft, parts, key)
         elif parts:
             content = Content()

@@ -58,8 +58,8 @@ class Mark:
     facts: dict[str, Any] = field(default_factory=dict)
     keeps: Callable[[Sequence[Message]], Collection[int]] | None = None
     """Of a compaction: which messages so far the agent kept beside the system messages they begin with; None: not recorded."""
-    summarised: bool = True
-    """Of a compaction that says what it kept: the next message is its summary."""
+    summary: type[Said] | type[Turn] | None = Said
+    """Of a compaction that says what it kept: what the next step must be to be its summary; None: it has none."""
 
 
 def keep_none(messages: Sequence[Message]) -> tuple[int, ...]:
@@ -95,14 +95,14 @@ def add_steps(draft: Draft, steps: Sequence[Step]) -> None:
 def _replaced(messages: Sequence[Message], mark: Mark, later: Sequence[Step]) -> dict[str, Any]:
     """What a compaction took out of the context, and the message that followed as its summary."""
     follows = next((step for step in later if not isinstance(step, Mark)), None)
-    if mark.keeps is None or (mark.summarised and not isinstance(follows, Said | Turn)):
+    if mark.keeps is None or (mark.summary is not None and not isinstance(follows, mark.summary)):
         return {}
     head = next((index for index, message in enumerate(messages) if message.role != "system"), len(messages))
     kept = set(mark.keeps(messages))
     gone = [index for index in range(head, len(messages)) if index not in kept]
     if not gone:
         return {}
-    return {"replaced": ranges(gone), "summary_message": len(messages) if mark.summarised else None}
+    return {"replaced": ranges(gone), "summary_message": len(messages) if mark.summary else None}
 
 
 def ranges(numbers: Sequence[int]) -> tuple[tuple[int, int], ...]:
