@@ -42,6 +42,11 @@ class Setting:
     """Which history the decision states are taken of, in words."""
     workspace: Workspace
 
+    @property
+    def origins(self) -> list[str]:
+        """Where the labels come from; `+action` after a model's name: it saw the next action."""
+        return sorted({label.origin for trace in self.traces.values() for label in trace.labels})
+
     def model(self, device: str) -> tuple[FrozenModel, BankMaker]:
         frozen = load_frozen(self.profile, device)
         return frozen, BankMaker(self.traces, self.decisions, frozen, self.workspace, say)
@@ -164,7 +169,7 @@ def command_line(args: argparse.Namespace, **options: str) -> str:
 def finish(args: argparse.Namespace, setting: Setting, study: Study) -> dict[str, Any]:
     """Store the study, with the history it is about, and return what the command prints as JSON."""
     rebuilt = {"history": "recorded"} if setting.decisions.history == "recorded" else {}
-    study = replace(study, settings=study.settings | rebuilt, notes=study.notes | {"history": setting.history})
+    study = replace(study, settings=study.settings | rebuilt, notes=study.notes | {"history": setting.history, "labels": setting.origins})
     save_study(setting.workspace, study)
     if args.out is not None:
         write_study(study, args.out)

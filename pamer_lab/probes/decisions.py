@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from pamer_lab.errors import InputError
 from pamer_lab.probes.split import SEEDS, LeakCheck, Split, check_leak, require_both_classes, split_by_question
-from pamer_lab.trajectory.labels import POSITIVES_ENOUGH
+from pamer_lab.trajectory.labels import INFORMED_MARK, POSITIVES_ENOUGH
 from pamer_lab.trajectory.recorded import History, memory_from, recorded_of
 from pamer_lab.trajectory.values import Target, Trace
 
@@ -76,7 +76,9 @@ def decisions_of(traces: Iterable[Trace], history: History = "full") -> Decision
     rows: list[list[tuple[bool, bool]]] = []
     digest = hashlib.sha256()
     rebuilt = 0
-    for trace in sorted(traces, key=lambda trace: (trace.question_id, trace.trace_id)):
+    known = list(traces)
+    _refuse_two_futures(known)
+    for trace in sorted(known, key=lambda trace: (trace.question_id, trace.trace_id)):
         if not trace.labels:
             continue
         recorded = recorded_of(trace, history)
@@ -103,6 +105,18 @@ def decisions_of(traces: Iterable[Trace], history: History = "full") -> Decision
         "recorded" if rebuilt else "full",
         rebuilt,
     )
+
+
+def _refuse_two_futures(traces: Sequence[Trace]) -> None:
+    """Labels by annotators that saw the next action and by some that did not answer different questions."""
+    origins = {label.origin for trace in traces for label in trace.labels} - POSITIVES_ENOUGH
+    informed = sorted(origin for origin in origins if origin.endswith(INFORMED_MARK))
+    causal = sorted(origins.difference(informed))
+    if informed and causal:
+        raise InputError(
+            f"these traces mix labels whose annotator saw the next action ({informed[0]}) with labels whose annotator did not "
+            f"({causal[0]}); annotate all with one --future, and study those"
+        )
 
 
 def make_splits(decisions: Decisions, seeds: Sequence[int] = SEEDS) -> tuple[tuple[Split, ...], tuple[LeakCheck, ...]]:

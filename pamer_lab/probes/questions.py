@@ -1,18 +1,27 @@
-"""What an annotator is asked: the task and the steps before a decision point, as plain text.
+"""What an annotator is asked: the task and the steps before a decision point, as plain text; on request the action that came next.
 
-Knows traces and blocks, nothing of models, answers or storage. What always holds: nothing from the decision point on is shown;
-recorded text is indented, holds no control token of a chat format and begins no line as a step's heading does, so that a
-trace cannot speak in place of the one who asks.
+Knows traces and blocks, nothing of models, answers or storage. Invariant: nothing from the decision point on is shown, or the next
+action alone; recorded text is indented, holds no control token of a chat format and begins no line as one of our headings does, so
+that a trace cannot speak in place of the one who asks.
 """
 
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Literal, get_args
 
 from pamer_lab.blocks import Cut, cut
 from pamer_lab.trajectory.values import Message, Trace
 
 RUBRIC = (Path(__file__).parent / "rubric.txt").read_text(encoding="utf-8")
+Future = Literal["none", "action"]
+"""`none`: the annotator sees what the agent saw, no more. `action`: it also sees the action that was recorded next, as the
+paper's annotator did."""
+FUTURES: tuple[Future, ...] = get_args(Future)
+CAUSAL = "You do not see that action; judge the state."
+INFORMED = """You also see that action, under [next action]:
+take it as evidence of what the state needed. Judge the state, not how good the action was."""
+RUBRICS: dict[Future, str] = {"none": RUBRIC, "action": RUBRIC.replace(CAUSAL, INFORMED)}
 RETAINED = 2
 """Newest steps that count as active."""
 MESSAGE_CHARACTERS = 6_000
@@ -23,7 +32,7 @@ CHARACTERS_PER_TOKEN = 3
 """Fewer than the four of plain English, because traces are full of JSON and addresses."""
 INDENT = "  "
 
-_HEADING = re.compile(r"^(\s*)\[(?=steps?\b)", re.IGNORECASE)
+_HEADING = re.compile(r"^(\s*)\[(?=steps?\b|next action\b)", re.IGNORECASE)
 
 
 def history_limit(window: int, answer_tokens: int) -> int:
@@ -31,20 +40,22 @@ def history_limit(window: int, answer_tokens: int) -> int:
     return max(0, min(HISTORY_CHARACTERS, (window - answer_tokens) * CHARACTERS_PER_TOKEN - len(RUBRIC)))
 
 
-def question(trace: Trace, t: int, pieces: Cut | None = None, history: int = HISTORY_CHARACTERS) -> str:
+def question(trace: Trace, t: int, pieces: Cut | None = None, history: int = HISTORY_CHARACTERS, future: Future = "none") -> str:
     """What the model is shown at a decision point: the task and the steps before it, of `history` characters at most."""
     pieces = pieces or cut(trace.messages)
+    start = pieces.blocks[t].start
+    action = f"[next action]\n{_plain(trace.messages[start : start + 1])}" if future == "action" else ""
     task = f"[task]\n{_plain(trace.messages[: pieces.prefix_end])}"
     steps = [
         f"[step {block.index}{', active' if block.index >= t - RETAINED else ''}]\n{_plain(block.of(trace.messages))}"
         for block in pieces.before(t)
     ]
-    first, room = len(steps), history - len(task)
+    first, room = len(steps), history - len(task) - len(action)
     while first and len(steps[first - 1]) <= room:
         first -= 1
         room -= len(steps[first])
     gone = f"[steps 0 to {first - 1}] (left out: too long)\n" if first else ""
-    return f"{task}{gone}{''.join(steps[first:])}\nWhat does the state before the next action need? Answer with the JSON object."
+    return f"{task}{gone}{''.join(steps[first:])}{action}\nWhat does the state before the next action need? Answer with the JSON object."
 
 
 def _plain(messages: Sequence[Message]) -> str:
