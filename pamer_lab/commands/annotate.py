@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from pamer_lab.cli import say
+from pamer_lab.commands import history
 from pamer_lab.errors import InputError
 from pamer_lab.models.chat import Chat, load_chat
 from pamer_lab.models.frozen import load_frozen
@@ -14,6 +15,7 @@ from pamer_lab.probes.questions import FUTURES, HISTORY_CHARACTERS, history_limi
 from pamer_lab.storage.files import write_whole
 from pamer_lab.trajectory import read_all
 from pamer_lab.trajectory.formats.native import to_native
+from pamer_lab.trajectory.recorded import count_recorded
 from pamer_lab.trajectory.values import Trace
 from pamer_lab.workspace import Workspace
 
@@ -31,6 +33,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--out", type=Path, default=None, metavar="FILE.jsonl", help="write the traces with their labels here, in our own format"
     )
     parser.add_argument("--future", choices=FUTURES, default="none", help=FUTURE_HELP)
+    history.configure(parser)
     parser.add_argument("--limit", type=int, default=None, metavar="N", help="ask at most N questions in this run; the next run goes on")
 
 
@@ -39,11 +42,26 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     if reading.rejected:
         first = reading.rejected[0]
         raise InputError(first.reason, path=first.path, where=first.where)
-    chat, history = _chat(load_profile(args.profile), args.device)
-    result = annotate(reading.traces, _ask(chat), chat.name, Workspace(), say=say, limit=args.limit, history=history, future=args.future)
+    say(history.sentence(args.history, count_recorded(reading.traces), len(reading.traces)))
+    chat, characters = _chat(load_profile(args.profile), args.device)
+    result = annotate(
+        reading.traces,
+        _ask(chat),
+        chat.name,
+        Workspace(),
+        say=say,
+        limit=args.limit,
+        history=characters,
+        future=args.future,
+        state=args.history,
+    )
     if args.out is not None:
         _write(args.out, list(labelled(reading.traces, result, chat.name)))
-    return _report(result, chat.name, args.out) | {"future": args.future, "origin": origin_of(chat.name, args.future)}
+    return _report(result, chat.name, args.out) | {
+        "future": args.future,
+        "history": args.history,
+        "origin": origin_of(chat.name, args.future),
+    }
 
 
 def show(result: dict[str, Any]) -> None:

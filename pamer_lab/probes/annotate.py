@@ -18,12 +18,12 @@ from typing import Any, Literal
 import msgspec
 import pyarrow as pa
 
-from pamer_lab.blocks import cut
 from pamer_lab.models.attempts import Unanswered
 from pamer_lab.models.chat import UsageKind, without_thinking
-from pamer_lab.probes.questions import FUTURES, HISTORY_CHARACTERS, RETAINED, RUBRICS, Future, question
+from pamer_lab.probes.questions import FUTURES, HISTORY_CHARACTERS, Future, Questions
 from pamer_lab.storage import TableSpec, is_in
 from pamer_lab.trajectory.labels import INFORMED_MARK
+from pamer_lab.trajectory.recorded import History, recorded_of
 from pamer_lab.trajectory.values import Label, Trace
 from pamer_lab.workspace import Workspace
 
@@ -110,13 +110,14 @@ def annotate(
     limit: int | None = None,
     history: int = HISTORY_CHARACTERS,
     future: Future = "none",
+    state: History = "full",
 ) -> Annotation:
     """Label every decision point from 1 on; `limit` bounds the questions of this run, `history` the characters of one."""
     result, origin = Annotation(), origin_of(model, future)
     for trace in traces:
-        pieces = cut(trace.messages)
-        questions = {t: question(trace, t, pieces, history, future) for t in range(1, trace.turns)}
-        keys = {t: question_key(text, model, future) for t, text in questions.items()}
+        asking = Questions(trace, future, recorded_of(trace, state), history)
+        questions = {t: asking.text(t) for t in range(1, trace.turns)}
+        keys = {t: question_key(asking.rubric, text, origin) for t, text in questions.items()}
         known = _known(workspace, keys.values())
         rows: list[dict[str, Any]] = []
         try:
@@ -127,14 +128,14 @@ def annotate(
                         continue
                     attempt = row["attempt"] + 1 if row else 1
                     place = {"question": keys[t], "attempt": attempt, "trace_id": trace.trace_id, "t": t, "model": origin}
-                    row = place | _asked(RUBRICS[future], text, t, ask, result)
+                    row = place | _asked(asking, t, text, ask, result)
                     rows.append(row)
                     if len(rows) >= FLUSH:
                         workspace.database.upsert(ANNOTATIONS, rows)
                         rows = []
                 else:
                     result.kept += 1
-                _take(result, trace, t, row, origin)
+                _take(result, asking, t, row, origin)
         finally:
             if rows:
                 workspace.database.upsert(ANNOTATIONS, rows)
@@ -148,21 +149,20 @@ def origin_of(model: str, future: Future = "none") -> str:
     return model if future == "none" else f"{model}{INFORMED_MARK}"
 
 
-def question_key(text: str, model: str, future: Future = "none") -> str:
+def question_key(rubric: str, text: str, origin: str) -> str:
     """The hash that names a question to an annotator."""
-    return hashlib.sha256("\0".join((RUBRICS[future], text, origin_of(model, future))).encode()).hexdigest()
+    return hashlib.sha256("\0".join((rubric, text, origin)).encode()).hexdigest()
 
 
-def parse_answer(text: str, t: int) -> Answer:
-    """The answer, if it is exactly what was agreed, after the model's thinking; otherwise a `ValueError` that says what is wrong."""
+def parse_answer(text: str, older: Collection[int]) -> Answer:
+    """The answer about a state with these older steps, thinking left out; a `ValueError` says where it is not what was agreed."""
     try:
         answer = msgspec.json.decode(without_thinking(text).encode(), type=Answer)
     except msgspec.DecodeError as error:
         raise ValueError(f"not the agreed JSON object: {error}") from error
-    older = max(0, t - RETAINED)
-    wrong = [step for step in answer.steps if not 0 <= step < older]
+    wrong = [step for step in answer.steps if step not in older]
     if wrong:
-        raise ValueError(f"steps {wrong} are not older steps (there are {older})")
+        raise ValueError(f"steps {wrong} are not older steps (there are {len(older)})")
     if len(set(answer.steps)) != len(answer.steps):
         raise ValueError("a step is named twice")
     if answer.recall != bool(answer.steps):
@@ -170,17 +170,17 @@ def parse_answer(text: str, t: int) -> Answer:
     return answer
 
 
-def _asked(rubric: str, text: str, t: int, ask: Ask, result: Annotation) -> dict[str, Any]:
+def _asked(asking: Questions, t: int, text: str, ask: Ask, result: Annotation) -> dict[str, Any]:
     result.asked += 1
     try:
-        reply = ask(rubric, text)
+        reply = ask(asking.rubric, text)
     except Unanswered as error:
         return _row("failed", str(error), Reply(""))
     result.input_tokens += reply.input_tokens
     result.output_tokens += reply.output_tokens
     result.usage_kind = reply.usage_kind
     try:
-        parse_answer(reply.text, t)
+        parse_answer(reply.text, asking.older(t))
     except ValueError as error:
         return _row("refused", str(error), reply)
     return _row("accepted", "", reply)
@@ -198,15 +198,16 @@ def _row(outcome: Outcome, reason: str, reply: Reply) -> dict[str, Any]:
     }
 
 
-def _take(result: Annotation, trace: Trace, t: int, row: dict[str, Any], origin: str) -> None:
+def _take(result: Annotation, asking: Questions, t: int, row: dict[str, Any], origin: str) -> None:
+    trace_id, older = asking.trace.trace_id, asking.older(t)
     if row["outcome"] != "accepted":
         missing = result.failed if row["outcome"] == "failed" else result.refused
-        missing.append({"trace_id": trace.trace_id, "t": t, "reason": row["reason"]})
+        missing.append({"trace_id": trace_id, "t": t, "reason": row["reason"]})
         return
-    answer = parse_answer(row["raw"], t)
-    own = result.labels.setdefault(trace.trace_id, [])
+    answer = parse_answer(row["raw"], older)
+    own = result.labels.setdefault(trace_id, [])
     own.append(Label(t, "compression", answer.compression, origin))
-    if t > RETAINED:
+    if older:
         own.append(Label(t, "recall", answer.recall, origin, tuple(answer.steps)))
 
 

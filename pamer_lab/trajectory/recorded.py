@@ -34,10 +34,23 @@ class Recorded:
 
     def view(self, messages: Sequence[Message], end: int) -> tuple[Message, ...]:
         """The messages in the agent's context just before message `end`."""
+        held = self._held(messages, end)
+        return tuple(held[place] for place in sorted(held))
+
+    def gone(self, end: int) -> frozenset[int]:
+        """Indices of the messages that were taken out or shortened before message `end`."""
+        return frozenset(index for event in self.applied(end) for first, last in event.replaced for index in range(first, last))
+
+    def stand_ins(self, messages: Sequence[Message], end: int) -> tuple[Message, ...]:
+        """Of the view, what stands in place of messages that are gone; a summary that is a tool's result stays with its call."""
+        held, gone = self._held(messages, end), self.gone(end)
+        return tuple(held[place] for place in sorted(held) if place[1] == 0 or place[0] in gone)
+
+    def _held(self, messages: Sequence[Message], end: int) -> "Held":
         held = {(index, 1): message for index, message in enumerate(messages[:end])}
         for event in self.applied(end):
             _apply(held, event)
-        return tuple(held[place] for place in sorted(held))
+        return held
 
 
 Held = dict[tuple[int, int], Message]
