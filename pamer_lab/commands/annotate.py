@@ -42,8 +42,8 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     if reading.rejected:
         first = reading.rejected[0]
         raise InputError(first.reason, path=first.path, where=first.where)
-    say(history.sentence(args.history, count_recorded(reading.traces), len(reading.traces)))
     chat, characters = _chat(load_profile(args.profile), args.device)
+    say(history.sentence(args.history, count_recorded(reading.traces), len(reading.traces)))
     result = annotate(
         reading.traces,
         _ask(chat),

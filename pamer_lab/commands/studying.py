@@ -72,8 +72,8 @@ def read_setting(args: argparse.Namespace) -> Setting:
     kept = first_replicas(find_traces(args.traces, Workspace()), args.replicas)
     decisions = decisions_of(kept, args.history)
     said = history.sentence(args.history, decisions.recorded_traces, len({trace_id for trace_id, _ in decisions.keys}))
-    say(said)
     splits, checks = make_splits(decisions, seeds)
+    say(said)
     for split, check in zip(splits, checks, strict=True):
         say(f"seed {split.seed}: {check.sentence}")
     sentences = [f"seed {split.seed}: {check.sentence}" for split, check in zip(splits, checks, strict=True)]
