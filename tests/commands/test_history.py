@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from pamer_lab.cli import main
+from pamer_lab.importing import import_paths
+from pamer_lab.trajectory.recorded import count_recorded
 from pamer_lab.workspace import Workspace
 from tests.commands.labelled import write_labelled
 
@@ -72,3 +74,10 @@ def test_extract_computes_the_other_history_only_where_it_differs(
     changed = 4 * QUESTIONS // 2  # points 2 to 5 of every second trace
     assert (recorded["cache_hits"], full["cache_hits"]) == (0, full["decision_points"] - changed)
     assert full["tokens_computed"] > 0
+
+
+def test_what_an_operation_replaced_is_kept_by_the_workspace(workspace: Workspace, corpus: Path) -> None:
+    import_paths([corpus], workspace)
+    found = [workspace.trace(row["trace_id"]).trace for row in workspace.trace_rows()]
+    assert count_recorded(found) == QUESTIONS // 2
+    assert {event.replaced for trace in found for event in trace.events} == {((1, 5),)}
