@@ -105,7 +105,9 @@ def each_once(traces: Iterable[Trace]) -> list[Trace]:
         repeated += first is not trace
         if _studied(first) != _studied(trace):
             places = " and ".join(one.source.path if one.source else "the workspace" for one in (first, trace))
-            raise InputError(f"trace {trace.trace_id} is given twice with different messages or labels ({places}); give one of them")
+            raise InputError(
+                f"trace {trace.trace_id} is given twice with different messages, labels or memory operations ({places}); give one of them"
+            )
     if repeated:
         say(f"left out {repeated} traces that were given more than once")
     return list(kept.values())
@@ -113,7 +115,7 @@ def each_once(traces: Iterable[Trace]) -> list[Trace]:
 
 def _studied(trace: Trace) -> tuple[Any, ...]:
     """What a study reads of a trace."""
-    return trace.question_id, trace.messages, trace.tools, trace.labels, trace.events
+    return trace.question_id, trace.messages, trace.tools, trace.labels, tuple(event for event in trace.events if event.replaced)
 
 
 def first_replicas(traces: Sequence[Trace], count: int) -> list[Trace]:

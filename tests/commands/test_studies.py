@@ -135,7 +135,7 @@ def test_a_trace_given_twice_counts_once_and_one_id_with_other_labels_is_refused
     side = tmp_path / "labels.json"
     side.write_text(json.dumps({"pamer_lab_labels": 1, "traces": [{"index": 0, "labels": [{"t": 2, "target": "recall"}]}]}))
     import_paths([corpus], workspace, labels=side)
-    with pytest.raises(InputError, match=r"is given twice with different messages or labels"):
+    with pytest.raises(InputError, match=r"is given twice with different messages, labels"):
         find_traces([str(corpus), "@workspace"], workspace)
 
 

@@ -1,5 +1,6 @@
 """Recorded histories: what the agent had before each decision, from the memory operations of its trace."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -80,6 +81,22 @@ def test_an_openhands_condensation_replaces_the_events_it_names() -> None:
     assert last[:3] == ["You are an agent.", trace.messages[1].content, "Two files were listed."]
     forgotten = [message.content for message in trace.messages if message.content.startswith("I look at both")]
     assert forgotten and forgotten[0] not in last
+
+
+def test_an_openhands_condensation_may_name_the_first_and_last_event_however_far_apart() -> None:
+    run = json.loads((FIXTURES / "openhands_v0.jsonl").read_text().splitlines()[0])
+    for event in run["history"]:
+        if event.get("action") == "condensation":
+            event["args"] = {"forgotten_events_start_id": 5, "forgotten_events_end_id": 10**15, "summary": "all of it"}
+    trace = read_bytes(json.dumps(run).encode(), "run.json").traces[0]
+    assert views(trace)[-1][2:] == ["all of it"]
+
+
+def test_a_pi_compaction_that_names_no_entry_replaces_nothing_known() -> None:
+    text = (FIXTURES / "pi-session.jsonl").read_text().replace('"firstKeptEntryIndex": 2', '"firstKeptEntryIndex": [2]')
+    trace = read_bytes(text.encode(), "pi.jsonl").traces[0]
+    assert [event.kind for event in trace.events] == ["compaction"]
+    assert recorded_of(trace) is None
 
 
 @pytest.mark.parametrize("name", ["claude-code.jsonl", "kimi-cli.jsonl", "codex-rollout-envelope.jsonl"])

@@ -6,7 +6,7 @@ a recorded call (2024 files, which also nest events as [action, observation] pai
 with its arguments. State changes and empty observations carry no text and are left out; condensations are events.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from pamer_lab.errors import FormatError
@@ -145,7 +145,7 @@ class _Reader:
             case "condensation":
                 summary = text_of(args, "summary")
                 facts = {"forgotten": args.get("forgotten_event_ids"), "kept_from": args.get("summary_offset")}
-                self.forgotten.update(index for key in _forgotten(args) for index in self.messages_of.get(key, ()))
+                self.forgotten.update(index for key in _forgotten(args, self.messages_of) for index in self.messages_of.get(key, ()))
                 self.draft.event("compaction", summary, **facts, replaced=ranges(sorted(self.forgotten)))
             case "condensation_request" | "recall":
                 self.draft.event("note", text_of(args, "query"), what=action)
@@ -210,13 +210,15 @@ class _Reader:
         self.draft.tool(call_id, text, name=_function_name(event), images=images, error=failed, where=where)
 
 
-def _forgotten(args: dict[str, Any]) -> list[str]:
-    """Ids of the events that a condensation drops: a list, or the first and the last."""
+def _forgotten(args: dict[str, Any], known: Iterable[str]) -> list[str]:
+    """Ids of the known events that a condensation drops: a list, or all from the first to the last."""
     listed = args.get("forgotten_event_ids")
     if isinstance(listed, list):
         return [str(key) for key in listed]
     first, last = args.get("forgotten_events_start_id"), args.get("forgotten_events_end_id")
-    return [str(key) for key in range(first, last + 1)] if isinstance(first, int) and isinstance(last, int) else []
+    if not isinstance(first, int) or not isinstance(last, int):
+        return []
+    return [key for key in known if key.isdecimal() and first <= int(key) <= last]
 
 
 def _call_metadata(event: dict[str, Any]) -> tuple[str, dict[str, Any]]:

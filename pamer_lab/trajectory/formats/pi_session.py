@@ -46,7 +46,14 @@ def read(document: Document) -> Iterator[Draft]:
             kept = row.get("firstKeptEntryIndex", row.get("firstKeptEntryId"))
             summary = text_of(row.get("summary"))
             facts = {"tokens_before": number_of(row.get("tokensBefore")), "first_kept": kept}
-            steps.append(Mark("compaction", summary, facts, partial(_keep_from, entries[kept]) if kept in entries else None))
+            steps.append(
+                Mark(
+                    "compaction",
+                    summary,
+                    facts,
+                    partial(_keep_from, entries[kept]) if isinstance(kept, int | str) and kept in entries else None,
+                )
+            )
             steps.append(Said("user", summary))
         elif row.get("type") == "session":
             draft.meta |= {"session": row.get("id"), "cwd": row.get("cwd"), "thinking_level": row.get("thinkingLevel")}
