@@ -5,21 +5,26 @@ from pathlib import Path
 from typing import Any
 
 from pamer_lab.cli import say
+from pamer_lab.commands import history
 from pamer_lab.errors import InputError
 from pamer_lab.models.chat import Chat, load_chat
 from pamer_lab.models.frozen import load_frozen
 from pamer_lab.models.profiles import Profile, load_profile
-from pamer_lab.probes.annotate import Annotation, Ask, Reply, annotate, labelled
-from pamer_lab.probes.questions import HISTORY_CHARACTERS, history_limit
+from pamer_lab.probes.annotate import Annotation, Ask, Reply, annotate, labelled, origin_of
+from pamer_lab.probes.questions import FUTURES, HISTORY_CHARACTERS, history_limit
 from pamer_lab.storage.files import write_whole
 from pamer_lab.trajectory import read_all
 from pamer_lab.trajectory.formats.native import to_native
+from pamer_lab.trajectory.recorded import count_recorded
 from pamer_lab.trajectory.values import Trace
 from pamer_lab.workspace import Workspace
 
 HELP = "label memory needs with a language model (rubric: docs/annotation.md)"
 ANSWER_TOKENS = 400
 """Most tokens of one answer."""
+FUTURE_HELP = (
+    "none: the model sees what the agent saw; action: also the recorded next action, as the paper's annotator (default: %(default)s)"
+)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -27,6 +32,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--out", type=Path, default=None, metavar="FILE.jsonl", help="write the traces with their labels here, in our own format"
     )
+    parser.add_argument("--future", choices=FUTURES, default="none", help=FUTURE_HELP)
+    history.configure(parser)
     parser.add_argument("--limit", type=int, default=None, metavar="N", help="ask at most N questions in this run; the next run goes on")
 
 
@@ -35,16 +42,31 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     if reading.rejected:
         first = reading.rejected[0]
         raise InputError(first.reason, path=first.path, where=first.where)
-    chat, history = _chat(load_profile(args.profile), args.device)
-    result = annotate(reading.traces, _ask(chat), chat.name, Workspace(), say=say, limit=args.limit, history=history)
+    chat, characters = _chat(load_profile(args.profile), args.device)
+    say(history.sentence(args.history, count_recorded(reading.traces), len(reading.traces)))
+    result = annotate(
+        reading.traces,
+        _ask(chat),
+        chat.name,
+        Workspace(),
+        say=say,
+        limit=args.limit,
+        history=characters,
+        future=args.future,
+        state=args.history,
+    )
     if args.out is not None:
         _write(args.out, list(labelled(reading.traces, result, chat.name)))
-    return _report(result, chat.name, args.out)
+    return _report(result, chat.name, args.out) | {
+        "future": args.future,
+        "history": args.history,
+        "origin": origin_of(chat.name, args.future),
+    }
 
 
 def show(result: dict[str, Any]) -> None:
     usage = result["usage"]
-    print(f"{len(result['labels'])} labels by {result['model']}; {len(result['refused'])} answers refused, {len(result['failed'])} failed")
+    print(f"{len(result['labels'])} labels by {result['origin']}; {len(result['refused'])} answers refused, {len(result['failed'])} failed")
     print(
         f"{usage['asked']} questions asked, {usage['kept']} answers known; {usage['input_tokens']} tokens in, {usage['output_tokens']} out"
     )

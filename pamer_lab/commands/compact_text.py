@@ -15,6 +15,8 @@ def tables(study: Study) -> Iterator[str]:
     facts = study.corpus
     yield f"{study.study_id}   {facts['decision_points']} decisions, {facts['questions']} questions, read at {study.notes['layer']}"
     yield f"recall is asked at {facts['asked']['recall']} of them; values are mean ± sd over {len(study.rows[0]['seeds'])} seeds"
+    if "history" in study.notes:
+        yield str(study.notes["history"])
     yield from _expanded(study)
     yield from _retrieval(study)
     yield from _budget(study)

@@ -6,12 +6,14 @@ from pathlib import Path
 from typing import Any
 
 from pamer_lab.cli import say
+from pamer_lab.commands import history
 from pamer_lab.commands.studying import PROMPT_HELP, probe_prompt
 from pamer_lab.errors import InputError, UnknownNameError
 from pamer_lab.features.contexts import check_context
 from pamer_lab.features.values import FeatureSet, Progress
 from pamer_lab.models.profiles import load_profile
 from pamer_lab.trajectory import Trace, read_traces
+from pamer_lab.trajectory.recorded import count_recorded
 from pamer_lab.workspace import Workspace
 
 HELP = "compute the frozen model's states at every decision point and keep them in the workspace"
@@ -23,6 +25,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--contexts", default="full,recent2", help="full, current, recentK; separated by commas")
     parser.add_argument("--hint", choices=["none", "faithful"], default="none", help="whether the context-token hint is added")
     parser.add_argument("--probe-prompt", default=None, metavar="TEXT|@FILE", help=PROMPT_HELP)
+    history.configure(parser)
     parser.add_argument("--layers", default="all", help="all, or names such as block_4,final")
     parser.add_argument("--poolings", default="last,mean", help="last, mean")
 
@@ -47,10 +50,14 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         layers="all" if args.layers == "all" else _names(args.layers),
         poolings=poolings,
         workspace=workspace,
+        history=args.history,
         progress=Speaker(),
         probe_prompt=probe_prompt(args.probe_prompt, profile),
     )
-    return summary(found) | {"model": model.name, "device": model.device, "dtype": model.dtype, "traces": len(traces)}
+    rebuilt = count_recorded(traces)
+    say(history.sentence(args.history, rebuilt, len(traces)))
+    used = {"history": "recorded" if rebuilt and args.history == "recorded" else "full", "recorded_traces": rebuilt}
+    return summary(found) | used | {"model": model.name, "device": model.device, "dtype": model.dtype, "traces": len(traces)}
 
 
 def summary(found: FeatureSet) -> dict[str, Any]:

@@ -4,11 +4,12 @@ import argparse
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from pamer_lab.cli import say
+from pamer_lab.commands import history
 from pamer_lab.errors import InputError, UnknownNameError
 from pamer_lab.factory import Factory
 from pamer_lab.features.store import layer_names
@@ -39,9 +40,16 @@ class Setting:
     splits: tuple[Split, ...]
     checks: list[str]
     """The leak check of each split, in words."""
+    history: str
+    """Which history the decision states are taken of, in words."""
     workspace: Workspace
     probe_prompt: str = ""
     """Goes before each trace's own system text in every input."""
+
+    @property
+    def origins(self) -> list[str]:
+        """Where the labels come from; `+action` after a model's name: it saw the next action."""
+        return sorted({label.origin for trace in self.traces.values() for label in trace.labels})
 
     def model(self, device: str) -> tuple[FrozenModel, BankMaker]:
         frozen = Factory(self.profile, self.workspace, device).model
@@ -54,6 +62,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "traces", nargs="+", metavar="TRACE", help=f"labelled trace files or folders, ids of imported traces, or {ALL}: all labelled ones"
     )
     parser.add_argument("--seeds", default=DEFAULT_SEEDS, help="split and initialisation seeds (default: %(default)s)")
+    history.configure(parser)
     parser.add_argument("--replicas", type=int, default=0, metavar="N", help="use the first N traces of each question (default: all)")
     parser.add_argument("--probe-prompt", default=None, metavar="TEXT|@FILE", help=PROMPT_HELP)
     parser.add_argument("--name", default="", help="a name for the study")
@@ -66,14 +75,16 @@ def read_setting(args: argparse.Namespace) -> Setting:
     if args.replicas < 0:
         raise InputError(f"--replicas takes a number of traces per question, zero for all, not {args.replicas}")
     kept = first_replicas(find_traces(args.traces, Workspace()), args.replicas)
-    decisions = decisions_of(kept)
+    decisions = decisions_of(kept, args.history)
+    said = history.sentence(args.history, decisions.recorded_traces, len({trace_id for trace_id, _ in decisions.keys}))
     splits, checks = make_splits(decisions, seeds)
+    say(said)
     for split, check in zip(splits, checks, strict=True):
         say(f"seed {split.seed}: {check.sentence}")
     sentences = [f"seed {split.seed}: {check.sentence}" for split, check in zip(splits, checks, strict=True)]
     traces = {trace.trace_id: trace for trace in kept}
     profile = load_profile(args.profile, Workspace().path)
-    return Setting(profile, traces, decisions, splits, sentences, Workspace(), probe_prompt(args.probe_prompt, profile))
+    return Setting(profile, traces, decisions, splits, sentences, said, Workspace(), probe_prompt(args.probe_prompt, profile))
 
 
 def probe_prompt(text: str | None, profile: Profile) -> str:
@@ -112,7 +123,9 @@ def each_once(traces: Iterable[Trace]) -> list[Trace]:
         repeated += first is not trace
         if _studied(first) != _studied(trace):
             places = " and ".join(one.source.path if one.source else "the workspace" for one in (first, trace))
-            raise InputError(f"trace {trace.trace_id} is given twice with different messages or labels ({places}); give one of them")
+            raise InputError(
+                f"trace {trace.trace_id} is given twice with different messages, labels or memory operations ({places}); give one of them"
+            )
     if repeated:
         say(f"left out {repeated} traces that were given more than once")
     return list(kept.values())
@@ -120,7 +133,7 @@ def each_once(traces: Iterable[Trace]) -> list[Trace]:
 
 def _studied(trace: Trace) -> tuple[Any, ...]:
     """What a study reads of a trace."""
-    return trace.question_id, trace.messages, trace.tools, trace.labels
+    return trace.question_id, trace.messages, trace.tools, trace.labels, tuple(event for event in trace.events if event.replaced)
 
 
 def first_replicas(traces: Sequence[Trace], count: int) -> list[Trace]:
@@ -162,6 +175,8 @@ def command_line(args: argparse.Namespace, **options: str) -> str:
     words = ["pamer-lab", args.command, *args.traces]
     if args.replicas:
         options["replicas"] = str(args.replicas)
+    if args.history != history.DEFAULT:
+        options["history"] = args.history
     if args.seeds != DEFAULT_SEEDS:
         options["seeds"] = args.seeds
     if args.profile != "embedded":
@@ -174,7 +189,9 @@ def command_line(args: argparse.Namespace, **options: str) -> str:
 
 
 def finish(args: argparse.Namespace, setting: Setting, study: Study) -> dict[str, Any]:
-    """Store the study and return what the command prints as JSON."""
+    """Store the study, with the history it is about, and return what the command prints as JSON."""
+    rebuilt = {"history": "recorded"} if setting.decisions.history == "recorded" else {}
+    study = replace(study, settings=study.settings | rebuilt, notes=study.notes | {"history": setting.history, "labels": setting.origins})
     save_study(setting.workspace, study)
     if args.out is not None:
         write_study(study, args.out)

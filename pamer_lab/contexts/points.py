@@ -12,6 +12,7 @@ from pamer_lab.blocks import Cut, MessageTokens, Split, cut, split
 from pamer_lab.blocks.query import task_text
 from pamer_lab.errors import InputError
 from pamer_lab.features.contexts import decision_index
+from pamer_lab.trajectory.recorded import History, recorded_of
 from pamer_lab.trajectory.values import Message, Tool, Trace
 
 RECENT = 2
@@ -29,6 +30,13 @@ class DecisionPoint:
     tools: tuple[Tool, ...]
     pieces: Cut
     """Of these messages."""
+    rebuilt: int = 0
+    """Recorded memory operations that made this history; zero where it is simply all messages before the decision."""
+
+    @property
+    def lineage(self) -> str:
+        """Points that share it number their messages and blocks alike."""
+        return f"{self.trace_id}#{self.rebuilt}" if self.rebuilt else self.trace_id
 
     @cached_property
     def window(self) -> Split:
@@ -58,19 +66,23 @@ class DecisionPoint:
         return task_text(self.messages[: self.pieces.prefix_end])
 
 
-def decision_point(trace: Trace, t: int, pieces: Cut | None = None) -> DecisionPoint:
+def decision_point(trace: Trace, t: int, pieces: Cut | None = None, history: History = "full") -> DecisionPoint:
     """One decision point of a trace; `pieces` saves cutting the trace again."""
     pieces = pieces or cut(trace.messages)
     end = decision_index(pieces, t, len(trace.messages))
+    recorded = recorded_of(trace, history)
+    if recorded is not None and (applied := recorded.applied(end)):
+        had = recorded.view(trace.messages, end)
+        return DecisionPoint(trace.trace_id, t, had, tuple(trace.tools), cut(had), len(applied))
     return DecisionPoint(trace.trace_id, t, trace.messages[:end], tuple(trace.tools), Cut(pieces.prefix_end, pieces.before(t)))
 
 
-def decision_points(trace: Trace, points: Iterable[int]) -> list[DecisionPoint]:
+def decision_points(trace: Trace, points: Iterable[int], history: History = "full") -> list[DecisionPoint]:
     """Several decision points of one trace."""
     pieces = cut(trace.messages)
     if not pieces.blocks:
         raise InputError(f"trace {trace.trace_id!r} has no assistant message, so it has no decision point")
-    return [decision_point(trace, t, pieces) for t in points]
+    return [decision_point(trace, t, pieces, history) for t in points]
 
 
 class Counts:
@@ -109,8 +121,8 @@ class Counts:
         return self.context(point, range(point.last + 1))
 
     def _of(self, point: DecisionPoint) -> list[int]:
-        known = self._messages.get(point.trace_id, [])
+        known = self._messages.get(point.lineage, [])
         if len(known) < len(point.messages):
             known = known + self.tokens.counts(point.messages[len(known) :])
-            self._messages[point.trace_id] = known
+            self._messages[point.lineage] = known
         return known

@@ -4,7 +4,7 @@ Knows extraction; computes no state that the workspace has. Inputs of one trace 
 share the prefix and every other beginning. What always holds: two conditions that read the same text at a point get one vector.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -20,6 +20,7 @@ from pamer_lab.features.values import Estimate, FeatureSet, OnProgress, Request
 from pamer_lab.models.frozen import FrozenModel
 from pamer_lab.probes.decisions import Decisions
 from pamer_lab.probes.readout import Floats
+from pamer_lab.trajectory.recorded import recorded_of
 from pamer_lab.trajectory.values import Trace
 
 POOLING = "last"
@@ -28,7 +29,7 @@ POOLING = "last"
 Cost = dict[str, float]
 """Tokens computed, inputs that were in the workspace, seconds."""
 Key = tuple[str, int, tuple[int, ...], str]
-"""Trace, decision point (only where a hint depends on it), blocks, hint."""
+"""Lineage (the trace, and how often its history was rebuilt), decision point (only where a hint depends on it), blocks, hint."""
 
 
 @dataclass
@@ -45,8 +46,12 @@ class Readings:
         wanted: dict[str, list[int]] = {}
         for trace_id, t in self.decisions.keys:
             wanted.setdefault(trace_id, []).append(t)
-        made = {(trace_id, point.t): point for trace_id, own in wanted.items() for point in decision_points(self.traces[trace_id], own)}
+        made = {(trace_id, point.t): point for trace_id, own in wanted.items() for point in self.decision_points(trace_id, own)}
         self.points = tuple(made[key] for key in self.decisions.keys)
+
+    def decision_points(self, trace_id: str, turns: Iterable[int]) -> list[DecisionPoint]:
+        """Points of one trace, with the history that the decisions are about."""
+        return decision_points(self.traces[trace_id], turns, self.decisions.history)
 
     def of(self, condition: Condition) -> list[Reading]:
         """Row by row."""
@@ -76,8 +81,7 @@ class States:
         for point in self.points:
             known = self._history.setdefault(point.trace_id, [])
             if point.t > len(known):
-                trace = readings.traces[point.trace_id]
-                known += decision_points(trace, range(len(known) + 1, point.t + 1))
+                known += readings.decision_points(point.trace_id, range(len(known) + 1, point.t + 1))
 
     @property
     def counts(self) -> Counts:
@@ -153,13 +157,14 @@ class States:
                 reading.hint,
                 point.trace_id,
                 probe_prompt=self._probe_prompt,
+                recorded=recorded_of(trace, self.readings.decisions.history),
             )
             wanted[point.trace_id][key] = request
 
 
 def text_key(point: DecisionPoint, reading: Reading) -> Key:
     """Without a hint the text alone decides, whatever the turn."""
-    return point.trace_id, -1 if reading.hint == "none" else point.t, reading.blocks, reading.hint
+    return point.lineage, -1 if reading.hint == "none" else point.t, reading.blocks, reading.hint
 
 
 def _cost(found: FeatureSet) -> Cost:

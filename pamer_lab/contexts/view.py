@@ -19,6 +19,7 @@ from pamer_lab.contexts.registry import CAPS, condition
 from pamer_lab.contexts.values import Condition, Reading, Resources
 from pamer_lab.models.embedder import Embedder
 from pamer_lab.models.tokenizer import embedded_counter
+from pamer_lab.trajectory.recorded import History
 from pamer_lab.trajectory.values import Trace
 from pamer_lab.workspace import Workspace
 
@@ -59,6 +60,8 @@ class ContextView:
     stored: tuple[int, ...] = ()
     """Blocks whose stored states are added to the representation."""
     note: str = ""
+    rebuilt: int = 0
+    """Recorded memory operations that made this history; block numbers are then those of the rebuilt one."""
 
     @property
     def share_pct(self) -> float:
@@ -72,10 +75,17 @@ def resources_for(counter: TokenCounter | None = None, embedder: Embedder | None
     return Resources(Counts(MessageTokens(counter or embedded_counter())), kept)
 
 
-def context_at(trace: Trace, t: int, name: str, resources: Resources | None = None, caps: tuple[int, ...] = CAPS) -> ContextView:
+def context_at(
+    trace: Trace,
+    t: int,
+    name: str,
+    resources: Resources | None = None,
+    caps: tuple[int, ...] = CAPS,
+    history: History = "full",
+) -> ContextView:
     """The context of one decision point under one condition, by the condition's name."""
     resources = resources or resources_for()
-    chosen, point = condition(name, caps), decision_point(trace, t)
+    chosen, point = condition(name, caps), decision_point(trace, t, history=history)
     reading = chosen.read(point, resources)
     stored, note = _stored(chosen, point)
     return ContextView(
@@ -90,6 +100,7 @@ def context_at(trace: Trace, t: int, name: str, resources: Resources | None = No
         left_out=tuple(number for number in range(point.last + 1) if number not in reading.blocks),
         stored=stored,
         note=note,
+        rebuilt=point.rebuilt,
     )
 
 

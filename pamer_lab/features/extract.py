@@ -24,6 +24,7 @@ from pamer_lab.features.serialise import Hint, Tokens, serialiser_for, truncated
 from pamer_lab.features.store import FeatureStore, Vectors, content_key, layer_names
 from pamer_lab.features.values import Cancel, Estimate, FeatureSet, OnProgress, Point, Progress, Request, trace_requests
 from pamer_lab.models.frozen import FrozenModel
+from pamer_lab.trajectory.recorded import History
 from pamer_lab.trajectory.values import Message, Tool, Trace
 from pamer_lab.workspace import Workspace
 
@@ -111,13 +112,14 @@ def extract_traces(
     poolings: Sequence[str] = POOLINGS,
     workspace: Workspace | str | Path | None = None,
     probe_prompt: str = "",
+    history: History = "full",
     progress: OnProgress | None = None,
     cancel: Cancel | None = None,
 ) -> FeatureSet:
     """All decision points of some traces; kept in the workspace where one is given."""
     place = workspace if workspace is None or isinstance(workspace, Workspace) else Workspace(workspace)
     store = FeatureStore(place.database, model) if place else None
-    requests = trace_requests(traces, contexts, hint, probe_prompt)
+    requests = trace_requests(traces, contexts, hint, probe_prompt, history)
     return extract(requests, model, layers=layers, poolings=poolings, store=store, progress=progress, cancel=cancel)
 
 

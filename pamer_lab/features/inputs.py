@@ -27,34 +27,40 @@ def whole_inputs_of(request: Request, model: FrozenModel, serialiser: Serialiser
     if request.points is None:
         if not isinstance(request.context, str) or request.context != "full":
             raise InputError("a context needs decision points; give the messages themselves, or the points")
-        yield -1, _tokens(request, request.messages, request.messages, None, model, serialiser)
+        yield -1, _tokens(request, request.messages, request.messages, 0, model, serialiser)
         return
     pieces = cut(request.messages)
     for t in request.points:
-        chosen = context_messages(request.messages, t, request.context, pieces)
         end = decision_index(pieces, t, len(request.messages))
         coming = request.messages[end] if end < len(request.messages) else None
-        yield t, _tokens(request, chosen, request.messages[:end], coming, model, serialiser)
+        known = coming.usage.input_tokens if coming and coming.usage else 0
+        if request.recorded is None:
+            chosen = context_messages(request.messages, t, request.context, pieces)
+            yield t, _tokens(request, chosen, request.messages[:end], known, model, serialiser)
+        else:
+            had = request.recorded.view(request.messages, end)
+            own = cut(had)
+            chosen = context_messages(had, len(own.blocks), request.context, own)
+            yield t, _tokens(request, chosen, had, known or request.recorded.sizes.get(t, 0), model, serialiser)
 
 
 def _tokens(
     request: Request,
     chosen: Sequence[Message],
     active: Sequence[Message],
-    coming: Message | None,
+    recorded: int,
     model: FrozenModel,
     serialiser: Serialiser,
 ) -> Tokens:
-    """The input's tokens: probe prompt, hint, serialisation, in this order."""
+    """The input's tokens: probe prompt, hint, serialisation, in this order; `recorded` is the size the source gives, or zero."""
     messages = with_probe_prompt(chosen, request.probe_prompt)
     if request.hint == "faithful":
-        messages = with_hint(messages, _active_tokens(request, active, coming, serialiser) + model.output_reserve)
+        messages = with_hint(messages, _active_tokens(request, active, recorded, serialiser) + model.output_reserve)
     return serialiser.tokens(messages, request.tools)
 
 
-def _active_tokens(request: Request, active: Sequence[Message], coming: Message | None, serialiser: Serialiser) -> int:
+def _active_tokens(request: Request, active: Sequence[Message], recorded: int, serialiser: Serialiser) -> int:
     """Tokens of the active request: as the caller knows them, else as recorded, else counted."""
     if request.active_tokens is not None:
         return request.active_tokens
-    recorded = coming.usage.input_tokens if coming and coming.usage else 0
     return recorded or serialiser.count(active, request.tools)

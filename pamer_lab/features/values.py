@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from pamer_lab.features.contexts import Context
 from pamer_lab.features.serialise import Hint
+from pamer_lab.trajectory.recorded import History, Recorded, recorded_of
 from pamer_lab.trajectory.values import Message, Tool, Trace
 
 
@@ -27,6 +28,8 @@ class Request:
     """For `faithful` hints: tokens of the active request, where the caller knows them; else recorded or counted."""
     probe_prompt: str = ""
     """A saved probe system prompt; it goes before the trace's own system text."""
+    recorded: Recorded | None = None
+    """Memory operations to apply: contexts, and indices of explicit ones, are then taken of what the agent had; None: of all messages."""
 
 
 @dataclass(frozen=True)
@@ -119,10 +122,21 @@ class FeatureSet:
         return [number for number, point in enumerate(self.points) if point.context == context]
 
 
-def trace_requests(traces: Sequence[Trace], contexts: Sequence[Context], hint: Hint, probe_prompt: str = "") -> list[Request]:
+def trace_requests(
+    traces: Sequence[Trace], contexts: Sequence[Context], hint: Hint, probe_prompt: str = "", history: History = "full"
+) -> list[Request]:
     """All decision points of some traces in some contexts."""
     return [
-        Request(trace.messages, trace.tools, range(trace.turns), context, hint, trace.trace_id, probe_prompt=probe_prompt)
+        Request(
+            trace.messages,
+            trace.tools,
+            range(trace.turns),
+            context,
+            hint,
+            trace.trace_id,
+            probe_prompt=probe_prompt,
+            recorded=recorded_of(trace, history),
+        )
         for trace in traces
         for context in contexts
     ]

@@ -4,8 +4,9 @@ The model sees what `questions.py` shows, and its answer must be exactly the JSO
 anything else. Every answer is stored as it came, so that a run can be stopped and goes on where it was: accepted answers are not asked
 for again, others are, and what was answered before stays beside the new answer. A point that the model cannot answer is
 stored with the reason and the run goes on; a server that is away or refuses the key ends it.
-On disk: table `annotation_answers`, one row per question (a hash of rubric, question and model) and attempt. A trace that is
-read from another file, or has got labels meanwhile, finds its answers again.
+On disk: table `annotation_answers`, one row per question (a hash of rubric, question and annotator) and attempt. A trace that is
+read from another file, or has got labels meanwhile, finds its answers again. Labels made with the next action in view have an origin
+of their own, so that they are never taken for causal ones.
 """
 
 import hashlib
@@ -17,11 +18,12 @@ from typing import Any, Literal
 import msgspec
 import pyarrow as pa
 
-from pamer_lab.blocks import cut
 from pamer_lab.models.attempts import Unanswered
 from pamer_lab.models.chat import UsageKind, without_thinking
-from pamer_lab.probes.questions import HISTORY_CHARACTERS, RETAINED, RUBRIC, question
+from pamer_lab.probes.questions import FUTURES, HISTORY_CHARACTERS, Future, Questions
 from pamer_lab.storage import TableSpec, is_in
+from pamer_lab.trajectory.labels import INFORMED_MARK
+from pamer_lab.trajectory.recorded import History, recorded_of
 from pamer_lab.trajectory.values import Label, Trace
 from pamer_lab.workspace import Workspace
 
@@ -107,13 +109,15 @@ def annotate(
     say: Callable[[str], None] = lambda text: None,
     limit: int | None = None,
     history: int = HISTORY_CHARACTERS,
+    future: Future = "none",
+    state: History = "full",
 ) -> Annotation:
     """Label every decision point from 1 on; `limit` bounds the questions of this run, `history` the characters of one."""
-    result = Annotation()
+    result, origin = Annotation(), origin_of(model, future)
     for trace in traces:
-        pieces = cut(trace.messages)
-        questions = {t: question(trace, t, pieces, history) for t in range(1, trace.turns)}
-        keys = {t: question_key(text, model) for t, text in questions.items()}
+        asking = Questions(trace, future, recorded_of(trace, state), history)
+        questions = {t: asking.text(t) for t in range(1, trace.turns)}
+        keys = {t: question_key(asking.rubric, text, origin) for t, text in questions.items()}
         known = _known(workspace, keys.values())
         rows: list[dict[str, Any]] = []
         try:
@@ -123,15 +127,15 @@ def annotate(
                     if limit is not None and result.asked >= limit:
                         continue
                     attempt = row["attempt"] + 1 if row else 1
-                    place = {"question": keys[t], "attempt": attempt, "trace_id": trace.trace_id, "t": t, "model": model}
-                    row = place | _asked(text, t, ask, result)
+                    place = {"question": keys[t], "attempt": attempt, "trace_id": trace.trace_id, "t": t, "model": origin}
+                    row = place | _asked(asking, t, text, ask, result)
                     rows.append(row)
                     if len(rows) >= FLUSH:
                         workspace.database.upsert(ANNOTATIONS, rows)
                         rows = []
                 else:
                     result.kept += 1
-                _take(result, trace, t, row, model)
+                _take(result, asking, t, row, origin)
         finally:
             if rows:
                 workspace.database.upsert(ANNOTATIONS, rows)
@@ -140,21 +144,25 @@ def annotate(
     return result
 
 
-def question_key(text: str, model: str) -> str:
-    """The hash that names a question to a model."""
-    return hashlib.sha256("\0".join((RUBRIC, text, model)).encode()).hexdigest()
+def origin_of(model: str, future: Future = "none") -> str:
+    """What labels by this model are called: the model's name, with a mark where it saw the next action."""
+    return model if future == "none" else f"{model}{INFORMED_MARK}"
 
 
-def parse_answer(text: str, t: int) -> Answer:
-    """The answer, if it is exactly what was agreed, after the model's thinking; otherwise a `ValueError` that says what is wrong."""
+def question_key(rubric: str, text: str, origin: str) -> str:
+    """The hash that names a question to an annotator."""
+    return hashlib.sha256("\0".join((rubric, text, origin)).encode()).hexdigest()
+
+
+def parse_answer(text: str, older: Collection[int]) -> Answer:
+    """The answer about a state with these older steps, thinking left out; a `ValueError` says where it is not what was agreed."""
     try:
         answer = msgspec.json.decode(without_thinking(text).encode(), type=Answer)
     except msgspec.DecodeError as error:
         raise ValueError(f"not the agreed JSON object: {error}") from error
-    older = max(0, t - RETAINED)
-    wrong = [step for step in answer.steps if not 0 <= step < older]
+    wrong = [step for step in answer.steps if step not in older]
     if wrong:
-        raise ValueError(f"steps {wrong} are not older steps (there are {older})")
+        raise ValueError(f"steps {wrong} are not older steps (there are {len(older)})")
     if len(set(answer.steps)) != len(answer.steps):
         raise ValueError("a step is named twice")
     if answer.recall != bool(answer.steps):
@@ -162,17 +170,17 @@ def parse_answer(text: str, t: int) -> Answer:
     return answer
 
 
-def _asked(text: str, t: int, ask: Ask, result: Annotation) -> dict[str, Any]:
+def _asked(asking: Questions, t: int, text: str, ask: Ask, result: Annotation) -> dict[str, Any]:
     result.asked += 1
     try:
-        reply = ask(RUBRIC, text)
+        reply = ask(asking.rubric, text)
     except Unanswered as error:
         return _row("failed", str(error), Reply(""))
     result.input_tokens += reply.input_tokens
     result.output_tokens += reply.output_tokens
     result.usage_kind = reply.usage_kind
     try:
-        parse_answer(reply.text, t)
+        parse_answer(reply.text, asking.older(t))
     except ValueError as error:
         return _row("refused", str(error), reply)
     return _row("accepted", "", reply)
@@ -190,16 +198,17 @@ def _row(outcome: Outcome, reason: str, reply: Reply) -> dict[str, Any]:
     }
 
 
-def _take(result: Annotation, trace: Trace, t: int, row: dict[str, Any], model: str) -> None:
+def _take(result: Annotation, asking: Questions, t: int, row: dict[str, Any], origin: str) -> None:
+    trace_id, older = asking.trace.trace_id, asking.older(t)
     if row["outcome"] != "accepted":
         missing = result.failed if row["outcome"] == "failed" else result.refused
-        missing.append({"trace_id": trace.trace_id, "t": t, "reason": row["reason"]})
+        missing.append({"trace_id": trace_id, "t": t, "reason": row["reason"]})
         return
-    answer = parse_answer(row["raw"], t)
-    own = result.labels.setdefault(trace.trace_id, [])
-    own.append(Label(t, "compression", answer.compression, model))
-    if t > RETAINED:
-        own.append(Label(t, "recall", answer.recall, model, tuple(answer.steps)))
+    answer = parse_answer(row["raw"], older)
+    own = result.labels.setdefault(trace_id, [])
+    own.append(Label(t, "compression", answer.compression, origin))
+    if older:
+        own.append(Label(t, "recall", answer.recall, origin, tuple(answer.steps)))
 
 
 def _known(workspace: Workspace, keys: Collection[str]) -> dict[str, dict[str, Any]]:
@@ -211,7 +220,8 @@ def _known(workspace: Workspace, keys: Collection[str]) -> dict[str, dict[str, A
 
 
 def labelled(traces: Sequence[Trace], result: Annotation, model: str) -> Iterator[Trace]:
-    """The traces with this model's labels in place of its earlier ones; other origins stay."""
+    """The traces with this model's labels in place of its earlier ones, whichever future they saw; other origins stay."""
+    own = {origin_of(model, future) for future in FUTURES}
     for trace in traces:
-        kept = [label for label in trace.labels if label.origin != model]
+        kept = [label for label in trace.labels if label.origin not in own]
         yield msgspec.structs.replace(trace, labels=(*kept, *result.labels.get(trace.trace_id, ())))

@@ -19,6 +19,7 @@ from pamer_lab.features.values import FeatureSet, Progress, Request
 from pamer_lab.models.frozen import FrozenModel
 from pamer_lab.probes.decisions import Decisions
 from pamer_lab.probes.readout import Floats
+from pamer_lab.trajectory.recorded import recorded_of
 from pamer_lab.trajectory.values import Trace
 from pamer_lab.workspace import Workspace
 
@@ -67,9 +68,17 @@ class BankMaker:
     def get_all(self, pairs: Sequence[tuple[str, Hint]], layers: str | Sequence[str] = "all") -> list[Bank]:
         """Several contexts and hints in one pass over each trace, so that they share what they have in common."""
         points = {trace_id: [t for _, t in group] for trace_id, group in groupby(self.decisions.keys, key=lambda key: key[0])}
+        recorded = {trace_id: recorded_of(self.traces[trace_id], self.decisions.history) for trace_id in points}
         requests = [
             Request(
-                self.traces[trace_id].messages, self.traces[trace_id].tools, own, context, hint, trace_id, probe_prompt=self.probe_prompt
+                self.traces[trace_id].messages,
+                self.traces[trace_id].tools,
+                own,
+                context,
+                hint,
+                trace_id,
+                probe_prompt=self.probe_prompt,
+                recorded=recorded[trace_id],
             )
             for trace_id, own in points.items()
             for context, hint in pairs

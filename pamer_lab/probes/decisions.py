@@ -1,7 +1,8 @@
 """Traces -> the rows of a study: decision points, their questions, and what the labels say about them.
 
 Knows labels and turns, nothing of features. What always holds: decision point 0 is left out (it has no history); recall
-counts only where external memory can exist, that is from decision point 3 on, where a block older than Recent2 is there.
+counts only where external memory can exist: with full history from decision point 3 on, where a block older than Recent2 is there;
+with recorded history after the trace's first memory operation.
 A trace without any label of a target is not asked about it. One that writes down negatives, or holds a model's answers, counts
 only where it has a label; in one with positives alone, every other point is negative, as in the paper.
 """
@@ -15,12 +16,13 @@ import numpy.typing as npt
 
 from pamer_lab.errors import InputError
 from pamer_lab.probes.split import SEEDS, LeakCheck, Split, check_leak, require_both_classes, split_by_question
-from pamer_lab.trajectory.labels import POSITIVES_ENOUGH
+from pamer_lab.trajectory.labels import INFORMED_MARK, POSITIVES_ENOUGH
+from pamer_lab.trajectory.recorded import History, memory_from, recorded_of
 from pamer_lab.trajectory.values import Target, Trace
 
 TARGETS: tuple[Target, ...] = ("compression", "recall")
 FIRST = {"compression": 1, "recall": 3}
-"""The first decision point at which each target is asked."""
+"""The first decision point at which each target is asked, where the trace does not record when its memory began."""
 
 Bools = npt.NDArray[np.bool_]
 
@@ -38,6 +40,10 @@ class Decisions:
     """[T, n]: whether the target is asked at this row."""
     corpus: str
     """SHA-256 over traces and labels, so that results name what they were computed on."""
+    history: History = "full"
+    """What the states at these points are rebuilt from; `full` where no trace records memory operations."""
+    recorded_traces: int = 0
+    """Traces whose memory operations are applied; the others count as full."""
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -52,7 +58,8 @@ class Decisions:
         """What a study says about its corpus."""
         positives = {target: int((self.labels[row] & self.counts[row]).sum()) for row, target in enumerate(TARGETS)}
         asked = {target: int(self.counts[row].sum()) for row, target in enumerate(TARGETS)}
-        return {
+        rebuilt = {"history": self.history, "recorded_traces": self.recorded_traces} if self.history == "recorded" else {}
+        return rebuilt | {
             "corpus": self.corpus,
             "traces": len({trace for trace, _ in self.keys}),
             "questions": len(set(self.questions)),
@@ -62,26 +69,54 @@ class Decisions:
         }
 
 
-def decisions_of(traces: Iterable[Trace]) -> Decisions:
+def decisions_of(traces: Iterable[Trace], history: History = "full") -> Decisions:
     """All decision points of the labelled traces; a trace without labels is left out."""
     keys: list[tuple[str, int]] = []
     questions: list[str] = []
     rows: list[list[tuple[bool, bool]]] = []
     digest = hashlib.sha256()
-    for trace in sorted(traces, key=lambda trace: (trace.question_id, trace.trace_id)):
+    rebuilt = 0
+    known = list(traces)
+    _refuse_two_futures(known)
+    for trace in sorted(known, key=lambda trace: (trace.question_id, trace.trace_id)):
         if not trace.labels:
             continue
-        of_target = [_of_target(trace, target) for target in TARGETS]
+        recorded = recorded_of(trace, history)
+        rebuilt += recorded is not None
+        first = FIRST if recorded is None else FIRST | {"recall": max(1, memory_from(trace))}
+        of_target = [_of_target(trace, target, first[target]) for target in TARGETS]
         for t in range(1, trace.turns):
             if any(t in values for values in of_target):
                 keys.append((trace.trace_id, t))
                 questions.append(trace.question_id)
                 rows.append([(values.get(t, False), t in values) for values in of_target])
         digest.update(f"{trace.trace_id}/{trace.question_id}/{[(label.t, label.target, label.value) for label in trace.labels]}".encode())
+        if recorded is not None:
+            digest.update(f"/{[(event.before_message, event.replaced, event.summary, event.text) for event in recorded.events]}".encode())
     if not rows:
         raise InputError("these traces hold no labels; give labelled traces, or label them: pamer-lab annotate TRACE...")
     packed = np.array(rows, dtype=bool)  # [n, T, 2]
-    return Decisions(tuple(keys), tuple(questions), packed[..., 0].T.copy(), packed[..., 1].T.copy(), digest.hexdigest())
+    return Decisions(
+        tuple(keys),
+        tuple(questions),
+        packed[..., 0].T.copy(),
+        packed[..., 1].T.copy(),
+        digest.hexdigest(),
+        "recorded" if rebuilt else "full",
+        rebuilt,
+    )
+
+
+def _refuse_two_futures(traces: Sequence[Trace]) -> None:
+    """Labels by annotators that saw the next action and by some that did not answer different questions."""
+    origins = {label.origin for trace in traces for label in trace.labels} - POSITIVES_ENOUGH
+    informed = sorted(origin for origin in origins if origin.endswith(INFORMED_MARK))
+    causal = sorted(origins.difference(informed))
+    if informed and causal:
+        raise InputError(
+            f"these traces mix labels whose annotator saw the next action ({informed[0]}) with labels whose annotator did not "
+            f"({causal[0]}); annotate all with one --future, and study those"
+        )
 
 
 def make_splits(decisions: Decisions, seeds: Sequence[int] = SEEDS) -> tuple[tuple[Split, ...], tuple[LeakCheck, ...]]:
@@ -99,7 +134,7 @@ def make_splits(decisions: Decisions, seeds: Sequence[int] = SEEDS) -> tuple[tup
     return splits, tuple(check_leak(split, decisions.questions) for split in splits)
 
 
-def _of_target(trace: Trace, target: Target) -> dict[int, bool]:
+def _of_target(trace: Trace, target: Target, first: int) -> dict[int, bool]:
     """Decision points at which the target is asked, with the answer; two origins that differ count as a need."""
     own = [label for label in trace.labels if label.target == target]
     given: dict[int, bool] = {}
@@ -107,4 +142,4 @@ def _of_target(trace: Trace, target: Target) -> dict[int, bool]:
         given[label.t] = given.get(label.t, False) or label.value
     throughout = bool(own) and all(label.value and label.origin in POSITIVES_ENOUGH for label in own)
     asked = {t: given.get(t, False) for t in range(trace.turns)} if throughout else given
-    return {t: value for t, value in asked.items() if t >= FIRST[target]}
+    return {t: value for t, value in asked.items() if t >= first}

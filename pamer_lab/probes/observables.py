@@ -15,6 +15,7 @@ from pamer_lab.features.contexts import context_messages
 from pamer_lab.models.embedder import Embedder
 from pamer_lab.probes.decisions import Decisions
 from pamer_lab.probes.readout import Floats
+from pamer_lab.trajectory.recorded import recorded_of
 from pamer_lab.trajectory.values import Message, Trace
 
 FAMILIES = {
@@ -46,9 +47,13 @@ def observe(traces: Mapping[str, Trace], decisions: Decisions, tokens: MessageTo
     """Look at every decision point once."""
     lengths: dict[str, list[int]] = {}
     for trace_id in dict.fromkeys(trace_id for trace_id, _ in decisions.keys):
-        trace = traces[trace_id]
-        running = np.cumsum([tokens.tools(trace.tools), *tokens.counts(trace.messages)])
-        lengths[trace_id] = [int(running[block.start]) for block in cut(trace.messages).blocks]
+        trace, recorded = traces[trace_id], recorded_of(traces[trace_id], decisions.history)
+        starts, tools = [block.start for block in cut(trace.messages).blocks], tokens.tools(trace.tools)
+        if recorded is None:
+            running = np.cumsum([tools, *tokens.counts(trace.messages)])
+            lengths[trace_id] = [int(running[start]) for start in starts]
+        else:
+            lengths[trace_id] = [tools + tokens.total(recorded.view(trace.messages, start)) for start in starts]
     last = [_last_action(traces[trace_id], t) for trace_id, t in decisions.keys]
     return Observables(
         length=np.array([lengths[trace_id][t] for trace_id, t in decisions.keys], dtype=np.float32),
@@ -76,16 +81,12 @@ def one_hot(values: Sequence[str]) -> Floats:
 
 def recent2_texts(traces: Mapping[str, Trace], decisions: Decisions) -> list[str]:
     """The text of the prefix and the two newest complete blocks, as the model would read it."""
-    pieces = {trace_id: cut(traces[trace_id].messages) for trace_id, _ in decisions.keys}
-    return [
-        "".join(render_message(message) for message in context_messages(traces[trace_id].messages, t, "recent2", pieces[trace_id]))
-        for trace_id, t in decisions.keys
-    ]
+    return ["".join(render_message(message) for message in context) for context in _recent2(traces, decisions)]
 
 
 def recent2_embeddings(traces: Mapping[str, Trace], decisions: Decisions, embedder: Embedder) -> Floats:
     """Mean of the messages' embeddings, weighted by their length; each message is embedded once."""
-    contexts = [context_messages(traces[trace_id].messages, t, "recent2", cut(traces[trace_id].messages)) for trace_id, t in decisions.keys]
+    contexts = _recent2(traces, decisions)
     texts = {message: render_message(message) for context in contexts for message in context}
     known = dict(zip(texts, embedder.embed(list(texts.values())), strict=True))
     rows = [
@@ -93,6 +94,21 @@ def recent2_embeddings(traces: Mapping[str, Trace], decisions: Decisions, embedd
         for context in contexts
     ]
     return np.asarray(rows, dtype=np.float32)
+
+
+def _recent2(traces: Mapping[str, Trace], decisions: Decisions) -> list[tuple[Message, ...]]:
+    """Recent2 at every row, of the history that the decisions are about."""
+    pieces = {trace_id: cut(traces[trace_id].messages) for trace_id, _ in decisions.keys}
+    recorded = {trace_id: recorded_of(traces[trace_id], decisions.history) for trace_id in pieces}
+    rows = []
+    for trace_id, t in decisions.keys:
+        messages, operations = traces[trace_id].messages, recorded[trace_id]
+        if operations is None:
+            rows.append(context_messages(messages, t, "recent2", pieces[trace_id]))
+        else:
+            had = operations.view(messages, pieces[trace_id].blocks[t].start)
+            rows.append(context_messages(had, len(cut(had).blocks), "recent2"))
+    return rows
 
 
 def _last_action(trace: Trace, t: int) -> Message:

@@ -1,18 +1,31 @@
-"""What an annotator is asked: the task and the steps before a decision point, as plain text.
+"""What an annotator is asked: the task and the steps before a decision point, as plain text; on request the action that came next.
 
-Knows traces and blocks, nothing of models, answers or storage. What always holds: nothing from the decision point on is shown;
-recorded text is indented, holds no control token of a chat format and begins no line as a step's heading does, so that a
-trace cannot speak in place of the one who asks.
+Knows traces and blocks, nothing of models, answers or storage. Invariant: nothing from the decision point on is shown, or the next
+action alone; recorded text is indented, holds no control token of a chat format and begins no line as one of our headings does, so
+that a trace cannot speak in place of the one who asks.
 """
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
+from typing import Literal, get_args
 
 from pamer_lab.blocks import Cut, cut
+from pamer_lab.trajectory.recorded import Recorded
 from pamer_lab.trajectory.values import Message, Trace
 
 RUBRIC = (Path(__file__).parent / "rubric.txt").read_text(encoding="utf-8")
+RUBRIC_RECORDED = (Path(__file__).parent / "rubric_recorded.txt").read_text(encoding="utf-8")
+"""For traces that record what the agent had in its context."""
+Future = Literal["none", "action"]
+"""`none`: the annotator sees what the agent saw, no more. `action`: it also sees the action that was recorded next, as the
+paper's annotator did."""
+FUTURES: tuple[Future, ...] = get_args(Future)
+CAUSAL = "You do not see that action; judge the state."
+INFORMED = """You also see that action, under [next action]:
+take it as evidence of what the state needed. Judge the state, not how good the action was."""
 RETAINED = 2
 """Newest steps that count as active."""
 MESSAGE_CHARACTERS = 6_000
@@ -23,28 +36,61 @@ CHARACTERS_PER_TOKEN = 3
 """Fewer than the four of plain English, because traces are full of JSON and addresses."""
 INDENT = "  "
 
-_HEADING = re.compile(r"^(\s*)\[(?=steps?\b)", re.IGNORECASE)
+_HEADING = re.compile(r"^(\s*)\[(?=steps?\b|next action\b|in place\b)", re.IGNORECASE)
 
 
 def history_limit(window: int, answer_tokens: int) -> int:
     """Characters of history that a model with this window (in tokens) can be shown beside the rubric and its answer."""
-    return max(0, min(HISTORY_CHARACTERS, (window - answer_tokens) * CHARACTERS_PER_TOKEN - len(RUBRIC)))
+    return max(0, min(HISTORY_CHARACTERS, (window - answer_tokens) * CHARACTERS_PER_TOKEN - len(RUBRIC_RECORDED)))
 
 
-def question(trace: Trace, t: int, pieces: Cut | None = None, history: int = HISTORY_CHARACTERS) -> str:
-    """What the model is shown at a decision point: the task and the steps before it, of `history` characters at most."""
-    pieces = pieces or cut(trace.messages)
-    task = f"[task]\n{_plain(trace.messages[: pieces.prefix_end])}"
-    steps = [
-        f"[step {block.index}{', active' if block.index >= t - RETAINED else ''}]\n{_plain(block.of(trace.messages))}"
-        for block in pieces.before(t)
-    ]
-    first, room = len(steps), history - len(task)
-    while first and len(steps[first - 1]) <= room:
-        first -= 1
-        room -= len(steps[first])
-    gone = f"[steps 0 to {first - 1}] (left out: too long)\n" if first else ""
-    return f"{task}{gone}{''.join(steps[first:])}\nWhat does the state before the next action need? Answer with the JSON object."
+@dataclass(frozen=True)
+class Questions:
+    """What an annotator is asked about one trace."""
+
+    trace: Trace
+    future: Future = "none"
+    recorded: Recorded | None = None
+    """The memory operations to apply; None: the two newest steps are active, and the older ones lie in memory."""
+    characters: int = HISTORY_CHARACTERS
+    """Most characters of history in one question."""
+
+    @cached_property
+    def pieces(self) -> Cut:
+        return cut(self.trace.messages)
+
+    @property
+    def rubric(self) -> str:
+        text = RUBRIC if self.recorded is None else RUBRIC_RECORDED
+        return text if self.future == "none" else text.replace(CAUSAL, INFORMED)
+
+    def older(self, t: int) -> tuple[int, ...]:
+        """The steps before a decision point that are not in the agent's context: those that recall may name."""
+        if self.recorded is None:
+            return tuple(range(max(0, t - RETAINED)))
+        gone = self.recorded.gone(self.pieces.blocks[t].start)
+        return tuple(block.index for block in self.pieces.before(t) if not gone.isdisjoint(range(block.start, block.end)))
+
+    def text(self, t: int) -> str:
+        """What the model is shown at a decision point: the task and the steps before it."""
+        messages, pieces, older = self.trace.messages, self.pieces, set(self.older(t))
+        start = pieces.blocks[t].start
+        stand_ins = self.recorded.stand_ins(messages, start) if self.recorded else ()
+        task = f"[task]\n{_plain(messages[: pieces.prefix_end])}"
+        task += f"[in place of older steps]\n{_plain(stand_ins)}" if stand_ins else ""
+        action = f"[next action]\n{_plain(messages[start : start + 1])}" if self.future == "action" else ""
+        steps = [
+            f"[step {block.index}{'' if block.index in older else ', active'}]\n"
+            + _plain([message for message in block.of(messages) if not any(message is one for one in stand_ins)])
+            for block in pieces.before(t)
+        ]
+        first, room = len(steps), self.characters - len(task) - len(action)
+        while first and len(steps[first - 1]) <= room:
+            first -= 1
+            room -= len(steps[first])
+        gone = f"[steps 0 to {first - 1}] (left out: too long)\n" if first else ""
+        asked = "What does the state before the next action need? Answer with the JSON object."
+        return f"{task}{gone}{''.join(steps[first:])}{action}\n{asked}"
 
 
 def _plain(messages: Sequence[Message]) -> str:

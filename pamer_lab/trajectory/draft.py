@@ -72,7 +72,8 @@ class Draft:
     def event_at(self, before_message: int, kind: EventKind, text: str = "", **facts: Any) -> None:
         """Record an event whose place is known by the message it came before."""
         before, after = facts.pop("tokens_before", None), facts.pop("tokens_after", None)
-        self.events.append(Event(kind, before_message, text, before, after, plain(facts)))
+        replaced, summary = facts.pop("replaced", ()), facts.pop("summary_message", None)
+        self.events.append(Event(kind, before_message, text, before, after, plain(facts), replaced, summary))
 
     def system(self, text: str) -> None:
         self.messages.append(Message("system", text))
@@ -121,10 +122,7 @@ class Draft:
     def insert(self, index: int, message: Message) -> None:
         """Put a message that was found late into the prefix; events behind it move with their messages."""
         self.messages.insert(index, message)
-        self.events = [
-            structs.replace(event, before_message=event.before_message + 1) if event.before_message >= index else event
-            for event in self.events
-        ]
+        self.events = [moved(event, index) for event in self.events]
 
     def open_calls(self) -> list[tuple[str, str]]:
         """(id, tool name) of the newest assistant message's calls that have no result yet."""
@@ -187,6 +185,20 @@ class Draft:
             raise FormatError(reason, where=f"{self.where} {place}".strip())
         self.warn(place, f"{what} answers no open call; kept as a user message")
         self.messages.append(Message("user", text, name=name, images=tuple(images)))
+
+
+def moved(event: Event, index: int) -> Event:
+    """An event after a message was put in at `index`; what stood at or behind that place is one further."""
+
+    def place(number: int) -> int:
+        return number + (number >= index)
+
+    return structs.replace(
+        event,
+        before_message=place(event.before_message),
+        replaced=tuple((place(start), place(end)) for start, end in event.replaced),
+        summary=None if event.summary is None else place(event.summary),
+    )
 
 
 def json_text(value: Any) -> str:

@@ -24,6 +24,9 @@ SIDE_FILE = "side-file"
 POSITIVES_ENOUGH = frozenset({"native", "generator", OPERATION, SIDE_FILE})
 """Origins that may write down positive points alone; every other origin is a model's name."""
 
+INFORMED_MARK = "+action"
+"""Ends the origin of labels whose annotator saw the action that came next."""
+
 _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 _SHRINK = {"manage", "compress", "compact", "summarize", "summarise", "condense", "prune", "fold", "trim", "offload", "collapse"}
 _CONTEXT = {"context", "history", "conversation", "messages", "trajectory", "window"}

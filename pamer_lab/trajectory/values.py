@@ -97,6 +97,10 @@ class Event(Struct, frozen=True, omit_defaults=True):
     tokens_before: int | None = None
     tokens_after: int | None = None
     data: dict[str, Any] = field(default_factory=dict)
+    replaced: tuple[tuple[int, int], ...] = ()
+    """Ranges [start, end) of messages that the agent no longer had from here on; empty where the source does not say which."""
+    summary: int | None = None
+    """Index of the message that took their place, where one did; otherwise `text` did, if there is any."""
 
 
 class Warning(Struct, frozen=True, omit_defaults=True, gc=False):

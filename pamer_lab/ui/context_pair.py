@@ -16,6 +16,7 @@ from pamer_lab.models.embedder import Embedder, load_embedder
 from pamer_lab.models.profiles import load_profile
 from pamer_lab.probes.decisions import TARGETS
 from pamer_lab.probes.study import Study
+from pamer_lab.trajectory.recorded import History
 from pamer_lab.ui.loaders import stored_trace, trace_rows
 from pamer_lab.ui.numbers import counted
 from pamer_lab.ui.picker import pick_trace
@@ -41,11 +42,11 @@ def _resources(*, embedder: bool) -> Resources:
 
 
 @st.cache_resource(max_entries=6, show_spinner=False)
-def _view(trace_id: str, t: int, name: str, caps: tuple[int, ...], _stored: StoredTrace) -> ContextView:
+def _view(trace_id: str, t: int, name: str, caps: tuple[int, ...], history: History, _stored: StoredTrace) -> ContextView:
     resources = _resources(embedder="embedder" in condition(name, caps).needs)
     if _stored.row["tokenizer"] == resources.counts.tokenizer:
         resources.counts.know(trace_id, _stored.message_tokens)
-    return context_at(_stored.trace, t, name, resources, caps)
+    return context_at(_stored.trace, t, name, resources, caps, history)
 
 
 def caps_of(study: Study | None) -> tuple[int, ...]:
@@ -84,11 +85,14 @@ def context_pair(study: Study | None) -> None:
         return
     caps = caps_of(study)
     t, first, second = _choose(turns, caps)
-    whole, *sides = (_view(trace_id, t, name, caps, stored) for name in ("full", first, second))
+    history: History = "recorded" if study is not None and study.settings.get("history") == "recorded" else "full"
+    whole, *sides = (_view(trace_id, t, name, caps, history, stored) for name in ("full", first, second))
     _headline(sides, study)
     if study is not None:
         _other_models(sides, caps, study)
-    what = {int(row["block"]): str(row["what"]) for row in transcript.outline}
+    if whole.rebuilt:
+        st.caption(f"Recorded history, as in the study: {counted(whole.rebuilt, 'memory operation')} applied, blocks numbered afresh.")
+    what = {} if whole.rebuilt else {int(row["block"]): str(row["what"]) for row in transcript.outline}
     _blocks(whole, sides, what)
     _texts(whole, sides)
 

@@ -139,6 +139,7 @@ def study_line(name: str, study: Study) -> None:
         f"**{counted(corpus['decision_points'], 'decision')}** of {counted(corpus['traces'], 'trace')}, "
         f"{counted(corpus['questions'], 'question')}",
         rates,
+        history_words(study),
         counted(len(checks), "seed"),
         in_code(study.model, 40),
         f"corpus {in_code(corpus['corpus'][:12])}",
@@ -150,6 +151,13 @@ def study_line(name: str, study: Study) -> None:
     if name == SAMPLE:
         parts.append(":gray-badge[demo]")
     st.markdown(" · ".join(parts), help=f"{HINTS['decision']} {HINTS['seed']} {HINTS['leak']}")
+
+
+def history_words(study: Study) -> str:
+    """Which history the states of a study were taken of."""
+    if study.settings.get("history") != "recorded":
+        return "full history"
+    return f"recorded history in {study.corpus['recorded_traces']:,} of {counted(study.corpus['traces'], 'trace')}"
 
 
 def study_details(study: Study) -> None:

@@ -135,7 +135,7 @@ def test_a_trace_given_twice_counts_once_and_one_id_with_other_labels_is_refused
     side = tmp_path / "labels.json"
     side.write_text(json.dumps({"pamer_lab_labels": 1, "traces": [{"index": 0, "labels": [{"t": 2, "target": "recall"}]}]}))
     import_paths([corpus], workspace, labels=side)
-    with pytest.raises(InputError, match=r"is given twice with different messages or labels"):
+    with pytest.raises(InputError, match=r"is given twice with different messages, labels"):
         find_traces([str(corpus), "@workspace"], workspace)
 
 
@@ -176,8 +176,34 @@ def test_annotate_asks_a_real_server_counts_usage_and_writes_labelled_traces(
     assert (second["usage"]["asked"], second["usage"]["kept"], second["refused"], second["failed"]) == (2, 8, [], [])
     assert "w0" in server.requests[1]["messages"][1]["content"]
     assert "w1" not in server.requests[1]["messages"][1]["content"]
+    assert (first["future"], first["origin"]) == ("none", "judge")
     labels = [
         label for trace in map(json.loads, out.read_text().splitlines()) for label in trace["labels"] if label.get("origin") == "judge"
     ]
     assert sum(label["target"] == "compression" for label in labels) == 10
     assert {label["t"] for label in labels if label["target"] == "recall"} == {3, 4, 5}
+
+
+@pytest.mark.server
+def test_annotate_shows_the_next_action_on_request_and_names_its_labels_so(
+    workspace: Workspace, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    good = json.dumps({"compression": True, "recall": False, "steps": [], "reason": "settled"})
+    answer = CHAT | {"choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": good}}]}
+    corpus, out, file = write_corpus(tmp_path / "corpus.jsonl", 1), tmp_path / "labelled.jsonl", tmp_path / "judge.toml"
+    with serving(answer) as server:
+        file.write_text(f'[chat]\nkind = "openai"\nmodel = "judge"\nbase_url = "{server.url}"\n')
+        options = ["annotate", str(corpus), "--profile", str(file), "--out", str(out), "--json", "--future"]
+        results = []
+        for future in ("action", "action", "none"):
+            assert main([*options, future]) == 0
+            results.append(json.loads(capsys.readouterr().out))
+    assert [(one["usage"]["asked"], one["usage"]["kept"], one["origin"]) for one in results] == [
+        (10, 0, "judge+action"),
+        (0, 10, "judge+action"),
+        (10, 0, "judge"),
+    ]
+    shown = server.requests[0]["messages"][1]["content"]
+    assert "w1" in shown.partition("[next action]")[2] and "w2" not in shown
+    origins = {label.get("origin") for trace in map(json.loads, out.read_text().splitlines()) for label in trace["labels"]}
+    assert "judge" in origins and "judge+action" not in origins

@@ -5,6 +5,7 @@ random weights, two seeds.
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 
@@ -155,3 +156,16 @@ def test_every_group_has_its_own_mark(study: Study) -> None:
     figure = tradeoff_figure(tradeoff(study), LIGHT, published=True, deviations=True)
     shown = {trace.name: trace.marker.symbol for trace in figure.data if trace.showlegend and "published" not in trace.name}
     assert len(set(shown.values())) == len(shown) == 8
+
+
+def test_a_decision_point_is_shown_with_the_history_that_the_study_used(visit: Visit, workspace: Workspace, study: Study) -> None:
+    events = [{"kind": "compaction", "before_message": 8, "text": "told so far", "replaced": [[2, 8]]}]
+    put(workspace, run=chat(6, pamer_lab=1, events=events))
+    trace_id = workspace.trace_rows()[0]["trace_id"]
+    recorded = {"settings": study.settings | {"history": "recorded"}, "corpus": study.corpus | {"recorded_traces": 1}}
+    for made, told in ((study, False), (replace(study, **recorded), True)):
+        name = save_study(workspace, made)
+        app = visit(PAGE, trace=trace_id, point="4", left="full", right="recent2", **{"compact-study": name})
+        assert not app.exception
+        frame = next(frame.value for frame in app.dataframe if "Differs" in frame.value.columns)
+        assert ("block 1" in frame["Item"].tolist(), "Recorded history" in texts(app)) == (not told, told)

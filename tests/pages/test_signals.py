@@ -38,6 +38,7 @@ def test_an_empty_workspace_shows_the_sample_study_and_says_what_it_stands_on(vi
     assert ":gray-badge[demo]" in said and sum(caption.value.endswith("Demo data.") for caption in app.caption) >= 2
     assert any("± is the standard deviation over the seeds" in element.proto.help for element in app.markdown)
     assert "no question in two parts, 5 of 5 splits" in said
+    assert "full history" in said
     assert "At which depth can the need for memory be read?" in said
     assert "Not a ranking metric" in said
     assert "validation prefers" in said
@@ -56,6 +57,14 @@ def test_a_study_of_the_workspace_comes_first_with_scores_and_counts(visit: Visi
     row = next(row for row in study.rows if row["name"] == "final last" and row["target"] == "compression")
     expected = confusion(unpack(row))
     assert counts(app)[0] | {"Hits": expected.hits, "Misses": expected.misses, "False alarms": expected.false_alarms} == counts(app)[0]
+
+
+def test_a_study_of_recorded_histories_says_so(visit: Visit, workspace: Workspace, study: Study) -> None:
+    corpus = study.corpus | {"history": "recorded", "recorded_traces": 3}
+    save_study(workspace, replace(study, settings=study.settings | {"history": "recorded"}, corpus=corpus))
+    said = texts(visit(PAGE))
+    assert f"recorded history in 3 of {study.corpus['traces']} traces" in said
+    assert "full history" not in said
 
 
 def test_scores_that_cannot_be_read_are_a_sentence_in_their_own_part(

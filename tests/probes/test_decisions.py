@@ -1,11 +1,15 @@
 """What counts as a decision, and what its label is."""
 
+import msgspec
 import numpy as np
 import pytest
 
+from pamer_lab.blocks import EstimatedCounter, MessageTokens
 from pamer_lab.errors import InputError
 from pamer_lab.probes.decisions import decisions_of, make_splits
-from pamer_lab.trajectory.values import Label, Message, Trace
+from pamer_lab.probes.observables import observe, recent2_texts
+from pamer_lab.trajectory.recorded import HISTORIES
+from pamer_lab.trajectory.values import Event, Label, Message, Trace
 
 
 def trace(number: int, labels: list[Label], turns: int = 6) -> Trace:
@@ -80,3 +84,40 @@ def test_splits_carry_their_leak_check() -> None:
     assert decisions.question_numbers.max() == 19
     assert decisions.facts()["positives"] == {"compression": 40, "recall": 40}
     assert np.isin(splits[0].part, [0, 1, 2]).all()
+
+
+def compacted(number: int, labels: list[Label]) -> Trace:
+    """Before message 3, which is turn 2, a summary took the place of the first two turns."""
+    return msgspec.structs.replace(trace(number, labels), events=(Event("compaction", 3, "so far", replaced=((1, 3),)),))
+
+
+def test_recorded_history_asks_recall_from_the_first_operation_on_and_full_history_from_point_three() -> None:
+    one = compacted(0, [Label(2, "compression"), Label(4, "recall")])
+    recorded, full = decisions_of([one], "recorded"), decisions_of([one])
+    assert recorded.counts[1].tolist() == [False, True, True, True, True]
+    assert full.counts[1].tolist() == [False, False, True, True, True]
+    assert recorded.corpus != full.corpus
+
+
+def test_recorded_history_leaves_traces_without_operations_as_they_are_and_counts_the_others() -> None:
+    labels = [Label(2, "compression"), Label(4, "recall")]
+    plain, both = [trace(1, labels)], [compacted(0, labels), trace(1, labels)]
+    assert decisions_of(plain, "recorded").facts() == decisions_of(plain).facts()
+    facts = decisions_of(both, "recorded").facts()
+    assert (facts["history"], facts["recorded_traces"], facts["traces"]) == ("recorded", 1, 2)
+    asked = decisions_of(both, "recorded")
+    rows = [t for (trace_id, t), counts in zip(asked.keys, asked.counts[1], strict=True) if trace_id == "t1" and counts]
+    assert rows == [3, 4, 5]
+
+
+def test_the_controls_see_the_history_that_the_decisions_are_about() -> None:
+    traces = {"t0": compacted(0, [Label(2, "compression")])}
+    counter = MessageTokens(EstimatedCounter())
+    rows = {history: decisions_of(traces.values(), history) for history in HISTORIES}
+    lengths = {history: observe(traces, found, counter).length.tolist() for history, found in rows.items()}
+    assert lengths["full"][0] == lengths["recorded"][0]
+    assert lengths["recorded"][1] == counter.total([Message("user", "task"), Message("user", "so far")])
+    assert lengths["full"][1] == counter.total(traces["t0"].messages[:3])
+    texts = {history: recent2_texts(traces, found)[2] for history, found in rows.items()}
+    assert ("so far" in texts["recorded"], "step 1" in texts["recorded"]) == (True, False)
+    assert ("so far" in texts["full"], "step 1" in texts["full"]) == (False, True)

@@ -57,7 +57,7 @@ class Lexical:
         return ranked(old, [last.cosine(self._of(point, number, resources)) for number in old])
 
     def _of(self, point: DecisionPoint, number: int, resources: Resources) -> Frequencies:
-        key = ("words", point.trace_id, number)
+        key = ("words", point.lineage, number)
         if key not in resources.memo:
             resources.memo[key] = frequencies(point.block(number))
         found: Frequencies = resources.memo[key]

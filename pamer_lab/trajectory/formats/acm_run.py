@@ -5,7 +5,7 @@ the raw one is the trace, and the operations become events with the tokens its `
 from 0). A BrowseComp-Plus run has no messages: its `result` items become turns, reasoning kept apart as thinking.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from pamer_lab.errors import FormatError
@@ -16,7 +16,7 @@ from pamer_lab.trajectory.fields import read_number, read_tools, read_usage
 from pamer_lab.trajectory.formats.openai_chat import add_messages, is_message, text_of
 from pamer_lab.trajectory.labels import is_compression, is_recall
 from pamer_lab.trajectory.parts import read_content
-from pamer_lab.trajectory.values import EventKind, ToolCall
+from pamer_lab.trajectory.values import EventKind, Message, ToolCall
 
 NAME = "acm-run"
 FACTS = ("status", "correct_answer", "final_answer", "confidence", "num_turns", "tool_call_counts", "error", "token_trajectory")
@@ -83,6 +83,7 @@ def _add_operations(draft: Draft, value: dict[str, Any]) -> None:
     """Recorded operations at the calls that made them, in order; one without a call is told, not lost."""
     operations = value.get("mem_operations")
     tokens = _tokens_by_turn(value.get("token_trajectory"))
+    gone: tuple[tuple[int, int], ...] = ()
     places = {"compression": _calls(draft, is_compression), "recall": _calls(draft, is_recall)}
     for number, operation in enumerate(operations if isinstance(operations, list) else []):
         if not isinstance(operation, dict):
@@ -100,7 +101,24 @@ def _add_operations(draft: Draft, value: dict[str, Any]) -> None:
         turn, index = places[target].pop(0)
         if target == "compression":
             facts |= {"tokens_before": tokens.get(turn - 1), "tokens_after": tokens.get(turn)}
+            taken = _compressed(draft.messages, gone, index, operation.get("compressed_message_count"))
+            if taken and _answered(draft.messages, index):
+                gone = taken
+                facts |= {"replaced": gone, "summary_message": index + 1}
         draft.event_at(index + 1, kind, text, **facts)
+
+
+def _compressed(messages: Sequence[Message], before: tuple[tuple[int, int], ...], call: int, count: Any) -> tuple[tuple[int, int], ...]:
+    """What an operation took out: the oldest `count` messages that were still there, all of them where it does not say how many."""
+    start = next((index for index, message in enumerate(messages) if message.role == "assistant"), call)
+    first = before[0][1] if before else start
+    end = min(first + count, call) if isinstance(count, int) and not isinstance(count, bool) else call
+    return ((start, end),) if end > first else ()
+
+
+def _answered(messages: Sequence[Message], call: int) -> bool:
+    """Whether the call's result, which is the summary, stands right after it."""
+    return call + 1 < len(messages) and messages[call + 1].role == "tool"
 
 
 def _calls(draft: Draft, wanted: Any) -> list[tuple[int, int]]:

@@ -19,7 +19,7 @@ from pamer_lab.trajectory.draft import Draft, json_text
 from pamer_lab.trajectory.formats.anthropic_lines import Line, to_steps, transcript
 from pamer_lab.trajectory.formats.chain import in_causal_order, parent_of, session_of, sessions
 from pamer_lab.trajectory.formats.rows import Row, head, number_of, rows, strays, text_of
-from pamer_lab.trajectory.formats.steps import Mark, add_steps
+from pamer_lab.trajectory.formats.steps import Mark, add_steps, keep_none
 
 NAME = "claude-code-jsonl"
 MADE_BY_PROGRAM = "<synthetic>"
@@ -103,7 +103,7 @@ class _Builder:
             if line.body.get("model") == MADE_BY_PROGRAM:
                 self.draft.warn(line.where, "this assistant message was written by Claude Code, not by the model")
         elif row.get("isCompactSummary") and not self._boundary:
-            self.lines.append(Mark("compaction", "", {}))
+            self.lines.append(Mark("compaction", "", {}, keep_none))
         elif self._last and _is_prompt(line.body) and self._went_back(row):
             self.lines.append(Mark("context_edit", "the conversation was rewound to an earlier message", {"to": row.get("parentUuid")}))
             self.draft.warn(line.where, "the conversation was rewound here; the abandoned messages before it are kept")
@@ -146,7 +146,7 @@ class _Builder:
                 self._boundary = True
                 after = number_of(facts.pop("postTokens", None))
                 facts = {"trigger": facts.pop("trigger", None), "details": facts or None, "tokens_before": before, "tokens_after": after}
-                self.lines.append(Mark("compaction", text_of(row.get("content")), facts))
+                self.lines.append(Mark("compaction", text_of(row.get("content")), facts, keep_none))
             case "microcompact_boundary":
                 saved = number_of(facts.get("tokensSaved"))
                 after = before - saved if before is not None and saved is not None else None

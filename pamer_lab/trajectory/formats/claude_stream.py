@@ -17,7 +17,7 @@ from pamer_lab.trajectory.draft import Draft
 from pamer_lab.trajectory.fields import read_tools, read_usage
 from pamer_lab.trajectory.formats.anthropic_lines import Line, to_steps, transcript
 from pamer_lab.trajectory.formats.rows import Row, head, number_of, rows, strays, text_of
-from pamer_lab.trajectory.formats.steps import Mark, add_steps
+from pamer_lab.trajectory.formats.steps import Mark, add_steps, keep_none
 from pamer_lab.trajectory.values import Usage
 
 NAME = "claude-agent-sdk-stream"
@@ -133,7 +133,8 @@ def _add_system(draft: Draft, lines: list[Line | Mark], body: dict[str, Any], ot
             given = body.get("compact_metadata")
             facts: dict[str, Any] = dict(given) if isinstance(given, dict) else {}
             before, after = number_of(facts.pop("pre_tokens", None)), number_of(facts.pop("post_tokens", None))
-            lines.append(Mark("compaction", text_of(body.get("content")), {**facts, "tokens_before": before, "tokens_after": after}))
+            sizes = {"tokens_before": before, "tokens_after": after}
+            lines.append(Mark("compaction", text_of(body.get("content")), {**facts, **sizes}, keep_none))
         case "status":
             if body.get("status"):
                 lines.append(Mark("note", text_of(body["status"]), {"system": "status"}))

@@ -7,7 +7,8 @@ JSON text stays that text.
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from pamer_lab.trajectory.document import Document
@@ -17,7 +18,7 @@ from pamer_lab.trajectory.formats.responses_items import Items
 from pamer_lab.trajectory.formats.rows import Row, head, number_of, rows, strays, text_of
 from pamer_lab.trajectory.formats.steps import Mark, Result, Said, Turn, add_steps
 from pamer_lab.trajectory.parts import read_content
-from pamer_lab.trajectory.values import Usage
+from pamer_lab.trajectory.values import Message, Usage
 
 NAME = "codex-rollout"
 ENVELOPE = ("session_meta", "response_item", "event_msg", "turn_context", "compacted")
@@ -150,7 +151,9 @@ class _Reader:
         known = {step.text for step in self.items.steps if isinstance(step, Said)}
         texts = [read_content(item.get("content")).text for item in history if isinstance(item, dict) and item.get("role")]
         new = [said for said in texts if said and said not in known and said != text]
-        self.items.say(Mark("compaction", text, {"tokens_before": self.tokens, "kept": len(history) or None, "replacement": new or None}))
+        facts = {"tokens_before": self.tokens, "kept": len(history) or None, "replacement": new or None}
+        keeps = partial(_keep_said, frozenset(texts) if history else None)
+        self.items.say(Mark("compaction", text, facts, keeps, Said if text else None))
         if text:
             self.items.steps.append(Said("user", text))
 
@@ -177,3 +180,9 @@ class _Reader:
         self.draft.usage = Usage(sent, given, cached) if sent or given else None
         self.draft.meta["other_lines"] = dict(sorted(self.other.items()))
         add_steps(self.draft, [*heads, *steps])
+
+
+def _keep_said(texts: frozenset[str] | None, messages: Sequence[Message]) -> list[int]:
+    """The messages that the replacement history repeats; without one, Codex keeps what the user said."""
+    said = [index for index, message in enumerate(messages) if message.role in ("system", "user")]
+    return said if texts is None else [index for index in said if messages[index].content in texts]

@@ -5,7 +5,8 @@ and usage. A compaction is an event with its token counts, and the summary is th
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from pamer_lab.trajectory.document import Document
@@ -14,7 +15,7 @@ from pamer_lab.trajectory.fields import read_tools
 from pamer_lab.trajectory.formats.rows import head, number_of, rows, text_of
 from pamer_lab.trajectory.formats.steps import Mark, Result, Said, Step, Turn, add_steps
 from pamer_lab.trajectory.parts import read_content
-from pamer_lab.trajectory.values import ToolCall, Usage
+from pamer_lab.trajectory.values import Message, ToolCall, Usage
 
 NAME = "kimi-cli-jsonl"
 
@@ -59,7 +60,8 @@ class _Reader:
             case "context.apply_compaction":
                 before, after = number_of(row.get("tokensBefore")), number_of(row.get("tokensAfter"))
                 facts = {"tokens_before": before, "tokens_after": after, "compacted": row.get("compactedCount")}
-                self.steps.append(Mark("compaction", text_of(row.get("summary")), facts))
+                users = partial(_keep_users, number_of(row.get("keptUserMessageCount")) or 0)
+                self.steps.append(Mark("compaction", text_of(row.get("summary")), facts, users))
                 if text_of(row.get("contextSummary")):
                     self.steps.append(Said("user", row["contextSummary"]))
             case kind:
@@ -91,3 +93,9 @@ class _Reader:
             keys = ("inputOther", "inputCacheRead", "inputCacheCreation", "output")
             sent, read, written, given_out = (number_of(usage.get(name)) or 0 for name in keys)
             turn.usage = Usage(sent + read + written, given_out, read)
+
+
+def _keep_users(count: int, messages: Sequence[Message]) -> list[int]:
+    """The newest user messages, as many as the compaction says it kept."""
+    users = [index for index, message in enumerate(messages) if message.role == "user"]
+    return users[-count:] if count else []

@@ -70,10 +70,20 @@ def _read_one(value: Any, where: str) -> Draft:
             raise FormatError(
                 f"stands before message {event.before_message}; there are {len(native.messages)}", where=f"{where} events[{number}]"
             )
+        _refuse_impossible(event, len(native.messages), f"{where} events[{number}]")
     draft.tools, draft.labels, draft.events = list(native.tools), list(native.labels), list(native.events)
     draft.question_id, draft.task_id, draft.model = native.question_id, native.task_id, native.model
     draft.reward, draft.usage, draft.meta = native.reward, native.usage, dict(native.meta)
     return draft
+
+
+def _refuse_impossible(event: Event, count: int, where: str) -> None:
+    """An event replaces messages before it, by one that comes at its place or later."""
+    ends = [0, *(number for pair in event.replaced for number in pair), event.before_message]
+    if ends != sorted(ends) or any(start == end for start, end in event.replaced):
+        raise FormatError(f"replaces {list(event.replaced)}, which are not ascending ranges before {event.before_message}", where=where)
+    if event.summary is not None and not (event.replaced and event.before_message <= event.summary < count):
+        raise FormatError(f"names message {event.summary} as its summary; it needs `replaced` and a message from its place on", where=where)
 
 
 def _refuse_unknown(value: Any, where: str) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 from pamer_lab.trajectory.document import Document
 from pamer_lab.trajectory.draft import Draft, json_text
 from pamer_lab.trajectory.formats.rows import list_of, number_of, text_of
-from pamer_lab.trajectory.formats.steps import Mark, Result, Said, Step, Turn, add_steps
+from pamer_lab.trajectory.formats.steps import Mark, Result, Said, Step, Turn, add_steps, keep_none
 from pamer_lab.trajectory.parts import Content, add_image
 from pamer_lab.trajectory.values import Tool, ToolCall, Usage
 
@@ -139,7 +139,7 @@ def _steps(draft: Draft, session: _Session) -> list[Step]:
         parts = list(session.parts.get(key, {}).values())
         if info.get("role") == "assistant":
             if info.get("summary") is True:
-                steps.append(Mark("compaction", "", {"message": key}))
+                steps.append(Mark("compaction", "", {"message": key}, keep_none, Turn))
             steps += _turns(draft, parts, key)
         elif parts:
             content = Content()

@@ -6,7 +6,7 @@ a recorded call (2024 files, which also nest events as [action, observation] pai
 with its arguments. State changes and empty observations carry no text and are left out; condensations are events.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from pamer_lab.errors import FormatError
@@ -15,6 +15,7 @@ from pamer_lab.trajectory.draft import Draft, json_text
 from pamer_lab.trajectory.episodes import attempt, first_episode, first_episodes, read_each
 from pamer_lab.trajectory.fields import read_openai_calls, read_thinking, read_tools, read_usage
 from pamer_lab.trajectory.formats.openai_chat import text_of
+from pamer_lab.trajectory.formats.steps import ranges
 from pamer_lab.trajectory.parts import measure_image, read_content
 from pamer_lab.trajectory.values import Image, Message, ToolCall
 
@@ -114,8 +115,16 @@ class _Reader:
         """Action id -> call id, for observations that only name their cause."""
         self.last = ""
         """Call of the newest action that had no recorded call id."""
+        self.messages_of: dict[str, range] = {}
+        """Event id -> the messages it became, for condensations that name what they forgot."""
+        self.forgotten: set[int] = set()
 
     def add(self, event: dict[str, Any], where: str) -> None:
+        before = len(self.draft.messages)
+        self._add(event, where)
+        self.messages_of[str(event.get("id"))] = range(before, len(self.draft.messages))
+
+    def _add(self, event: dict[str, Any], where: str) -> None:
         if isinstance(event.get("action"), str):
             self._action(event, event["action"], where)
         elif isinstance(event.get("observation"), str):
@@ -135,7 +144,9 @@ class _Reader:
                 self.draft.user(text_of(args, "content"), images=_images(args))
             case "condensation":
                 summary = text_of(args, "summary")
-                self.draft.event("compaction", summary, forgotten=args.get("forgotten_event_ids"), kept_from=args.get("summary_offset"))
+                facts = {"forgotten": args.get("forgotten_event_ids"), "kept_from": args.get("summary_offset")}
+                self.forgotten.update(index for key in _forgotten(args, self.messages_of) for index in self.messages_of.get(key, ()))
+                self.draft.event("compaction", summary, **facts, replaced=ranges(sorted(self.forgotten)))
             case "condensation_request" | "recall":
                 self.draft.event("note", text_of(args, "query"), what=action)
             case _ if action in SILENT:
@@ -197,6 +208,17 @@ class _Reader:
             self.last = ""
         failed = kind == "error" or event.get("success") is False
         self.draft.tool(call_id, text, name=_function_name(event), images=images, error=failed, where=where)
+
+
+def _forgotten(args: dict[str, Any], known: Iterable[str]) -> list[str]:
+    """Ids of the known events that a condensation drops: a list, or all from the first to the last."""
+    listed = args.get("forgotten_event_ids")
+    if isinstance(listed, list):
+        return [str(key) for key in listed]
+    first, last = args.get("forgotten_events_start_id"), args.get("forgotten_events_end_id")
+    if not isinstance(first, int) or not isinstance(last, int):
+        return []
+    return [key for key in known if key.isdecimal() and first <= int(key) <= last]
 
 
 def _call_metadata(event: dict[str, Any]) -> tuple[str, dict[str, Any]]:

@@ -14,6 +14,7 @@ from pamer_lab.trajectory.draft import Draft, json_text
 from pamer_lab.trajectory.episodes import attempt
 from pamer_lab.trajectory.fields import read_openai_calls, read_thinking, read_tools, read_usage
 from pamer_lab.trajectory.formats.openai_chat import text_of
+from pamer_lab.trajectory.formats.steps import ranges
 from pamer_lab.trajectory.parts import Content, read_content
 from pamer_lab.trajectory.values import ToolCall
 
@@ -71,13 +72,24 @@ class _Reader:
         self.calls: list[ToolCall] = []
         self.where = ""
         self.told: set[str] = set()
+        self.gathered: list[str] = []
+        """Ids of the actions in the turn that is being gathered."""
+        self.messages_of: dict[str, range] = {}
+        """Event id -> the messages it became, for condensations that name what they forgot."""
+        self.forgotten: set[int] = set()
 
     def add(self, event: dict[str, Any], where: str) -> None:
         kind = _kind(event)
         if kind == "ActionEvent":
             self._action(event, where)
+            self.gathered.append(text_of(event, "id"))
             return
         self.flush()
+        before = len(self.draft.messages)
+        self._add(event, kind, where)
+        self.messages_of[text_of(event, "id")] = range(before, len(self.draft.messages))
+
+    def _add(self, event: dict[str, Any], kind: str, where: str) -> None:
         match kind:
             case "SystemPromptEvent":
                 self.draft.system("\n\n".join(filter(None, [_text(event, "system_prompt"), _text(event, "dynamic_context")])))
@@ -90,7 +102,10 @@ class _Reader:
                 text = text_of(event, "rejection_reason", "error")
                 self._answer(event, Content([text]), where, error=True)
             case "Condensation":
-                self.draft.event("compaction", text_of(event, "summary"), forgotten=event.get("forgotten_event_ids"))
+                forgotten = event.get("forgotten_event_ids")
+                for key in forgotten if isinstance(forgotten, list) else []:
+                    self.forgotten.update(self.messages_of.get(str(key), ()))
+                self.draft.event("compaction", text_of(event, "summary"), forgotten=forgotten, replaced=ranges(sorted(self.forgotten)))
             case "CondensationSummaryEvent":
                 self.draft.event("compaction", text_of(event, "summary"))
             case "ConversationStateUpdateEvent":
@@ -102,8 +117,9 @@ class _Reader:
     def flush(self) -> None:
         """Write the turn that was being gathered."""
         if self.calls or self.texts or self.thinking:
+            self.messages_of |= dict.fromkeys(self.gathered, range(len(self.draft.messages), len(self.draft.messages) + 1))
             self.draft.assistant("\n".join(self.texts), self.calls, thinking="\n".join(self.thinking), where=self.where)
-        self.response, self.texts, self.thinking, self.calls = "", [], [], []
+        self.response, self.texts, self.thinking, self.calls, self.gathered = "", [], [], [], []
 
     def _action(self, event: dict[str, Any], where: str) -> None:
         response = text_of(event, "llm_response_id")

@@ -5,7 +5,8 @@ A compaction is an event with the recorded tokens; its summary is the user messa
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from pamer_lab.trajectory.document import Document
@@ -13,7 +14,7 @@ from pamer_lab.trajectory.draft import Draft, json_text
 from pamer_lab.trajectory.formats.rows import head, number_of, rows, text_of
 from pamer_lab.trajectory.formats.steps import Mark, Result, Said, Step, Turn, add_steps
 from pamer_lab.trajectory.parts import read_content
-from pamer_lab.trajectory.values import ToolCall, Usage
+from pamer_lab.trajectory.values import Message, ToolCall, Usage
 
 NAME = "pi-session-jsonl"
 
@@ -35,13 +36,24 @@ def read(document: Document) -> Iterator[Draft]:
     draft = Draft(NAME, orphans="as_user")
     steps: list[Step] = []
     other: Counter[str] = Counter()
-    for where, row in rows(document):
+    entries: dict[Any, int] = {}
+    """Messages before each entry, by its number and its id: compactions name the first entry they kept."""
+    for number, (where, row) in enumerate(rows(document)):
+        entries[number] = entries[text_of(row.get("id"))] = sum(not isinstance(step, Mark) for step in steps)
         if _is_message(row):
             steps += _message(draft, row["message"], where)
         elif row.get("type") in ("compaction", "branch_summary"):
             kept = row.get("firstKeptEntryIndex", row.get("firstKeptEntryId"))
             summary = text_of(row.get("summary"))
-            steps.append(Mark("compaction", summary, {"tokens_before": number_of(row.get("tokensBefore")), "first_kept": kept}))
+            facts = {"tokens_before": number_of(row.get("tokensBefore")), "first_kept": kept}
+            steps.append(
+                Mark(
+                    "compaction",
+                    summary,
+                    facts,
+                    partial(_keep_from, entries[kept]) if isinstance(kept, int | str) and kept in entries else None,
+                )
+            )
             steps.append(Said("user", summary))
         elif row.get("type") == "session":
             draft.meta |= {"session": row.get("id"), "cwd": row.get("cwd"), "thinking_level": row.get("thinkingLevel")}
@@ -51,6 +63,10 @@ def read(document: Document) -> Iterator[Draft]:
     draft.meta["other_lines"] = dict(sorted(other.items()))
     add_steps(draft, steps)
     yield draft
+
+
+def _keep_from(first: int, messages: Sequence[Message]) -> range:
+    return range(first, len(messages))
 
 
 def _message(draft: Draft, body: dict[str, Any], where: str) -> list[Step]:

@@ -6,12 +6,12 @@ uses again are left alone: which call such a result answers is then only known f
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from pamer_lab.trajectory.draft import Draft
-from pamer_lab.trajectory.values import EventKind, Image, ToolCall, Usage
+from pamer_lab.trajectory.values import EventKind, Image, Message, ToolCall, Usage
 
 
 @dataclass(slots=True)
@@ -56,6 +56,15 @@ class Mark:
     kind: EventKind
     text: str = ""
     facts: dict[str, Any] = field(default_factory=dict)
+    keeps: Callable[[Sequence[Message]], Collection[int]] | None = None
+    """Of a compaction: which messages so far the agent kept beside the system messages they begin with; None: not recorded."""
+    summary: type[Said] | type[Turn] | None = Said
+    """Of a compaction that says what it kept: what the next step must be to be its summary; None: it has none."""
+
+
+def keep_none(messages: Sequence[Message]) -> tuple[int, ...]:
+    """Everything so far was replaced."""
+    return ()
 
 
 Step = Turn | Result | Said | Mark
@@ -80,7 +89,27 @@ def add_steps(draft: Draft, steps: Sequence[Step]) -> None:
             case Said():
                 draft.user(step.text, images=step.images, name=step.name)
             case Mark():
-                draft.event(step.kind, step.text, **step.facts)
+                draft.event(step.kind, step.text, **step.facts, **_replaced(draft.messages, step, steps[number + 1 :]))
+
+
+def _replaced(messages: Sequence[Message], mark: Mark, later: Sequence[Step]) -> dict[str, Any]:
+    """What a compaction took out of the context, and the message that followed as its summary."""
+    follows = next((step for step in later if not isinstance(step, Mark)), None)
+    if mark.keeps is None or (mark.summary is not None and not isinstance(follows, mark.summary)):
+        return {}
+    head = next((index for index, message in enumerate(messages) if message.role != "system"), len(messages))
+    kept = set(mark.keeps(messages))
+    gone = [index for index in range(head, len(messages)) if index not in kept]
+    if not gone:
+        return {}
+    return {"replaced": ranges(gone), "summary_message": len(messages) if mark.summary else None}
+
+
+def ranges(numbers: Sequence[int]) -> tuple[tuple[int, int], ...]:
+    """Ascending numbers as ranges [start, end)."""
+    starts = [number for place, number in enumerate(numbers) if not place or numbers[place - 1] != number - 1]
+    ends = [number + 1 for place, number in enumerate(numbers) if place + 1 == len(numbers) or numbers[place + 1] != number + 1]
+    return tuple(zip(starts, ends, strict=True))
 
 
 def _answer_open(draft: Draft, steps: Sequence[Step], answers: dict[str, int], early: set[int], now: int) -> None:

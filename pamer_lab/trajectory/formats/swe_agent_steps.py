@@ -45,4 +45,6 @@ def _tell_shortened(draft: Draft, history: list[Any], step: dict[str, Any], plac
         whole = read_content(kept.get("content"), where="content").text
         if text != whole and f"{number}/{text}" not in known:
             known.add(f"{number}/{text}")
-            draft.event_at(place, "context_edit", text, what=f"history[{number}] was sent in this form from here on")
+            index = next((index for index, message in enumerate(draft.messages[:place]) if message.content == whole), None)
+            replaced = () if index is None else ((index, index + 1),)
+            draft.event_at(place, "context_edit", text, what=f"history[{number}] was sent in this form from here on", replaced=replaced)
