@@ -19,7 +19,7 @@ TEMPLATE = (
 )
 """Drops tool calls, as SmolLM2's own template does: the lab must notice and render them itself."""
 VOCABULARY = 1500
-ENDS = 48
+ENDS = 200
 """Tokens that end an answer: random weights would hardly ever choose a single one."""
 
 

@@ -15,6 +15,6 @@ class Pamer(Controlled):
         "five heads vote on compressing older blocks; every later request that does not compress gets the nearest summaries"
     )
     deviations: ClassVar[tuple[str, ...]] = (
-        "the embedded profile reads SmolLM2-135M and writes extractive summaries; the paper reads Qwen3.5-9B and asks it for summaries",
+        "the embedded profile reads a small model and writes extractive summaries; the paper reads Qwen3.5-9B and asks it for summaries",
         "logits are also read where the controller does not ask (logits=all), for what-if; decisions are the same without",
     )

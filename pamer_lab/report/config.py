@@ -27,6 +27,8 @@ class RunChoice(Settings):
     profile: str = "embedded"
     turn_limit: int = Field(default=0, ge=0)
     """Only the first turns; 0 means all."""
+    heads: str = ""
+    """Name of the heads that voted; empty where none did, or those that fit the profile's model."""
     run_id: str = ""
     """The run these gave when the configuration was written; empty takes what they give now."""
 

@@ -65,7 +65,7 @@ def _present(choice: RunChoice, workspace: Workspace, device: str, say: Callable
     if known is not None and known.status == "done":
         return choice
     say(f"replaying {choice.trace_id} through {choice.policy}")
-    run = replay(choice.trace_id, choice.policy, workspace, ReplayOptions(choice.profile, device, choice.turn_limit))
+    run = replay(choice.trace_id, choice.policy, workspace, ReplayOptions(choice.profile, device, choice.turn_limit, heads=choice.heads))
     if choice.run_id and run.run_id != choice.run_id:
         raise InputError(
             f"{choice.policy} gives run {run.run_id} here and gave {choice.run_id} there: models, heads, tokenizer or program differ. "

@@ -54,7 +54,8 @@ def replay_part(section: ReplaySection, workspace: Workspace, texts: Texts) -> d
 def choice_of(head: RunHead) -> RunChoice:
     """A run by what makes it."""
     limit = head.turns if head.turns < head.trace_turns else 0
-    return RunChoice(trace_id=head.trace_id, policy=head.policy, profile=head.profile, turn_limit=limit, run_id=head.run_id)
+    made = {"trace_id": head.trace_id, "policy": head.policy, "profile": head.profile, "heads": head.heads.get("name", "")}
+    return RunChoice(**made, turn_limit=limit, run_id=head.run_id)
 
 
 def _timeline(stored: StoredTrace, runs: Sequence[Run], workspace: Workspace) -> Timeline:
