@@ -5,13 +5,12 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from pamer_lab.analysis.growth import REFERENCE_LINE, counting
+from pamer_lab.figures.growth import MOST_LINES, drawn_traces, mean_figure
+from pamer_lab.figures.numbers import counted, short
 from pamer_lab.models.profiles import PROFILES
 from pamer_lab.report.config import GrowthSection
-from pamer_lab.ui.charts import show_chart
-from pamer_lab.ui.drawing import drawing
-from pamer_lab.ui.growth_charts import MOST_LINES, drawn_traces, mean_figure
-from pamer_lab.ui.growth_table import comparison
-from pamer_lab.ui.growth_view import (
+from pamer_lab.ui.growth.table import comparison
+from pamer_lab.ui.growth.view import (
     all_runs,
     counted_how,
     demo_words,
@@ -21,15 +20,16 @@ from pamer_lab.ui.growth_view import (
     run_missing,
     turns_and_means,
 )
-from pamer_lab.ui.loaders import rows_or_demo
-from pamer_lab.ui.numbers import counted, short
-from pamer_lab.ui.page import run as run_page
-from pamer_lab.ui.picker import trace_label
-from pamer_lab.ui.run_form import choose_policies
-from pamer_lab.ui.runs import version
-from pamer_lab.ui.share import share
-from pamer_lab.ui.text import in_code
-from pamer_lab.ui.words import HINTS
+from pamer_lab.ui.shared.charts import show_chart
+from pamer_lab.ui.shared.drawing import drawing
+from pamer_lab.ui.shared.loaders import rows_or_demo
+from pamer_lab.ui.shared.page import run as run_page
+from pamer_lab.ui.shared.picker import trace_label
+from pamer_lab.ui.shared.run_form import choose_policies
+from pamer_lab.ui.shared.runs import version
+from pamer_lab.ui.shared.share import share
+from pamer_lab.ui.shared.text import in_code
+from pamer_lab.ui.shared.words import HINTS
 
 MOST_NAMES = 5
 # Names of traces that are left out. (A bare string here would be drawn on the page.)

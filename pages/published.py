@@ -6,18 +6,18 @@ import streamlit as st
 from pamer_lab.analysis.beside import KINDS
 from pamer_lab.analysis.growth import policy_table
 from pamer_lab.analysis.published import PublishedTable, names, table
+from pamer_lab.figures.numbers import counted, short
+from pamer_lab.figures.published import published_csv, published_figure, published_rows
 from pamer_lab.report.config import PublishedSection
-from pamer_lab.ui.beside_view import study_beside
-from pamer_lab.ui.charts import show_chart
-from pamer_lab.ui.drawing import drawing_or_none
-from pamer_lab.ui.growth_view import all_runs, counted_how, demo_words
-from pamer_lab.ui.numbers import counted, short
-from pamer_lab.ui.page import run as run_page
-from pamer_lab.ui.published_charts import published_csv, published_figure, published_rows
-from pamer_lab.ui.share import share
-from pamer_lab.ui.state import settle
-from pamer_lab.ui.widgets import table_height
-from pamer_lab.ui.words import HINTS
+from pamer_lab.ui.growth.view import all_runs, counted_how, demo_words
+from pamer_lab.ui.published.paper_comparison import study_beside
+from pamer_lab.ui.shared.charts import show_chart
+from pamer_lab.ui.shared.drawing import drawing_or_none
+from pamer_lab.ui.shared.page import run as run_page
+from pamer_lab.ui.shared.share import share
+from pamer_lab.ui.shared.state import settle
+from pamer_lab.ui.shared.widgets import table_height
+from pamer_lab.ui.shared.words import HINTS
 
 # Tables in the order they are offered; the others follow. (A bare string here would be drawn on the page.)
 FIRST = ["full_benchmark", "method_comparison", "cross_model", "ablation", "signals", "layerwise", "compact_main", "compact"]

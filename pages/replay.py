@@ -2,6 +2,8 @@
 
 import streamlit as st
 
+from pamer_lab.figures.numbers import counted, short
+from pamer_lab.figures.runs import context_figure, ledger_figure, strip_figure, window
 from pamer_lab.replay.ledger import LETTERS
 from pamer_lab.replay.recorded import recorded_events
 from pamer_lab.replay.values import FIXED_ACTIONS, Run
@@ -9,27 +11,25 @@ from pamer_lab.replay.whatif import WhatIf
 from pamer_lab.report.config import ReplaySection
 from pamer_lab.report.replay_part import choice_of
 from pamer_lab.trajectory import Trace
-from pamer_lab.ui.charts import show_chart
-from pamer_lab.ui.divergence_view import divergences
-from pamer_lab.ui.drawing import drawing
-from pamer_lab.ui.home import policies_of_traces
-from pamer_lab.ui.loaders import rows_or_demo, stored_trace
-from pamer_lab.ui.numbers import counted, short
-from pamer_lab.ui.page import part
-from pamer_lab.ui.page import run as run_page
-from pamer_lab.ui.picker import pick_trace
-from pamer_lab.ui.run_charts import context_figure, ledger_figure, strip_figure, window
-from pamer_lab.ui.run_form import choose, heads_shown, next_step, run_panel
-from pamer_lab.ui.run_tables import accounts, evidence, headline, recorded, states_csv, turns_csv
-from pamer_lab.ui.runs import open_runs, run_key, timeline_of
-from pamer_lab.ui.share import share
-from pamer_lab.ui.state import start_anew
-from pamer_lab.ui.text import DEMO, counted_with
-from pamer_lab.ui.turn_steps import choose_policy, choose_turn, settle_run
-from pamer_lab.ui.turn_view import turn_view
-from pamer_lab.ui.whatif_panel import whatif_panel
-from pamer_lab.ui.widgets import choose_part
-from pamer_lab.ui.words import HINTS
+from pamer_lab.ui.replay.divergence import divergences
+from pamer_lab.ui.replay.tables import accounts, evidence, headline, recorded, states_csv, turns_csv
+from pamer_lab.ui.replay.turn_steps import choose_policy, choose_turn, settle_run
+from pamer_lab.ui.replay.turn_view import turn_view
+from pamer_lab.ui.replay.whatif import whatif_panel
+from pamer_lab.ui.shared.charts import show_chart
+from pamer_lab.ui.shared.drawing import drawing
+from pamer_lab.ui.shared.loaders import rows_or_demo, stored_trace
+from pamer_lab.ui.shared.page import part
+from pamer_lab.ui.shared.page import run as run_page
+from pamer_lab.ui.shared.picker import pick_trace
+from pamer_lab.ui.shared.run_form import choose, heads_shown, next_step, run_panel
+from pamer_lab.ui.shared.runs import open_runs, run_key, timeline_of
+from pamer_lab.ui.shared.share import share
+from pamer_lab.ui.shared.state import start_anew
+from pamer_lab.ui.shared.text import DEMO, counted_with
+from pamer_lab.ui.shared.widgets import choose_part
+from pamer_lab.ui.shared.words import HINTS
+from pamer_lab.ui.traces.home import policies_of_traces
 
 
 def start_over() -> None:

@@ -7,19 +7,19 @@ import polars as pl
 import streamlit as st
 
 from pamer_lab.analysis.signals import all_curves, layers_of, reference_rows, row_of
+from pamer_lab.figures.layerwise import Shown, layer_figure
 from pamer_lab.probes.decisions import TARGETS
 from pamer_lab.probes.study import Study
-from pamer_lab.ui.charts import show_chart
-from pamer_lab.ui.drawing import drawing
-from pamer_lab.ui.page import run as run_page
-from pamer_lab.ui.score_panel import score_panel
-from pamer_lab.ui.signal_charts import Shown, layer_figure
-from pamer_lab.ui.signal_words import auroc_answer, gap_answer
-from pamer_lab.ui.state import settle
-from pamer_lab.ui.studies import SAMPLE, controls_of, study_details, study_head, study_key, study_line
-from pamer_lab.ui.study_form import layerwise_form, study_panel
-from pamer_lab.ui.text import DEMO
-from pamer_lab.ui.words import HINTS
+from pamer_lab.ui.shared.charts import show_chart
+from pamer_lab.ui.shared.drawing import drawing
+from pamer_lab.ui.shared.page import run as run_page
+from pamer_lab.ui.shared.state import settle
+from pamer_lab.ui.shared.studies import SAMPLE, controls_of, study_details, study_head, study_key, study_line
+from pamer_lab.ui.shared.study_form import layerwise_form, study_panel
+from pamer_lab.ui.shared.text import DEMO
+from pamer_lab.ui.shared.words import HINTS
+from pamer_lab.ui.signals.answers import auroc_answer, gap_answer
+from pamer_lab.ui.signals.scores import score_panel
 
 FIRST_CONTROLS = ["Length + turn + tool type", "Recent2 text embedding"]
 # Drawn unless the reader chooses others. (A bare string here would be drawn on the page.)

@@ -3,21 +3,21 @@
 import polars as pl
 import streamlit as st
 
+from pamer_lab.figures.numbers import short
 from pamer_lab.report.config import ReplaySection
-from pamer_lab.ui.charts import growth_figure, show_chart, strip_figure
-from pamer_lab.ui.drawing import drawing
-from pamer_lab.ui.facts import details, facts
-from pamer_lab.ui.loaders import rows_or_demo, stored_trace, table_version
-from pamer_lab.ui.navigation import navigation, outline
-from pamer_lab.ui.numbers import short
-from pamer_lab.ui.page import part, run
-from pamer_lab.ui.picker import pick_trace
-from pamer_lab.ui.reader import reader
-from pamer_lab.ui.share import share
-from pamer_lab.ui.state import out_of_range
-from pamer_lab.ui.text import DEMO, counted_with
-from pamer_lab.ui.transcript import Transcript
-from pamer_lab.ui.words import HINTS
+from pamer_lab.ui.shared.charts import growth_figure, show_chart, strip_figure
+from pamer_lab.ui.shared.drawing import drawing
+from pamer_lab.ui.shared.loaders import rows_or_demo, stored_trace, table_version
+from pamer_lab.ui.shared.page import part, run
+from pamer_lab.ui.shared.picker import pick_trace
+from pamer_lab.ui.shared.share import share
+from pamer_lab.ui.shared.state import out_of_range
+from pamer_lab.ui.shared.text import DEMO, counted_with
+from pamer_lab.ui.shared.transcript import Transcript
+from pamer_lab.ui.shared.words import HINTS
+from pamer_lab.ui.transcript.facts import details, facts
+from pamer_lab.ui.transcript.navigation import navigation, outline
+from pamer_lab.ui.transcript.reader import reader
 from pamer_lab.workspace import TRACES, StoredTrace
 
 

@@ -6,14 +6,14 @@ import polars as pl
 import pytest
 
 from pamer_lab.errors import StorageError
+from pamer_lab.figures.growth import drawn_traces, mean_figure
+from pamer_lab.figures.theme import LIGHT
 from pamer_lab.importing import import_demo
 from pamer_lab.replay.engine import ReplayOptions, replay
 from pamer_lab.replay.prices import FILE, Price, PriceTable, write_prices
 from pamer_lab.replay.store import RunStore
-from pamer_lab.ui.growth_charts import drawn_traces, mean_figure
-from pamer_lab.ui.growth_table import EVIDENCE_CHANGE, good_or_bad
-from pamer_lab.ui.text import counted_with
-from pamer_lab.ui.theme import LIGHT
+from pamer_lab.ui.growth.table import EVIDENCE_CHANGE, good_or_bad
+from pamer_lab.ui.shared.text import counted_with
 from pamer_lab.workspace import Workspace
 from tests.pages.conftest import Visit, chat, put, texts
 from tests.replay.making import PARTS, estimated, long_trace
@@ -60,7 +60,7 @@ def test_what_needs_no_model_is_replayed_at_once_and_the_rest_can_be_started(vis
 
 
 def test_many_missing_turns_wait_for_the_button(visit: Visit, workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pamer_lab.ui.growth_view.AT_ONCE", 2)
+    monkeypatch.setattr("pamer_lab.ui.growth.view.AT_ONCE", 2)
     put(workspace, one=chat(3), two=chat(4))
     replay(workspace.trace_rows()[0]["trace_id"], "base", workspace)
     app = visit(PAGE, policies=["base"])  # type: ignore[arg-type]
@@ -101,9 +101,9 @@ def test_how_tokens_were_counted_is_the_runs_word_not_the_traces(visit: Visit, w
 
 
 def test_what_is_cut_is_said(visit: Visit, workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pamer_lab.ui.growth_table.MOST_TRACES", 1)
-    monkeypatch.setattr("pamer_lab.ui.growth_view.MOST_PAIRS", 1)
-    monkeypatch.setattr("pamer_lab.ui.growth_charts.MOST_LINES", 2)
+    monkeypatch.setattr("pamer_lab.ui.growth.table.MOST_TRACES", 1)
+    monkeypatch.setattr("pamer_lab.ui.growth.view.MOST_PAIRS", 1)
+    monkeypatch.setattr("pamer_lab.figures.growth.MOST_LINES", 2)
     for turns in (4, 6):
         for policy in ("base", "sliding-window:2"):
             replay(long_trace(turns, trace_id=f"t-{turns}"), policy, workspace, ReplayOptions(device="cpu", parts=PARTS))
@@ -164,7 +164,7 @@ def test_a_policy_that_cannot_be_replayed_leaves_the_stored_runs_on_the_page(
     def full(*_: object) -> None:
         raise StorageError("the disk is full")
 
-    monkeypatch.setattr("pamer_lab.ui.run_form.replay", full)
+    monkeypatch.setattr("pamer_lab.ui.shared.run_form.replay", full)
     app = visit(PAGE, policies=["base", "sliding-window:5"])  # type: ignore[arg-type]
     assert not app.error
     assert "the disk is full" in app.warning[0].value

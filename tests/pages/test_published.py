@@ -3,11 +3,11 @@
 import pytest
 
 from pamer_lab.analysis.published import names, table
+from pamer_lab.figures.published import published_figure
+from pamer_lab.figures.theme import LIGHT
 from pamer_lab.importing import import_demo
 from pamer_lab.replay.engine import ReplayOptions, replay
-from pamer_lab.ui.published_charts import published_figure
-from pamer_lab.ui.text import counted_with
-from pamer_lab.ui.theme import LIGHT
+from pamer_lab.ui.shared.text import counted_with
 from pamer_lab.workspace import Workspace
 from tests.pages.conftest import Visit, texts
 from tests.replay.making import PARTS

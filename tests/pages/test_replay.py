@@ -9,14 +9,14 @@ from streamlit.testing.v1 import AppTest
 
 from pamer_lab.access import READONLY_VARIABLE
 from pamer_lab.errors import StorageError
+from pamer_lab.figures import runs as run_figures
 from pamer_lab.importing import import_demo
 from pamer_lab.replay.background import Background, Batch
 from pamer_lab.replay.batch import BatchOptions
 from pamer_lab.replay.engine import ReplayOptions, replay
 from pamer_lab.replay.store import RunStore
 from pamer_lab.replay.values import Run
-from pamer_lab.ui import run_charts
-from pamer_lab.ui.turn_texts import block_words
+from pamer_lab.ui.replay.turn_texts import block_words
 from pamer_lab.workspace import Workspace
 from tests.pages.conftest import Visit, chat, put, texts
 from tests.replay.making import PARTS, long_trace
@@ -141,8 +141,8 @@ def test_a_turn_change_builds_no_chart_and_a_slider_only_the_one_it_changes(
     built: list[str] = []
 
     def counting(name: str) -> None:
-        real = getattr(run_charts, name)
-        monkeypatch.setattr(run_charts, name, lambda *args, **options: built.append(name) or real(*args, **options))
+        real = getattr(run_figures, name)
+        monkeypatch.setattr(run_figures, name, lambda *args, **options: built.append(name) or real(*args, **options))
 
     for name in ("context_figure", "strip_figure", "ledger_figure"):
         counting(name)
@@ -249,7 +249,7 @@ def test_a_policy_that_cannot_be_replayed_leaves_the_stored_runs_on_the_page(
     def full(*_: object) -> None:
         raise StorageError("the disk is full")
 
-    monkeypatch.setattr("pamer_lab.ui.run_form.replay", full)
+    monkeypatch.setattr("pamer_lab.ui.shared.run_form.replay", full)
     app = visit(PAGE, policies=LIGHT)
     assert not app.error
     assert "the disk is full" in app.warning[0].value
@@ -259,7 +259,7 @@ def test_a_policy_that_cannot_be_replayed_leaves_the_stored_runs_on_the_page(
 def test_without_a_run_the_page_names_a_step_that_can_be_taken(visit: Visit, workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     put(workspace, run=chat(5), other=chat(4))
     one, other = (row["trace_id"] for row in sorted(workspace.trace_rows(), key=lambda row: -row["turns"]))
-    monkeypatch.setattr("pamer_lab.ui.run_form.AT_ONCE", 0)
+    monkeypatch.setattr("pamer_lab.ui.shared.run_form.AT_ONCE", 0)
     assert "with the button above" in texts(visit(PAGE, trace=one, policies=LIGHT))
     batch = Batch((one,), ("base",), BatchOptions())
     monkeypatch.setattr(Background, "current", batch)

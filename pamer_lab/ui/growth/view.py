@@ -1,0 +1,194 @@
+"""The parts of the context growth page: which runs are compared, what is missing, what they stand on, first divergences."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+from urllib.parse import urlencode
+
+import polars as pl
+import streamlit as st
+
+from pamer_lab.access import reviewer_mode
+from pamer_lab.analysis.growth import mean_context, newest_runs, run_table, turn_table
+from pamer_lab.figures.numbers import counted, duration
+from pamer_lab.models.profiles import load_profile
+from pamer_lab.policies.availability import guessed_seconds, loads, needs_models, why_not
+from pamer_lab.policies.registry import parse_policy
+from pamer_lab.replay.batch import BatchOptions
+from pamer_lab.replay.divergence import first_divergence
+from pamer_lab.replay.engine import ReplayOptions
+from pamer_lab.report.config import RunChoice
+from pamer_lab.report.replay_part import choice_of
+from pamer_lab.storage import is_in
+from pamer_lab.ui.shared.loaders import table_version, workspace
+from pamer_lab.ui.shared.picker import trace_label
+from pamer_lab.ui.shared.run_form import replay_at_once
+from pamer_lab.ui.shared.runs import background, measured_pace, open_run, run_store, version
+from pamer_lab.ui.shared.text import DEMO, counted_with, in_code
+from pamer_lab.ui.shared.widgets import table_height
+from pamer_lab.workspace import TRACES
+
+AT_ONCE = 600
+"""Turns of all traces together up to which policies without models are replayed at once on an empty page."""
+MOST_PAIRS = 80
+"""Pairs of runs whose first divergence is looked for at once."""
+RECENT = 2
+"""Newest blocks that heads read at each turn."""
+
+
+@st.cache_resource(max_entries=4, show_spinner=False)
+def _runs(path: str, at: tuple[int, int]) -> pl.DataFrame:
+    return run_table(workspace())
+
+
+def all_runs(profile: str) -> pl.DataFrame:
+    """Finished runs with a profile; one per trace and policy."""
+    found = _runs(str(workspace().path), version())
+    return found if found.is_empty() else newest_runs(found.filter(pl.col("profile") == profile))
+
+
+def counted_how(runs: pl.DataFrame) -> str:
+    """How the tokens of these runs were counted; more than one way is said."""
+    ways = runs.select("tokens_kind", "tokenizer").unique().sort("tokens_kind", "tokenizer").rows()
+    return " and ".join(counted_with(kind, tokenizer) for kind, tokenizer in ways)
+
+
+def demo_words(runs: pl.DataFrame) -> str:
+    """How much of what is shown is demo data, as a sentence; empty where none is."""
+    traces, demo = runs["trace_id"].n_unique(), runs.filter("demo")["trace_id"].n_unique()
+    return (
+        "" if not demo else DEMO if demo == traces else f" {demo:,} of {counted(traces, 'trace')} {'is' if demo == 1 else 'are'} demo data."
+    )
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def _turns(path: str, at: tuple[int, int], run_ids: tuple[str, ...], _runs: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    turns = turn_table(workspace(), _runs)
+    return turns, mean_context(turns)
+
+
+def turns_and_means(runs: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The turns of these runs, and the mean context at each turn."""
+    return _turns(str(workspace().path), version(), tuple(runs["run_id"]), runs)
+
+
+def run_choices(runs: pl.DataFrame) -> tuple[RunChoice, ...]:
+    """The runs of a table by what makes them, for a share file."""
+    return tuple(choice_of(head) for head in run_store().heads(run_ids=runs["run_id"].to_list()))
+
+
+def ensure_something(rows: Sequence[dict[str, Any]], policies: Sequence[str], profile: str) -> None:
+    """Policies that need no model are replayed at once where runs are missing, if that is quick."""
+    if reviewer_mode() or background().current:
+        return
+    runs = all_runs(profile)
+    have = set(zip(runs["policy"].to_list(), runs["trace_id"].to_list(), strict=True)) if not runs.is_empty() else set()
+    light = [policy for policy in policies if not needs_models(parse_policy(policy))]
+    missing = [(row, policy) for row in rows for policy in light if (policy, row["trace_id"]) not in have]
+    if not missing or sum(row["turns"] for row, _ in missing) > AT_ONCE * len(light):
+        return
+    traces = counted(len({row["trace_id"] for row, _ in missing}), "trace")
+    replay_at_once([(row["trace_id"], policy) for row, policy in missing], ReplayOptions(profile=profile), traces)
+
+
+def run_missing(trace_ids: Sequence[str], policies: Sequence[str], runs: pl.DataFrame, profile: str) -> None:
+    """What is not replayed yet, with the button for it; or the progress of what runs."""
+    if reviewer_mode():
+        return
+    batch = background().current
+    if batch is not None:
+        line = batch.progress.line.partition("  ")[0] if batch.progress else "starting"
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.info(f"A replay is running: {line}. The page shows finished runs.", icon=":material/hourglass_top:")
+            st.button("Look again", key="again")
+            st.button("Stop", key="stop", on_click=batch.stop)
+        return
+    have = set(zip(runs["policy"].to_list(), runs["trace_id"].to_list(), strict=True)) if not runs.is_empty() else set()
+    reasons = {policy: why_not(parse_policy(policy), load_profile(profile)) for policy in policies}
+    for policy, reason in reasons.items():
+        if reason and not any(name == policy for name, _ in have):
+            st.info(f"**{policy}** is not available here: {in_code(reason, 300)}", icon=":material/block:")
+    possible = [policy for policy in policies if not reasons[policy]]
+    missing = {policy: [trace_id for trace_id in trace_ids if (policy, trace_id) not in have] for policy in possible}
+    missing = {policy: names for policy, names in missing.items() if names}
+    if missing:
+        with st.container(horizontal=True, vertical_alignment="center", border=True):
+            st.markdown(_what_it_takes(missing, profile), width="stretch")
+            st.button(
+                f"Replay the missing {counted(sum(map(len, missing.values())), 'run')}",
+                key="run",
+                type="primary",
+                icon=":material/play_arrow:",
+                on_click=_start,
+                args=(list(trace_ids), possible, BatchOptions(profile, processes=2)),
+            )
+
+
+def _what_it_takes(missing: Mapping[str, Sequence[str]], profile: str) -> str:
+    """Which models the missing runs load, and how long they take at most."""
+    sizes = _sizes(str(workspace().path), table_version(TRACES), tuple(sorted({name for names in missing.values() for name in names})))
+    seconds, models, guessed = 0.0, dict[str, None](), 0
+    for name, trace_ids in missing.items():
+        policy, pace = parse_policy(name), measured_pace(name, profile)
+        turns, read = (sum(sizes[trace_id][part] for trace_id in trace_ids) for part in (0, 1))
+        seconds += guessed_seconds(policy, turns, read) if pace is None else turns * pace
+        guessed += pace is None
+        models |= dict.fromkeys(loads(policy, load_profile(profile)))
+    basis = "from the last runs here" if not guessed else "a first guess for two cores" if guessed == len(missing) else "partly a guess"
+    each = ", ".join(f"**{name}** on {counted(len(names), 'trace')}" for name, names in missing.items())
+    loaded = f"loads {' and '.join(models)}" if models else "loads no model"
+    return f"Not replayed yet: {each}. Doing so {loaded} and takes about {duration(seconds)} ({basis})."
+
+
+@st.cache_data(max_entries=8, show_spinner=False)
+def _sizes(path: str, at: tuple[int, int], trace_ids: tuple[str, ...]) -> dict[str, tuple[int, int]]:
+    """Turns of each trace, and the tokens that heads would read over all of them: each time the prefix and the newest blocks."""
+    columns = ["trace_id", "turns", "tokens", "prefix_messages", "message_tokens"]
+    found = {}
+    for row in workspace().database.rows(TRACES, where=is_in("trace_id", trace_ids), columns=columns):
+        later = sum(row["message_tokens"][row["prefix_messages"] :])
+        found[row["trace_id"]] = (row["turns"], row["turns"] * (row["tokens"] - later) + RECENT * later)
+    return found
+
+
+def _start(trace_ids: Sequence[str], policies: Sequence[str], options: BatchOptions) -> None:
+    background().start(trace_ids, policies, options)
+
+
+def divergences(runs: pl.DataFrame, baseline: str, rows: Sequence[dict[str, Any]]) -> None:
+    """For each trace, the first turn whose context differs from the baseline's; either side opens its own turn."""
+    names = {row["trace_id"]: trace_label(row) for row in rows}
+    heads = run_store().heads(run_ids=runs["run_id"].to_list())
+    bases = {head.trace_id: head for head in heads if head.policy == baseline}
+    policies = sorted({head.policy for head in heads})
+    pairs = [head for head in heads if head.policy != baseline and head.trace_id in bases]
+    lines = []
+    for head in pairs[:MOST_PAIRS]:
+        found = first_divergence(open_run(bases[head.trace_id]), open_run(head))
+        at = found.t if found.t is not None else 0
+        lines.append(
+            {
+                "Trace": names.get(head.trace_id, head.trace_id),
+                "Policy": head.policy,
+                "First differs at turn": found.t,
+                "In words": found.sentence,
+                "Baseline's turn": _link(head.trace_id, policies, baseline, at),
+                "Policy's turn": _link(head.trace_id, policies, head.policy, at),
+            }
+        )
+    if not lines:
+        st.caption("Choose a second policy to see where it first shows the model another context.")
+        return
+    column = st.column_config.LinkColumn(display_text="open")
+    st.dataframe(
+        lines,
+        hide_index=True,
+        height=table_height(len(lines), most=320),
+        column_config={"Baseline's turn": column, "Policy's turn": column},
+    )
+    if len(pairs) > len(lines):
+        st.caption(f"The first {len(lines):,} of {len(pairs):,} pairs. Choose fewer traces or policies above to see the others.")
+
+
+def _link(trace_id: str, policies: Sequence[str], policy: str, turn: int) -> str:
+    """Beside this page, so that it also holds where the dashboard is served under a path."""
+    return "replay?" + urlencode({"trace": trace_id, "policies": list(policies), "policy": policy, "turn": turn}, doseq=True)

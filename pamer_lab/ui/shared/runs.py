@@ -1,0 +1,166 @@
+"""Runs as pages read them, cached and bounded: heads of a trace, whole runs, timelines, evidence, what-if, memories.
+
+Caches are keyed by what changes a run (its id, status and stored turns), so a run that grows is read anew and one that is
+done is read once. Values are shared between sessions and never changed.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from pathlib import Path
+
+import streamlit as st
+
+from pamer_lab.memory import MemoryStore
+from pamer_lab.memory.records import Memory
+from pamer_lab.models.profiles import load_profile
+from pamer_lab.policies.resources import message_tokens
+from pamer_lab.replay.background import Background
+from pamer_lab.replay.evidence import Fate, Use, fates, uses
+from pamer_lab.replay.samples import sample_run_ids
+from pamer_lab.replay.store import RUNS, TURNS, RunStore
+from pamer_lab.replay.timeline import Timeline, lay_out
+from pamer_lab.replay.values import Run, RunHead
+from pamer_lab.replay.whatif import WhatIfRun
+from pamer_lab.storage import Database, equals
+from pamer_lab.ui.shared.loaders import stored_trace, table_version, workspace
+
+
+@st.cache_resource(max_entries=4, show_spinner=False)
+def _store(path: str) -> RunStore:
+    return RunStore(workspace())
+
+
+def run_store() -> RunStore:
+    return _store(str(workspace().path))
+
+
+@st.cache_resource(max_entries=4, show_spinner=False)
+def _background(path: str) -> Background:
+    return Background(Path(path))
+
+
+def background() -> Background:
+    """Replays that run beside the pages; one at a time for all sessions of this server."""
+    return _background(str(workspace().path))
+
+
+def version() -> tuple[int, int]:
+    """Changes whenever a run is added, ends or is removed."""
+    return table_version(RUNS)
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _heads(path: str, at: tuple[int, int], trace_id: str) -> list[RunHead]:
+    return run_store().heads(trace_id=trace_id)
+
+
+def run_heads(trace_id: str) -> list[RunHead]:
+    """Runs of a trace, oldest first."""
+    at = version()
+    return _heads(str(workspace().path), at, trace_id) if at[1] else []
+
+
+def newest(heads: Sequence[RunHead], policies: Sequence[str], profile: str) -> dict[str, RunHead]:
+    """The run to show for each policy: the newest with this profile, one over all turns before one with a limit."""
+    found: dict[str, RunHead] = {}
+    for head in sorted(heads, key=lambda head: (head.turns == head.trace_turns, head.started)):
+        if head.policy in policies and head.profile == profile:
+            found[head.policy] = head
+    return {policy: found[policy] for policy in policies if policy in found}
+
+
+@st.cache_resource(max_entries=24, show_spinner="Opening the runs…")
+def _run(path: str, run_id: str, status: str, finished: str, stored: int, _load: Callable[[], dict[str, Run]]) -> Run:
+    return _load()[run_id]
+
+
+def open_runs(heads: Sequence[RunHead]) -> list[Run]:
+    """Runs with their turns, read together where one of them is not known yet; one under way is read as far as it is."""
+
+    @cache
+    def load() -> dict[str, Run]:
+        return {run.run_id: run for run in run_store().runs(heads)}
+
+    path = str(workspace().path)
+    stored = [head.turns if head.status == "done" else run_store().stored_count(head.run_id) for head in heads]
+    return [_run(path, head.run_id, head.status, head.finished, count, load) for head, count in zip(heads, stored, strict=True)]
+
+
+def open_run(head: RunHead) -> Run:
+    """One run with its turns."""
+    return open_runs([head])[0]
+
+
+def run_key(run: Run) -> tuple[str, str, str, int]:
+    """Changes whenever what is drawn of a run does; run ids are of one workspace."""
+    return (str(workspace().path), run.run_id, run.head.finished, len(run.turns))
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def _timeline(path: str, trace_id: str, profile: str) -> tuple[Timeline, list[Use]]:
+    stored, _ = stored_trace(trace_id)
+    tokens = message_tokens(load_profile(profile))
+    counts = stored.message_tokens if stored.row["tokenizer"] == tokens.counter.name else None
+    timeline = lay_out(stored.trace, tokens, counts=counts)
+    return timeline, uses(timeline)
+
+
+def timeline_of(trace_id: str, profile: str) -> tuple[Timeline, list[Use]]:
+    """A trace laid out with a profile's tokenizer, and the uses of evidence in it."""
+    return _timeline(str(workspace().path), trace_id, profile)
+
+
+@st.cache_resource(max_entries=24, show_spinner=False)
+def _fates(path: str, run_id: str, turns: int, _run: Run, profile: str) -> list[Fate]:
+    timeline, used = timeline_of(_run.head.trace_id, profile)
+    return fates(timeline, _run.turns, used)
+
+
+def fates_of(run: Run) -> list[Fate]:
+    """What became of the evidence that later actions used."""
+    return _fates(str(workspace().path), run.run_id, len(run.turns), run, run.head.profile)
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def _whatif(path: str, run_id: str, turns: int, _run: Run) -> WhatIfRun:
+    return WhatIfRun(_run)
+
+
+def whatif_of(run: Run) -> WhatIfRun | None:
+    """The run laid out for what-if; None for policies without heads."""
+    if not isinstance(run.head.settings.get("rule"), dict) or not run.turns:
+        return None
+    return _whatif(str(workspace().path), run.run_id, len(run.turns), run)
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _memories(path: str, run_id: str, turns: int, uri: str) -> dict[str, Memory]:
+    return {entry.memory_id: entry for entry in MemoryStore(Database(uri)).load(run_id).memories}
+
+
+def memories_of(run: Run) -> dict[str, Memory]:
+    """The memories a PaMER run stored, by id."""
+    if not any(turn.memory_ids for turn in run.turns):
+        return {}
+    uri = load_profile(run.head.profile).memory_uri or workspace().database.uri
+    return _memories(str(workspace().path), run.run_id, len(run.turns), uri)
+
+
+@st.cache_data(max_entries=64, show_spinner=False)
+def _pace(path: str, run_id: str, finished: str) -> float:
+    seconds = workspace().database.arrow(TURNS, where=equals("run_id", run_id), columns=["seconds"])["seconds"].to_pylist()
+    return sum(seconds) / len(seconds) if seconds else 0.0
+
+
+@st.cache_data(max_entries=8, show_spinner=False)
+def _done(path: str, at: tuple[int, int]) -> dict[tuple[str, str], tuple[str, str]]:
+    rows = workspace().database.rows(RUNS, where="status = 'done'", columns=["run_id", "policy", "profile", "started"])
+    rows = sorted((row for row in rows if row["run_id"] not in sample_run_ids()), key=lambda row: str(row["started"]))
+    return {(row["policy"], row["profile"]): (row["run_id"], row["started"]) for row in rows}
+
+
+def measured_pace(policy: str, profile: str) -> float | None:
+    """Seconds a turn took in the newest finished run of this policy here; None where there is none."""
+    at = version()
+    found = _done(str(workspace().path), at).get((policy, profile)) if at[1] else None
+    return _pace(str(workspace().path), *found) if found else None

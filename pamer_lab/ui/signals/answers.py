@@ -1,0 +1,56 @@
+"""What the layerwise charts say, in a sentence each: the layer validation prefers, and what stands against it."""
+
+from typing import Any
+
+from pamer_lab.analysis.signals import reference_rows, row_of
+from pamer_lab.probes.decisions import TARGETS
+from pamer_lab.probes.study import Study
+from pamer_lab.ui.shared.text import in_code
+
+CHANCE = 0.5
+
+
+def number(row: dict[str, Any], metric: str = "auroc") -> str:
+    """`0.658 ± 0.035 (5)`."""
+    found = row["metrics"][metric]
+    return f"{found['mean']:.3f} ± {found['sd']:.3f} ({len(found['seeds'])})"
+
+
+def preferred(study: Study, target: str) -> dict[str, Any] | None:
+    """The last-token row of the layer that validation chose."""
+    layer = (study.notes.get("preferred_layer") or {}).get(target)
+    return row_of(study, target, layer, "last") if layer else None
+
+
+def auroc_answer(study: Study, controls: Study | None, *, published: bool) -> str:
+    """What validation chose for each target, its interval, and the strongest control."""
+    sentences = []
+    for target in TARGETS:
+        row = preferred(study, target)
+        if row is None:
+            continue
+        low, high = row["interval"] or (None, None)
+        between = f", 95 % interval {low:.3f} to {high:.3f}" if low is not None else ""
+        chance = "; the interval holds chance" if row["interval"] and row["interval"][0] <= CHANCE <= row["interval"][1] else ""
+        rival = reference_rows(controls, target)[0] if controls else None
+        against = f"; the strongest control, {rival['name'].casefold()}, has {rival['mean']:.3f}" if rival else ""
+        sentences.append(f"{target.capitalize()}: validation prefers {row['layer']} with {number(row)}{between}{chance}{against}.")
+    sizes = sorted({count for row in study.rows for count in row["test_n"]})
+    asked = ", ".join(f"{target} {count:,}" for target, count in study.corpus["asked"].items())
+    sentences.append(
+        f"Measured with {in_code(study.model, 40)}, n = decisions asked: {asked}; {sizes[0]:,} to {sizes[-1]:,} in a test part."
+    )
+    if published:
+        sentences.append("Dotted lines with open marks are the paper's, for another model and other traces.")
+    return " ".join(sentences)
+
+
+def gap_answer(study: Study) -> str:
+    """The gaps at the preferred layers, with the warning that goes with them."""
+    found = [
+        f"{target.capitalize()} {number(row, 'logit_gap')} at {row['layer']}" for target in TARGETS if (row := preferred(study, target))
+    ]
+    return (
+        f"{'; '.join(found)}. In logits, measured on the same test parts. Not a ranking metric: it grows with the scale of a probe, so "
+        "compare layers by AUROC. The paper prints no numbers for it."
+    )
