@@ -4,8 +4,9 @@ import polars as pl
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from pamer_lab import figures
 from pamer_lab.analysis.growth import REFERENCE_LINE, counting
-from pamer_lab.figures.growth import MOST_LINES, drawn_traces, mean_figure
+from pamer_lab.figures.growth import MOST_LINES, drawn_traces
 from pamer_lab.figures.numbers import counted, short
 from pamer_lab.models.profiles import PROFILES
 from pamer_lab.report.config import GrowthSection
@@ -20,8 +21,7 @@ from pamer_lab.ui.growth.view import (
     run_missing,
     turns_and_means,
 )
-from pamer_lab.ui.shared.charts import show_chart
-from pamer_lab.ui.shared.drawing import drawing
+from pamer_lab.ui.shared.charts import drawing, show_chart
 from pamer_lab.ui.shared.loaders import rows_or_demo
 from pamer_lab.ui.shared.page import run as run_page
 from pamer_lab.ui.shared.picker import trace_label
@@ -64,7 +64,9 @@ def chart(runs: pl.DataFrame, policies: list[str], asked: int, names: dict[str, 
         drawing(
             "means",
             (version(), tuple(runs["run_id"]), tuple(policies), single, reference, tuple(lines.values())),
-            lambda colours: mean_figure(means, policies, colours, singles=turns if single else None, names=lines, reference=reference),
+            lambda colours: figures.mean_context(
+                means, policies, colours, singles=turns if single else None, names=lines, reference=reference
+            ),
         ),
         answer,
         key="growth-means",

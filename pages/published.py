@@ -3,17 +3,17 @@
 import polars as pl
 import streamlit as st
 
+from pamer_lab import figures
 from pamer_lab.analysis.beside import KINDS
 from pamer_lab.analysis.growth import policy_table
 from pamer_lab.analysis.published import PublishedTable, names, table
 from pamer_lab.figures.numbers import counted, short
-from pamer_lab.figures.published import published_csv, published_figure, published_rows
 from pamer_lab.report.config import PublishedSection
 from pamer_lab.ui.growth.view import all_runs, counted_how, demo_words
 from pamer_lab.ui.published.paper_comparison import study_beside
-from pamer_lab.ui.shared.charts import show_chart
-from pamer_lab.ui.shared.drawing import drawing_or_none
+from pamer_lab.ui.shared.charts import drawing_or_none, show_chart
 from pamer_lab.ui.shared.page import run as run_page
+from pamer_lab.ui.shared.published_rows import published_csv, published_rows
 from pamer_lab.ui.shared.share import share
 from pamer_lab.ui.shared.state import settle
 from pamer_lab.ui.shared.widgets import table_height
@@ -89,7 +89,7 @@ def main() -> None:
     st.query_params["table"] = picked
     shown = table(picked)
     rows = published_rows(shown)
-    figure = drawing_or_none("published", picked, lambda colours: published_figure(shown, colours))
+    figure = drawing_or_none("published", picked, lambda colours: figures.published_table(shown, colours))
     if figure is not None:
         answer = f"{shown.caption} {MARK} {shown.place}, n = {counted(len(shown.rows), 'row')}."
         show_chart(shown.title, figure, answer, key="published-chart", csv=lambda: published_csv(rows, shown.place))

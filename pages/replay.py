@@ -2,8 +2,9 @@
 
 import streamlit as st
 
+from pamer_lab import figures
 from pamer_lab.figures.numbers import counted, short
-from pamer_lab.figures.runs import context_figure, ledger_figure, strip_figure, window
+from pamer_lab.figures.runs import window
 from pamer_lab.replay.ledger import LETTERS
 from pamer_lab.replay.recorded import recorded_events
 from pamer_lab.replay.values import FIXED_ACTIONS, Run
@@ -16,8 +17,7 @@ from pamer_lab.ui.replay.tables import accounts, evidence, headline, recorded, s
 from pamer_lab.ui.replay.turn_steps import choose_policy, choose_turn, settle_run
 from pamer_lab.ui.replay.turn_view import turn_view
 from pamer_lab.ui.replay.whatif import whatif_panel
-from pamer_lab.ui.shared.charts import show_chart
-from pamer_lab.ui.shared.drawing import drawing
+from pamer_lab.ui.shared.charts import drawing, show_chart
 from pamer_lab.ui.shared.loaders import rows_or_demo, stored_trace
 from pamer_lab.ui.shared.page import part
 from pamer_lab.ui.shared.page import run as run_page
@@ -56,7 +56,7 @@ def context_chart(runs: list[Run], trace: Trace, turn: int, whatif: WhatIf | Non
     line = whatif.active_tokens.tobytes() if whatif is not None else b""
     show_chart(
         "How full is the context at each turn?",
-        drawing("context", (of, line), lambda colours: context_figure(runs, colours, whatif=whatif, recorded=places)),
+        drawing("context", (of, line), lambda colours: figures.context(runs, colours, whatif=whatif, recorded=places)),
         answer,
         key="context",
         hint=f"{HINTS['active']} Click a point to open its turn. {FIXED_ACTIONS}",
@@ -64,7 +64,7 @@ def context_chart(runs: list[Run], trace: Trace, turn: int, whatif: WhatIf | Non
     )
     st.caption("What each policy did, turn by turn: ▼ compression, ▲ recall, ✕ fallback; click a mark to open it.")
     st.plotly_chart(
-        drawing("strip", (of, shown.start), lambda colours: strip_figure(runs, shown, colours)),
+        drawing("strip", (of, shown.start), lambda colours: figures.events(runs, shown, colours)),
         key="strip",
         config={"displayModeBar": False},
         alt="What each policy did at each turn; click a mark to open it.",
@@ -79,7 +79,7 @@ def ledger(run: Run, turn: int) -> None:
     shown = window(len(run.turns), turn)
     show_chart(
         "Where is every block?",
-        drawing("ledger", (run_key(run), shown.start), lambda colours: ledger_figure(run, shown, colours)),
+        drawing("ledger", (run_key(run), shown.start), lambda colours: figures.ledger(run, shown, colours)),
         answer,
         key="ledger",
         hint=f"{HINTS['ledger']} Click a column to open its turn.",

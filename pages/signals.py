@@ -6,12 +6,12 @@ from typing import Any
 import polars as pl
 import streamlit as st
 
+from pamer_lab import figures
 from pamer_lab.analysis.signals import all_curves, layers_of, reference_rows, row_of
-from pamer_lab.figures.layerwise import Shown, layer_figure
+from pamer_lab.figures.layerwise import Shown
 from pamer_lab.probes.decisions import TARGETS
 from pamer_lab.probes.study import Study
-from pamer_lab.ui.shared.charts import show_chart
-from pamer_lab.ui.shared.drawing import drawing
+from pamer_lab.ui.shared.charts import drawing, show_chart
 from pamer_lab.ui.shared.page import run as run_page
 from pamer_lab.ui.shared.state import settle
 from pamer_lab.ui.shared.studies import SAMPLE, controls_of, study_details, study_head, study_key, study_line
@@ -82,7 +82,7 @@ def curves(study: Study, *, demo: bool) -> None:
     of = (study_key(study), names, shown.poolings, shown.intervals, shown.published, shown.layer)
     show_chart(
         "At which depth can the need for memory be read?",
-        drawing("auroc", of, lambda colours: layer_figure(study, "auroc", shown, colours)),
+        drawing("auroc", of, lambda colours: figures.layers(study, "auroc", shown, colours)),
         auroc_answer(study, controls_of(study), published=shown.published) + (DEMO if demo else ""),
         key="layers-auroc",
         hint=f"{HINTS['auroc']} {HINTS['sd']} {HINTS['layer']} {HINTS['shuffled']} Click a point to open its scores below.",
@@ -94,7 +94,7 @@ def curves(study: Study, *, demo: bool) -> None:
         return
     show_chart(
         "How far apart are the logits of needed and not needed?",
-        drawing("logit_gap", of, lambda colours: layer_figure(study, "logit_gap", shown, colours)),
+        drawing("logit_gap", of, lambda colours: figures.layers(study, "logit_gap", shown, colours)),
         gap_answer(study) + (DEMO if demo else ""),
         key="layers-gap",
         hint=f"{HINTS['gap']} {HINTS['sd']}",

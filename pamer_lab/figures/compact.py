@@ -4,11 +4,15 @@ Names are placed greedily around their marks, best AUROC first; one that finds n
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from pamer_lab.figures.labels import LETTER, LINE
 from pamer_lab.figures.text import in_figure
-from pamer_lab.figures.theme import Meaning, layout
+from pamer_lab.figures.theme import LIGHT, Meaning, layout
 from pamer_lab.probes.decisions import TARGETS
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
 
 LOOKS: dict[str, tuple[Meaning, str]] = {
     "Full Context": ("compression", "star"),
@@ -24,14 +28,14 @@ LOOKS: dict[str, tuple[Meaning, str]] = {
 HEIGHT = 430
 ROOM = (430, 330)
 """Pixels a panel has at the least; names that fit there fit in wider ones."""
-LETTER, LINE = 5.6, 13
-"""Pixels of a letter's width and of a line's height in the names."""
 PLACES = ((0, 12), (0, -12), (1, 0), (-1, 0), (1, 12), (-1, 12), (1, -12), (-1, -12), (0, 24), (0, -24))
 """Where a name may stand: to the right (1), left (-1) or centred (0), and how many pixels above."""
 
 
-def tradeoff_figure(points: Sequence[dict[str, Any]], colours: dict[Meaning, str], *, published: bool, deviations: bool) -> Any:
-    """`points` as `analysis.compact.tradeoff` gives them."""
+def tradeoff(
+    points: Sequence[dict[str, Any]], colours: dict[Meaning, str] = LIGHT, *, published: bool = True, deviations: bool = False
+) -> "Figure":
+    """How much of the history must be read to know what is needed? `points` as `analysis.compact.tradeoff` gives them."""
     from plotly.subplots import make_subplots
 
     figure = make_subplots(rows=1, cols=len(TARGETS), shared_yaxes=False, horizontal_spacing=0.08, subplot_titles=list(TARGETS))

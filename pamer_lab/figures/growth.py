@@ -1,7 +1,7 @@
 """The chart of the context growth page: mean active context per turn and policy, and how many traces still run."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -9,7 +9,10 @@ from pamer_lab.analysis.growth import REFERENCE_LINE
 from pamer_lab.figures.looks import Look, look
 from pamer_lab.figures.numbers import round_ticks, short
 from pamer_lab.figures.text import in_figure
-from pamer_lab.figures.theme import Meaning, layout
+from pamer_lab.figures.theme import LIGHT, Meaning, layout
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
 
 MOST_LINES = 60
 """Lines of single traces that are drawn; more could not be told apart."""
@@ -20,19 +23,24 @@ def drawn_traces(runs: pl.DataFrame) -> list[str]:
     return runs["trace_id"].unique().sort().to_list()[: max(1, MOST_LINES // max(1, runs["policy"].n_unique()))]
 
 
-def mean_figure(
+def mean_context(
     means: pl.DataFrame,
-    policies: Sequence[str],
-    colours: dict[Meaning, str],
+    policies: Sequence[str] = (),
+    colours: dict[Meaning, str] = LIGHT,
     *,
-    singles: pl.DataFrame | None,
-    names: Mapping[str, str],
-    reference: bool,
-) -> Any:
-    """A line per policy with its 10 to 90 % band, or with the turns of single traces, of which `names` holds those to draw and what they
-    are called; below it the number of traces the mean is taken over."""
+    singles: pl.DataFrame | None = None,
+    names: Mapping[str, str] | None = None,
+    reference: bool = False,
+) -> "Figure":
+    """How full is the context on average, turn by turn, and over how many traces? `means` as `analysis.growth.mean_context` gives them.
+
+    A line per policy with its 10 to 90 % band, or with the turns of single traces: `singles` has them, `names` which are drawn and what
+    they are called.
+    """
     from plotly.subplots import make_subplots
 
+    policies = policies or means["policy"].unique(maintain_order=True).to_list()
+    names = names or {}
     if singles is not None:
         singles = singles.filter(pl.col("trace_id").is_in(list(names)))
 

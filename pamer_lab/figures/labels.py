@@ -1,7 +1,7 @@
 """Where the labels of a scatter chart go so that they do not cover each other. Pure; knows plotly's names of positions only.
 
-Greedy: points are taken from the crowded to the lonely, and each label takes the place that covers least of what is already there. What
-always holds: every label gets a place, and the same points give the same places.
+Greedy: points are taken from the crowded to the lonely, and each label takes the place that covers least of what is already there.
+Invariant: every label gets a place, and the same points give the same places.
 """
 
 from collections.abc import Sequence

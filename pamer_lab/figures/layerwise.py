@@ -4,19 +4,24 @@ Figures are built from numbers and names of layers and controls; a control's nam
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from textwrap import wrap
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from pamer_lab.analysis.signals import blocks_of, curve, depth, histogram, layers_of, published_curve
 from pamer_lab.figures.text import in_figure
-from pamer_lab.figures.theme import Meaning, layout
+from pamer_lab.figures.theme import LIGHT, Meaning, layout
 from pamer_lab.probes.decisions import TARGETS
 from pamer_lab.probes.margins import Margins
 from pamer_lab.probes.study import Study
 
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
+Metric = Literal["auroc", "logit_gap"]
+"""`auroc`: how well a probe ranks. `logit_gap`: mean logit of needed minus that of not needed."""
 UNFADED: dict[str, Any] = {"selected": {"marker": {"opacity": 1}}, "unselected": {"marker": {"opacity": 1}}}
-NAMES = {"auroc": "AUROC", "logit_gap": "logit gap"}
+NAMES: dict[Metric, str] = {"auroc": "AUROC", "logit_gap": "logit gap"}
 MARGIN = {"l": 8, "r": 120, "t": 8, "b": 8}
 """Room at the right for the names of reference lines."""
 WRAP = 17
@@ -41,16 +46,21 @@ STYLES = {"last": Style("chosen", "solid", "circle"), "mean": Style("ablation", 
 class Shown:
     """What the reader wants to see beside the curves."""
 
-    poolings: tuple[str, ...]
-    intervals: bool
-    published: bool
-    references: dict[str, list[dict[str, Any]]]
+    poolings: tuple[str, ...] = ("last", "mean")
+    intervals: bool = True
+    published: bool = True
+    references: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     """Control rows by target."""
-    layer: str
+    layer: str = ""
+    """The open layer, which is marked; empty for none."""
 
 
-def layer_figure(study: Study, metric: str, shown: Shown, colours: dict[Meaning, str]) -> Any:
-    """Compression left, recall right, the same vertical axis; the open layer is marked."""
+ALL = Shown()
+"""Both poolings with intervals and the published curves, no controls."""
+
+
+def layers(study: Study, metric: Metric = "auroc", shown: Shown = ALL, colours: dict[Meaning, str] = LIGHT) -> "Figure":
+    """At which depth can the need for memory be read? Compression left, recall right, the same vertical axis."""
     from plotly.subplots import make_subplots
 
     figure = make_subplots(rows=1, cols=len(TARGETS), shared_yaxes=True, horizontal_spacing=0.19, subplot_titles=list(TARGETS))
@@ -62,7 +72,8 @@ def layer_figure(study: Study, metric: str, shown: Shown, colours: dict[Meaning,
     blocks = blocks_of(study)
     reach: list[float] = []
     for column, target in enumerate(TARGETS, 1):
-        figure.add_vline(x=depth(shown.layer, blocks), line={"color": colours["chosen"], "width": 1}, opacity=0.5, row=1, col=column)
+        if shown.layer:
+            figure.add_vline(x=depth(shown.layer, blocks), line={"color": colours["chosen"], "width": 1}, opacity=0.5, row=1, col=column)
         if metric == "auroc" and shown.published:
             _published(figure, target, blocks, shown, colours, column)
         for pooling in shown.poolings:
@@ -212,8 +223,8 @@ def _ticks(study: Study, blocks: int) -> tuple[list[float], list[str]]:
     return [*map(float, numbers), *([blocks + 0.5] if final else [])], [*map(str, numbers), *(["final"] if final else [])]
 
 
-def score_figure(seeds: Sequence[Margins], shift: float, colours: dict[Meaning, str]) -> Any:
-    """Positives above the axis, negatives below; right of the line is called positive."""
+def scores(seeds: Sequence[Margins], shift: float = 0.0, colours: dict[Meaning, str] = LIGHT) -> "Figure":
+    """How do the scores of needed (above the axis) and not needed (below) fall around the threshold moved by `shift` logits?"""
     import plotly.graph_objects as go
 
     edges, positive, negative = histogram(seeds)

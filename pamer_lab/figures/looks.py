@@ -52,8 +52,3 @@ def meaning_of(policy: str) -> Meaning:
     if name in ("base", "pamer", "pamer+"):
         return name  # type: ignore[return-value]
     return {"sliding-window": "sliding", "periodic-summary": "periodic"}.get(name, "ablation")  # type: ignore[return-value]
-
-
-def event_word(action: Action) -> str:
-    """One word for a table."""
-    return {"pass": "", "compress": "compression", "recall": "recall", "fallback": "fallback"}[action]

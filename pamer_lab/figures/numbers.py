@@ -1,7 +1,6 @@
 """Numbers as people read them: `12.4K`, `26.0 %`, never more digits than mean something."""
 
 import math
-from collections.abc import Sequence
 
 
 def short(value: float) -> str:
@@ -17,18 +16,6 @@ def short(value: float) -> str:
 def share(part: float, whole: float) -> str:
     """A share as `26.0 %`; a share of nothing is said to be none."""
     return f"{100 * part / whole:.1f} %" if whole else "none"
-
-
-def spread(values: Sequence[float], digits: int = 3) -> str:
-    """Mean and standard deviation with the number of values: `0.872 ± 0.011 (5)`."""
-    n = len(values)
-    if not n:
-        return "none"
-    mean = sum(values) / n
-    if n == 1:
-        return f"{mean:.{digits}f} (1)"
-    deviation = (sum((value - mean) ** 2 for value in values) / (n - 1)) ** 0.5
-    return f"{mean:.{digits}f} ± {deviation:.{digits}f} ({n})"
 
 
 def counted(count: int, thing: str, things: str = "") -> str:

@@ -1,12 +1,15 @@
-"""Charts and rows of the paper's published tables: score against tokens with arrows, and one chart that fits any other table."""
+"""Charts of the paper's published tables: score against tokens with arrows, and one chart that fits any other table."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pamer_lab.analysis.published import Column, PublishedTable
 from pamer_lab.figures.labels import placed
 from pamer_lab.figures.numbers import round_ticks, short
-from pamer_lab.figures.theme import Meaning, layout
+from pamer_lab.figures.theme import LIGHT, Meaning, layout
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
 
 CYCLE: tuple[Meaning, ...] = ("pamer", "pamer+", "recall", "ablation", "periodic", "sliding", "base")
 MARKS = ("circle", "square", "diamond", "triangle-up", "cross", "star", "hexagon")
@@ -18,8 +21,8 @@ def heading(column: Column) -> str:
     return column.title if said else f"{column.title}, {column.unit}"
 
 
-def published_figure(table: PublishedTable, colours: dict[Meaning, str]) -> Any | None:
-    """The chart of a table; None where it holds nothing to draw."""
+def published_table(table: PublishedTable, colours: dict[Meaning, str] = LIGHT) -> "Figure | None":
+    """What does a published table say at a glance? None where it holds nothing to draw."""
     keys = {column.key for column in table.columns}
     if {"tokens", "average"} <= keys:
         return _scatter(table, "tokens", "average", colours)
@@ -133,33 +136,3 @@ def _drawable(table: PublishedTable) -> list[Column]:
 def _row_name(row: dict[str, Any]) -> str:
     parts = [str(row[key]) for key in ("group", "backbone", "label", "pooling") if row.get(key)]
     return ", ".join(parts)
-
-
-def _cell(row: dict[str, Any], key: str, digits: int | None) -> Any:
-    value = row.get(key)
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        text = f"{value:.{digits}f}" if digits is not None else f"{value:,}"
-        if row.get(f"{key}_sd") is not None:
-            text += f" ± {row[f'{key}_sd']:.{digits or 3}f}"
-        if row.get(f"{key}_change") is not None:
-            text += f" ({row[f'{key}_change']:+.{digits or 1}f})"
-        if row.get(f"{key}_change_pct") is not None:
-            text += f" ({row[f'{key}_change_pct']:+.1f} %)"
-        return text
-    return "" if value is None else str(value)
-
-
-def published_rows(shown: PublishedTable) -> list[dict[str, Any]]:
-    """A table as the paper prints it, with its groups."""
-    grouped = any(row.get("group") for row in shown.rows)
-    head = [{"Group": row.get("group", "")} if grouped else {} for row in shown.rows]
-    return [
-        start | {heading(column): _cell(row, column.key, column.digits) for column in shown.columns}
-        for start, row in zip(head, shown.rows, strict=True)
-    ]
-
-
-def published_csv(rows: Sequence[dict[str, Any]], place: str) -> str:
-    """The same rows for download, each with the place in the paper it was published at."""
-    lines = [[*rows[0], "Published in"], *[[*row.values(), place] for row in rows]]
-    return "\n".join(",".join(f'"{value}"' for value in line) for line in lines)

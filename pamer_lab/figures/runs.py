@@ -6,16 +6,19 @@ shows that, so that a turn change draws nothing again.
 
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pamer_lab.figures.looks import COLOURS, SIGNS, STATE_LETTERS, STATE_MEANINGS, SYMBOLS, Look, look
 from pamer_lab.figures.numbers import round_ticks, short
-from pamer_lab.figures.theme import Meaning, layout
+from pamer_lab.figures.theme import LIGHT, Meaning, layout
 from pamer_lab.replay.ledger import LETTERS
 from pamer_lab.replay.values import Run
 from pamer_lab.replay.whatif import WhatIf
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
 
 FEW = 60
 """Up to this many turns each one gets its own marker; with more, only events do, and every turn can still be pointed at and clicked."""
@@ -31,15 +34,15 @@ LETTERED = 30
 """Up to this many turns the ledger writes a letter into each cell."""
 
 
-def context_figure(
+def context(
     runs: Sequence[Run],
-    colours: dict[Meaning, str],
+    colours: dict[Meaning, str] = LIGHT,
     *,
     whatif: WhatIf | None = None,
     recorded: Sequence[int] = (),
     raw: bool = False,
-) -> Any:
-    """Active tokens before each turn, a line per policy, with its events as marks; `raw` adds the request as it came."""
+) -> "Figure":
+    """How full is the context at each turn? A line per policy with its events as marks; `raw` adds the request as it came."""
     import plotly.graph_objects as go
 
     figure = go.Figure(layout=layout(height=290, showlegend=True, legend=_legend(), hovermode="closest"))
@@ -54,11 +57,11 @@ def context_figure(
         )
     policies = [run.head.policy for run in runs]
     for run in runs:
-        _events(figure, run, colours, many=True)
+        _add_events(figure, run, colours, many=True)
     for run in runs:
-        _line(figure, run, look(run.head.policy, policies), colours)
+        _add_line(figure, run, look(run.head.policy, policies), colours)
     for run in runs:
-        _events(figure, run, colours, many=False)
+        _add_events(figure, run, colours, many=False)
     if whatif is not None:
         figure.add_scatter(
             x=list(range(len(whatif.actions))),
@@ -86,7 +89,7 @@ def context_figure(
     return figure
 
 
-def _line(figure: Any, run: Run, style: Look, colours: dict[Meaning, str]) -> None:
+def _add_line(figure: Any, run: Run, style: Look, colours: dict[Meaning, str]) -> None:
     few = len(run.turns) <= FEW
     figure.add_scatter(
         x=np.array([turn.t for turn in run.turns]),
@@ -105,7 +108,7 @@ def _line(figure: Any, run: Run, style: Look, colours: dict[Meaning, str]) -> No
     )
 
 
-def _events(figure: Any, run: Run, colours: dict[Meaning, str], *, many: bool) -> None:
+def _add_events(figure: Any, run: Run, colours: dict[Meaning, str], *, many: bool) -> None:
     """The marks of those kinds of events of which a run has many, or few; many lie under the lines."""
     for action in ("compress", "recall", "fallback"):
         turns = [turn for turn in run.turns if turn.action == action]
@@ -131,10 +134,12 @@ def window(turns: int, turn: int) -> range:
     return range(first, min(turns, first + WINDOW))
 
 
-def strip_figure(runs: Sequence[Run], shown: range, colours: dict[Meaning, str]) -> Any:
-    """A row per policy, a mark per turn: what it did there. Over many turns those without an event are a thin line."""
+def events(runs: Sequence[Run], shown: range | None = None, colours: dict[Meaning, str] = LIGHT) -> "Figure":
+    """What did each policy do at each turn? Over many turns those without an event are a thin line; `shown` is all turns by default."""
     import plotly.graph_objects as go
 
+    if shown is None:
+        shown = range(max((len(run.turns) for run in runs), default=0))
     figure = go.Figure(layout=layout(height=58 + 22 * len(runs), hovermode="closest"))
     for run in runs:
         cells = run.turns[shown.start : shown.stop]
@@ -156,14 +161,16 @@ def strip_figure(runs: Sequence[Run], shown: range, colours: dict[Meaning, str])
     return figure
 
 
-def ledger_figure(run: Run, shown: range, colours: dict[Meaning, str]) -> Any:
-    """Rows are blocks, columns are turns; an area holds the blocks that are in one state: in the context, in a summary, brought back, gone.
+def ledger(run: Run, shown: range | None = None, colours: dict[Meaning, str] = LIGHT) -> "Figure":
+    """Where is each block: in the context, in a summary, brought back, gone? Rows are blocks, columns are turns; `shown` is all by default.
 
     All areas of a state are one path, since a browser draws one path faster than a thousand bars. Pointing at or clicking anywhere in
     a column means its turn: an unseen point stands in each, and plotly takes the nearest.
     """
     import plotly.graph_objects as go
 
+    if shown is None:
+        shown = range(len(run.turns))
     lettered = len(run.turns) <= LETTERED
     blocks = max(shown.stop - 1, 1)
     options = layout(height=360, hovermode="x", hoverdistance=-1, legend=_legend())

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pamer_lab.figures.numbers import counted, round_ticks, share, short, spread
+from pamer_lab.figures.numbers import counted, round_ticks, share, short
 
 
 @pytest.mark.parametrize(
@@ -16,12 +16,6 @@ def test_thousands_are_short(value: float, text: str) -> None:
 def test_shares_have_one_decimal_and_a_share_of_nothing_is_none() -> None:
     assert share(26, 100) == "26.0 %"
     assert share(1, 0) == "none"
-
-
-def test_a_spread_carries_its_number_of_values() -> None:
-    assert spread([0.86, 0.88]) == "0.870 ± 0.014 (2)"
-    assert spread([0.5]) == "0.500 (1)"
-    assert spread([]) == "none"
 
 
 def test_one_thing_is_not_many() -> None:

@@ -2,8 +2,9 @@
 
 from msgspec.structs import replace as changed
 
+from pamer_lab import figures
 from pamer_lab.figures.looks import look
-from pamer_lab.figures.runs import FEW, LETTERED, MANY, WINDOW, context_figure, ledger_figure, spans_of, strip_figure, window
+from pamer_lab.figures.runs import FEW, LETTERED, MANY, WINDOW, spans_of, window
 from pamer_lab.figures.theme import DARK, LIGHT
 from pamer_lab.replay.engine import ReplayOptions, replay
 from pamer_lab.replay.values import Run
@@ -21,7 +22,7 @@ def test_the_ledger_draws_every_block_in_its_state_hatches_what_is_gone_and_can_
     for turns in (9, LETTERED + 5):
         run = replay(long_trace(turns, trace_id=f"t-{turns}"), "sliding-window:2", workspace)
         for colours in (LIGHT, DARK):
-            figure = ledger_figure(run, window(turns, 5), colours)
+            figure = figures.ledger(run, window(turns, 5), colours)
             areas = {trace.name: trace for trace in figure.data if trace.fill == "toself"}
             assert set(areas) == {"A active", "· absent"}
             for name, letter in (("A active", "A"), ("· absent", ".")):
@@ -36,7 +37,7 @@ def test_the_ledger_draws_every_block_in_its_state_hatches_what_is_gone_and_can_
 
 def test_the_strip_has_a_mark_for_every_turn_of_every_policy(workspace: Workspace) -> None:
     runs = [replay(long_trace(12), policy, workspace) for policy in ("base", "sliding-window:2")]
-    figure = strip_figure(runs, range(4, 12), LIGHT)
+    figure = figures.events(runs, range(4, 12), LIGHT)
     for run in runs:
         assert sorted(t for trace in figure.data if trace.name == run.head.policy for t in trace.x) == list(range(4, 12))
 
@@ -47,8 +48,8 @@ def test_every_turn_is_in_exactly_one_window() -> None:
 
 def test_the_raw_history_is_drawn_only_where_it_is_asked_for(workspace: Workspace) -> None:
     run = replay(long_trace(6), "sliding-window:2", workspace)
-    assert "raw history" not in {trace.name for trace in context_figure([run], LIGHT).data}
-    (raw,) = [trace for trace in context_figure([run], LIGHT, raw=True).data if trace.name == "raw history"]
+    assert "raw history" not in {trace.name for trace in figures.context([run], LIGHT).data}
+    (raw,) = [trace for trace in figures.context([run], LIGHT, raw=True).data if trace.name == "raw history"]
     assert list(raw.y) == [turn.raw_tokens for turn in run.turns]
 
 
@@ -57,7 +58,7 @@ def test_a_what_if_line_above_all_runs_stays_inside_the_chart(workspace: Workspa
     never = WhatIfRun(run).ask(Changes(minimum=100_000))
     high = int(never.active_tokens.max())
     assert high > max(turn.active_tokens for turn in run.turns)
-    assert context_figure([run], LIGHT, whatif=never).layout.yaxis.range[1] > high
+    assert figures.context([run], LIGHT, whatif=never).layout.yaxis.range[1] > high
 
 
 def test_policies_of_one_kind_share_their_colour_and_differ_in_dash_and_symbol() -> None:
@@ -71,14 +72,14 @@ def test_policies_of_one_kind_share_their_colour_and_differ_in_dash_and_symbol()
 def test_long_lines_of_pamer_plus_carry_circles_and_many_recalls_leave_the_line_its_colour(workspace: Workspace) -> None:
     base = replay(long_trace(FEW + 10), "base", workspace)
     run = Run(changed(base.head, policy="pamer+"), tuple(changed(turn, action="recall") for turn in base.turns))
-    marks, line = context_figure([run], LIGHT).data
+    marks, line = figures.context([run], LIGHT).data
     assert line.mode == "lines+markers" and line.marker.symbol == "circle" and 0 < line.marker.maxdisplayed < FEW
     assert marks.marker.symbol == "triangle-up-open" and len(marks.x) == len(run.turns) > MANY
-    assert context_figure([base], LIGHT).data[0].mode == "lines"
+    assert figures.context([base], LIGHT).data[0].mode == "lines"
     assert line.hovertext[0] == "▲ recall, "
 
 
 def test_a_short_run_has_no_ticks_between_its_turns(workspace: Workspace) -> None:
     run = replay(long_trace(3), "base", workspace)
-    figures = [context_figure([run], LIGHT), strip_figure([run], window(3, 0), LIGHT), ledger_figure(run, window(3, 0), LIGHT)]
-    assert {figure.layout.xaxis.dtick for figure in figures} == {1} and figures[2].layout.yaxis.dtick == 1
+    drawn = [figures.context([run], LIGHT), figures.events([run], window(3, 0), LIGHT), figures.ledger(run, window(3, 0), LIGHT)]
+    assert {figure.layout.xaxis.dtick for figure in drawn} == {1} and drawn[2].layout.yaxis.dtick == 1

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 import streamlit as st
 
+from pamer_lab import figures
 from pamer_lab.analysis.compact import expanded_table, tradeoff
-from pamer_lab.figures.compact import LETTER, LINE, ROOM, placed, short_name, tradeoff_figure
+from pamer_lab.figures.compact import LETTER, LINE, ROOM, placed, short_name
 from pamer_lab.figures.theme import LIGHT
 from pamer_lab.importing import import_paths
 from pamer_lab.models.embedder import HashingEmbedder
@@ -152,6 +153,6 @@ def test_names_in_the_chart_touch_neither_each_other_nor_a_mark(study: Study) ->
 
 
 def test_every_group_has_its_own_mark(study: Study) -> None:
-    figure = tradeoff_figure(tradeoff(study), LIGHT, published=True, deviations=True)
+    figure = figures.tradeoff(tradeoff(study), LIGHT, published=True, deviations=True)
     shown = {trace.name: trace.marker.symbol for trace in figure.data if trace.showlegend and "published" not in trace.name}
     assert len(set(shown.values())) == len(shown) == 8

@@ -2,12 +2,9 @@
 
 from urllib.parse import parse_qs, urlsplit
 
-import polars as pl
 import pytest
 
 from pamer_lab.errors import StorageError
-from pamer_lab.figures.growth import drawn_traces, mean_figure
-from pamer_lab.figures.theme import LIGHT
 from pamer_lab.importing import import_demo
 from pamer_lab.replay.engine import ReplayOptions, replay
 from pamer_lab.replay.prices import FILE, Price, PriceTable, write_prices
@@ -114,20 +111,6 @@ def test_what_is_cut_is_said(visit: Visit, workspace: Workspace, monkeypatch: py
     assert "Evidence is read for at most 1 traces at once; choose fewer" in said
     assert "Thin lines are 1 of 2 traces" in said
     assert "The first 1 of 2 pairs" in said
-
-
-def test_a_line_of_one_trace_tells_its_name_as_text() -> None:
-    turns = pl.DataFrame({"policy": ["base"] * 2, "trace_id": ["t-1"] * 2, "t": [0, 1], "active_tokens": [5, 9], "raw_tokens": [5, 9]})
-    means = pl.DataFrame({"policy": ["base"] * 2, "t": [0, 1], "mean_active": [5.0, 9.0], "low": [5, 9], "high": [5, 9], "running": [1, 1]})
-    figure = mean_figure(means, ["base"], LIGHT, singles=turns, names={"t-1": "<b>x</b> %{y}"}, reference=False)
-    (line,) = [trace for trace in figure.data if trace.meta]
-    assert line.meta == "&lt;b&gt;x&lt;/b&gt; %{y}" and line.hovertemplate.startswith("%{meta}<br>base, turn")
-    assert figure.layout.hovermode == "closest"
-
-
-def test_every_policy_keeps_the_same_lines() -> None:
-    runs = pl.DataFrame({"policy": ["a", "b"] * 40, "trace_id": [f"t-{number // 2:02d}" for number in range(80)]})
-    assert drawn_traces(runs) == [f"t-{number:02d}" for number in range(30)]
 
 
 def test_more_evidence_is_good_and_more_tokens_are_not() -> None:

@@ -7,9 +7,9 @@ import pytest
 from msgspec.structs import replace as changed
 from streamlit.testing.v1 import AppTest
 
+from pamer_lab import figures
 from pamer_lab.access import READONLY_VARIABLE
 from pamer_lab.errors import StorageError
-from pamer_lab.figures import runs as run_figures
 from pamer_lab.importing import import_demo
 from pamer_lab.replay.background import Background, Batch
 from pamer_lab.replay.batch import BatchOptions
@@ -141,20 +141,20 @@ def test_a_turn_change_builds_no_chart_and_a_slider_only_the_one_it_changes(
     built: list[str] = []
 
     def counting(name: str) -> None:
-        real = getattr(run_figures, name)
-        monkeypatch.setattr(run_figures, name, lambda *args, **options: built.append(name) or real(*args, **options))
+        real = getattr(figures, name)
+        monkeypatch.setattr(figures, name, lambda *args, **options: built.append(name) or real(*args, **options))
 
-    for name in ("context_figure", "strip_figure", "ledger_figure"):
+    for name in ("context", "events", "ledger"):
         counting(name)
     run = pamer_run(workspace)
     app = visit_run(visit, run, policy=run.head.policy, turn="3")
-    assert sorted(built) == ["context_figure", "ledger_figure", "strip_figure"]
+    assert sorted(built) == ["context", "events", "ledger"]
     for _ in range(3):
         app.button(key="Next turn").click().run()
     assert app.number_input(key="turn").value == 6
     assert len(built) == 3
     app.slider(key="vote").set_value(5).run()
-    assert built[3:] == ["context_figure"]
+    assert built[3:] == ["context"]
     (marked,) = [element for element in app.get("bidi_component") if "marks" in element.proto.json and "strip" in element.proto.json]
     assert {place["at"] for place in json.loads(marked.proto.json)["marks"].values()} == {6}
 

@@ -5,9 +5,10 @@ from dataclasses import replace
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from pamer_lab import figures
 from pamer_lab.analysis.background import StudyJobs
 from pamer_lab.errors import InputError
-from pamer_lab.figures.layerwise import Shown, layer_figure, score_figure
+from pamer_lab.figures.layerwise import Shown
 from pamer_lab.figures.theme import LIGHT
 from pamer_lab.probes.margins import confusion, unpack
 from pamer_lab.probes.study import Study, save_study
@@ -130,11 +131,11 @@ def test_a_study_that_cannot_run_ends_with_its_sentence(visit: Visit, workspace:
 def test_figures_hold_both_targets_and_can_be_told_apart_without_colour(study: Study) -> None:
     references = {"compression": [row for row in control_study().rows if row["target"] == "compression"][:2]}
     shown = Shown(("last", "mean"), True, True, references, "final")
-    figure = layer_figure(study, "auroc", shown, LIGHT)
+    figure = figures.layers(study, "auroc", shown, LIGHT)
     lines = {trace.name: (trace.line.dash, trace.marker.symbol) for trace in figure.data if trace.name}
     assert len(set(lines.values())) == len(lines) == 5
     assert {annotation.text for annotation in figure.layout.annotations} >= {"compression", "recall"}
-    bars = score_figure(unpack(study.rows[0]), 0.5, LIGHT).data
+    bars = figures.scores(unpack(study.rows[0]), 0.5, LIGHT).data
     assert min(bars[0].y) >= 0 >= max(bars[1].y)
     assert bars[1].marker.pattern.shape == "/"
 

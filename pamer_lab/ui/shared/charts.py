@@ -1,27 +1,59 @@
-"""The charts of the transcript page, and how every chart is presented: question, figure, answer, data.
+"""How every chart is shown: built once, with its question above, its answer below and its data beside it.
 
-Figures are built from numbers only; text of a trace enters them through `in_figure`.
+Plotly's checks take ten times longer than the rest of a rerun, so figures are kept. A saved picture includes the words around its chart
+(`assets/picture.js`), which finds charts by the frame that `show_chart` puts around each.
+Invariant: a drawing is identified by its name and everything it shows (`of`), so that a changed setting, run or theme is another drawing;
+the cache is bounded and shared by all sessions; a drawing is never changed.
 """
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+import orjson
 import streamlit as st
+from plotly.basedatatypes import BaseFigure
 
-from pamer_lab.figures.numbers import round_ticks, short
-from pamer_lab.figures.text import in_figure
-from pamer_lab.figures.theme import CONFIG, Meaning, layout
+from pamer_lab.figures.theme import CONFIG, Meaning
 from pamer_lab.ui.shared.downloads import download
-from pamer_lab.ui.shared.drawing import Drawing
-from pamer_lab.ui.shared.pictures import frame
-from pamer_lab.ui.shared.transcript import Transcript
+from pamer_lab.ui.shared.theme import colours, is_dark
 
-HEIGHT = 180
+MOST_DRAWINGS = 64
 PICTURE = "picture-format"
 """Session key of the format in which charts are saved."""
 PICTURES = ("svg", "png")
-FEW = 60
-"""Up to this many turns each one gets its own marker."""
+Build = Callable[[dict[Meaning, str]], Any]
+"""Makes a plotly figure from the colours of a theme."""
+
+_words = st.components.v2.component("pamer_picture", js=(Path(__file__).parent / "assets" / "picture.js").read_text(encoding="utf-8"))
+
+
+class Drawing(BaseFigure):  # type: ignore[misc]  # plotly has no types
+    """A figure that was checked when it was built, as plain values: plotly's own would be copied and searched at every use."""
+
+    def __init__(self, spec: dict[str, Any]) -> None:
+        self._spec = spec
+
+    def to_dict(self) -> dict[str, Any]:
+        return self._spec
+
+
+@st.cache_resource(max_entries=MOST_DRAWINGS, show_spinner=False)
+def _drawing(name: str, of: Any, dark: bool, _build: Build) -> Drawing | None:
+    figure = _build(colours())
+    return None if figure is None else Drawing(orjson.loads(figure.to_json()))
+
+
+def drawing_or_none(name: str, of: Any, build: Build) -> Drawing | None:
+    """The figure that `build` makes from the theme's colours, if it makes one; `of` holds plain values and says all that it shows."""
+    return _drawing(name, of, is_dark(), build)
+
+
+def drawing(name: str, of: Any, build: Build) -> Drawing:
+    """The figure of a `build` that always makes one."""
+    found = drawing_or_none(name, of, build)
+    assert found is not None, f"the chart {name!r} drew nothing"
+    return found
 
 
 def show_chart(
@@ -35,7 +67,7 @@ def show_chart(
     csv: Callable[[], str] | None = None,
 ) -> None:
     """A chart with its question above and its answer below, which a saved picture holds too; `csv` makes the table behind it."""
-    with st.container(key=frame(key)):
+    with st.container(key=_frame(key)):
         with st.container(horizontal=True, vertical_alignment="center"):
             st.markdown(f"**{question}**", help=hint or None, width="stretch")
             if csv:
@@ -51,65 +83,11 @@ def picture_format() -> str:
     return str(st.session_state.get(PICTURE, PICTURES[0]))
 
 
-def growth_figure(transcript: Transcript, colours: dict[Meaning, str]) -> Any:
-    """Tokens before each decision point."""
-    import plotly.graph_objects as go
-
-    turns = list(range(len(transcript.before)))
-    figure = go.Figure(layout=layout(height=HEIGHT))
-    figure.add_scatter(
-        x=turns,
-        y=transcript.before,
-        mode="lines+markers" if len(turns) <= FEW else "lines",
-        line={"color": colours["base"], "dash": "dot", "width": 2},
-        marker={"size": 5, "color": colours["base"]},
-        hovertemplate="before turn %{x}: %{y:,} tokens<extra></extra>",
-    )
-    _add_marks(figure, transcript, "▼", colours["compression"])
-    _add_marks(figure, transcript, "▲", colours["recall"])
-    _axes(figure, len(turns), "turn", max(transcript.before))
-    return figure
+def _frame(key: str) -> str:
+    """The key of the frame around the chart with this key."""
+    return f"shown-{key}"
 
 
-def _add_marks(figure: Any, transcript: Transcript, sign: str, colour: str) -> None:
-    places = [block for block in range(len(transcript.before)) if sign in transcript.marks(block)]
-    if places:
-        word, symbol = ("compression", "triangle-down") if sign == "▼" else ("recall", "triangle-up")
-        figure.add_scatter(
-            x=places,
-            y=[transcript.before[place] for place in places],
-            mode="markers",
-            marker={"size": 10, "color": colour, "symbol": symbol},
-            hovertemplate=f"{word} needed or recorded at turn %{{x}}<extra></extra>",
-        )
-
-
-def strip_figure(transcript: Transcript, colours: dict[Meaning, str]) -> Any:
-    """Tokens of each block as bars."""
-    import plotly.graph_objects as go
-
-    hover = [f"{row['tokens']:,} tokens<br>{in_figure(str(row['what']), 60)} {row['marks']}" for row in transcript.outline]
-    figure = go.Figure(layout=layout(height=HEIGHT))
-    figure.add_bar(
-        x=list(range(len(hover))),
-        y=transcript.sizes,
-        marker={"color": colours["summarised"], "line": {"width": 0}},
-        hovertext=hover,
-        hovertemplate="block %{x}: %{hovertext}<extra></extra>",
-    )
-    _axes(figure, len(hover), "block", max(transcript.sizes))
-    return figure
-
-
-def _axes(figure: Any, count: int, name: str, largest: int) -> None:
-    """Both charts share their horizontal range, so that a turn stands over its block."""
-    ticks = round_ticks(largest)
-    figure.update_xaxes(
-        title={"text": name, "standoff": 12}, range=[-0.6, count - 0.4], dtick=1 if count <= FEW // 4 else None, showgrid=False
-    )
-    figure.update_yaxes(
-        title={"text": "tokens", "standoff": 12},
-        rangemode="tozero",
-        tickvals=ticks,
-        ticktext=[short(tick).replace(".0", "") for tick in ticks],
-    )
+def caption_pictures() -> None:
+    """Puts the words around charts into saved pictures; once a page, outside all parts."""
+    _words(key="picture-words", width="content")

@@ -1,8 +1,7 @@
-"""A stranger's text made safe to look at: nothing hidden, nothing obeyed, nothing too long.
+"""Untrusted text in Markdown and in search results, and how long a text may get on a page.
 
-Pure functions; knows nothing of Streamlit. Trace text reaches the browser only through `st.code`, `st.text` and table
-cells; where a label must be markdown it is quoted by `in_code`, and in plotly's pseudo-HTML by `in_figure`. What always
-holds: `visible` changes only characters that a reader could not see, and each of them becomes something one can.
+Trace text reaches the browser only through `st.code`, `st.text` and table cells; where a label must be Markdown it is quoted by `in_code`,
+and in a figure by `figures.text.in_figure`.
 """
 
 import re

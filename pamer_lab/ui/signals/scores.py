@@ -9,12 +9,11 @@ from typing import Any
 
 import streamlit as st
 
-from pamer_lab.figures.layerwise import score_figure
+from pamer_lab import figures
 from pamer_lab.figures.numbers import counted
 from pamer_lab.probes.margins import Confusion, Margins, confusion, unpack
 from pamer_lab.probes.study import Study
-from pamer_lab.ui.shared.charts import show_chart
-from pamer_lab.ui.shared.drawing import drawing
+from pamer_lab.ui.shared.charts import drawing, show_chart
 from pamer_lab.ui.shared.page import part
 from pamer_lab.ui.shared.state import settle
 from pamer_lab.ui.shared.studies import study_key
@@ -69,7 +68,7 @@ def _target(study: Study, target: str, row: dict[str, Any], kept: list[Margins],
     of = (study_key(study), row["layer"], row["pooling"], only, shift)
     show_chart(
         f"{target.capitalize()}: how do scores of {row['layer']}, {row['pooling']}, fall?",
-        drawing(f"scores-{target}", of, lambda colours: score_figure(seeds, shift, colours)),
+        drawing(f"scores-{target}", of, lambda colours: figures.scores(seeds, shift, colours)),
         answer,
         key=f"scores-{target}",
         hint=HINTS["threshold"],

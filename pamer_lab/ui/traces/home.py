@@ -6,17 +6,16 @@ from typing import Any
 import msgspec
 import streamlit as st
 
+from pamer_lab import figures
 from pamer_lab.blocks import context_before, cut
 from pamer_lab.errors import StorageError
 from pamer_lab.figures.numbers import counted, short
-from pamer_lab.figures.runs import context_figure
 from pamer_lab.figures.text import one_line
 from pamer_lab.replay.store import RUNS, TURNS
 from pamer_lab.replay.values import Run, RunHead
 from pamer_lab.storage import equals, is_in
 from pamer_lab.trajectory import Trace
-from pamer_lab.ui.shared.charts import show_chart
-from pamer_lab.ui.shared.drawing import drawing
+from pamer_lab.ui.shared.charts import drawing, show_chart
 from pamer_lab.ui.shared.loaders import workspace
 from pamer_lab.ui.shared.runs import newest, open_runs, run_heads, run_key, version
 from pamer_lab.ui.shared.text import DEMO, counted_with, in_code
@@ -117,7 +116,7 @@ def _picture(row: dict[str, Any], runs: Sequence[Run]) -> None:
         f"{counted_with(runs[0].head.tokens_kind, runs[0].head.tokenizer)}. Actions are fixed.{DEMO if runs[0].head.demo else ''}"
     )
     of = tuple(run_key(run) for run in runs)
-    figure = drawing("home-context", of, lambda colours: context_figure(runs, colours, raw=True))
+    figure = drawing("home-context", of, lambda colours: figures.context(runs, colours, raw=True))
     show_chart("What would the model still have had before it?", figure, answer, key="home-context", hint=HINTS["active"])
 
 

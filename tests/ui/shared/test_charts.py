@@ -8,8 +8,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from pamer_lab.figures.theme import Meaning
-from pamer_lab.ui.shared import drawing as module
-from pamer_lab.ui.shared.drawing import drawing, drawing_or_none
+from pamer_lab.ui.shared import charts as module
+from pamer_lab.ui.shared.charts import drawing, drawing_or_none
 
 
 def figure(colours: dict[Meaning, str]) -> Any:
@@ -39,8 +39,8 @@ def test_the_browser_gets_the_same_chart_as_from_plotly_itself() -> None:
     def page() -> None:
         import streamlit as st
 
-        from pamer_lab.ui.shared.drawing import drawing
-        from tests.ui.shared.test_drawing import figure
+        from pamer_lab.ui.shared.charts import drawing
+        from tests.ui.shared.test_charts import figure
 
         st.plotly_chart(drawing("test-same", 1, figure), key="own")
 
