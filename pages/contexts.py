@@ -6,9 +6,8 @@ from pamer_lab import figures
 from pamer_lab.analysis.compact import over_the_limit, tradeoff
 from pamer_lab.analysis.published import table as published_table
 from pamer_lab.probes.study import Study
-from pamer_lab.ui.contexts.answers import tradeoff_answer
 from pamer_lab.ui.contexts.pair import context_pair
-from pamer_lab.ui.contexts.tables import budgets, conditions_csv, conditions_table, orderings_shown, pairs, retrievers
+from pamer_lab.ui.contexts.tables import budgets, conditions_csv, conditions_table, orderings_shown, pairs, retrievers, tradeoff_answer
 from pamer_lab.ui.shared.charts import drawing, show_chart
 from pamer_lab.ui.shared.loaders import rows_or_demo
 from pamer_lab.ui.shared.page import run as run_page

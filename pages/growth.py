@@ -12,9 +12,6 @@ from pamer_lab.models.profiles import PROFILES
 from pamer_lab.report.config import GrowthSection
 from pamer_lab.ui.growth.table import comparison
 from pamer_lab.ui.growth.view import (
-    all_runs,
-    counted_how,
-    demo_words,
     divergences,
     ensure_something,
     run_choices,
@@ -26,7 +23,7 @@ from pamer_lab.ui.shared.loaders import rows_or_demo
 from pamer_lab.ui.shared.page import run as run_page
 from pamer_lab.ui.shared.picker import trace_label
 from pamer_lab.ui.shared.run_form import choose_policies
-from pamer_lab.ui.shared.runs import version
+from pamer_lab.ui.shared.runs import all_runs, counted_how, demo_words, version
 from pamer_lab.ui.shared.share import share
 from pamer_lab.ui.shared.text import in_code
 from pamer_lab.ui.shared.words import HINTS

@@ -9,11 +9,11 @@ from pamer_lab.analysis.growth import policy_table
 from pamer_lab.analysis.published import PublishedTable, names, table
 from pamer_lab.figures.numbers import counted, short
 from pamer_lab.report.config import PublishedSection
-from pamer_lab.ui.growth.view import all_runs, counted_how, demo_words
 from pamer_lab.ui.published.paper_comparison import study_beside
 from pamer_lab.ui.shared.charts import drawing_or_none, show_chart
 from pamer_lab.ui.shared.page import run as run_page
 from pamer_lab.ui.shared.published_rows import published_csv, published_rows
+from pamer_lab.ui.shared.runs import all_runs, counted_how, demo_words
 from pamer_lab.ui.shared.share import share
 from pamer_lab.ui.shared.state import settle
 from pamer_lab.ui.shared.widgets import table_height

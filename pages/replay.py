@@ -12,8 +12,7 @@ from pamer_lab.replay.whatif import WhatIf
 from pamer_lab.report.config import ReplaySection
 from pamer_lab.report.replay_part import choice_of
 from pamer_lab.trajectory import Trace
-from pamer_lab.ui.replay.divergence import divergences
-from pamer_lab.ui.replay.tables import accounts, evidence, headline, recorded, states_csv, turns_csv
+from pamer_lab.ui.replay.tables import accounts, divergences, evidence, headline, recorded, states_csv, turns_csv
 from pamer_lab.ui.replay.turn_steps import choose_policy, choose_turn, settle_run
 from pamer_lab.ui.replay.turn_view import turn_view
 from pamer_lab.ui.replay.whatif import whatif_panel
@@ -23,13 +22,12 @@ from pamer_lab.ui.shared.page import part
 from pamer_lab.ui.shared.page import run as run_page
 from pamer_lab.ui.shared.picker import pick_trace
 from pamer_lab.ui.shared.run_form import choose, heads_shown, next_step, run_panel
-from pamer_lab.ui.shared.runs import open_runs, run_key, timeline_of
+from pamer_lab.ui.shared.runs import open_runs, policies_of_traces, run_key, timeline_of
 from pamer_lab.ui.shared.share import share
 from pamer_lab.ui.shared.state import start_anew
 from pamer_lab.ui.shared.text import DEMO, counted_with
 from pamer_lab.ui.shared.widgets import choose_part
 from pamer_lab.ui.shared.words import HINTS
-from pamer_lab.ui.traces.home import policies_of_traces
 
 
 def start_over() -> None:

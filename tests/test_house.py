@@ -69,6 +69,17 @@ def test_special_packages_stay_in_their_rooms(module: Path) -> None:
     assert "pickle" not in names
 
 
+UI = sorted((PACKAGE / "ui").rglob("*.py"))
+
+
+@pytest.mark.parametrize("module", UI, ids=lambda module: str(module.relative_to(PACKAGE)))
+def test_a_pages_folder_imports_itself_and_what_pages_share(module: Path) -> None:
+    own = module.relative_to(PACKAGE).parts[1]
+    for name in _imports(ast.parse(module.read_text())):
+        if name.startswith("pamer_lab.ui."):
+            assert name.split(".")[2] in (own, "shared"), f"ui/{own} must not import {name}"
+
+
 def test_reading_a_trace_imports_neither_torch_nor_streamlit(tmp_path: Path) -> None:
     program = (
         "import sys; import pamer_lab; pamer_lab.read_traces(sys.argv[1]); import pamer_lab.workspace;"

@@ -1,4 +1,4 @@
-"""The tables of the compact contexts page: all conditions with the best of each column, pairs, retrieval controls, budgets, orderings."""
+"""The tables of the compact contexts page (conditions, pairs, retrieval controls, budgets, orderings) and the answer below its chart."""
 
 from collections.abc import Sequence
 
@@ -7,6 +7,7 @@ import streamlit as st
 
 from pamer_lab.analysis.compact import CELLS, Line, budget_table, expanded_table, paired_table, retrieval_table
 from pamer_lab.analysis.orderings import State, orderings
+from pamer_lab.probes.decisions import TARGETS
 from pamer_lab.probes.study import Study
 from pamer_lab.ui.shared.text import in_code
 from pamer_lab.ui.shared.widgets import table, table_height
@@ -16,6 +17,33 @@ BEST = "★"
 FULL = "Full Context"
 MARKS: dict[State, str] = {"holds": "✓ holds", "does not hold": "✕ does not", "not tested": "– not tested"}
 TITLES = {"auroc": "AUROC", "f1": "F1", "agreement": "agreement"}
+
+
+def tradeoff_answer(study: Study, *, published: bool) -> str:
+    """The best compact condition of each target with its tokens; n; tokenizer."""
+    lines = expanded_table(study)
+    full = next((line for line in lines if line["condition"] == "full"), None)
+    sentences = []
+    for target in TARGETS:
+        key = f"{target}_auroc"
+        best = best_line(lines, key)
+        if best is None:
+            continue
+        line = lines[best]
+        against = f"; {FULL} has {cell_text(full, key)}" if full and full[key] is not None else ""
+        asked = study.corpus["asked"][target]
+        sentences.append(
+            f"{target.capitalize()} (n = {asked:,}): best is {line['label']} with {cell_text(line, key)} at {line['tokens_pct']:.1f} % "
+            f"of the tokens{against}."
+        )
+    counted_by = study.settings.get("tokenizer", study.model)
+    sentences.append(
+        f"Measured with {in_code(study.model, 40)} at {study.notes.get('layer', 'one layer')}, tokens by {in_code(str(counted_by), 40)}; "
+        "token share counts text only, not stored states."
+    )
+    if published:
+        sentences.append("Open marks are the paper's, for another model and other traces.")
+    return " ".join(sentences)
 
 
 def conditions_table(study: Study, *, published: bool) -> None:

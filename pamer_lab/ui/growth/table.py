@@ -13,9 +13,9 @@ from pamer_lab.figures.theme import Meaning
 from pamer_lab.replay.evidence import survival_rates
 from pamer_lab.replay.prices import PriceTable, cost
 from pamer_lab.replay.values import FIXED_ACTIONS
-from pamer_lab.ui.replay.tables import own_prices
 from pamer_lab.ui.shared.downloads import download
 from pamer_lab.ui.shared.loaders import workspace
+from pamer_lab.ui.shared.prices import own_prices
 from pamer_lab.ui.shared.runs import fates_of, open_run, run_store, version
 from pamer_lab.ui.shared.text import in_code
 from pamer_lab.ui.shared.theme import colours

@@ -8,7 +8,7 @@ import polars as pl
 import streamlit as st
 
 from pamer_lab.access import reviewer_mode
-from pamer_lab.analysis.growth import mean_context, newest_runs, run_table, turn_table
+from pamer_lab.analysis.growth import mean_context, turn_table
 from pamer_lab.figures.numbers import counted, duration
 from pamer_lab.models.profiles import load_profile
 from pamer_lab.policies.availability import guessed_seconds, loads, needs_models, why_not
@@ -22,8 +22,8 @@ from pamer_lab.storage import is_in
 from pamer_lab.ui.shared.loaders import table_version, workspace
 from pamer_lab.ui.shared.picker import trace_label
 from pamer_lab.ui.shared.run_form import replay_at_once
-from pamer_lab.ui.shared.runs import background, measured_pace, open_run, run_store, version
-from pamer_lab.ui.shared.text import DEMO, counted_with, in_code
+from pamer_lab.ui.shared.runs import all_runs, background, measured_pace, open_run, run_store, version
+from pamer_lab.ui.shared.text import in_code
 from pamer_lab.ui.shared.widgets import table_height
 from pamer_lab.workspace import TRACES
 
@@ -33,31 +33,6 @@ MOST_PAIRS = 80
 """Pairs of runs whose first divergence is looked for at once."""
 RECENT = 2
 """Newest blocks that heads read at each turn."""
-
-
-@st.cache_resource(max_entries=4, show_spinner=False)
-def _runs(path: str, at: tuple[int, int]) -> pl.DataFrame:
-    return run_table(workspace())
-
-
-def all_runs(profile: str) -> pl.DataFrame:
-    """Finished runs with a profile; one per trace and policy."""
-    found = _runs(str(workspace().path), version())
-    return found if found.is_empty() else newest_runs(found.filter(pl.col("profile") == profile))
-
-
-def counted_how(runs: pl.DataFrame) -> str:
-    """How the tokens of these runs were counted; more than one way is said."""
-    ways = runs.select("tokens_kind", "tokenizer").unique().sort("tokens_kind", "tokenizer").rows()
-    return " and ".join(counted_with(kind, tokenizer) for kind, tokenizer in ways)
-
-
-def demo_words(runs: pl.DataFrame) -> str:
-    """How much of what is shown is demo data, as a sentence; empty where none is."""
-    traces, demo = runs["trace_id"].n_unique(), runs.filter("demo")["trace_id"].n_unique()
-    return (
-        "" if not demo else DEMO if demo == traces else f" {demo:,} of {counted(traces, 'trace')} {'is' if demo == 1 else 'are'} demo data."
-    )
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)

@@ -1,20 +1,21 @@
-"""Tables of a replay: what each policy comes to, what it costs, which evidence survived, what the source itself recorded."""
+"""Tables of a replay: totals and cost by policy, which evidence survived, what the source recorded, where two policies first differ."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import groupby
 from typing import Any
 
 import polars as pl
 import streamlit as st
 
-from pamer_lab.access import reviewer_mode
 from pamer_lab.figures.numbers import counted, short
+from pamer_lab.replay.divergence import Divergence, first_divergence
 from pamer_lab.replay.evidence import FATES, survival_rates
-from pamer_lab.replay.prices import FILE, Price, PriceTable, cost, read_prices, write_prices
+from pamer_lab.replay.prices import PriceTable, cost
 from pamer_lab.replay.recorded import recorded_events
 from pamer_lab.replay.values import FIXED_ACTIONS, Run
 from pamer_lab.trajectory import Trace
 from pamer_lab.ui.replay.turn_steps import open_turn
-from pamer_lab.ui.shared.loaders import workspace
+from pamer_lab.ui.shared.prices import own_prices
 from pamer_lab.ui.shared.runs import fates_of
 from pamer_lab.ui.shared.text import counted_with
 from pamer_lab.ui.shared.widgets import table, table_height
@@ -135,26 +136,6 @@ def _account(run: Run, prices: PriceTable) -> dict[str, Any]:
     }
 
 
-def own_prices() -> PriceTable:
-    """The reader's own prices, kept in the workspace; the lab knows none."""
-    path = workspace().path / FILE
-    prices = read_prices(path)
-    if reviewer_mode():
-        return prices
-    with st.popover("Prices", icon=":material/payments:"):
-        known = prices.rows.get("default") or Price(0.0, 0.0)
-        st.caption("Your own prices per million tokens; they stay in this workspace. The lab knows none.")
-        with st.form("price-form", border=False):
-            currency = st.text_input("Currency", prices.currency, max_chars=8)
-            plain = st.number_input("Input", min_value=0.0, value=known.input, step=0.1)
-            cached = st.number_input("Cached input", min_value=0.0, value=known.cached_input or known.input, step=0.1)
-            output = st.number_input("Output", min_value=0.0, value=known.output, step=0.1)
-            if st.form_submit_button("Use these"):
-                prices = PriceTable(currency or "USD", prices.rows | {"default": Price(plain, output, cached)})
-                write_prices(path, prices)
-    return prices
-
-
 def evidence(run: Run) -> None:
     """What later actions used, and where it was by then; a row opens its turn."""
     found = fates_of(run)
@@ -211,3 +192,42 @@ def recorded(trace: Trace, run: Run) -> None:
             for event in events
         ]
     )
+
+
+def divergences(run: Run, others: Sequence[Run]) -> None:
+    """The open run against each of the others."""
+    if not others:
+        st.caption("Choose a second policy above to see where it first shows the model another context.")
+    for other in others:
+        found = first_divergence(run, other)
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.markdown(f"**{found.sentence}.**", width="content")
+            for policy in (found.first, found.second):
+                if found.t is not None:
+                    words, key = f"Open turn {found.t} of {policy}", f"open-{found.second}-{policy}"
+                    st.button(words, key=key, type="tertiary", icon=":material/arrow_upward:", on_click=open_turn, args=(found.t, policy))
+        if found.t is not None:
+            rows = one_sided(found, run.head.block_tokens)
+            table(
+                rows, height=table_height(len(rows), most=240), column_config={"Tokens": st.column_config.NumberColumn(format="localized")}
+            )
+
+
+def one_sided(found: Divergence, block_tokens: Sequence[int]) -> list[dict[str, Any]]:
+    """What only one of the contexts has, in order; neighbouring blocks are one row."""
+    sides = ((found.first, found.only_first), (found.second, found.only_second))
+    return [{"Only in": policy} | row for policy, items in sides for row in _rows(items, block_tokens)]
+
+
+def _rows(items: Iterable[dict[str, Any]], block_tokens: Sequence[int]) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = []
+    # The numbers of neighbouring blocks grow as their places do, so their difference stays the same.
+    for _, run in groupby(enumerate(items), key=lambda entry: ("block" in entry[1], entry[1].get("block", 0) - entry[0])):
+        part = [item for _, item in run]
+        if "block" not in part[0]:
+            rows.append({"Item": part[0]["kind"], "Tokens": part[0]["tokens"], "Text": part[0]["text"]})
+            continue
+        first, last = part[0]["block"], part[-1]["block"]
+        name = f"block {first}" if first == last else f"blocks {first} to {last}"
+        rows.append({"Item": name, "Tokens": sum(block_tokens[first : last + 1]), "Text": "word for word, as the trace has it"})
+    return rows

@@ -1,6 +1,7 @@
 """Which turn of which policy is open, and how one moves: number, buttons with keys, clicks in charts.
 
-Both stand in the URL. What always holds: the open turn exists in the open run.
+Both stand in the URL.
+Invariant: the open turn exists in the open run.
 """
 
 from collections.abc import Sequence
@@ -10,14 +11,13 @@ import streamlit as st
 from pamer_lab.figures.looks import SIGNS
 from pamer_lab.replay.values import Run
 from pamer_lab.ui.shared.marks import Click, Mark, marks
+from pamer_lab.ui.shared.run_form import AWAITED
 from pamer_lab.ui.shared.runs import background
 from pamer_lab.ui.shared.state import out_of_range, settle
 from pamer_lab.ui.shared.words import HINTS
 
 CHARTS = ("context", "strip", "ledger")
 """Keys of the charts that have a turn to click."""
-AWAITED = "awaited"
-"""Session key of the runs that the reader started and has not seen."""
 
 
 def open_turn(turn: int, policy: str = "") -> None:
@@ -33,11 +33,6 @@ def settle_run(runs: Sequence[Run]) -> Run:
     first = max(range(len(runs)), key=lambda number: (sum(turn.action != "pass" for turn in runs[number].turns), -number))
     settle("policy", policies, policies[first])
     return runs[policies.index(st.session_state["policy"])]
-
-
-def await_runs(trace_id: str, policies: Sequence[str]) -> None:
-    """The reader started these: when their batch has ended, the first of them opens at its first event."""
-    st.session_state[AWAITED] = (trace_id, tuple(policies))
 
 
 def _open_awaited(runs: Sequence[Run]) -> None:

@@ -1,18 +1,20 @@
-"""The texts of one row of a turn: as the agent sent it, as the model would see it, and where the two differ.
+"""The texts of one row of a turn: as the agent sent it, as the model would see it, and where the two differ word by word.
 
 Everything a trace or a model wrote goes through `body` or a code block.
+Invariant: `difference` is bounded, whatever the texts are, and every unseen character in it is made visible.
 """
 
 from collections.abc import Sequence
+from difflib import SequenceMatcher
 
 import streamlit as st
 
 from pamer_lab.blocks.render import render_message, render_tools
+from pamer_lab.figures.text import visible
 from pamer_lab.policies.values import Span
 from pamer_lab.replay.sides import Row
 from pamer_lab.replay.timeline import Timeline
 from pamer_lab.replay.values import Run, Turn
-from pamer_lab.ui.replay.difference import difference
 from pamer_lab.ui.shared.runs import memories_of
 from pamer_lab.ui.shared.widgets import body
 
@@ -22,6 +24,11 @@ DIFFERENCE_HEIGHT = 320
 """Pixels of one that scrolls."""
 MOST_COVERED = 200
 """Blocks behind one text that are put together for reading."""
+MOST_WORDS = 4_000
+"""Words of each text that are compared."""
+MOST_LINES = 200
+LONGEST = 40
+"""Words of one stretch that are shown; a longer one keeps its beginning and end."""
 
 
 def row_texts(run: Run, row: Row, timeline: Timeline, turn: Turn, *, both: bool) -> None:
@@ -87,3 +94,27 @@ def span_words(spans: Sequence[Span]) -> str:
 def block_words(spans: Sequence[Span]) -> str:
     """Blocks by number: `block 4`, or `blocks 0-3, 7`."""
     return f"block{'' if sum(last - first for first, last in spans) == 1 else 's'} {span_words(spans)}"
+
+
+def difference(first: str, second: str) -> str:
+    """The texts as stretches, one to a line; says at its end where either was cut."""
+    one, other = first.split(maxsplit=MOST_WORDS), second.split(maxsplit=MOST_WORDS)
+    cut = len(one) > MOST_WORDS or len(other) > MOST_WORDS
+    one, other = one[:MOST_WORDS], other[:MOST_WORDS]
+    lines: list[str] = []
+    for kind, a, b, c, d in SequenceMatcher(None, one, other).get_opcodes():
+        if kind == "equal":
+            lines.append("  " + _stretch(one[a:b]))
+            continue
+        lines += ["- " + _stretch(one[a:b])] * (b > a)
+        lines += ["+ " + _stretch(other[c:d])] * (d > c)
+    if cut or len(lines) > MOST_LINES:
+        lines = [*lines[:MOST_LINES], "  … and so on; both texts are longer than what is compared here"]
+    return "\n".join(lines)
+
+
+def _stretch(words: Sequence[str]) -> str:
+    if len(words) > LONGEST:
+        half = LONGEST // 2
+        words = [*words[:half], f"… {len(words) - 2 * half:,} words …", *words[-half:]]
+    return visible(" ".join(word if len(word) <= 200 else f"{word[:199]}…" for word in words))

@@ -19,7 +19,6 @@ from pamer_lab.replay.background import Batch
 from pamer_lab.replay.batch import BatchOptions
 from pamer_lab.replay.engine import ReplayOptions, replay
 from pamer_lab.replay.values import RunHead
-from pamer_lab.ui.replay.turn_steps import await_runs
 from pamer_lab.ui.shared.loaders import trace_rows, workspace
 from pamer_lab.ui.shared.picker import trace_label
 from pamer_lab.ui.shared.runs import background, measured_pace, newest, run_heads, run_store, timeline_of
@@ -32,6 +31,8 @@ AT_ONCE = 400
 """Turns up to which policies without models are replayed at once."""
 LOOK_EVERY = 1.0
 """Seconds between two looks at a replay that runs."""
+AWAITED = "awaited"
+"""Session key of the runs that the reader started and has not seen; the first of them opens at its first event when all have ended."""
 
 
 @dataclass(frozen=True)
@@ -157,7 +158,7 @@ def _offer_again(trace_id: str, old: Sequence[str], choice: Choice) -> None:
 
 def start(trace_ids: Sequence[str], policies: Sequence[str], options: BatchOptions) -> None:
     background().start(trace_ids, policies, options)
-    await_runs(trace_ids[0], policies)
+    st.session_state[AWAITED] = (trace_ids[0], tuple(policies))
 
 
 def what_it_takes(trace_id: str, todo: Sequence[str], choice: Choice) -> str:

@@ -8,8 +8,13 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 
+import polars as pl
 import streamlit as st
 
+from pamer_lab.analysis.growth import newest_runs, run_table
+from pamer_lab.errors import StorageError
+from pamer_lab.figures.numbers import counted
+from pamer_lab.figures.text import one_line
 from pamer_lab.memory import MemoryStore
 from pamer_lab.memory.records import Memory
 from pamer_lab.models.profiles import load_profile
@@ -23,6 +28,7 @@ from pamer_lab.replay.values import Run, RunHead
 from pamer_lab.replay.whatif import WhatIfRun
 from pamer_lab.storage import Database, equals
 from pamer_lab.ui.shared.loaders import stored_trace, table_version, workspace
+from pamer_lab.ui.shared.text import DEMO, counted_with
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)
@@ -164,3 +170,49 @@ def measured_pace(policy: str, profile: str) -> float | None:
     at = version()
     found = _done(str(workspace().path), at).get((policy, profile)) if at[1] else None
     return _pace(str(workspace().path), *found) if found else None
+
+
+@st.cache_resource(max_entries=4, show_spinner=False)
+def _policies(path: str, at: tuple[int, int]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    rows = workspace().database.rows(RUNS, columns=["trace_id", "policy", "status", "started"])
+    for row in sorted(rows, key=lambda row: str(row["started"])):
+        name = row["policy"] if row["status"] == "done" else f"{row['policy']} (unfinished)"
+        if name not in found.setdefault(row["trace_id"], []):
+            found[row["trace_id"]].append(name)
+    return found
+
+
+def policies_of_traces() -> dict[str, list[str]]:
+    """Policies each trace was replayed through; runs that cannot be read leave the table of traces as it is, and say so."""
+    try:
+        at = version()
+        return _policies(str(workspace().path), at) if at[1] else {}
+    except StorageError as error:
+        st.warning(one_line(str(error)))
+        return {}
+
+
+@st.cache_resource(max_entries=4, show_spinner=False)
+def _run_table(path: str, at: tuple[int, int]) -> pl.DataFrame:
+    return run_table(workspace())
+
+
+def all_runs(profile: str) -> pl.DataFrame:
+    """Finished runs with a profile; one per trace and policy."""
+    found = _run_table(str(workspace().path), version())
+    return found if found.is_empty() else newest_runs(found.filter(pl.col("profile") == profile))
+
+
+def counted_how(runs: pl.DataFrame) -> str:
+    """How the tokens of these runs were counted; more than one way is said."""
+    ways = runs.select("tokens_kind", "tokenizer").unique().sort("tokens_kind", "tokenizer").rows()
+    return " and ".join(counted_with(kind, tokenizer) for kind, tokenizer in ways)
+
+
+def demo_words(runs: pl.DataFrame) -> str:
+    """How much of what is shown is demo data, as a sentence; empty where none is."""
+    traces, demo = runs["trace_id"].n_unique(), runs.filter("demo")["trace_id"].n_unique()
+    return (
+        "" if not demo else DEMO if demo == traces else f" {demo:,} of {counted(traces, 'trace')} {'is' if demo == 1 else 'are'} demo data."
+    )

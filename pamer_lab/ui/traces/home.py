@@ -8,16 +8,14 @@ import streamlit as st
 
 from pamer_lab import figures
 from pamer_lab.blocks import context_before, cut
-from pamer_lab.errors import StorageError
 from pamer_lab.figures.numbers import counted, short
-from pamer_lab.figures.text import one_line
-from pamer_lab.replay.store import RUNS, TURNS
+from pamer_lab.replay.store import TURNS
 from pamer_lab.replay.values import Run, RunHead
 from pamer_lab.storage import equals, is_in
 from pamer_lab.trajectory import Trace
 from pamer_lab.ui.shared.charts import drawing, show_chart
 from pamer_lab.ui.shared.loaders import workspace
-from pamer_lab.ui.shared.runs import newest, open_runs, run_heads, run_key, version
+from pamer_lab.ui.shared.runs import newest, open_runs, run_heads, run_key
 from pamer_lab.ui.shared.text import DEMO, counted_with, in_code
 from pamer_lab.ui.shared.words import HINTS
 from pamer_lab.workspace import TRACES
@@ -59,27 +57,6 @@ def thinned(values: Sequence[int], points: int = POINTS) -> list[int]:
     if len(values) <= points:
         return list(values)
     return [values[round(number * (len(values) - 1) / (points - 1))] for number in range(points)]
-
-
-@st.cache_resource(max_entries=4, show_spinner=False)
-def _policies(path: str, at: tuple[int, int]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    rows = workspace().database.rows(RUNS, columns=["trace_id", "policy", "status", "started"])
-    for row in sorted(rows, key=lambda row: str(row["started"])):
-        name = row["policy"] if row["status"] == "done" else f"{row['policy']} (unfinished)"
-        if name not in found.setdefault(row["trace_id"], []):
-            found[row["trace_id"]].append(name)
-    return found
-
-
-def policies_of_traces() -> dict[str, list[str]]:
-    """Policies each trace was replayed through; runs that cannot be read leave the table of traces as it is, and say so."""
-    try:
-        at = version()
-        return _policies(str(workspace().path), at) if at[1] else {}
-    except StorageError as error:
-        st.warning(one_line(str(error)))
-        return {}
 
 
 @st.cache_data(max_entries=64, show_spinner=False)

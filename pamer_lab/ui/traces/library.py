@@ -11,9 +11,10 @@ from pamer_lab.figures.numbers import counted
 from pamer_lab.figures.text import one_line
 from pamer_lab.ui.shared.loaders import workspace
 from pamer_lab.ui.shared.picker import trace_label
+from pamer_lab.ui.shared.runs import policies_of_traces
 from pamer_lab.ui.shared.text import in_code
 from pamer_lab.ui.shared.words import HINTS
-from pamer_lab.ui.traces.home import pictures, policies_of_traces
+from pamer_lab.ui.traces.home import pictures
 
 STEPS = {
     "turns": {"0": 0, "5": 5, "10": 10, "20": 20, "50": 50, "100": 100, "200": 200, "500": 500, "any": None},

@@ -1,6 +1,6 @@
 """The difference of two texts: complete for short ones, bounded for long ones, nothing unseen in it."""
 
-from pamer_lab.ui.replay.difference import LONGEST, MOST_LINES, difference
+from pamer_lab.ui.replay.turn_texts import LONGEST, MOST_LINES, difference
 
 
 def test_each_stretch_is_a_line_and_both_texts_can_be_read_from_it() -> None:
