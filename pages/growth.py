@@ -5,7 +5,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from pamer_lab import figures
-from pamer_lab.analysis.growth import REFERENCE_LINE, counting
+from pamer_lab.analysis.growth import REFERENCE_LINE, complete_traces, counting
 from pamer_lab.figures.growth import MOST_LINES, drawn_traces
 from pamer_lab.figures.numbers import counted, short
 from pamer_lab.models.profiles import PROFILES
@@ -79,8 +79,7 @@ def follow_choice() -> None:
 
 def only_common(runs: pl.DataFrame, policies: list[str], names: dict[str, str]) -> pl.DataFrame:
     """Runs of the traces that every policy has; says which traces that leaves out, and how to see them."""
-    counts = runs.group_by("trace_id").agg(pl.col("policy").n_unique().alias("policies"))
-    complete = set(counts.filter(pl.col("policies") == len(policies))["trace_id"])
+    complete = complete_traces(runs, policies)
     left_out = [names.get(name, name) for name in runs["trace_id"].unique().sort() if name not in complete]
     if left_out:
         more = f" and {len(left_out) - MOST_NAMES:,} more" if len(left_out) > MOST_NAMES else ""

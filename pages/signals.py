@@ -1,13 +1,12 @@
 """Layerwise signals: where in the frozen model the need for memory can be read, against what anyone can see."""
 
-import math
 from typing import Any
 
 import polars as pl
 import streamlit as st
 
 from pamer_lab import figures
-from pamer_lab.analysis.signals import all_curves, layers_of, reference_rows, row_of
+from pamer_lab.analysis.signals import all_curves, has_metric, layers_of, preferred_layer, reference_rows, row_of
 from pamer_lab.figures.layerwise import Shown
 from pamer_lab.probes.decisions import TARGETS
 from pamer_lab.probes.study import Study
@@ -66,7 +65,7 @@ def choose_shown(study: Study) -> Shown:
 
 def settle_layer(study: Study) -> None:
     layers = layers_of(study)
-    preferred = (study.notes.get("preferred_layer") or {}).get("compression", layers[-1])
+    preferred = preferred_layer(study, "compression")
     settle("layer", layers, preferred if preferred in layers else layers[-1])
     settle("pooling", ["last", "mean"], "last")
 
@@ -89,8 +88,7 @@ def curves(study: Study, *, demo: bool) -> None:
         on_click=lambda: open_clicked("layers-auroc"),
         csv=lambda: curves_csv(study, "auroc", demo=demo),
     )
-    gaps = [row["metrics"]["logit_gap"]["mean"] for row in study.rows if "logit_gap" in row["metrics"]]
-    if all(gap is None or math.isnan(gap) for gap in gaps):
+    if not has_metric(study, "logit_gap"):
         return
     show_chart(
         "How far apart are the logits of needed and not needed?",

@@ -80,6 +80,21 @@ def test_a_pages_folder_imports_itself_and_what_pages_share(module: Path) -> Non
             assert name.split(".")[2] in (own, "shared"), f"ui/{own} must not import {name}"
 
 
+@pytest.mark.parametrize("module", [*UI, *sorted((PACKAGE.parent / "pages").glob("*.py"))], ids=lambda module: module.stem)
+def test_pages_query_no_table(module: Path) -> None:
+    tree = ast.parse(module.read_text())
+    asked = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    given = {word.arg for node in ast.walk(tree) if isinstance(node, ast.Call) for word in node.keywords}
+    assert "where" not in given and not asked & {"arrow", "upsert", "delete"}, "a query is a named function of a store"
+    from_storage = {
+        alias.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("pamer_lab.storage")
+        for alias in node.names
+    }
+    assert from_storage <= {"TableSpec"}, "pages name tables at most, to see that they changed"
+
+
 def test_reading_a_trace_imports_neither_torch_nor_streamlit(tmp_path: Path) -> None:
     program = (
         "import sys; import pamer_lab; pamer_lab.read_traces(sys.argv[1]); import pamer_lab.workspace;"

@@ -21,7 +21,7 @@ from pamer_lab.memory.schema import BLOCKS, MEMORIES
 from pamer_lab.replay.values import RunHead
 from pamer_lab.secrets import Finding, Redaction, own_scan
 from pamer_lab.storage import TableSpec
-from pamer_lab.ui.shared.loaders import workspace
+from pamer_lab.ui.shared.loaders import table_version, workspace
 from pamer_lab.ui.shared.runs import run_store, version
 from pamer_lab.workspace import TRACES
 
@@ -30,19 +30,12 @@ TABLES: tuple[TableSpec, ...] = (MEMORIES, BLOCKS, SELECTIONS, REVIEWS)
 
 def versions() -> dict[str, int]:
     """Each table's newest version; 0 where there is none yet."""
-    lab = workspace()
-    if not (lab.path / "lance").exists():
-        return {spec.name: 0 for spec in TABLES}
-    return {spec.name: lab.database.version(spec) if lab.database.exists(spec) else 0 for spec in TABLES}
+    return {spec.name: table_version(spec)[1] for spec in TABLES}
 
 
 def _key(*specs: TableSpec) -> tuple[int, ...]:
-    """Changes whenever one of these tables does, also when the folder was deleted and made anew."""
-    folder = workspace().path / "lance"
-    if not folder.exists():
-        return (0,)
-    database = workspace().database
-    return (folder.stat().st_ctime_ns, *(database.version(spec) if database.exists(spec) else 0 for spec in specs))
+    """Changes whenever one of these tables does."""
+    return tuple(number for spec in specs for number in table_version(spec))
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)
@@ -57,12 +50,12 @@ def _reviews(path: str, at: tuple[int, ...]) -> list[Review]:
 
 def selection_rows() -> list[dict[str, Any]]:
     """Every selection, without its long texts."""
-    return _rows(str(workspace().path), _key(SELECTIONS)) if (workspace().path / "lance").exists() else []
+    return _rows(str(workspace().path), _key(SELECTIONS)) if any(_key(SELECTIONS)) else []
 
 
 def reviews() -> list[Review]:
     """The newest revision of every review."""
-    return _reviews(str(workspace().path), _key(REVIEWS)) if (workspace().path / "lance").exists() else []
+    return _reviews(str(workspace().path), _key(REVIEWS)) if any(_key(REVIEWS)) else []
 
 
 @st.cache_data(max_entries=4, show_spinner="Scanning for secrets…")
@@ -74,7 +67,8 @@ def _exported_findings(path: str, at: tuple[int, ...], redact: Redaction) -> lis
 
 def exported_findings(redact: Redaction) -> list[Finding]:
     """What the scan for secrets finds in everything that an export would hold."""
-    return _exported_findings(str(workspace().path), _key(SELECTIONS, REVIEWS), redact) if (workspace().path / "lance").exists() else []
+    at = _key(SELECTIONS, REVIEWS)
+    return _exported_findings(str(workspace().path), at, redact) if any(at) else []
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)

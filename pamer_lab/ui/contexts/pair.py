@@ -9,7 +9,8 @@ from typing import Any
 
 import streamlit as st
 
-from pamer_lab.contexts.registry import CAPS, all_conditions, condition
+from pamer_lab.analysis.compact import caps_of
+from pamer_lab.contexts.registry import all_conditions, condition
 from pamer_lab.contexts.values import Resources
 from pamer_lab.contexts.view import ContextView, Piece, context_at, resources_for
 from pamer_lab.figures.numbers import counted
@@ -47,12 +48,6 @@ def _view(trace_id: str, t: int, name: str, caps: tuple[int, ...], _stored: Stor
     if _stored.row["tokenizer"] == resources.counts.tokenizer:
         resources.counts.know(trace_id, _stored.message_tokens)
     return context_at(_stored.trace, t, name, resources, caps)
-
-
-def caps_of(study: Study | None) -> tuple[int, ...]:
-    """The evidence caps a study measured; the paper's where it measured none."""
-    names = study.settings.get("conditions", []) if study is not None else []
-    return tuple(int(cap) for name in names if (cap := name.partition("-cap")[2])) or CAPS
 
 
 def _other_models(sides: Sequence[ContextView], caps: tuple[int, ...], study: Study) -> None:

@@ -1,11 +1,9 @@
 """The tables of the compact contexts page (conditions, pairs, retrieval controls, budgets, orderings) and the answer below its chart."""
 
-from collections.abc import Sequence
-
 import polars as pl
 import streamlit as st
 
-from pamer_lab.analysis.compact import CELLS, Line, budget_table, expanded_table, paired_table, retrieval_table
+from pamer_lab.analysis.compact import CELLS, FULL, Line, best_line, budget_table, expanded_table, paired_table, retrieval_table
 from pamer_lab.analysis.orderings import State, orderings
 from pamer_lab.probes.decisions import TARGETS
 from pamer_lab.probes.study import Study
@@ -14,7 +12,6 @@ from pamer_lab.ui.shared.widgets import table, table_height
 from pamer_lab.ui.shared.words import HINTS
 
 BEST = "★"
-FULL = "Full Context"
 MARKS: dict[State, str] = {"holds": "✓ holds", "does not hold": "✕ does not", "not tested": "– not tested"}
 TITLES = {"auroc": "AUROC", "f1": "F1", "agreement": "agreement"}
 
@@ -86,14 +83,6 @@ def conditions_table(study: Study, *, published: bool) -> None:
             "R agreement": st.column_config.NumberColumn(width=125, help=HINTS["agreement"]),
         },
     )
-
-
-def best_line(lines: Sequence[Line], key: str) -> int | None:
-    """The best compact condition of a column; the full context is what they are measured against and takes no part."""
-    known = [(line[key], number) for number, line in enumerate(lines) if line[key] is not None and line["group"] != FULL]
-    if len(known) < 2:
-        return None
-    return (min if key == "tokens_pct" else max)(known, key=lambda pair: pair[0])[1]
 
 
 def cell_text(line: Line, key: str) -> str:

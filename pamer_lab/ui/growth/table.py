@@ -11,7 +11,7 @@ from pamer_lab.figures.numbers import short
 from pamer_lab.figures.text import one_line
 from pamer_lab.figures.theme import Meaning
 from pamer_lab.replay.evidence import survival_rates
-from pamer_lab.replay.prices import PriceTable, cost
+from pamer_lab.replay.prices import costs_by_policy
 from pamer_lab.replay.values import FIXED_ACTIONS
 from pamer_lab.ui.shared.downloads import download
 from pamer_lab.ui.shared.loaders import workspace
@@ -44,7 +44,7 @@ def comparison(runs: pl.DataFrame, policies: Sequence[str], baseline: str) -> No
         download("CSV", table.write_csv, "policies.csv", "text/csv", key="policies-csv")
     few = runs["trace_id"].n_unique() <= MOST_TRACES
     kept = _survival(str(workspace().path), version(), tuple(runs["run_id"])) if few else {}
-    costs = _costs(runs, prices)
+    costs = costs_by_policy(run_store().heads(run_ids=runs["run_id"].to_list()), prices) if prices.rows else {}
     shown = [_line(rows[policy], rows[baseline], kept, costs, one_line(prices.currency, 8)) for policy in policies]
     empty = {key for key in shown[0] if not any(line[key] for line in shown)}
     frame = pd.DataFrame([{key: value for key, value in line.items() if key not in empty} for line in shown])
@@ -128,14 +128,3 @@ def _survival(path: str, at: tuple[int, int], run_ids: tuple[str, ...]) -> dict[
         found.setdefault(head.policy, []).extend(fates_of(open_run(head)))
     rates = {policy: survival_rates(fates) for policy, fates in found.items()}
     return {policy: rate for policy, rate in rates.items() if rate["uses"]}
-
-
-def _costs(runs: pl.DataFrame, prices: PriceTable) -> dict[str, float]:
-    """What each policy's runs cost together, where every part has a price."""
-    if not prices.rows:
-        return {}
-    sums: dict[str, float | None] = {}
-    for head in run_store().heads(run_ids=runs["run_id"].to_list()):
-        spent, before = cost(head.totals, prices)["total"], sums.get(head.policy, 0.0)
-        sums[head.policy] = None if spent is None or before is None else before + spent
-    return {policy: value for policy, value in sums.items() if value is not None}

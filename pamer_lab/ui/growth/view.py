@@ -8,7 +8,7 @@ import polars as pl
 import streamlit as st
 
 from pamer_lab.access import reviewer_mode
-from pamer_lab.analysis.growth import mean_context, turn_table
+from pamer_lab.analysis.growth import mean_context, missing_runs, turn_table
 from pamer_lab.figures.numbers import counted, duration
 from pamer_lab.models.profiles import load_profile
 from pamer_lab.policies.availability import guessed_seconds, loads, needs_models, why_not
@@ -18,7 +18,6 @@ from pamer_lab.replay.divergence import first_divergence
 from pamer_lab.replay.engine import ReplayOptions
 from pamer_lab.report.config import RunChoice
 from pamer_lab.report.replay_part import choice_of
-from pamer_lab.storage import is_in
 from pamer_lab.ui.shared.loaders import table_version, workspace
 from pamer_lab.ui.shared.picker import trace_label
 from pamer_lab.ui.shared.run_form import replay_at_once
@@ -56,13 +55,13 @@ def ensure_something(rows: Sequence[dict[str, Any]], policies: Sequence[str], pr
     if reviewer_mode() or background().current:
         return
     runs = all_runs(profile)
-    have = set(zip(runs["policy"].to_list(), runs["trace_id"].to_list(), strict=True)) if not runs.is_empty() else set()
     light = [policy for policy in policies if not needs_models(parse_policy(policy))]
-    missing = [(row, policy) for row in rows for policy in light if (policy, row["trace_id"]) not in have]
-    if not missing or sum(row["turns"] for row, _ in missing) > AT_ONCE * len(light):
+    turns = {row["trace_id"]: int(row["turns"]) for row in rows}
+    missing = [(name, policy) for policy, names in missing_runs(runs, light, list(turns)).items() for name in names]
+    if not missing or sum(turns[name] for name, _ in missing) > AT_ONCE * len(light):
         return
-    traces = counted(len({row["trace_id"] for row, _ in missing}), "trace")
-    replay_at_once([(row["trace_id"], policy) for row, policy in missing], ReplayOptions(profile=profile), traces)
+    traces = counted(len({name for name, _ in missing}), "trace")
+    replay_at_once(missing, ReplayOptions(profile=profile), traces)
 
 
 def run_missing(trace_ids: Sequence[str], policies: Sequence[str], runs: pl.DataFrame, profile: str) -> None:
@@ -77,14 +76,13 @@ def run_missing(trace_ids: Sequence[str], policies: Sequence[str], runs: pl.Data
             st.button("Look again", key="again")
             st.button("Stop", key="stop", on_click=batch.stop)
         return
-    have = set(zip(runs["policy"].to_list(), runs["trace_id"].to_list(), strict=True)) if not runs.is_empty() else set()
+    shown = set() if runs.is_empty() else set(runs["policy"])
     reasons = {policy: why_not(parse_policy(policy), load_profile(profile)) for policy in policies}
     for policy, reason in reasons.items():
-        if reason and not any(name == policy for name, _ in have):
+        if reason and policy not in shown:
             st.info(f"**{policy}** is not available here: {in_code(reason, 300)}", icon=":material/block:")
     possible = [policy for policy in policies if not reasons[policy]]
-    missing = {policy: [trace_id for trace_id in trace_ids if (policy, trace_id) not in have] for policy in possible}
-    missing = {policy: names for policy, names in missing.items() if names}
+    missing = missing_runs(runs, possible, trace_ids)
     if missing:
         with st.container(horizontal=True, vertical_alignment="center", border=True):
             st.markdown(_what_it_takes(missing, profile), width="stretch")
@@ -117,12 +115,8 @@ def _what_it_takes(missing: Mapping[str, Sequence[str]], profile: str) -> str:
 @st.cache_data(max_entries=8, show_spinner=False)
 def _sizes(path: str, at: tuple[int, int], trace_ids: tuple[str, ...]) -> dict[str, tuple[int, int]]:
     """Turns of each trace, and the tokens that heads would read over all of them: each time the prefix and the newest blocks."""
-    columns = ["trace_id", "turns", "tokens", "prefix_messages", "message_tokens"]
-    found = {}
-    for row in workspace().database.rows(TRACES, where=is_in("trace_id", trace_ids), columns=columns):
-        later = sum(row["message_tokens"][row["prefix_messages"] :])
-        found[row["trace_id"]] = (row["turns"], row["turns"] * (row["tokens"] - later) + RECENT * later)
-    return found
+    sizes = workspace().trace_sizes(trace_ids)
+    return {name: (size.turns, size.turns * size.head_tokens + RECENT * size.later_tokens) for name, size in sizes.items()}
 
 
 def _start(trace_ids: Sequence[str], policies: Sequence[str], options: BatchOptions) -> None:

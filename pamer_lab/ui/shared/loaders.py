@@ -31,12 +31,8 @@ def workspace() -> Workspace:
 
 
 def table_version(spec: TableSpec) -> tuple[int, int]:
-    """Changes whenever a table does, also when the folder was deleted and made anew."""
-    lab = workspace()
-    folder = lab.path / "lance"
-    if not folder.exists() or not lab.database.exists(spec):
-        return (0, 0)
-    return (folder.stat().st_ctime_ns, lab.database.version(spec))
+    """Changes whenever a table does, also when the folder was deleted and made again."""
+    return workspace().table_version(spec)
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)
@@ -64,8 +60,7 @@ def rows_or_demo() -> tuple[list[dict[str, Any]], Imported | None]:
 @st.cache_resource(max_entries=4, show_spinner="Opening the trace…")
 def _stored(path: str, version: tuple[int, int], trace_id: str) -> tuple[StoredTrace, Transcript]:
     stored = _workspace(path).trace(trace_id)
-    tools = stored.row["tokens"] - sum(stored.message_tokens)
-    return stored, Transcript(stored.trace, stored.message_tokens, tools)
+    return stored, Transcript(stored.trace, stored.message_tokens, stored.tools_tokens)
 
 
 def stored_trace(trace_id: str) -> tuple[StoredTrace, Transcript]:

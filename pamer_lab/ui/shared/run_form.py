@@ -18,10 +18,11 @@ from pamer_lab.policies.registry import ALL_SEVEN, POLICIES, describe_policies, 
 from pamer_lab.replay.background import Batch
 from pamer_lab.replay.batch import BatchOptions
 from pamer_lab.replay.engine import ReplayOptions, replay
+from pamer_lab.replay.store import newest
 from pamer_lab.replay.values import RunHead
 from pamer_lab.ui.shared.loaders import trace_rows, workspace
 from pamer_lab.ui.shared.picker import trace_label
-from pamer_lab.ui.shared.runs import background, measured_pace, newest, run_heads, run_store, timeline_of
+from pamer_lab.ui.shared.runs import background, measured_pace, run_heads, run_store, timeline_of
 from pamer_lab.ui.shared.text import in_code
 from pamer_lab.ui.shared.words import HINTS
 

@@ -1,6 +1,6 @@
-"""Runs as pages read them, cached and bounded: heads of a trace, whole runs, timelines, evidence, what-if, memories.
+"""Runs as pages read them, cached and bounded: heads of a trace, complete runs, timelines, evidence, what-if, memories.
 
-Caches are keyed by what changes a run (its id, status and stored turns), so a run that grows is read anew and one that is
+Caches are keyed by what changes a run (its id, status and stored turns), so a run that grows is read again and one that is
 done is read once. Values are shared between sessions and never changed.
 """
 
@@ -15,18 +15,16 @@ from pamer_lab.analysis.growth import newest_runs, run_table
 from pamer_lab.errors import StorageError
 from pamer_lab.figures.numbers import counted
 from pamer_lab.figures.text import one_line
-from pamer_lab.memory import MemoryStore
 from pamer_lab.memory.records import Memory
 from pamer_lab.models.profiles import load_profile
 from pamer_lab.policies.resources import message_tokens
 from pamer_lab.replay.background import Background
 from pamer_lab.replay.evidence import Fate, Use, fates, uses
 from pamer_lab.replay.samples import sample_run_ids
-from pamer_lab.replay.store import RUNS, TURNS, RunStore
-from pamer_lab.replay.timeline import Timeline, lay_out
+from pamer_lab.replay.store import RUNS, RunStore
+from pamer_lab.replay.timeline import Timeline, stored_timeline
 from pamer_lab.replay.values import Run, RunHead
-from pamer_lab.replay.whatif import WhatIfRun
-from pamer_lab.storage import Database, equals
+from pamer_lab.replay.whatif import WhatIfRun, what_if
 from pamer_lab.ui.shared.loaders import stored_trace, table_version, workspace
 from pamer_lab.ui.shared.text import DEMO, counted_with
 
@@ -66,15 +64,6 @@ def run_heads(trace_id: str) -> list[RunHead]:
     return _heads(str(workspace().path), at, trace_id) if at[1] else []
 
 
-def newest(heads: Sequence[RunHead], policies: Sequence[str], profile: str) -> dict[str, RunHead]:
-    """The run to show for each policy: the newest with this profile, one over all turns before one with a limit."""
-    found: dict[str, RunHead] = {}
-    for head in sorted(heads, key=lambda head: (head.turns == head.trace_turns, head.started)):
-        if head.policy in policies and head.profile == profile:
-            found[head.policy] = head
-    return {policy: found[policy] for policy in policies if policy in found}
-
-
 @st.cache_resource(max_entries=24, show_spinner="Opening the runs…")
 def _run(path: str, run_id: str, status: str, finished: str, stored: int, _load: Callable[[], dict[str, Run]]) -> Run:
     return _load()[run_id]
@@ -104,10 +93,7 @@ def run_key(run: Run) -> tuple[str, str, str, int]:
 
 @st.cache_resource(max_entries=8, show_spinner=False)
 def _timeline(path: str, trace_id: str, profile: str) -> tuple[Timeline, list[Use]]:
-    stored, _ = stored_trace(trace_id)
-    tokens = message_tokens(load_profile(profile))
-    counts = stored.message_tokens if stored.row["tokenizer"] == tokens.counter.name else None
-    timeline = lay_out(stored.trace, tokens, counts=counts)
+    timeline = stored_timeline(stored_trace(trace_id)[0], message_tokens(load_profile(profile)))
     return timeline, uses(timeline)
 
 
@@ -128,63 +114,48 @@ def fates_of(run: Run) -> list[Fate]:
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)
-def _whatif(path: str, run_id: str, turns: int, _run: Run) -> WhatIfRun:
-    return WhatIfRun(_run)
+def _whatif(path: str, run_id: str, turns: int, _run: Run) -> WhatIfRun | None:
+    return what_if(_run)
 
 
 def whatif_of(run: Run) -> WhatIfRun | None:
     """The run laid out for what-if; None for policies without heads."""
-    if not isinstance(run.head.settings.get("rule"), dict) or not run.turns:
-        return None
     return _whatif(str(workspace().path), run.run_id, len(run.turns), run)
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
-def _memories(path: str, run_id: str, turns: int, uri: str) -> dict[str, Memory]:
-    return {entry.memory_id: entry for entry in MemoryStore(Database(uri)).load(run_id).memories}
+def _memories(path: str, run_id: str, turns: int, _run: Run) -> dict[str, Memory]:
+    return run_store().memories(_run)
 
 
 def memories_of(run: Run) -> dict[str, Memory]:
     """The memories a PaMER run stored, by id."""
-    if not any(turn.memory_ids for turn in run.turns):
-        return {}
-    uri = load_profile(run.head.profile).memory_uri or workspace().database.uri
-    return _memories(str(workspace().path), run.run_id, len(run.turns), uri)
+    return _memories(str(workspace().path), run.run_id, len(run.turns), run)
 
 
 @st.cache_data(max_entries=64, show_spinner=False)
-def _pace(path: str, run_id: str, finished: str) -> float:
-    seconds = workspace().database.arrow(TURNS, where=equals("run_id", run_id), columns=["seconds"])["seconds"].to_pylist()
-    return sum(seconds) / len(seconds) if seconds else 0.0
+def _pace(path: str, run_id: str) -> float:
+    return run_store().seconds_per_turn(run_id)
 
 
 @st.cache_data(max_entries=8, show_spinner=False)
-def _done(path: str, at: tuple[int, int]) -> dict[tuple[str, str], tuple[str, str]]:
-    rows = workspace().database.rows(RUNS, where="status = 'done'", columns=["run_id", "policy", "profile", "started"])
-    rows = sorted((row for row in rows if row["run_id"] not in sample_run_ids()), key=lambda row: str(row["started"]))
-    return {(row["policy"], row["profile"]): (row["run_id"], row["started"]) for row in rows}
+def _done(path: str, at: tuple[int, int]) -> dict[tuple[str, str], str]:
+    return run_store().newest_done(without=sample_run_ids())
 
 
 def measured_pace(policy: str, profile: str) -> float | None:
     """Seconds a turn took in the newest finished run of this policy here; None where there is none."""
-    at = version()
-    found = _done(str(workspace().path), at).get((policy, profile)) if at[1] else None
-    return _pace(str(workspace().path), *found) if found else None
+    found = _done(str(workspace().path), version()).get((policy, profile))
+    return _pace(str(workspace().path), found) if found else None
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)
-def _policies(path: str, at: tuple[int, int]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    rows = workspace().database.rows(RUNS, columns=["trace_id", "policy", "status", "started"])
-    for row in sorted(rows, key=lambda row: str(row["started"])):
-        name = row["policy"] if row["status"] == "done" else f"{row['policy']} (unfinished)"
-        if name not in found.setdefault(row["trace_id"], []):
-            found[row["trace_id"]].append(name)
-    return found
+def _policies(path: str, at: tuple[int, int]) -> dict[str, list[tuple[str, bool]]]:
+    return run_store().policies_by_trace()
 
 
-def policies_of_traces() -> dict[str, list[str]]:
-    """Policies each trace was replayed through; runs that cannot be read leave the table of traces as it is, and say so."""
+def policies_of_traces() -> dict[str, list[tuple[str, bool]]]:
+    """Policies each trace was replayed through, and whether to the end; none, and a warning, where runs cannot be read."""
     try:
         at = version()
         return _policies(str(workspace().path), at) if at[1] else {}

@@ -16,6 +16,7 @@ from pamer_lab.analysis.signals import matching_controls
 from pamer_lab.figures.numbers import counted
 from pamer_lab.figures.text import one_line
 from pamer_lab.probes.decisions import TARGETS
+from pamer_lab.probes.split import leaks
 from pamer_lab.probes.study import STUDIES, Kind, Study, list_studies, load_study
 from pamer_lab.report.config import StudySection
 from pamer_lab.ui.shared.downloads import download
@@ -132,8 +133,8 @@ def _label(row: dict[str, Any]) -> str:
 def study_line(name: str, study: Study) -> None:
     """The study in one line: what it stands on, and whether its splits leak."""
     corpus = study.corpus
-    clean = [check for check in study.notes.get("splits", []) if str(check).endswith("none in two parts")]
     checks = study.notes.get("splits", [])
+    leaking = leaks(checks)
     asked, positives = corpus["asked"], corpus["positives"]
     rates = ", ".join(f"{target} {positives[target]:,} of {asked[target]:,} positive" for target in TARGETS if target in asked)
     parts = [
@@ -144,10 +145,10 @@ def study_line(name: str, study: Study) -> None:
         in_code(study.model, 40),
         f"corpus {in_code(corpus['corpus'][:12])}",
     ]
-    if checks and len(clean) == len(checks):
-        parts.append(f":green-badge[✓ no question in two parts, {len(clean)} of {len(checks)} splits]")
+    if checks and not leaking:
+        parts.append(f":green-badge[✓ no question in two parts, {len(checks)} of {len(checks)} splits]")
     else:
-        parts.append(f":red-badge[✕ leak: {len(checks) - len(clean)} of {len(checks)} splits share questions]")
+        parts.append(f":red-badge[✕ leak: {leaking} of {len(checks)} splits share questions]")
     if name == SAMPLE:
         parts.append(":gray-badge[demo]")
     st.markdown(" · ".join(parts), help=f"{HINTS['decision']} {HINTS['seed']} {HINTS['leak']}")

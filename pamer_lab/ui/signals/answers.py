@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from pamer_lab.analysis.signals import reference_rows, row_of
+from pamer_lab.analysis.signals import preferred_layer, reference_rows, row_of
 from pamer_lab.probes.decisions import TARGETS
 from pamer_lab.probes.study import Study
 from pamer_lab.ui.shared.text import in_code
@@ -18,7 +18,7 @@ def number(row: dict[str, Any], metric: str = "auroc") -> str:
 
 def preferred(study: Study, target: str) -> dict[str, Any] | None:
     """The last-token row of the layer that validation chose."""
-    layer = (study.notes.get("preferred_layer") or {}).get(target)
+    layer = preferred_layer(study, target)
     return row_of(study, target, layer, "last") if layer else None
 
 

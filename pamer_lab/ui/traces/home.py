@@ -3,22 +3,18 @@
 from collections.abc import Sequence
 from typing import Any
 
-import msgspec
 import streamlit as st
 
 from pamer_lab import figures
-from pamer_lab.blocks import context_before, cut
 from pamer_lab.figures.numbers import counted, short
-from pamer_lab.replay.store import TURNS
+from pamer_lab.policies.values import Action
+from pamer_lab.replay.store import newest
 from pamer_lab.replay.values import Run, RunHead
-from pamer_lab.storage import equals, is_in
-from pamer_lab.trajectory import Trace
 from pamer_lab.ui.shared.charts import drawing, show_chart
 from pamer_lab.ui.shared.loaders import workspace
-from pamer_lab.ui.shared.runs import newest, open_runs, run_heads, run_key
+from pamer_lab.ui.shared.runs import open_runs, run_heads, run_key, run_store
 from pamer_lab.ui.shared.text import DEMO, counted_with, in_code
 from pamer_lab.ui.shared.words import HINTS
-from pamer_lab.workspace import TRACES
 
 POINTS = 40
 """Points of a small picture."""
@@ -44,11 +40,7 @@ def pictures(rows: Sequence[dict[str, Any]]) -> dict[str, list[int]]:
             wanted.append(row["trace_id"])
             messages += row["messages"]
     if wanted:
-        columns = ["trace_id", "message_tokens", "tokens", "body"]
-        for found in workspace().database.rows(TRACES, where=is_in("trace_id", wanted), columns=columns):
-            trace = msgspec.msgpack.decode(found["body"], type=Trace)
-            counts = found["message_tokens"]
-            known[found["trace_id"]] = thinned(context_before(cut(trace.messages), counts, found["tokens"] - sum(counts)))
+        known |= {name: thinned(sizes) for name, sizes in workspace().contexts_before(wanted).items()}
     return known
 
 
@@ -60,12 +52,11 @@ def thinned(values: Sequence[int], points: int = POINTS) -> list[int]:
 
 
 @st.cache_data(max_entries=64, show_spinner=False)
-def _first(path: str, run_id: str, finished: str, action: str) -> int | None:
-    rows = workspace().database.rows(TURNS, where=f"{equals('run_id', run_id)} AND {equals('action', action)}", columns=["t"])
-    return min((int(row["t"]) for row in rows), default=None)
+def _first(path: str, run_id: str, finished: str, action: Action) -> int | None:
+    return run_store().first_turn(run_id, action)
 
 
-def first_turn(head: RunHead | None, action: str) -> int:
+def first_turn(head: RunHead | None, action: Action) -> int:
     """The first turn at which a run did something; 0 where it never did."""
     return (_first(str(workspace().path), head.run_id, head.finished, action) or 0) if head else 0
 

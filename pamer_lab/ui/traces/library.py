@@ -148,7 +148,7 @@ def _table_rows(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{key: value for key, value in row.items() if key in filled} for row in table_rows]
 
 
-def _table_row(row: dict[str, Any], picture: list[int] | None, policies: Sequence[str]) -> dict[str, Any]:
+def _table_row(row: dict[str, Any], picture: list[int] | None, policies: Sequence[tuple[str, bool]]) -> dict[str, Any]:
     number = f" #{row['index']}" if row["index"] else ""
     return {
         "Open": "Open",
@@ -166,5 +166,5 @@ def _table_row(row: dict[str, Any], picture: list[int] | None, policies: Sequenc
         "Labels": row["labels"],
         "Events": row["events"],
         "Warnings": row["warnings"],
-        "Replayed with": ", ".join(one_line(policy, 40) for policy in policies),
+        "Replayed with": ", ".join(one_line(name, 40) + ("" if done else " (unfinished)") for name, done in policies),
     }
