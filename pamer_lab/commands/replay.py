@@ -5,6 +5,7 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from pamer_lab.policies.registry import ALL_SEVEN, describe_policies, parse_poli
 from pamer_lab.policies.resources import message_tokens
 from pamer_lab.replay.batch import BatchOptions, Outcome, Progress, replay_batch
 from pamer_lab.replay.divergence import first_divergence
+from pamer_lab.replay.estimate import estimate
 from pamer_lab.replay.evidence import uses
 from pamer_lab.replay.export import run_json
 from pamer_lab.replay.prices import FILE, PriceTable, read_prices
@@ -38,6 +40,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--processes", type=int, default=-1, metavar="N", help="worker processes; 0 works in this one")
     parser.add_argument("--fresh", action="store_true", help="forget stored runs and compute them again")
     parser.add_argument("--prices", metavar="FILE", default="", help=f"price table (default: {FILE} of the workspace)")
+    parser.add_argument("--estimate", action="store_true", help="say what it would load and how long it would take, and stop")
     parser.add_argument("--list", action="store_true", help="list the policies with their parameters and stated deviations")
 
 
@@ -52,6 +55,12 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     policies = [policy.name for policy in parse_policies(args.policy)]
     prices = read_prices(Path(args.prices) if args.prices else workspace.path / FILE)
     trace_ids = _trace_ids(args.traces, workspace)
+    if args.estimate:
+        return {
+            "estimate": asdict(
+                estimate(dict.fromkeys(policies, trace_ids), workspace, load_profile(args.profile), turn_limit=args.turn_limit)
+            )
+        }
     processes = args.processes if args.processes >= 0 else (min(len(trace_ids), os.cpu_count() or 1) if len(trace_ids) > 1 else 0)
     options = BatchOptions(args.profile, args.device, args.turn_limit, args.fresh, processes)
     outcomes = replay_batch(trace_ids, policies, workspace, options, report=_report())
@@ -121,6 +130,13 @@ def _result(outcomes: list[Outcome], workspace: Workspace, args: argparse.Namesp
 
 
 def show(result: dict[str, Any]) -> None:
+    if "estimate" in result:
+        found = result["estimate"]
+        print(
+            f"{found['runs']:,} runs, {found['turns']:,} turns; loads {', '.join(found['models']) or 'no model'}, reads at most "
+            f"{found['read_tokens']:,} tokens; about {found['seconds']:,.0f} s ({found['basis']}); stored runs count as if they were missing"
+        )
+        return
     if "runs" not in result:
         for entry in result["policies"]:
             parameters = "".join(f":{name}={value}" for name, value in entry["parameters"].items())

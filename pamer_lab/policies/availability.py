@@ -1,25 +1,18 @@
-"""Whether a policy can run here, what it would load, and how long that should take; nothing is loaded to find out.
+"""Whether a policy can run here and what it would load; nothing is loaded to find out.
 
-What always holds: a policy is called unavailable only with the reason and the command that would help.
+Invariant: a policy is called unavailable only with the reason and the command that would help.
 """
 
 from pathlib import Path
 from typing import Any
 
-from pamer_lab.models.embedded import SMOLLM2
+from pamer_lab.models.embedded import MINILM, SMOLLM2
 from pamer_lab.models.frozen import is_here
 from pamer_lab.models.profiles import EMBEDDED, Profile
 from pamer_lab.policies.controlled import Controlled
 from pamer_lab.policies.interface import Policy
 from pamer_lab.policies.resources import heads_identity
 from pamer_lab.probes.artefact import FACTS, TRAIN, shipped_folder
-
-PREFILL = 400
-"""Tokens a second that SmolLM2-135M reads in float32 on two cores; measured once, a first guess elsewhere."""
-LOADING = 25.0
-"""Seconds that loading the models takes at most, on two cores."""
-LIGHT_TURN = 0.02
-"""Seconds a turn of a policy without models takes."""
 
 
 def needs_models(policy: Policy) -> bool:
@@ -31,6 +24,12 @@ def frozen_name(profile: Profile) -> str:
     """The frozen model's name as people know it."""
     model = profile.frozen_model.model
     return SMOLLM2.name if model == EMBEDDED else Path(model).name
+
+
+def embedding_name(profile: Profile) -> str:
+    """The embedding model's name as people know it."""
+    model = profile.embedding.model
+    return MINILM.name if model == EMBEDDED else Path(model).name
 
 
 def why_not(policy: Policy, profile: Profile) -> str:
@@ -55,10 +54,4 @@ def loads(policy: Policy, profile: Profile) -> list[str]:
     """Names of the models a policy would load."""
     if not needs_models(policy):
         return []
-    embedding = profile.embedding.model
-    return [frozen_name(profile), "all-MiniLM-L6-v2" if embedding == EMBEDDED else Path(embedding).name]
-
-
-def guessed_seconds(policy: Policy, turns: int, recent_tokens: int) -> float:
-    """A first guess before anything was measured: `recent_tokens` are the tokens its heads would read over all turns."""
-    return LOADING + recent_tokens / PREFILL if needs_models(policy) else turns * LIGHT_TURN
+    return [frozen_name(profile), embedding_name(profile)]

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from pamer_lab.models.profiles import load_profile
-from pamer_lab.policies.availability import LIGHT_TURN, LOADING, frozen_name, guessed_seconds, loads, needs_models, other_heads, why_not
+from pamer_lab.policies.availability import frozen_name, loads, needs_models, other_heads, why_not
 from pamer_lab.policies.registry import ALL_SEVEN, parse_policy
 from pamer_lab.policies.resources import heads_identity
 
@@ -33,12 +33,6 @@ def test_missing_heads_and_missing_weights_are_told_apart_with_their_commands(mo
     assert why_not(pamer, EMBEDDED) == ""
     monkeypatch.setattr("pamer_lab.probes.artefact.SHIPPED", tmp_path)
     assert "no trained heads for SmolLM2-135M-Instruct" in why_not(pamer, EMBEDDED)
-
-
-def test_a_first_guess_grows_with_what_is_read_and_counts_loading_only_for_models() -> None:
-    pamer, base = parse_policy("pamer"), parse_policy("base")
-    assert guessed_seconds(base, 100, 10**6) == 100 * LIGHT_TURN
-    assert guessed_seconds(pamer, 100, 0) == LOADING < guessed_seconds(pamer, 100, 40_000) == LOADING + 100
 
 
 def test_a_run_of_other_heads_is_noticed_and_one_without_heads_never() -> None:

@@ -9,29 +9,26 @@ import streamlit as st
 
 from pamer_lab.access import reviewer_mode
 from pamer_lab.analysis.growth import mean_context, missing_runs, turn_table
-from pamer_lab.figures.numbers import counted, duration
+from pamer_lab.figures.numbers import counted
 from pamer_lab.models.profiles import load_profile
-from pamer_lab.policies.availability import guessed_seconds, loads, needs_models, why_not
+from pamer_lab.policies.availability import needs_models, why_not
 from pamer_lab.policies.registry import parse_policy
 from pamer_lab.replay.batch import BatchOptions
 from pamer_lab.replay.divergence import first_divergence
 from pamer_lab.replay.engine import ReplayOptions
 from pamer_lab.report.config import RunChoice
 from pamer_lab.report.replay_part import choice_of
-from pamer_lab.ui.shared.loaders import table_version, workspace
+from pamer_lab.ui.shared.loaders import workspace
 from pamer_lab.ui.shared.picker import trace_label
-from pamer_lab.ui.shared.run_form import replay_at_once
-from pamer_lab.ui.shared.runs import all_runs, background, measured_pace, open_run, run_store, version
+from pamer_lab.ui.shared.run_form import estimated, replay_at_once
+from pamer_lab.ui.shared.runs import all_runs, background, open_run, run_store, version
 from pamer_lab.ui.shared.text import in_code
 from pamer_lab.ui.shared.widgets import table_height
-from pamer_lab.workspace import TRACES
 
 AT_ONCE = 600
 """Turns of all traces together up to which policies without models are replayed at once on an empty page."""
 MOST_PAIRS = 80
 """Pairs of runs whose first divergence is looked for at once."""
-RECENT = 2
-"""Newest blocks that heads read at each turn."""
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)
@@ -98,25 +95,10 @@ def run_missing(trace_ids: Sequence[str], policies: Sequence[str], runs: pl.Data
 
 def _what_it_takes(missing: Mapping[str, Sequence[str]], profile: str) -> str:
     """Which models the missing runs load, and how long they take at most."""
-    sizes = _sizes(str(workspace().path), table_version(TRACES), tuple(sorted({name for names in missing.values() for name in names})))
-    seconds, models, guessed = 0.0, dict[str, None](), 0
-    for name, trace_ids in missing.items():
-        policy, pace = parse_policy(name), measured_pace(name, profile)
-        turns, read = (sum(sizes[trace_id][part] for trace_id in trace_ids) for part in (0, 1))
-        seconds += guessed_seconds(policy, turns, read) if pace is None else turns * pace
-        guessed += pace is None
-        models |= dict.fromkeys(loads(policy, load_profile(profile)))
-    basis = "from the last runs here" if not guessed else "a first guess for two cores" if guessed == len(missing) else "partly a guess"
+    found, time = estimated(missing, profile)
     each = ", ".join(f"**{name}** on {counted(len(names), 'trace')}" for name, names in missing.items())
-    loaded = f"loads {' and '.join(models)}" if models else "loads no model"
-    return f"Not replayed yet: {each}. Doing so {loaded} and takes about {duration(seconds)} ({basis})."
-
-
-@st.cache_data(max_entries=8, show_spinner=False)
-def _sizes(path: str, at: tuple[int, int], trace_ids: tuple[str, ...]) -> dict[str, tuple[int, int]]:
-    """Turns of each trace, and the tokens that heads would read over all of them: each time the prefix and the newest blocks."""
-    sizes = workspace().trace_sizes(trace_ids)
-    return {name: (size.turns, size.turns * size.head_tokens + RECENT * size.later_tokens) for name, size in sizes.items()}
+    loaded = f"loads {' and '.join(found.models)}" if found.models else "loads no model"
+    return f"Not replayed yet: {each}. Doing so {loaded} and takes {time}."
 
 
 def _start(trace_ids: Sequence[str], policies: Sequence[str], options: BatchOptions) -> None:

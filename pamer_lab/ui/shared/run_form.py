@@ -4,7 +4,7 @@ Policies without models run at once where a trace has no run yet, so that a fres
 else waits for the button and runs in a process of its own; the page only looks on.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import streamlit as st
@@ -13,18 +13,20 @@ from pamer_lab.access import reviewer_mode
 from pamer_lab.errors import LabError
 from pamer_lab.figures.numbers import counted, duration
 from pamer_lab.models.profiles import PROFILES, Profile, load_profile
-from pamer_lab.policies.availability import guessed_seconds, loads, needs_models, other_heads, why_not
+from pamer_lab.policies.availability import needs_models, other_heads, why_not
 from pamer_lab.policies.registry import ALL_SEVEN, POLICIES, describe_policies, parse_policy
 from pamer_lab.replay.background import Batch
 from pamer_lab.replay.batch import BatchOptions
 from pamer_lab.replay.engine import ReplayOptions, replay
+from pamer_lab.replay.estimate import Estimate, estimate
 from pamer_lab.replay.store import newest
 from pamer_lab.replay.values import RunHead
-from pamer_lab.ui.shared.loaders import trace_rows, workspace
+from pamer_lab.ui.shared.loaders import table_version, trace_rows, workspace
 from pamer_lab.ui.shared.picker import trace_label
-from pamer_lab.ui.shared.runs import background, measured_pace, run_heads, run_store, timeline_of
+from pamer_lab.ui.shared.runs import background, run_heads, run_store, timeline_of, version
 from pamer_lab.ui.shared.text import in_code
 from pamer_lab.ui.shared.words import HINTS
+from pamer_lab.workspace import TRACES
 
 DEFAULT = [name for name in ("base", "sliding-window:5", "periodic-summary:5", "pamer", "pamer+") if name.partition(":")[0] in POLICIES]
 MOST_POLICIES = 7
@@ -162,21 +164,24 @@ def start(trace_ids: Sequence[str], policies: Sequence[str], options: BatchOptio
     st.session_state[AWAITED] = (trace_ids[0], tuple(policies))
 
 
+@st.cache_data(max_entries=32, show_spinner=False)
+def _estimate(path: str, at: tuple[tuple[int, int], ...], todo: tuple[tuple[str, tuple[str, ...]], ...], profile: str) -> Estimate:
+    return estimate(dict(todo), workspace(), load_profile(profile))
+
+
+def estimated(todo: Mapping[str, Sequence[str]], profile: str) -> tuple[Estimate, str]:
+    """What replaying the traces of each policy takes, and how long that is in words."""
+    asked = tuple((policy, tuple(trace_ids)) for policy, trace_ids in todo.items())
+    found = _estimate(str(workspace().path), (version(), table_version(TRACES)), asked, profile)
+    last = "from the last run here" if found.runs == 1 else "from the last runs here"
+    basis = {"measured": last, "guessed": "a first guess for two cores", "mixed": "partly a guess"}[found.basis]
+    return found, f"about {duration(found.seconds)} ({basis})"
+
+
 def what_it_takes(trace_id: str, todo: Sequence[str], choice: Choice) -> str:
-    timeline, _ = timeline_of(trace_id, choice.profile.name)
-    sizes = timeline.block_tokens
-    head = timeline.prefix_tokens + timeline.tools_tokens
-    recent = sum(head + sum(sizes[max(0, t - 2) : t]) for t in range(timeline.turns))
-    seconds, measured, models = 0.0, 0, []
-    for name in todo:
-        policy = parse_policy(name)
-        pace = measured_pace(name, choice.profile.name)
-        measured += pace is not None
-        seconds += timeline.turns * pace if pace is not None else guessed_seconds(policy, timeline.turns, recent)
-        models += [model for model in loads(policy, choice.profile) if model not in models]
-    basis = "from the last run here" if measured == len(todo) else "a first guess for two cores" if not measured else "partly a guess"
-    loaded = f"loads {' and '.join(models)} on {choice.device}" if models else "loads no model"
-    return f"**{', '.join(todo)}** over {counted(timeline.turns, 'turn')}: {loaded}, about {duration(seconds)} ({basis})."
+    found, time = estimated({policy: [trace_id] for policy in todo}, choice.profile.name)
+    loaded = f"loads {' and '.join(found.models)} on {choice.device}" if found.models else "loads no model"
+    return f"**{', '.join(todo)}** over {counted(found.turns // len(todo), 'turn')}: {loaded}, {time}."
 
 
 def last_batch(trace_id: str) -> None:

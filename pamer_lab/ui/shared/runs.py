@@ -20,7 +20,6 @@ from pamer_lab.models.profiles import load_profile
 from pamer_lab.policies.resources import message_tokens
 from pamer_lab.replay.background import Background
 from pamer_lab.replay.evidence import Fate, Use, fates, uses
-from pamer_lab.replay.samples import sample_run_ids
 from pamer_lab.replay.store import RUNS, RunStore
 from pamer_lab.replay.timeline import Timeline, stored_timeline
 from pamer_lab.replay.values import Run, RunHead
@@ -131,22 +130,6 @@ def _memories(path: str, run_id: str, turns: int, _run: Run) -> dict[str, Memory
 def memories_of(run: Run) -> dict[str, Memory]:
     """The memories a PaMER run stored, by id."""
     return _memories(str(workspace().path), run.run_id, len(run.turns), run)
-
-
-@st.cache_data(max_entries=64, show_spinner=False)
-def _pace(path: str, run_id: str) -> float:
-    return run_store().seconds_per_turn(run_id)
-
-
-@st.cache_data(max_entries=8, show_spinner=False)
-def _done(path: str, at: tuple[int, int]) -> dict[tuple[str, str], str]:
-    return run_store().newest_done(without=sample_run_ids())
-
-
-def measured_pace(policy: str, profile: str) -> float | None:
-    """Seconds a turn took in the newest finished run of this policy here; None where there is none."""
-    found = _done(str(workspace().path), version()).get((policy, profile))
-    return _pace(str(workspace().path), found) if found else None
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)

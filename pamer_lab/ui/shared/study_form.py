@@ -11,17 +11,20 @@ import streamlit as st
 
 from pamer_lab.access import reviewer_mode
 from pamer_lab.analysis.background import Job
-from pamer_lab.contexts.registry import GROUPS
-from pamer_lab.figures.numbers import counted, short
+from pamer_lab.contexts.estimate import estimate, layerwise_conditions, measured_speed
+from pamer_lab.contexts.registry import GROUPS, choose
+from pamer_lab.contexts.values import Condition
+from pamer_lab.features.store import every_fourth
+from pamer_lab.figures.numbers import counted, duration, short
 from pamer_lab.importing import DEMO_FOLDER, import_paths
 from pamer_lab.models.frozen import is_here
 from pamer_lab.models.profiles import EMBEDDED, PROFILES, Profile, load_profile
-from pamer_lab.policies.availability import LOADING, PREFILL, frozen_name
+from pamer_lab.policies.availability import embedding_name, frozen_name
 from pamer_lab.probes.split import MINIMUM_QUESTIONS, SEEDS
 from pamer_lab.probes.study import ALL, Kind
 from pamer_lab.ui.shared.loaders import trace_rows, workspace
 from pamer_lab.ui.shared.picker import trace_label
-from pamer_lab.ui.shared.studies import jobs, listed_studies, open_study
+from pamer_lab.ui.shared.studies import jobs, studies_version
 from pamer_lab.ui.shared.text import in_code
 from pamer_lab.ui.shared.words import HINTS
 
@@ -29,12 +32,7 @@ LOOK_EVERY = 1.0
 """Seconds between two looks at a study that runs."""
 DEFAULT_SEEDS = ",".join(map(str, SEEDS))
 LAYERS = {"All layers": "all", "Every fourth block and the final state": "fourth", "The final state only": "final"}
-READ_TIMES = {"full": 1, "current": 1, "recent1": 2, "recent2": 3, "recent4": 5}
-"""How often a trace's tokens are read for a context, at most."""
-GROUP_TIMES = {"recent": 9, "raw": 15, "embedding": 15, "controls": 10, "budget": 8, "hidden": 2}
-"""The same for the conditions of each group together, at every decision point."""
-BLOCKS = 30
-"""Blocks of the embedded model; for "every fourth" of another model its own number is asked."""
+CONTEXTS = ["full", "current", "recent1", "recent2", "recent4"]
 
 
 @dataclass(frozen=True)
@@ -57,6 +55,11 @@ class Corpus:
     @property
     def tokens(self) -> int:
         return sum(row["tokens"] for row in self.rows)
+
+    def share(self, sample: int) -> float:
+        """The part of all decision points that a sample of so many takes; 0 means all."""
+        points = max(sum(row["turns"] - 1 for row in self.rows), 1)
+        return min(1.0, sample / points) if sample else 1.0
 
 
 def study_panel(kind: Kind, title: str, form: Callable[[Corpus, Profile], tuple[list[list[str]], str]]) -> None:
@@ -123,7 +126,7 @@ def layerwise_form(corpus: Corpus, profile: Profile) -> tuple[list[list[str]], s
     """Layers, context, hint, seeds; and whether controls follow."""
     one, two, three, four = st.columns(4, gap="medium", vertical_alignment="top")
     layers = LAYERS[one.selectbox("Layers", list(LAYERS), key="study-layers", help=HINTS["layer"])]
-    context = two.selectbox("Context", list(READ_TIMES), key="study-context", help=HINTS["contexts"])
+    context = two.selectbox("Context", CONTEXTS, key="study-context", help=HINTS["contexts"])
     hint = three.selectbox("Hint", ["none", "faithful"], key="study-hint", help=HINTS["hint"])
     seeds = four.text_input("Seeds", DEFAULT_SEEDS, key="study-seeds", help=HINTS["seed"])
     controls = st.checkbox("Controls of the same traces as well", value=True, key="study-controls", help=HINTS["controls"])
@@ -131,15 +134,12 @@ def layerwise_form(corpus: Corpus, profile: Profile) -> tuple[list[list[str]], s
     if seeds != DEFAULT_SEEDS:
         shared += ["--seeds", seeds]
     if layers == "fourth":
-        blocks = BLOCKS if profile.frozen_model.model == EMBEDDED else 32
-        layers = ",".join([*(f"block_{number}" for number in range(4, blocks + 1, 4)), "final"])
+        layers = ",".join(every_fourth(profile.frozen_model.model)) or "all"
     commands = [["layerwise", *shared, "--layers", layers, "--context", context, "--hint", hint]]
     if controls:
         commands.append(["controls", *shared])
-    # A full context is read once whatever the number of turns; a recent one is read anew at each turn.
-    times = READ_TIMES[context] + (1 if controls and context != "full" else 0)
-    loaded = [frozen_name(profile), *(["all-MiniLM-L6-v2" if profile.name == "embedded" else profile.embedding.model] if controls else [])]
-    return commands, what_it_takes(corpus, loaded, times * corpus.tokens)
+    conditions = layerwise_conditions(context, controls=controls)
+    return commands, what_it_takes(corpus, profile, conditions, embeds=controls)
 
 
 def compact_form(corpus: Corpus, profile: Profile) -> tuple[list[list[str]], str]:
@@ -158,41 +158,28 @@ def compact_form(corpus: Corpus, profile: Profile) -> tuple[list[list[str]], str
     command = ["compact", *corpus.words, "--profile", profile.name, "--conditions", ",".join(groups) or "all"]
     command += ["--sample", str(sample)] if sample else []
     command += ["--seeds", seeds] if seeds != DEFAULT_SEEDS else []
-    points = max(sum(row["turns"] - 1 for row in corpus.rows), 1)
-    part = min(1.0, sample / points) if sample else 1.0
-    times = 2 + part * sum(GROUP_TIMES.get(group, 0) for group in groups or GROUPS)
-    embeds = {"embedding", "budget"} & set(groups or GROUPS)
-    loaded = [frozen_name(profile), *(["all-MiniLM-L6-v2" if profile.name == "embedded" else profile.embedding.model] if embeds else [])]
-    return [command], what_it_takes(corpus, loaded, times * corpus.tokens) + " The command says its own estimate before it computes."
+    conditions = choose(",".join(groups) or "all")
+    embeds = any("embedder" in one.needs for one in conditions)
+    takes = what_it_takes(corpus, profile, conditions, share=corpus.share(sample), embeds=embeds)
+    return [command], takes + " The command says its own estimate before it computes."
 
 
-def what_it_takes(corpus: Corpus, models: Sequence[str], tokens: float) -> str:
+def what_it_takes(corpus: Corpus, profile: Profile, conditions: Sequence[Condition], *, share: float = 1.0, embeds: bool = False) -> str:
     """What will be loaded, how much is read, and how long that should take."""
-    pace = measured_pace()
-    speed = pace or PREFILL
-    basis = "as in the last study here" if pace else "a first guess for two cores"
+    measured = _measured_speed(str(workspace().path), studies_version())
+    found = estimate(conditions, corpus.tokens, profile, measured, share=share)
+    basis = "as in the last study here" if found.basis == "measured" else "a first guess for two cores"
+    models = [frozen_name(profile), *([embedding_name(profile)] if embeds else [])]
     return (
         f"**{counted(len(corpus.rows), 'trace')}** of {counted(corpus.questions, 'question')}: loads {' and '.join(models)}, reads at most "
-        f"about {short(tokens)} tokens, **about {duration(LOADING + tokens / speed)}** at {speed:,.0f} tokens a second ({basis}). "
+        f"about {short(found.tokens)} tokens, **about {duration(found.seconds)}** at {found.speed:,.0f} tokens a second ({basis}). "
         "States that are in the workspace already are not computed again. It runs in a process of its own and can be stopped and continued."
     )
 
 
-def measured_pace() -> float | None:
-    """Tokens a second of the newest study here that computed something."""
-    for row in listed_studies()[:5]:
-        study = open_study(row["kind"], row["study_id"])
-        costs = [(cost["tokens_computed"], cost["seconds"]) for cost in study.notes.get("features", [])]
-        if "cost" in study.notes:  # of a compact study
-            costs = [(study.notes["cost"]["tokens_computed"], study.notes["cost"]["seconds_taken"])]
-        known = [(tokens, seconds) for tokens, seconds in costs if tokens > 1_000 and seconds > 0]
-        if known:
-            return float(sum(tokens for tokens, _ in known) / sum(seconds for _, seconds in known))
-    return None
-
-
-def duration(seconds: float) -> str:
-    return f"{max(1, round(seconds))} s" if seconds < 90 else f"{seconds / 60:.0f} min"
+@st.cache_data(max_entries=4, show_spinner=False)
+def _measured_speed(path: str, at: tuple[int, int]) -> float | None:
+    return measured_speed(workspace())
 
 
 def _last(kind: Kind) -> None:
