@@ -1,8 +1,7 @@
-"""One visitor of a running dashboard without a browser: the websocket and the messages that Streamlit's own page would send.
+"""A visitor of a running dashboard without a browser: it sends the websocket messages that Streamlit's own page would send.
 
-For the load benchmark and its test. It keeps what a page would keep (which widgets are there, what was set in them, the URL) and
-draws nothing. What always holds: a rerun is timed from the message that asks for it to the one that says that it is finished;
-whatever the script reported as an exception or an error box is handed back.
+For the load benchmark and its test. It keeps what a page would keep (the widgets, their values, the URL) and draws nothing.
+Invariant: a rerun is timed from the request to the message that says it is finished, and every exception or error box is reported.
 """
 
 import asyncio

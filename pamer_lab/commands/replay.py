@@ -134,7 +134,7 @@ def show(result: dict[str, Any]) -> None:
         found = result["estimate"]
         print(
             f"{found['runs']:,} runs, {found['turns']:,} turns; loads {', '.join(found['models']) or 'no model'}, reads at most "
-            f"{found['read_tokens']:,} tokens; about {found['seconds']:,.0f} s ({found['basis']}); stored runs count as if they were missing"
+            f"{found['read_tokens']:,} tokens; about {found['seconds']:,.0f} s ({found['basis']}); stored runs are counted too"
         )
         return
     if "runs" not in result:

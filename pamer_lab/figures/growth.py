@@ -1,4 +1,4 @@
-"""The chart of the context growth page: mean active context per turn and policy, and how many traces still run."""
+"""The chart of the Context growth page: mean active context per turn and policy, and how many traces are still running."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any

@@ -1,7 +1,7 @@
-"""Where the labels of a scatter chart go so that they do not cover each other. Pure; knows plotly's names of positions only.
+"""Positions for the labels of a scatter chart so that they do not cover each other; knows nothing but plotly's names of positions.
 
-Greedy: points are taken from the crowded to the lonely, and each label takes the place that covers least of what is already there.
-Invariant: every label gets a place, and the same points give the same places.
+Greedy: crowded points come first, and each label takes the position that covers least of what is already placed.
+Invariant: every label gets a position, and the same points give the same positions.
 """
 
 from collections.abc import Sequence

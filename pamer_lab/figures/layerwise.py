@@ -1,4 +1,4 @@
-"""The charts of the layerwise page: a metric by depth for both targets, and scores on both sides of the threshold.
+"""The charts of the Layerwise signals page: a metric by depth for both targets, and scores on both sides of the threshold.
 
 Figures are built from numbers and names of layers and controls; a control's name passes through `in_figure`.
 """

@@ -1,4 +1,4 @@
-"""How a policy and an event look in every chart: colour, dash, marker and words, one meaning each."""
+"""How a policy and an event look in every chart: one colour, dash, marker and word for each."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

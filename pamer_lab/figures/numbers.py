@@ -1,4 +1,4 @@
-"""Numbers as people read them: `12.4K`, `26.0 %`, never more digits than mean something."""
+"""Numbers as people read them: `12.4K`, `26.0 %`, without meaningless digits."""
 
 import math
 

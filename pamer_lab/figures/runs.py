@@ -1,7 +1,7 @@
 """The charts of a replay: context over turns for all policies, the strip of events, the ledger of blocks.
 
-Figures are built from numbers and our own words only; no text of a trace enters them. None knows which turn is open: `ui.shared.marks`
-shows that, so that a turn change draws nothing again.
+No trace text enters a figure, and no figure knows which turn is open: `ui.shared.marks` shows that, so that opening another turn redraws
+no chart.
 """
 
 import re

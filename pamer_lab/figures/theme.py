@@ -1,4 +1,4 @@
-"""Colours with one meaning each, for plotly, in light and dark (Okabe-Ito; a dash or marker always says it too)."""
+"""Colours with one meaning each, in light and dark (Okabe-Ito); a dash or marker always repeats the meaning."""
 
 from typing import Any, Literal
 

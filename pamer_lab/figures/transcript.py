@@ -1,6 +1,6 @@
 """The charts of one recorded trace: tokens before each turn, and tokens of each block.
 
-Both share their horizontal range, so that a turn stands over its block.
+Both share their horizontal range, so that each turn is above its block.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""One selection of PaMER+: what was asked, what was chosen and nearly chosen, and whether it is what the trace holds.
+"""One selection of PaMER+: the query, what was chosen and nearly chosen, and whether the archive matches the trace.
 
 Everything a trace or a model wrote goes through `body`, `st.text` or a table.
 """

@@ -1,7 +1,6 @@
 """What the audit page reads, cached and bounded: selections, reviews, one case with its evidence, the check of the store.
 
-Caches are keyed by the tables' versions, so that a review or a replay is seen at once. Values are shared between sessions and never
-changed.
+Caches are keyed by table versions, so that a new review or replay is seen at once. Sessions share the values and never change them.
 """
 
 from collections.abc import Sequence

@@ -1,6 +1,6 @@
-"""The queue of the audit page: filters, how far the review is, and the list to choose from.
+"""The queue of the audit page: filters, progress of the review, and the list of selections.
 
-Filters and the open selection stand in the URL; the reviewer's name does not, since a link must not make others review under it.
+Filters and the open selection are in the URL; the reviewer's name is not, since a link must not make others review under it.
 """
 
 from collections import Counter

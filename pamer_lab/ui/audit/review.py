@@ -1,6 +1,6 @@
-"""The reviewer's part: a verdict with one key, the steps one would have chosen, a note; saved as a revision, never over another.
+"""The review form: a verdict with one key, the steps the reviewer would have chosen, a note. Each save adds a revision.
 
-Keys: 1 to 4 give the verdict and open the next selection that is not reviewed yet, J and K move, N goes to the note.
+Keys: 1 to 4 give the verdict and open the next selection without a review, J and K move, N opens the note.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""An audit page without selections: why it is empty, and one click that gives something true to audit."""
+"""The audit page without selections: why it is empty, and one click that makes some."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Beside the queue: agreement and quality, exchange with files, the store's own check, and how to get selections at all."""
+"""Below the queue: agreement and quality, export and import, and the check of the store."""
 
 from collections.abc import Sequence
 from functools import partial

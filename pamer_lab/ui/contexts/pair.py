@@ -1,7 +1,7 @@
-"""One decision point under two conditions: which blocks each puts before the model, at what cost, and their text side by side.
+"""One decision point under two conditions: the blocks each shows the model, their tokens, and both texts side by side.
 
-Conditions choose here as a study lets them (`contexts.view`) with the study's caps, but always with the embedded models: where the
-study had others that is said. No state is computed and no probe asked.
+Conditions select as in a study (`contexts.view`) with the study's caps, but always with the embedded models; a caption says where the study
+had others. No state is computed and no probe is used.
 """
 
 from collections.abc import Sequence

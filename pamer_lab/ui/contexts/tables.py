@@ -1,4 +1,4 @@
-"""The tables of the compact contexts page (conditions, pairs, retrieval controls, budgets, orderings) and the answer below its chart."""
+"""The tables of the Compact contexts page (conditions, pairs, retrieval controls, budgets, orderings) and the answer below its chart."""
 
 import polars as pl
 import streamlit as st

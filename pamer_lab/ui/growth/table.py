@@ -1,4 +1,4 @@
-"""The table of the context growth page: what each policy comes to, each change against a baseline with sign and colour."""
+"""The table of the Context growth page: totals by policy, with each change against a baseline."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""The parts of the context growth page: which runs are compared, what is missing, what they stand on, first divergences."""
+"""The parts of the Context growth page: missing runs and how to make them, means per turn, first divergences."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""The published page's second half for study tables: each cell the paper prints beside what a study here measured."""
+"""The second half of the Published results page: each cell of a study table next to what a study here measured."""
 
 import polars as pl
 import streamlit as st

@@ -1,6 +1,5 @@
-"""Which turn of which policy is open, and how one moves: number, buttons with keys, clicks in charts.
+"""Which turn of which policy is open, and how to move: number, buttons with keys, clicks in charts. Both are in the URL.
 
-Both stand in the URL.
 Invariant: the open turn exists in the open run.
 """
 

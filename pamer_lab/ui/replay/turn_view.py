@@ -1,7 +1,7 @@
-"""One turn under one policy: why it was decided, what the model would see, and what became of the rest.
+"""One turn under one policy: the reason for its decision, what the model would see, and what happened to the rest.
 
-Everything a trace or a model wrote goes through `body` or a table. What always holds: the tokens listed sum to the plotted
-number, and the page says so from its own addition.
+Everything a trace or a model wrote goes through `body` or a table.
+Invariant: the listed tokens are added up here and compared with the plotted number.
 """
 
 from typing import Any

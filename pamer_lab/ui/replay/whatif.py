@@ -1,6 +1,6 @@
-"""What-if sliders: other votes, thresholds, minimum and window, decided again from the stored logits; no model call.
+"""What-if sliders: other votes, thresholds, minimum and window, decided again from the stored logits without a model call.
 
-The sliders stand in the URL; left as the run had them, nothing is drawn.
+The sliders are in the URL; while they are as the run had them, nothing is drawn.
 """
 
 from typing import Any

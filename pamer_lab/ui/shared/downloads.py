@@ -1,7 +1,7 @@
-"""Files that a page offers of what it shows: scanned for secrets when they are asked for, like every export.
+"""Small downloads of what a page shows, scanned for secrets like every export.
 
-A small download has no panel of its own for choosing, so keys, tokens and passwords are always replaced, in place; the share file and the
-commands offer the choice. Nothing is scanned before the reader presses the button.
+They have no panel with choices, so keys, tokens and passwords are always replaced; the share file and the commands offer the choice. The
+scan runs when the reader presses the button.
 """
 
 from collections.abc import Callable

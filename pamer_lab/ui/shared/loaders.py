@@ -1,7 +1,7 @@
 """What pages read, cached and bounded: the workspace, its table of traces, one trace, search hits.
 
-Caches are keyed by the folder and the table's version, so a new import is seen at once and nothing stale is shown.
-Values are shared between sessions and therefore never changed.
+Caches are keyed by the folder and the table's version, so that a new import is seen at once. Sessions share the values and never change
+them.
 """
 
 from typing import Any

@@ -1,7 +1,7 @@
-"""The open place in charts, and clicks on them, without drawing the charts anew.
+"""The open turn or block in charts, and clicks on them, without redrawing the charts.
 
-A figure that held its own mark would be another figure at every turn: built, sent and drawn again. Here the figures stay, a line is laid
-over them in the browser, and every click is told, also a second one on the same point. Charts are known by the key they were shown with.
+A figure with its own mark would be built, sent and drawn again at every turn. Instead the figures stay, a component draws a line over them
+in the browser and reports every click, also a second one on the same point. Charts are identified by their keys.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,9 +1,8 @@
 """How every page runs: through the router, and with errors as sentences.
 
-Streamlit takes a `pages/` folder for its older kind of app until `st.navigation` was called once. A link that is the
-first request of a fresh server would therefore open its page without the router: wrong menu, wrong layout. `run` notices
-and lets the router run first. A part of a page that reruns on its own (`part`) keeps the same promise. What always holds: no
-traceback of the lab's own errors reaches the browser.
+Until `st.navigation` is called, Streamlit treats a `pages/` folder as its older kind of app, so a link that is the first request of a
+fresh server would open its page with the wrong menu and layout. `run` notices and runs the router first.
+Invariant: no traceback of the lab's own errors reaches the browser, also from a part that reruns alone (`part`).
 """
 
 import functools

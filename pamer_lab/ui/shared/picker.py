@@ -1,4 +1,4 @@
-"""Choosing the trace a page is about; the choice stands in the URL and follows the reader from page to page."""
+"""The choice of the trace a page is about; it is in the URL and follows the reader from page to page."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -1,7 +1,7 @@
-"""Choosing what to replay, what that would take, and following it while it runs.
+"""The form for replays: what to replay, what that takes, and progress while it runs.
 
-Policies without models run at once where a trace has no run yet, so that a fresh install shows something true. Everything
-else waits for the button and runs in a process of its own; the page only looks on.
+Policies without models run at once where a trace has no run yet, so that a fresh install shows results. Everything else waits for the
+button and runs in its own process.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,7 @@
-"""Runs as pages read them, cached and bounded: heads of a trace, complete runs, timelines, evidence, what-if, memories.
+"""Runs as pages read them, cached and bounded: run infos, complete runs, timelines, evidence, what-if, memories.
 
-Caches are keyed by what changes a run (its id, status and stored turns), so a run that grows is read again and one that is
-done is read once. Values are shared between sessions and never changed.
+Caches are keyed by what changes a run (its id, status and stored turns), so that a growing run is read again and a finished one once.
+Sessions share the values and never change them.
 """
 
 from collections.abc import Callable, Sequence

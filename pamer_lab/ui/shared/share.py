@@ -1,7 +1,7 @@
-"""Sharing what is on a page: its link, and a file that needs neither the lab nor a network.
+"""Sharing a page: its link, and a file that needs neither the lab nor a network.
 
-All of a page's state stands in its address, and a page says what its share file would hold as sections of a report. Nothing is
-computed before the reader asks, the scan's findings stand before the download, and the file is kept for one choice at a time.
+A page names the report sections of its share file. Nothing is computed before the reader asks, the findings of the secret scan are shown
+before the download, and one finished file is kept.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,8 +1,8 @@
 """State in the URL: a link opens the same view in a fresh browser.
 
-Widgets that can be bound (`bind="query-params"`) keep their own value in the URL; this module keeps what no widget can
-bind, such as the trace's id. Streamlit empties the URL and forgets its widgets on a page change, so the session's last
-choice is remembered beside both. What always holds: the URL wins over the session, and no trace text enters a URL.
+Bound widgets (`bind="query-params"`) keep their own value in the URL; this module does it for everything else, such as the trace's id.
+Streamlit clears URL and widgets on a page change, so the session remembers its last choices.
+Invariant: the URL wins over the session, and no trace text enters a URL.
 """
 
 from collections.abc import Sequence

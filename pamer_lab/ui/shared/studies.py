@@ -1,7 +1,7 @@
-"""Studies as pages read them: which one is shown, what it stands on, and the job that makes a new one.
+"""Studies as pages read them: the choice of a study, its corpus in a line, its details, and the job that makes a new one.
 
-The sample study that comes with the lab is always there, marked as a demo; studies of the workspace come before it, newest
-first. Caches are keyed by the table's version.
+Studies of the workspace come first, newest first; the sample study that comes with the lab is last, marked as a demo. Caches are keyed by
+the table's version.
 """
 
 from pathlib import Path

@@ -1,6 +1,6 @@
-"""Making a study from a page: which labelled traces, what that would load and take, and following it while it runs.
+"""The form for studies: which labelled traces, what a study loads and takes, and progress while it runs.
 
-The commands of the program do the work (`analysis.background`); the page puts their words together and looks on.
+The command line does the work (`analysis.background`); the page writes the command.
 """
 
 from collections.abc import Callable, Sequence

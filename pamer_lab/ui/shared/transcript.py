@@ -1,7 +1,7 @@
-"""A trace as its reader sees it: bodies by block, an outline, windows of bodies, search.
+"""A trace as its reader sees it: bodies by block, an outline, windows of bodies, search. Knows nothing of Streamlit.
 
-Pure values; knows nothing of Streamlit. What always holds: every text of a trace is in exactly one body, a window never
-holds more bodies than asked for, and search looks at all bodies whether or not they are on the page.
+Invariant: every text of a trace is in exactly one body, a window has at most as many bodies as asked for (or one block), and search covers
+all bodies whether or not they are on the page.
 """
 
 import re

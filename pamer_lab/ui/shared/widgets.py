@@ -1,6 +1,6 @@
-"""Widgets that show a stranger's text and our own sentences.
+"""Widgets for untrusted text and for our own sentences.
 
-Trace text goes through `body` (a code block, capped) or a table; never through markdown or HTML.
+Trace text goes through `body` (a code block, capped) or a table, never through Markdown or HTML.
 """
 
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""The lab's own words, each explained in a sentence, for hover hints."""
+"""Hover hints: the lab's terms, each explained in a sentence."""
 
 HINTS = {
     "block": "One assistant message and everything after it up to the next one: what the agent did, and what came back.",

@@ -1,4 +1,4 @@
-"""What the layerwise charts say, in a sentence each: the layer validation prefers, and what stands against it."""
+"""The answers below the layerwise charts: the layer that validation prefers, its interval, and the strongest control."""
 
 from typing import Any
 

@@ -1,6 +1,6 @@
-"""Scores of one layer's probes on both sides of the threshold, which the reader may move; counts follow at once.
+"""Scores of one layer's probes around the threshold, which the reader may move; the counts follow.
 
-A part of the page of its own: moving the slider draws only this part anew.
+A part of its own: moving the slider redraws only this part.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""Adding traces on the traces page: files, a folder or a path, and what an import came to."""
+"""Adding traces: files, a folder or a path, and the result of the import."""
 
 import streamlit as st
 

@@ -1,4 +1,4 @@
-"""What the home page shows beside its table: small pictures of growth, which runs exist, two short tours with links to the right place."""
+"""The tour on the home page: a chart of a demo and links for newcomers and reviewers; and the small charts of the table."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""The library on the traces page: filters and the table."""
+"""The table of traces: filters, links, removal."""
 
 import hashlib
 from collections.abc import Iterable, Sequence

@@ -1,4 +1,4 @@
-"""A trace in a line, and its details on demand."""
+"""A trace in one line, and its details on demand."""
 
 import streamlit as st
 

@@ -1,7 +1,6 @@
-"""Moving through a trace: search with its hits, paging, the outline.
+"""Moving through a trace: search with its hits, paging, the outline. The open block, the search and the hit are in the URL.
 
-The opened block, the search and the hit stand in the URL. What always holds: `page` is what the reader shows and what
-the buttons step by.
+Invariant: `page` is what the reader shows and what the buttons step by.
 """
 
 from collections.abc import Callable

@@ -1,7 +1,6 @@
 """The blocks of a trace on one page: calls with their results, thinking folded, labels and recorded events in place.
 
-At most `PAGE_BODIES` bodies are on the page at once, and the search's excerpt is one more. The page begins with the
-opened block, so that opening one never leaves the reader looking for it.
+At most `PAGE_BODIES` bodies are shown at once, plus the excerpt of a search hit. The page begins with the open block.
 """
 
 from collections.abc import Sequence
