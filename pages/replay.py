@@ -6,7 +6,7 @@ from pamer_lab import figures
 from pamer_lab.figures.numbers import counted, short
 from pamer_lab.figures.runs import window
 from pamer_lab.replay.ledger import LETTERS
-from pamer_lab.replay.recorded import recorded_events
+from pamer_lab.replay.recorded import compacted_turns
 from pamer_lab.replay.values import FIXED_ACTIONS, Run
 from pamer_lab.replay.whatif import WhatIf
 from pamer_lab.report.config import ReplaySection
@@ -48,13 +48,12 @@ def context_chart(runs: list[Run], trace: Trace, turn: int, whatif: WhatIf | Non
     answer = (
         f"At the last turn: {ends} tokens, {counts}. ▼ compression, ▲ recall, ✕ fallback. Actions are fixed.{DEMO if head.demo else ''}"
     )
-    places = [event["t"] for event in recorded_events(trace) if event["kind"] in ("compaction", "context_edit")]
     shown = window(max(len(run.turns) for run in runs), turn)
     of = tuple(run_key(run) for run in runs)
     line = whatif.active_tokens.tobytes() if whatif is not None else b""
     show_chart(
         "How full is the context at each turn?",
-        drawing("context", (of, line), lambda colours: figures.context(runs, colours, whatif=whatif, recorded=places)),
+        drawing("context", (of, line), lambda colours: figures.context(runs, colours, whatif=whatif, recorded=compacted_turns(trace))),
         answer,
         key="context",
         hint=f"{HINTS['active']} Click a point to open its turn. {FIXED_ACTIONS}",

@@ -40,9 +40,14 @@ def why_not(policy: Policy, profile: Profile) -> str:
     if not (shipped_folder(name) / FACTS).exists():
         return f"no trained heads for {name} are installed, so nothing can vote. Train some: {TRAIN}"
     if not is_here(profile.frozen_model.model):
-        remedy = "pamer-lab prepare" if profile.frozen_model.model == EMBEDDED else f"hf download {profile.frozen_model.model}"
-        return f"the weights of {name} are not on this machine. Get them: {remedy}"
+        return f"the weights of {name} are not on this machine. Get them: {fetch_command(profile)}"
     return ""
+
+
+def fetch_command(profile: Profile) -> str:
+    """The command that gets the weights of a profile's frozen model."""
+    model = profile.frozen_model.model
+    return "pamer-lab prepare" if model == EMBEDDED else f"hf download {model}"
 
 
 def other_heads(settings: dict[str, Any], policy: Policy, profile: Profile) -> bool:
