@@ -86,7 +86,7 @@ def ledger(run: Run, turn: int) -> None:
 
 @part
 def inspect(runs: list[Run], run: Run, trace: Trace) -> None:
-    """What moves with the turn. Another policy draws the whole page anew, since the tables below are about it.
+    """What moves with the turn. Another policy redraws the page, since the tables below are about it.
 
     The first chart is sent before the opened turn and the second after it: the browser draws one while the server goes on.
     """

@@ -48,7 +48,7 @@ def chosen_controls(study: Study) -> dict[str, list[dict[str, Any]]]:
 
 
 def choose_shown(study: Study) -> Shown:
-    """What stands beside the curves; all of it in the URL."""
+    """What is shown beside the curves; all of it is in the URL."""
     left, middle, right = st.columns([3, 4, 5], gap="medium", vertical_alignment="bottom")
     with left:
         poolings = st.pills(

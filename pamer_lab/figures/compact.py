@@ -29,7 +29,7 @@ HEIGHT = 430
 ROOM = (430, 330)
 """Pixels a panel has at the least; names that fit there fit in wider ones."""
 PLACES = ((0, 12), (0, -12), (1, 0), (-1, 0), (1, 12), (-1, 12), (1, -12), (-1, -12), (0, 24), (0, -24))
-"""Where a name may stand: to the right (1), left (-1) or centred (0), and how many pixels above."""
+"""Where a name may go: to the right (1), left (-1) or centred (0), and how many pixels above."""
 
 
 def tradeoff(

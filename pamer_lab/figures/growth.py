@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 MOST_LINES = 60
-"""Lines of single traces that are drawn; more could not be told apart."""
+"""Lines of single traces that are drawn; with more, none can be made out."""
 
 
 def drawn_traces(runs: pl.DataFrame) -> list[str]:

@@ -27,7 +27,7 @@ MARGIN = {"l": 8, "r": 120, "t": 8, "b": 8}
 WRAP = 17
 """Letters of a line in the names of reference lines."""
 NEAREST = 0.1
-"""Labels of reference lines stand at least this share of the axis apart."""
+"""Labels of reference lines are at least this share of the axis apart."""
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ class Look:
 
 
 def look(policy: str, beside: Sequence[str] = ()) -> Look:
-    """A policy's look by its name; where others of its kind stand beside it, their dashes and symbols differ, never their colour."""
+    """A policy's look by its name; where others of its kind are shown too, their dashes and symbols differ, never their colour."""
     name, meaning = policy.partition(":")[0], meaning_of(policy)
     kind = [other for other in dict.fromkeys(beside) if meaning_of(other) == meaning]
     number = kind.index(policy) if policy in kind else 0
@@ -47,7 +47,7 @@ def look(policy: str, beside: Sequence[str] = ()) -> Look:
 
 
 def meaning_of(policy: str) -> Meaning:
-    """The kind of policy that a colour stands for; parameters do not change it."""
+    """The kind of policy that a colour means; parameters do not change it."""
     name = policy.partition(":")[0]
     if name in ("base", "pamer", "pamer+"):
         return name  # type: ignore[return-value]

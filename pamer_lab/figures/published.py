@@ -81,7 +81,7 @@ def _scatter(table: PublishedTable, x: str, y: str, colours: dict[Meaning, str])
 
 
 def _label(row: dict[str, Any]) -> str:
-    """A backbone's name stands once, at its base agent; its followers are known by colour and arrow."""
+    """A backbone is named once, at its base agent; its followers are known by colour and arrow."""
     if not row.get("backbone"):
         return str(row["label"])
     return str(row["backbone"]) if meaning_of(row["label"]) == "base" else ""

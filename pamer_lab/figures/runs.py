@@ -165,7 +165,7 @@ def ledger(run: Run, shown: range | None = None, colours: dict[Meaning, str] = L
     """Where is each block: in the context, in a summary, brought back, gone? Rows are blocks, columns are turns; `shown` is all by default.
 
     All areas of a state are one path, since a browser draws one path faster than a thousand bars. Pointing at or clicking anywhere in
-    a column means its turn: an unseen point stands in each, and plotly takes the nearest.
+    a column means its turn: each has an invisible point, and plotly takes the nearest.
     """
     import plotly.graph_objects as go
 

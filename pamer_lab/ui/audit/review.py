@@ -122,7 +122,7 @@ def _save(audit_id: str, verdict: str, reviewer: str, note: str, shown: Sequence
 
 
 def _stored(audit_id: str, reviewer: str, verdict: str, steps: tuple[int, ...], note: str) -> bool:
-    """Whether the store took the review; one that fails is told on the page, and a note that waited goes on waiting."""
+    """Whether the store took the review; a failure is shown on the page, and a waiting note is kept."""
     try:
         ReviewStore(workspace().database).save(audit_id, reviewer, verdict, steps, note)
     except LabError as error:

@@ -18,7 +18,7 @@ UNANSWERED = "What-if needs logits; no head answered at any turn of this run."
 
 
 def whatif_panel(run: Run) -> WhatIf | None:
-    """The sliders and what they change; None while they stand as the run had it, or where no head was asked."""
+    """The sliders and what they change; None while they are as the run had them, or where no head was asked."""
     laid_out = whatif_of(run)
     st.markdown("**What if?**", help=HINTS["whatif"])
     if laid_out is None:

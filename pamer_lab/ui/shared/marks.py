@@ -21,7 +21,7 @@ class Mark:
 
     at: float
     band: tuple[float, float] | None = None
-    """From and to, for what stands on the page around it; None draws none."""
+    """From and to, for what is on the page around it; None draws none."""
 
 
 @dataclass(frozen=True)

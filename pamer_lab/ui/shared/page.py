@@ -39,7 +39,7 @@ def run(main: Callable[[], None]) -> None:
 
 
 def part(draw: Callable[P, None]) -> Callable[P, None]:
-    """A part of a page: what is moved or clicked inside it draws only the part anew."""
+    """A part of a page: a click inside it redraws only the part."""
 
     @st.fragment
     @functools.wraps(draw)

@@ -54,7 +54,7 @@ class Choice:
 
 
 def choose_policies(*, key: str = "policies") -> list[str]:
-    """Policies by name, own parameters allowed; the choice stands in the URL."""
+    """Policies by name, own parameters allowed; the choice is in the URL."""
     known = list(dict.fromkeys([*DEFAULT, *ALL_SEVEN]))
     words = "; ".join(f"{entry['name']}: {entry['description']}" for entry in describe_policies())
     picked = st.multiselect(
@@ -198,7 +198,7 @@ def last_batch(trace_id: str) -> None:
 
 @st.fragment(run_every=LOOK_EVERY)
 def follow(batch: Batch, trace_id: str = "") -> None:
-    """Progress, the newest turn of each run, and a way to stop; the whole page is drawn anew when it ends.
+    """Progress, the newest turn of each run, and a way to stop; the page is redrawn when it ends.
 
     Says which traces it is about, and that they are others where `trace_id`, which the page shows, is not among them.
     """

@@ -131,7 +131,7 @@ def _label(row: dict[str, Any]) -> str:
 
 
 def study_line(name: str, study: Study) -> None:
-    """The study in one line: what it stands on, and whether its splits leak."""
+    """The study in one line: its corpus and model, and whether its splits leak."""
     corpus = study.corpus
     checks = study.notes.get("splits", [])
     leaking = leaks(checks)

@@ -37,7 +37,7 @@ CONTEXTS = ["full", "current", "recent1", "recent2", "recent4"]
 
 @dataclass(frozen=True)
 class Corpus:
-    """The labelled traces a study would stand on."""
+    """The labelled traces of a study."""
 
     rows: tuple[dict[str, Any], ...]
     chosen: tuple[str, ...]
@@ -196,7 +196,7 @@ def _last(kind: Kind) -> None:
 
 @st.fragment(run_every=LOOK_EVERY)
 def _follow(job: Job) -> None:
-    """Progress and a way to stop; the whole page is drawn anew when it ends, with the new study open."""
+    """Progress and a way to stop; the page is redrawn when it ends, with the new study open."""
     if not job.running:
         if job.study_ids:
             kind = job.commands[0][0]

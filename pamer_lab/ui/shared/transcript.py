@@ -18,7 +18,7 @@ from pamer_lab.figures.text import one_line
 from pamer_lab.trajectory import Event, Label, Message, Trace
 
 PREFIX = -1
-"""Block number of what stands before the first assistant message."""
+"""Block number of everything before the first assistant message."""
 
 Kind = Literal["text", "thinking", "call", "result", "event"]
 """`text`: what a message says. `thinking`: reasoning kept apart from the context. `call`: a tool call's arguments.
@@ -32,7 +32,7 @@ class Body:
     block: int
     kind: Kind
     message: int
-    """Index of its message; for an event, of the message it stands before."""
+    """Index of its message; for an event, of the message after it."""
     part: int
     """Number of the call within its message, or of the event within the trace; 0 otherwise."""
     role: str
@@ -82,7 +82,7 @@ class Transcript:
 
     @cached_property
     def events(self) -> dict[int, list[tuple[int, Event]]]:
-        """Numbered events by the block they stand in; those after the last message belong to the last block."""
+        """Numbered events by their block; those after the last message belong to the last block."""
         found: dict[int, list[tuple[int, Event]]] = defaultdict(list)
         for number, event in enumerate(self.trace.events):
             found[self.block_of(event.before_message)].append((number, event))

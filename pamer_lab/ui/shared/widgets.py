@@ -85,7 +85,7 @@ def mark_row(key: str, row: int | None, column: str) -> None:
 
 
 def choose_part(parts: Sequence[str], *, key: str) -> str:
-    """Which of a page's parts is looked at; only that one need be computed. The choice stands in the URL."""
+    """Which of a page's parts is looked at; only that one need be computed. The choice is in the URL."""
     picked = st.segmented_control(
         "Part", list(parts), default=parts[0], required=True, key=key, bind="query-params", label_visibility="collapsed"
     )

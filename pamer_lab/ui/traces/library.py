@@ -37,7 +37,7 @@ MOST_NAMED = 12
 
 
 def filtered(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The rows that fit the filters; the filters stand in the URL."""
+    """The rows that fit the filters; the filters are in the URL."""
     find, formats, turns, tokens = st.columns([3, 3, 2, 2], gap="medium")
     words = find.text_input(
         "Search",

@@ -26,7 +26,7 @@ CHARTS = ("growth", "strip")
 
 
 def prefix_room(transcript: Transcript) -> int:
-    """How many bodies of the prefix stand on the first page."""
+    """How many bodies of the prefix are on the first page."""
     return min(len(transcript.bodies(PREFIX)), PAGE_BODIES // 2)
 
 

@@ -28,7 +28,7 @@ EVENT_WORDS = {
 
 
 def reader(transcript: Transcript, block: int, hit: Hit | None) -> None:
-    """The opened block and as many after it as fit the page; the prefix stands before block 0."""
+    """The opened block and as many after it as fit the page; the prefix comes before block 0."""
     if hit:
         _hit_excerpt(transcript, hit)
     shown = page(transcript, block)
