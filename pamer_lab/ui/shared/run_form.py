@@ -173,8 +173,7 @@ def estimated(todo: Mapping[str, Sequence[str]], profile: str) -> tuple[Estimate
     """What replaying the traces of each policy takes, and how long that is in words."""
     asked = tuple((policy, tuple(trace_ids)) for policy, trace_ids in todo.items())
     found = _estimate(str(workspace().path), (version(), table_version(TRACES)), asked, profile)
-    last = "from the last run here" if found.runs == 1 else "from the last runs here"
-    basis = {"measured": last, "guessed": "a first guess for two cores", "mixed": "partly a guess"}[found.basis]
+    basis = {"measured": "from the last runs here", "guessed": "a first guess for two cores", "mixed": "partly a guess"}[found.basis]
     return found, f"about {duration(found.seconds)} ({basis})"
 
 
