@@ -15,7 +15,8 @@ import pyarrow as pa
 
 from pamer_lab.features.pooling import POOLINGS
 from pamer_lab.features.serialise import Tokens
-from pamer_lab.models.frozen import FrozenModel, shape_of
+from pamer_lab.models.frozen import FrozenModel
+from pamer_lab.models.speed import shape_of
 from pamer_lab.storage import Database, TableSpec, is_in
 
 Vectors = npt.NDArray[np.float32]

@@ -124,43 +124,13 @@ def find_folder(model: str) -> Path:
 
 def is_here(model: str) -> bool:
     """Whether a model's files are on this machine; nothing is fetched and nothing heavy is imported."""
-    return _config_file(model) is not None
-
-
-def _config_file(model: str) -> Path | None:
     if model == EMBEDDED:
-        return embedded.prepared_folder() / "config.json" if embedded.is_prepared() else None
-    own = Path(model).expanduser() / "config.json"
-    if own.is_file():
-        return own
-    if model.count("/") != 1:
-        return None
+        return embedded.is_prepared()
+    if (Path(model).expanduser() / "config.json").is_file():
+        return True
     from huggingface_hub import try_to_load_from_cache
 
-    cached = try_to_load_from_cache(model, "config.json")
-    return Path(cached) if isinstance(cached, str) else None
-
-
-@dataclass(frozen=True)
-class Shape:
-    """The size of a model, by its configuration."""
-
-    layers: int
-    """Number of blocks."""
-    width: int
-
-
-def shape_of(model: str) -> Shape | None:
-    """A model's shape, read from its configuration alone; None where the model is not on this machine or does not say."""
-    file = _config_file(model)
-    if file is None:
-        return None
-    try:
-        config = json.loads(file.read_text(encoding="utf-8"))
-        own = config.get("text_config") or config
-        return Shape(int(own["num_hidden_layers"]), int(own["hidden_size"]))
-    except (OSError, ValueError, TypeError, KeyError, AttributeError):
-        return None
+    return model.count("/") == 1 and isinstance(try_to_load_from_cache(model, "config.json"), str)
 
 
 def _load(folder: Path, name: str, dtype: Any, device: str) -> tuple[Any, Any]:

@@ -1,17 +1,54 @@
 """A first guess of how fast a frozen model reads, before anything was measured on this machine; nothing is loaded."""
 
-from pamer_lab.models.frozen import Shape, shape_of
-from pamer_lab.models.profiles import Profile
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from pamer_lab.models.embedded import prepared_folder
+from pamer_lab.models.frozen import is_here
+from pamer_lab.models.profiles import EMBEDDED, Profile
 
 PREFILL = 400
 """Tokens a second that SmolLM2-135M reads in float32 on two cores; measured once, a first guess elsewhere."""
-MEASURED = Shape(layers=30, width=576)
-"""The model of that measurement."""
 LOADING = 25.0
 """Seconds that loading the models takes at most, on two cores."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The size of a model, by its configuration."""
+
+    layers: int
+    """Number of blocks."""
+    width: int
+
+
+MEASURED = Shape(layers=30, width=576)
+"""The model that `PREFILL` was measured with."""
+
+
+def shape_of(model: str) -> Shape | None:
+    """A model's shape, read from its configuration alone; None where the model is not on this machine or does not say."""
+    if not is_here(model):
+        return None
+    try:
+        config = json.loads(_config_file(model).read_text(encoding="utf-8"))
+        own = config.get("text_config") or config
+        return Shape(int(own["num_hidden_layers"]), int(own["hidden_size"]))
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        return None
 
 
 def guessed_speed(profile: Profile) -> float:
     """Tokens a second on two cores: the weights of a block grow with the square of its width, and time with the weights."""
     shape = shape_of(profile.frozen_model.model) or MEASURED
     return PREFILL * (MEASURED.layers * MEASURED.width**2) / (shape.layers * shape.width**2)
+
+
+def _config_file(model: str) -> Path:
+    own = (prepared_folder() if model == EMBEDDED else Path(model).expanduser()) / "config.json"
+    if own.is_file():
+        return own
+    from huggingface_hub import try_to_load_from_cache
+
+    return Path(str(try_to_load_from_cache(model, "config.json")))

@@ -1,12 +1,12 @@
-"""Whether a policy can run here and what it would load; nothing is loaded to find out.
+"""Whether a policy can run here, what it would load, and how long that should take; nothing is loaded to find out.
 
-Invariant: a policy is called unavailable only with the reason and the command that would help.
+What always holds: a policy is called unavailable only with the reason and the command that would help.
 """
 
 from pathlib import Path
 from typing import Any
 
-from pamer_lab.models.embedded import MINILM, SMOLLM2
+from pamer_lab.models.embedded import SMOLLM2
 from pamer_lab.models.frozen import is_here
 from pamer_lab.models.profiles import EMBEDDED, Profile
 from pamer_lab.policies.controlled import Controlled
@@ -26,12 +26,6 @@ def frozen_name(profile: Profile) -> str:
     return SMOLLM2.name if model == EMBEDDED else Path(model).name
 
 
-def embedding_name(profile: Profile) -> str:
-    """The embedding model's name as people know it."""
-    model = profile.embedding.model
-    return MINILM.name if model == EMBEDDED else Path(model).name
-
-
 def why_not(policy: Policy, profile: Profile) -> str:
     """Why a policy cannot run with a profile, as a sentence with its remedy; empty where it can."""
     if not needs_models(policy):
@@ -40,14 +34,9 @@ def why_not(policy: Policy, profile: Profile) -> str:
     if not (shipped_folder(name) / FACTS).exists():
         return f"no trained heads for {name} are installed, so nothing can vote. Train some: {TRAIN}"
     if not is_here(profile.frozen_model.model):
-        return f"the weights of {name} are not on this machine. Get them: {fetch_command(profile)}"
+        remedy = "pamer-lab prepare" if profile.frozen_model.model == EMBEDDED else f"hf download {profile.frozen_model.model}"
+        return f"the weights of {name} are not on this machine. Get them: {remedy}"
     return ""
-
-
-def fetch_command(profile: Profile) -> str:
-    """The command that gets the weights of a profile's frozen model."""
-    model = profile.frozen_model.model
-    return "pamer-lab prepare" if model == EMBEDDED else f"hf download {model}"
 
 
 def other_heads(settings: dict[str, Any], policy: Policy, profile: Profile) -> bool:
@@ -59,4 +48,5 @@ def loads(policy: Policy, profile: Profile) -> list[str]:
     """Names of the models a policy would load."""
     if not needs_models(policy):
         return []
-    return [frozen_name(profile), embedding_name(profile)]
+    embedding = profile.embedding.model
+    return [frozen_name(profile), "all-MiniLM-L6-v2" if embedding == EMBEDDED else Path(embedding).name]

@@ -31,7 +31,7 @@ from pamer_lab.replay import ledger
 from pamer_lab.replay.accounting import totals
 from pamer_lab.replay.prefix_cache import cached_tokens
 from pamer_lab.replay.store import RunStore
-from pamer_lab.replay.timeline import Timeline, lay_out, stored_timeline
+from pamer_lab.replay.timeline import Timeline, lay_out
 from pamer_lab.replay.values import Run, RunHead, Status, Turn
 from pamer_lab.storage import equals
 from pamer_lab.trajectory.values import Trace
@@ -221,7 +221,8 @@ def _timeline(trace: Trace | str, workspace: Workspace, tokens: MessageTokens, t
             workspace.add_traces([trace], tokens)
         return lay_out(trace, tokens, turn_limit=turn_limit), bool(known and known[0]["demo"])
     stored = workspace.trace(trace)
-    return stored_timeline(stored, tokens, turn_limit=turn_limit), bool(stored.row["demo"])
+    counts = stored.message_tokens if stored.row["tokenizer"] == tokens.counter.name else None
+    return lay_out(stored.trace, tokens, turn_limit=turn_limit, counts=counts), bool(stored.row["demo"])
 
 
 def _head(timeline: Timeline, policy: Policy, resources: LocalResources, demo: bool) -> RunHead:

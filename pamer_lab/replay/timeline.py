@@ -11,7 +11,6 @@ from pamer_lab.blocks import Cut, MessageTokens, cut
 from pamer_lab.blocks.tokens import CountKind
 from pamer_lab.policies.values import History
 from pamer_lab.trajectory.values import Trace
-from pamer_lab.workspace import StoredTrace
 
 
 @dataclass(frozen=True)
@@ -67,9 +66,3 @@ def lay_out(trace: Trace, tokens: MessageTokens, *, turn_limit: int = 0, counts:
         tokenizer=tokens.counter.name,
         kind=tokens.counter.kind,
     )
-
-
-def stored_timeline(stored: StoredTrace, tokens: MessageTokens, *, turn_limit: int = 0) -> Timeline:
-    """A stored trace laid out; it is counted again only where it was counted by another tokenizer."""
-    known = stored.row["tokenizer"] == tokens.counter.name
-    return lay_out(stored.trace, tokens, turn_limit=turn_limit, counts=stored.message_tokens if known else None)

@@ -23,7 +23,7 @@ from pamer_lab.replay.evidence import fates, survival_rates, uses
 from pamer_lab.replay.export import deviations
 from pamer_lab.replay.recorded import recorded_events
 from pamer_lab.replay.store import RunStore
-from pamer_lab.replay.timeline import Timeline, stored_timeline
+from pamer_lab.replay.timeline import Timeline, lay_out
 from pamer_lab.replay.values import Run, RunHead, Turn
 from pamer_lab.report.config import ReplaySection, RunChoice
 from pamer_lab.report.texts import Texts
@@ -61,7 +61,8 @@ def choice_of(head: RunHead) -> RunChoice:
 
 def _timeline(stored: StoredTrace, profile: str) -> Timeline:
     tokens = message_tokens(load_profile(profile) if profile in PROFILES else PROFILES["embedded"])
-    return stored_timeline(stored, tokens)
+    counts = stored.message_tokens if stored.row["tokenizer"] == tokens.counter.name else None
+    return lay_out(stored.trace, tokens, counts=counts)
 
 
 def _trace(stored: StoredTrace, timeline: Timeline, texts: Texts) -> dict[str, Any]:

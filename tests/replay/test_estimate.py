@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pamer_lab.models.frozen import FrozenSettings
-from pamer_lab.models.profiles import load_profile
+from pamer_lab.models.profiles import FrozenSettings, load_profile
 from pamer_lab.models.speed import LOADING, MEASURED, PREFILL, guessed_speed
 from pamer_lab.replay.engine import ReplayOptions, replay
 from pamer_lab.replay.estimate import LIGHT_TURN, estimate

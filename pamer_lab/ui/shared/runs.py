@@ -21,7 +21,7 @@ from pamer_lab.policies.resources import message_tokens
 from pamer_lab.replay.background import Background
 from pamer_lab.replay.evidence import Fate, Use, fates, uses
 from pamer_lab.replay.store import RUNS, RunStore
-from pamer_lab.replay.timeline import Timeline, stored_timeline
+from pamer_lab.replay.timeline import Timeline, lay_out
 from pamer_lab.replay.values import Run, RunHead
 from pamer_lab.replay.whatif import WhatIfRun, what_if
 from pamer_lab.ui.shared.loaders import stored_trace, table_version, workspace
@@ -92,7 +92,10 @@ def run_key(run: Run) -> tuple[str, str, str, int]:
 
 @st.cache_resource(max_entries=8, show_spinner=False)
 def _timeline(path: str, trace_id: str, profile: str) -> tuple[Timeline, list[Use]]:
-    timeline = stored_timeline(stored_trace(trace_id)[0], message_tokens(load_profile(profile)))
+    stored, _ = stored_trace(trace_id)
+    tokens = message_tokens(load_profile(profile))
+    counts = stored.message_tokens if stored.row["tokenizer"] == tokens.counter.name else None
+    timeline = lay_out(stored.trace, tokens, counts=counts)
     return timeline, uses(timeline)
 
 

@@ -18,8 +18,8 @@ from pamer_lab.features.store import every_fourth
 from pamer_lab.figures.numbers import counted, duration, short
 from pamer_lab.importing import DEMO_FOLDER, import_paths
 from pamer_lab.models.frozen import is_here
-from pamer_lab.models.profiles import PROFILES, Profile, load_profile
-from pamer_lab.policies.availability import embedding_name, fetch_command, frozen_name
+from pamer_lab.models.profiles import EMBEDDED, PROFILES, Profile, load_profile
+from pamer_lab.policies.availability import frozen_name
 from pamer_lab.probes.split import MINIMUM_QUESTIONS, SEEDS
 from pamer_lab.probes.study import ALL, Kind
 from pamer_lab.ui.shared.loaders import trace_rows, workspace
@@ -82,7 +82,8 @@ def study_panel(kind: Kind, title: str, form: Callable[[Corpus, Profile], tuple[
         profile = load_profile(name)
         commands, takes = form(corpus, profile)
         if not is_here(profile.frozen_model.model):
-            st.warning(f"The weights of {frozen_name(profile)} are not on this machine. Get them first: `{fetch_command(profile)}`")
+            remedy = "pamer-lab prepare" if profile.frozen_model.model == EMBEDDED else f"hf download {profile.frozen_model.model}"
+            st.warning(f"The weights of {frozen_name(profile)} are not on this machine. Get them first: `{remedy}`")
             return
         st.markdown(takes)
         st.button("Start", key="start-study", type="primary", icon=":material/play_arrow:", on_click=_start, args=(commands,))
@@ -168,7 +169,8 @@ def what_it_takes(corpus: Corpus, profile: Profile, conditions: Sequence[Conditi
     measured = _measured_speed(str(workspace().path), studies_version())
     found = estimate(conditions, corpus.tokens, profile, measured, share=share)
     basis = "as in the last study here" if found.basis == "measured" else "a first guess for two cores"
-    models = [frozen_name(profile), *([embedding_name(profile)] if embeds else [])]
+    embedding = "all-MiniLM-L6-v2" if profile.embedding.model == EMBEDDED else profile.embedding.model
+    models = [frozen_name(profile), *([embedding] if embeds else [])]
     return (
         f"**{counted(len(corpus.rows), 'trace')}** of {counted(corpus.questions, 'question')}: loads {' and '.join(models)}, reads at most "
         f"about {short(found.tokens)} tokens, **about {duration(found.seconds)}** at {found.speed:,.0f} tokens a second ({basis}). "
