@@ -4,7 +4,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from pamer_lab.ui.page import ROUTED
+from pamer_lab.ui.shared.page import ROUTED
 
 # A file of our own: Streamlit would fetch a Material page icon from the network.
 ICON = Path(__file__).parent / "pamer_lab" / "ui" / "icon.png"

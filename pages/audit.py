@@ -7,16 +7,16 @@ from pamer_lab.memory.schema import MEMORIES
 from pamer_lab.replay.values import RunHead
 from pamer_lab.report.config import ReplaySection
 from pamer_lab.report.replay_part import choice_of
-from pamer_lab.ui.audit_case import evidence, facts, title
-from pamer_lab.ui.audit_data import full_row, heads_of, provenance, queue, selection_rows, versions
-from pamer_lab.ui.audit_queue import choose_filters, current, headline, queue_table
-from pamer_lab.ui.audit_review import moves, review_form
-from pamer_lab.ui.audit_start import missing_selection, start_here
-from pamer_lab.ui.audit_tools import tools
-from pamer_lab.ui.loaders import rows_or_demo
-from pamer_lab.ui.page import run as run_page
-from pamer_lab.ui.share import Sections, share
-from pamer_lab.ui.state import choose, chosen
+from pamer_lab.ui.audit.case import evidence, facts, title
+from pamer_lab.ui.audit.data import full_row, heads_of, provenance, queue, selection_rows, versions
+from pamer_lab.ui.audit.queue import choose_filters, current, headline, queue_table
+from pamer_lab.ui.audit.review import moves, review_form
+from pamer_lab.ui.audit.start import missing_selection, start_here
+from pamer_lab.ui.audit.tools import tools
+from pamer_lab.ui.shared.loaders import rows_or_demo
+from pamer_lab.ui.shared.page import run as run_page
+from pamer_lab.ui.shared.share import Sections, share
+from pamer_lab.ui.shared.state import choose, chosen
 
 QUESTION = (
     "PaMER+ brings back only the steps that a router names. Were they the right ones? One selection at a time, with the text itself, "

@@ -2,22 +2,20 @@
 
 import streamlit as st
 
+from pamer_lab import figures
 from pamer_lab.analysis.compact import over_the_limit, tradeoff
 from pamer_lab.analysis.published import table as published_table
 from pamer_lab.probes.study import Study
-from pamer_lab.ui.charts import show_chart
-from pamer_lab.ui.compact_charts import tradeoff_figure
-from pamer_lab.ui.compact_tables import budgets, conditions_csv, conditions_table, orderings_shown, pairs, retrievers
-from pamer_lab.ui.compact_words import tradeoff_answer
-from pamer_lab.ui.context_pair import context_pair
-from pamer_lab.ui.drawing import drawing
-from pamer_lab.ui.loaders import rows_or_demo
-from pamer_lab.ui.page import run as run_page
-from pamer_lab.ui.published_charts import published_figure, published_rows
-from pamer_lab.ui.studies import study_details, study_head, study_key, study_line
-from pamer_lab.ui.study_form import compact_form, study_panel
-from pamer_lab.ui.widgets import choose_part, table_height
-from pamer_lab.ui.words import HINTS
+from pamer_lab.ui.contexts.pair import context_pair
+from pamer_lab.ui.contexts.tables import budgets, conditions_csv, conditions_table, orderings_shown, pairs, retrievers, tradeoff_answer
+from pamer_lab.ui.shared.charts import drawing, show_chart
+from pamer_lab.ui.shared.loaders import rows_or_demo
+from pamer_lab.ui.shared.page import run as run_page
+from pamer_lab.ui.shared.published_rows import published_rows
+from pamer_lab.ui.shared.studies import study_details, study_head, study_key, study_line
+from pamer_lab.ui.shared.study_form import compact_form, study_panel
+from pamer_lab.ui.shared.widgets import choose_part, table_height
+from pamer_lab.ui.shared.words import HINTS
 
 MORE = ["Paired differences", "Retrieval controls", "Evidence budgets", "The paper's orderings"]
 NO_STUDY = "No compact-context study is here yet. Make one with the panel above, or in a terminal; until then, what the paper published:"
@@ -32,7 +30,7 @@ def measured(study: Study) -> None:
         drawing(
             "tradeoff",
             (study_key(study), published, deviations),
-            lambda colours: tradeoff_figure(tradeoff(study), colours, published=published, deviations=deviations),
+            lambda colours: figures.tradeoff(tradeoff(study), colours, published=published, deviations=deviations),
         ),
         tradeoff_answer(study, published=published),
         key="tradeoff",
@@ -60,7 +58,10 @@ def only_published() -> None:
         f"{shown.caption} Published, {shown.place}; nothing on this chart was measured by this program. n = {len(shown.rows)} conditions."
     )
     show_chart(
-        shown.title, drawing("published", shown.name, lambda colours: published_figure(shown, colours)), answer, key="published-compact"
+        shown.title,
+        drawing("published", shown.name, lambda colours: figures.published_table(shown, colours)),
+        answer,
+        key="published-compact",
     )
     st.dataframe(published_rows(shown), hide_index=True, height=table_height(len(shown.rows), most=460))
 

@@ -4,33 +4,30 @@ import polars as pl
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from pamer_lab.analysis.growth import REFERENCE_LINE, counting
+from pamer_lab import figures
+from pamer_lab.analysis.growth import REFERENCE_LINE, complete_traces, counting
+from pamer_lab.figures.growth import MOST_LINES, drawn_traces
+from pamer_lab.figures.numbers import counted, short
 from pamer_lab.policies.registry import parse_policy
 from pamer_lab.report.config import GrowthSection
-from pamer_lab.ui.charts import show_chart
-from pamer_lab.ui.drawing import drawing
-from pamer_lab.ui.growth_charts import MOST_LINES, drawn_traces, mean_figure
-from pamer_lab.ui.growth_table import comparison
-from pamer_lab.ui.growth_view import (
-    all_runs,
-    counted_how,
-    demo_words,
+from pamer_lab.ui.growth.table import comparison
+from pamer_lab.ui.growth.view import (
     divergences,
     ensure_something,
     run_choices,
     run_missing,
     turns_and_means,
 )
-from pamer_lab.ui.heads_select import choose_heads, choose_profile, describe_heads
-from pamer_lab.ui.loaders import rows_or_demo
-from pamer_lab.ui.numbers import counted, short
-from pamer_lab.ui.page import run as run_page
-from pamer_lab.ui.picker import trace_label
-from pamer_lab.ui.run_form import choose_policies
-from pamer_lab.ui.runs import version
-from pamer_lab.ui.share import share
-from pamer_lab.ui.text import in_code
-from pamer_lab.ui.words import HINTS
+from pamer_lab.ui.shared.charts import drawing, show_chart
+from pamer_lab.ui.shared.heads_select import choose_heads, choose_profile, describe_heads
+from pamer_lab.ui.shared.loaders import rows_or_demo
+from pamer_lab.ui.shared.page import run as run_page
+from pamer_lab.ui.shared.picker import trace_label
+from pamer_lab.ui.shared.run_form import choose_policies
+from pamer_lab.ui.shared.runs import all_runs, counted_how, demo_words, version
+from pamer_lab.ui.shared.share import share
+from pamer_lab.ui.shared.text import in_code
+from pamer_lab.ui.shared.words import HINTS
 
 MOST_NAMES = 5
 # Names of traces that are left out. (A bare string here would be drawn on the page.)
@@ -65,7 +62,9 @@ def chart(runs: pl.DataFrame, policies: list[str], asked: int, names: dict[str, 
         drawing(
             "means",
             (version(), tuple(runs["run_id"]), tuple(policies), single, reference, tuple(lines.values())),
-            lambda colours: mean_figure(means, policies, colours, singles=turns if single else None, names=lines, reference=reference),
+            lambda colours: figures.mean_context(
+                means, policies, colours, singles=turns if single else None, names=lines, reference=reference
+            ),
         ),
         answer,
         key="growth-means",
@@ -81,8 +80,7 @@ def follow_choice() -> None:
 
 def only_common(runs: pl.DataFrame, policies: list[str], names: dict[str, str]) -> pl.DataFrame:
     """Runs of the traces that every policy has; says which traces that leaves out, and how to see them."""
-    counts = runs.group_by("trace_id").agg(pl.col("policy").n_unique().alias("policies"))
-    complete = set(counts.filter(pl.col("policies") == len(policies))["trace_id"])
+    complete = complete_traces(runs, policies)
     left_out = [names.get(name, name) for name in runs["trace_id"].unique().sort() if name not in complete]
     if left_out:
         more = f" and {len(left_out) - MOST_NAMES:,} more" if len(left_out) > MOST_NAMES else ""

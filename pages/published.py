@@ -3,73 +3,52 @@
 import polars as pl
 import streamlit as st
 
-from pamer_lab.analysis.beside import KINDS
-from pamer_lab.analysis.growth import policy_table
+from pamer_lab import figures
+from pamer_lab.analysis.beside import KINDS, token_changes
 from pamer_lab.analysis.published import PublishedTable, names, table
+from pamer_lab.figures.numbers import counted, short
 from pamer_lab.report.config import PublishedSection
-from pamer_lab.ui.beside_view import study_beside
-from pamer_lab.ui.charts import show_chart
-from pamer_lab.ui.drawing import drawing_or_none
-from pamer_lab.ui.growth_view import all_runs, counted_how, demo_words
-from pamer_lab.ui.numbers import counted, short
-from pamer_lab.ui.page import run as run_page
-from pamer_lab.ui.published_charts import published_csv, published_figure, published_rows
-from pamer_lab.ui.share import share
-from pamer_lab.ui.state import settle
-from pamer_lab.ui.widgets import table_height
-from pamer_lab.ui.words import HINTS
+from pamer_lab.ui.published.paper_comparison import study_beside
+from pamer_lab.ui.shared.charts import drawing_or_none, show_chart
+from pamer_lab.ui.shared.page import run as run_page
+from pamer_lab.ui.shared.published_rows import published_csv, published_rows
+from pamer_lab.ui.shared.runs import all_runs, counted_how, demo_words
+from pamer_lab.ui.shared.share import share
+from pamer_lab.ui.shared.state import settle
+from pamer_lab.ui.shared.widgets import table_height
+from pamer_lab.ui.shared.words import HINTS
 
 # Tables in the order they are offered; the others follow. (A bare string here would be drawn on the page.)
 FIRST = ["full_benchmark", "method_comparison", "cross_model", "ablation", "signals", "layerwise", "compact_main", "compact"]
 MARK = "Published by the paper's authors; nothing on this chart was measured by this program."
-# Published row -> the policy here it can be set beside, for token changes only.
-BESIDE: dict[str, dict[str, str]] = {
-    "full_benchmark": {"+ PaMER": "pamer", "+ PaMER+": "pamer+"},
-    "method_comparison": {
-        "+ PaMER": "pamer",
-        "+ PaMER+": "pamer+",
-        "Sliding Window (K=5)": "sliding-window:5",
-        "Sliding Window (K=10)": "sliding-window:10",
-        "Sliding Window (K=20)": "sliding-window:20",
-        "Periodic Summary (n=3)": "periodic-summary:3",
-        "Periodic Summary (n=5)": "periodic-summary:5",
-    },
-    "ablation": {"PaMER": "pamer", "w/o Recall": "pamer-no-recall", "w/o Compression": "pamer-no-compression"},
-}
 
 
 def measured(shown: PublishedTable) -> None:
     """Token changes of the same policies in this workspace, beside the published ones."""
-    pairs = BESIDE.get(shown.name, {})
     runs = all_runs("embedded")
-    rows = {row["policy"]: row for row in policy_table(runs).to_dicts()} if pairs and not runs.is_empty() else {}
-    beside = runs.filter(pl.col("policy").is_in(list(pairs.values()))) if rows else pl.DataFrame()
+    found = token_changes(shown, runs)
+    beside = runs.filter(pl.col("policy").is_in([line["policy"] for line in found])) if found and not runs.is_empty() else pl.DataFrame()
     demo = "" if beside.is_empty() else demo_words(beside)
     st.subheader(f"Beside what was measured here{' :gray-badge[demo]' if demo else ''}", help=HINTS["demo"] if demo else None)
     if shown.name in KINDS:
         study_beside(shown.name)
         return
-    if not pairs:
+    if not found:
         st.caption("Nothing in this program measures this table; the paper's agents, tasks or settings stand alone here.")
         return
-    base = next((row for row in shown.rows if row["label"] in ("DeepSeek-V4-Flash", "Base agent")), None)
-    lines = []
-    for label, policy in pairs.items():
-        row = shown.row(label)
-        change = 100 * (row["tokens"] / base["tokens"] - 1) if base else None
-        here = rows.get(policy)
-        lines.append(
-            {
-                "Published": label,
-                "Tokens per task": short(row["tokens"]),
-                "Change, published": f"{change:+.1f} %" if change is not None else "",
-                "Policy here": policy,
-                "Change, measured here": f"{-here['reduction_pct']:+.1f} %{' · demo' if here['demo'] else ''}"
-                if here
-                else "not replayed yet",
-                "Traces here": here["traces"] if here else 0,
-            }
-        )
+    lines = [
+        {
+            "Published": line["row"],
+            "Tokens per task": short(line["tokens"]),
+            "Change, published": f"{line['published_pct']:+.1f} %" if line["published_pct"] is not None else "",
+            "Policy here": line["policy"],
+            "Change, measured here": f"{line['measured_pct']:+.1f} %{' · demo' if line['demo'] else ''}"
+            if line["traces"]
+            else "not replayed yet",
+            "Traces here": line["traces"],
+        }
+        for line in found
+    ]
     st.dataframe(lines, hide_index=True)
     how = f"Tokens here {counted_how(beside)}. " if not beside.is_empty() else ""
     st.caption(
@@ -89,7 +68,7 @@ def main() -> None:
     st.query_params["table"] = picked
     shown = table(picked)
     rows = published_rows(shown)
-    figure = drawing_or_none("published", picked, lambda colours: published_figure(shown, colours))
+    figure = drawing_or_none("published", picked, lambda colours: figures.published_table(shown, colours))
     if figure is not None:
         answer = f"{shown.caption} {MARK} {shown.place}, n = {counted(len(shown.rows), 'row')}."
         show_chart(shown.title, figure, answer, key="published-chart", csv=lambda: published_csv(rows, shown.place))

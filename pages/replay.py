@@ -2,34 +2,32 @@
 
 import streamlit as st
 
+from pamer_lab import figures
+from pamer_lab.figures.numbers import counted, short
+from pamer_lab.figures.runs import window
 from pamer_lab.replay.ledger import LETTERS
-from pamer_lab.replay.recorded import recorded_events
+from pamer_lab.replay.recorded import compacted_turns
 from pamer_lab.replay.values import FIXED_ACTIONS, Run
 from pamer_lab.replay.whatif import WhatIf
 from pamer_lab.report.config import ReplaySection
 from pamer_lab.report.replay_part import choice_of
 from pamer_lab.trajectory import Trace
-from pamer_lab.ui.charts import show_chart
-from pamer_lab.ui.divergence_view import divergences
-from pamer_lab.ui.drawing import drawing
-from pamer_lab.ui.home import policies_of_traces
-from pamer_lab.ui.loaders import rows_or_demo, stored_trace
-from pamer_lab.ui.numbers import counted, short
-from pamer_lab.ui.page import part
-from pamer_lab.ui.page import run as run_page
-from pamer_lab.ui.picker import pick_trace
-from pamer_lab.ui.run_charts import context_figure, ledger_figure, strip_figure, window
-from pamer_lab.ui.run_form import choose, heads_shown, next_step, run_panel
-from pamer_lab.ui.run_tables import accounts, evidence, headline, recorded, states_csv, turns_csv
-from pamer_lab.ui.runs import open_runs, run_key, timeline_of
-from pamer_lab.ui.share import share
-from pamer_lab.ui.state import start_anew
-from pamer_lab.ui.text import DEMO, counted_with
-from pamer_lab.ui.turn_steps import choose_policy, choose_turn, settle_run
-from pamer_lab.ui.turn_view import turn_view
-from pamer_lab.ui.whatif_panel import whatif_panel
-from pamer_lab.ui.widgets import choose_part
-from pamer_lab.ui.words import HINTS
+from pamer_lab.ui.replay.tables import accounts, divergences, evidence, headline, recorded, states_csv, turns_csv
+from pamer_lab.ui.replay.turn_steps import choose_policy, choose_turn, settle_run
+from pamer_lab.ui.replay.turn_view import turn_view
+from pamer_lab.ui.replay.whatif import whatif_panel
+from pamer_lab.ui.shared.charts import drawing, show_chart
+from pamer_lab.ui.shared.loaders import rows_or_demo, stored_trace
+from pamer_lab.ui.shared.page import part
+from pamer_lab.ui.shared.page import run as run_page
+from pamer_lab.ui.shared.picker import pick_trace
+from pamer_lab.ui.shared.run_form import choose, heads_shown, next_step, run_panel
+from pamer_lab.ui.shared.runs import open_runs, policies_of_traces, run_key, timeline_of
+from pamer_lab.ui.shared.share import share
+from pamer_lab.ui.shared.state import start_anew
+from pamer_lab.ui.shared.text import DEMO, counted_with
+from pamer_lab.ui.shared.widgets import choose_part
+from pamer_lab.ui.shared.words import HINTS
 
 
 def start_over() -> None:
@@ -50,13 +48,12 @@ def context_chart(runs: list[Run], trace: Trace, turn: int, whatif: WhatIf | Non
     answer = (
         f"At the last turn: {ends} tokens, {counts}. ▼ compression, ▲ recall, ✕ fallback. Actions are fixed.{DEMO if head.demo else ''}"
     )
-    places = [event["t"] for event in recorded_events(trace) if event["kind"] in ("compaction", "context_edit")]
     shown = window(max(len(run.turns) for run in runs), turn)
     of = tuple(run_key(run) for run in runs)
     line = whatif.active_tokens.tobytes() if whatif is not None else b""
     show_chart(
         "How full is the context at each turn?",
-        drawing("context", (of, line), lambda colours: context_figure(runs, colours, whatif=whatif, recorded=places)),
+        drawing("context", (of, line), lambda colours: figures.context(runs, colours, whatif=whatif, recorded=compacted_turns(trace))),
         answer,
         key="context",
         hint=f"{HINTS['active']} Click a point to open its turn. {FIXED_ACTIONS}",
@@ -64,7 +61,7 @@ def context_chart(runs: list[Run], trace: Trace, turn: int, whatif: WhatIf | Non
     )
     st.caption("What each policy did, turn by turn: ▼ compression, ▲ recall, ✕ fallback; click a mark to open it.")
     st.plotly_chart(
-        drawing("strip", (of, shown.start), lambda colours: strip_figure(runs, shown, colours)),
+        drawing("strip", (of, shown.start), lambda colours: figures.events(runs, shown, colours)),
         key="strip",
         config={"displayModeBar": False},
         alt="What each policy did at each turn; click a mark to open it.",
@@ -79,7 +76,7 @@ def ledger(run: Run, turn: int) -> None:
     shown = window(len(run.turns), turn)
     show_chart(
         "Where is every block?",
-        drawing("ledger", (run_key(run), shown.start), lambda colours: ledger_figure(run, shown, colours)),
+        drawing("ledger", (run_key(run), shown.start), lambda colours: figures.ledger(run, shown, colours)),
         answer,
         key="ledger",
         hint=f"{HINTS['ledger']} Click a column to open its turn.",
@@ -89,7 +86,7 @@ def ledger(run: Run, turn: int) -> None:
 
 @part
 def inspect(runs: list[Run], run: Run, trace: Trace) -> None:
-    """What moves with the turn. Another policy draws the whole page anew, since the tables below are about it.
+    """What moves with the turn. Another policy redraws the page, since the tables below are about it.
 
     The first chart is sent before the opened turn and the second after it: the browser draws one while the server goes on.
     """
@@ -131,7 +128,7 @@ def main() -> None:
     head.title("Replay")
     with picker:
         # A trace that PaMER was replayed on shows most.
-        first = next((name for name, policies in policies_of_traces().items() if "pamer" in policies), "")
+        first = next((name for name, policies in policies_of_traces().items() if ("pamer", True) in policies), "")
         trace_id = pick_trace(rows, on_change=start_over, first=first)
     if trace_id is None:
         return

@@ -1,25 +1,24 @@
 """Layerwise signals: where in the frozen model the need for memory can be read, against what anyone can see."""
 
-import math
 from typing import Any
 
 import polars as pl
 import streamlit as st
 
-from pamer_lab.analysis.signals import all_curves, layers_of, reference_rows, row_of
+from pamer_lab import figures
+from pamer_lab.analysis.signals import all_curves, has_metric, layers_of, preferred_layer, reference_rows, row_of
+from pamer_lab.figures.layerwise import Shown
 from pamer_lab.probes.decisions import TARGETS
 from pamer_lab.probes.study import Study
-from pamer_lab.ui.charts import show_chart
-from pamer_lab.ui.drawing import drawing
-from pamer_lab.ui.page import run as run_page
-from pamer_lab.ui.score_panel import score_panel
-from pamer_lab.ui.signal_charts import Shown, layer_figure
-from pamer_lab.ui.signal_words import auroc_answer, gap_answer
-from pamer_lab.ui.state import settle
-from pamer_lab.ui.studies import SAMPLE, controls_of, study_details, study_head, study_key, study_line
-from pamer_lab.ui.study_form import layerwise_form, study_panel
-from pamer_lab.ui.text import DEMO
-from pamer_lab.ui.words import HINTS
+from pamer_lab.ui.shared.charts import drawing, show_chart
+from pamer_lab.ui.shared.page import run as run_page
+from pamer_lab.ui.shared.state import settle
+from pamer_lab.ui.shared.studies import SAMPLE, controls_of, study_details, study_head, study_key, study_line
+from pamer_lab.ui.shared.study_form import layerwise_form, study_panel
+from pamer_lab.ui.shared.text import DEMO
+from pamer_lab.ui.shared.words import HINTS
+from pamer_lab.ui.signals.answers import auroc_answer, gap_answer
+from pamer_lab.ui.signals.scores import score_panel
 
 FIRST_CONTROLS = ["Length + turn + tool type", "Recent2 text embedding"]
 # Drawn unless the reader chooses others. (A bare string here would be drawn on the page.)
@@ -49,7 +48,7 @@ def chosen_controls(study: Study) -> dict[str, list[dict[str, Any]]]:
 
 
 def choose_shown(study: Study) -> Shown:
-    """What stands beside the curves; all of it in the URL."""
+    """What is shown beside the curves; all of it is in the URL."""
     left, middle, right = st.columns([3, 4, 5], gap="medium", vertical_alignment="bottom")
     with left:
         poolings = st.pills(
@@ -66,7 +65,7 @@ def choose_shown(study: Study) -> Shown:
 
 def settle_layer(study: Study) -> None:
     layers = layers_of(study)
-    preferred = (study.notes.get("preferred_layer") or {}).get("compression", layers[-1])
+    preferred = preferred_layer(study, "compression")
     settle("layer", layers, preferred if preferred in layers else layers[-1])
     settle("pooling", ["last", "mean"], "last")
 
@@ -82,19 +81,18 @@ def curves(study: Study, *, demo: bool) -> None:
     of = (study_key(study), names, shown.poolings, shown.intervals, shown.published, shown.layer)
     show_chart(
         "At which depth can the need for memory be read?",
-        drawing("auroc", of, lambda colours: layer_figure(study, "auroc", shown, colours)),
+        drawing("auroc", of, lambda colours: figures.layers(study, "auroc", shown, colours)),
         auroc_answer(study, controls_of(study), published=shown.published) + (DEMO if demo else ""),
         key="layers-auroc",
         hint=f"{HINTS['auroc']} {HINTS['sd']} {HINTS['layer']} {HINTS['shuffled']} Click a point to open its scores below.",
         on_click=lambda: open_clicked("layers-auroc"),
         csv=lambda: curves_csv(study, "auroc", demo=demo),
     )
-    gaps = [row["metrics"]["logit_gap"]["mean"] for row in study.rows if "logit_gap" in row["metrics"]]
-    if all(gap is None or math.isnan(gap) for gap in gaps):
+    if not has_metric(study, "logit_gap"):
         return
     show_chart(
         "How far apart are the logits of needed and not needed?",
-        drawing("logit_gap", of, lambda colours: layer_figure(study, "logit_gap", shown, colours)),
+        drawing("logit_gap", of, lambda colours: figures.layers(study, "logit_gap", shown, colours)),
         gap_answer(study) + (DEMO if demo else ""),
         key="layers-gap",
         hint=f"{HINTS['gap']} {HINTS['sd']}",

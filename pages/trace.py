@@ -1,23 +1,26 @@
 """Transcript: one trace by blocks, with its outline, token charts and search over all of it."""
 
+from typing import Any
+
 import polars as pl
 import streamlit as st
 
+from pamer_lab import figures
+from pamer_lab.figures.numbers import short
+from pamer_lab.figures.theme import Meaning
 from pamer_lab.report.config import ReplaySection
-from pamer_lab.ui.charts import growth_figure, show_chart, strip_figure
-from pamer_lab.ui.drawing import drawing
-from pamer_lab.ui.facts import details, facts
-from pamer_lab.ui.loaders import rows_or_demo, stored_trace, table_version
-from pamer_lab.ui.navigation import navigation, outline
-from pamer_lab.ui.numbers import short
-from pamer_lab.ui.page import part, run
-from pamer_lab.ui.picker import pick_trace
-from pamer_lab.ui.reader import reader
-from pamer_lab.ui.share import share
-from pamer_lab.ui.state import out_of_range
-from pamer_lab.ui.text import DEMO, counted_with
-from pamer_lab.ui.transcript import Transcript
-from pamer_lab.ui.words import HINTS
+from pamer_lab.ui.shared.charts import drawing, show_chart
+from pamer_lab.ui.shared.loaders import rows_or_demo, stored_trace, table_version
+from pamer_lab.ui.shared.page import part, run
+from pamer_lab.ui.shared.picker import pick_trace
+from pamer_lab.ui.shared.share import share
+from pamer_lab.ui.shared.state import out_of_range
+from pamer_lab.ui.shared.text import DEMO, counted_with
+from pamer_lab.ui.shared.transcript import Transcript
+from pamer_lab.ui.shared.words import HINTS
+from pamer_lab.ui.transcript.facts import details, facts
+from pamer_lab.ui.transcript.navigation import navigation, outline
+from pamer_lab.ui.transcript.reader import reader
 from pamer_lab.workspace import TRACES, StoredTrace
 
 
@@ -25,6 +28,15 @@ def start_over() -> None:
     """Another trace was chosen: the old block number means nothing in it."""
     st.session_state["block"] = 0
     st.query_params.pop("hit", None)
+
+
+def context_before(transcript: Transcript, colours: dict[Meaning, str]) -> Any:
+    marked = {sign: [block for block in range(len(transcript.before)) if sign in transcript.marks(block)] for sign in "▼▲"}
+    return figures.history(transcript.before, colours, compressions=marked["▼"], recalls=marked["▲"])
+
+
+def block_sizes(transcript: Transcript, colours: dict[Meaning, str]) -> Any:
+    return figures.blocks(transcript.sizes, colours, names=[f"{row['what']} {row['marks']}".rstrip() for row in transcript.outline])
 
 
 def charts(stored: StoredTrace, transcript: Transcript) -> None:
@@ -38,7 +50,7 @@ def charts(stored: StoredTrace, transcript: Transcript) -> None:
         answer = f"{ends}; {kind}, n = {len(before):,} turns.{demo}"
         show_chart(
             "How full is the context before each turn?",
-            drawing("growth", of, lambda colours: growth_figure(transcript, colours)),
+            drawing("growth", of, lambda colours: context_before(transcript, colours)),
             answer,
             key="growth",
             hint=HINTS["context"],
@@ -49,7 +61,7 @@ def charts(stored: StoredTrace, transcript: Transcript) -> None:
         answer = f"The largest is block {largest} with {short(transcript.sizes[largest])} tokens; {kind}, n = {len(before):,} blocks.{demo}"
         show_chart(
             "Which blocks fill it? Click one to open it.",
-            drawing("blocks", of, lambda colours: strip_figure(transcript, colours)),
+            drawing("blocks", of, lambda colours: block_sizes(transcript, colours)),
             answer,
             key="strip",
             hint=HINTS["block"],

@@ -3,12 +3,12 @@
 import streamlit as st
 
 from pamer_lab.access import reviewer_mode
-from pamer_lab.ui.adding import add_traces, import_report
-from pamer_lab.ui.home import tour
-from pamer_lab.ui.library import filtered, library_table
-from pamer_lab.ui.loaders import rows_or_demo
-from pamer_lab.ui.numbers import counted, short
-from pamer_lab.ui.page import run
+from pamer_lab.figures.numbers import counted, short
+from pamer_lab.ui.shared.loaders import rows_or_demo
+from pamer_lab.ui.shared.page import run
+from pamer_lab.ui.traces.adding import add_traces, import_report
+from pamer_lab.ui.traces.home import tour
+from pamer_lab.ui.traces.library import filtered, library_table
 
 INTRODUCTION = (
     "What did the model still see at a turn, why was the rest dropped, and was that right? It begins with a recorded run of an agent: "

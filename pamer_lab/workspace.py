@@ -13,10 +13,10 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
-from pamer_lab.blocks import MessageTokens, cut
+from pamer_lab.blocks import MessageTokens, context_before, cut
 from pamer_lab.config import default_workspace
 from pamer_lab.errors import InputError
-from pamer_lab.storage import Database, TableSpec, equals
+from pamer_lab.storage import Database, TableSpec, equals, is_in
 from pamer_lab.trajectory.values import Trace
 
 TRACES = TableSpec(
@@ -63,6 +63,22 @@ class StoredTrace:
     row: dict[str, Any]
     message_tokens: tuple[int, ...]
 
+    @property
+    def tools_tokens(self) -> int:
+        """Tokens of the tool descriptions."""
+        return int(self.row["tokens"]) - sum(self.message_tokens)
+
+
+@dataclass(frozen=True)
+class TraceSize:
+    """What an estimate needs to know of a trace."""
+
+    turns: int
+    head_tokens: int
+    """Tool descriptions and prefix, which every request begins with."""
+    later_tokens: int
+    """All blocks together."""
+
 
 class Workspace:
     """Opens the folder; nothing is created before the first write."""
@@ -80,6 +96,13 @@ class Workspace:
     @cached_property
     def database(self) -> Database:
         return Database(self.path / "lance")
+
+    def table_version(self, spec: TableSpec) -> tuple[int, int]:
+        """Changes whenever a table does, also when the folder was deleted and made again; zeros where there is no such table."""
+        folder = self.path / "lance"
+        if not folder.exists() or not self.database.exists(spec):
+            return (0, 0)
+        return (folder.stat().st_ctime_ns, self.database.version(spec))
 
     def add_traces(self, traces: Iterable[Trace], tokens: MessageTokens, *, demo: bool = False) -> list[dict[str, Any]]:
         """Store traces in one commit and return their summary rows; a known trace adds nothing."""
@@ -103,6 +126,25 @@ class Workspace:
         row = found[0]
         trace = msgspec.msgpack.decode(row.pop("body"), type=Trace)
         return StoredTrace(trace, row, tuple(row.pop("message_tokens")))
+
+    def trace_sizes(self, trace_ids: Iterable[str]) -> dict[str, TraceSize]:
+        """Sizes of traces by id, from their stored counts."""
+        columns = ["trace_id", "turns", "tokens", "prefix_messages", "message_tokens"]
+        found = {}
+        for row in self.database.rows(TRACES, where=is_in("trace_id", trace_ids), columns=columns):
+            later = sum(row["message_tokens"][row["prefix_messages"] :])
+            found[row["trace_id"]] = TraceSize(row["turns"], row["tokens"] - later, later)
+        return found
+
+    def contexts_before(self, trace_ids: Iterable[str]) -> dict[str, list[int]]:
+        """Tokens before each turn, by trace id."""
+        columns = ["trace_id", "message_tokens", "tokens", "body"]
+        found = {}
+        for row in self.database.rows(TRACES, where=is_in("trace_id", trace_ids), columns=columns):
+            pieces = cut(msgspec.msgpack.decode(row["body"], type=Trace).messages)
+            counts = row["message_tokens"]
+            found[row["trace_id"]] = list(context_before(pieces, counts, row["tokens"] - sum(counts)))
+        return found
 
     def remove_trace(self, trace_id: str) -> None:
         self.database.delete(TRACES, equals("trace_id", trace_id))

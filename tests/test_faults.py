@@ -210,7 +210,7 @@ def test_a_migration_that_was_cut_off_is_finished_by_the_next_program(
     process.join(120)
     assert process.exitcode == 9
     assert len(Workspace(workspace.path).trace_rows()) == 1, "the older program still reads what is there"
-    for module in (workspace_module, __import__("pamer_lab.ui.loaders", fromlist=["TRACES"])):
+    for module in (workspace_module, __import__("pamer_lab.ui.shared.loaders", fromlist=["TRACES"])):
         monkeypatch.setattr(module, "TRACES", newer(add_colour))
     app = AppTest.from_file(str(APP), default_timeout=120).run()
     assert not app.exception and not app.error and "own.json" in set(app.dataframe[0].value["Name"])

@@ -27,7 +27,8 @@ ROOMS = [
         "features",
         "probes",
     ),
-    *("contexts", "memory", "controller", "audit", "factory", "policies", "replay", "analysis", "report", "ui", "bench", "commands", "cli"),
+    *("contexts", "memory", "controller", "audit", "factory", "policies", "replay", "analysis", "figures", "report"),
+    *("ui", "bench", "commands", "cli"),
 ]
 FREE = {"commands", "bench", "cli"}
 """The outermost rooms; `commands` and `cli` know each other."""
@@ -63,9 +64,35 @@ def test_a_room_imports_only_the_rooms_before_it(module: Path) -> None:
 def test_special_packages_stay_in_their_rooms(module: Path) -> None:
     room = _room(module)
     names = {name.split(".")[0] for name in _imports(ast.parse(module.read_text()))}
-    assert "streamlit" not in names or room == "ui"
+    assert "streamlit" not in names or room in ("ui", "bench")
     assert "lancedb" not in names or room in ("storage", "bench")
     assert "pickle" not in names
+
+
+UI = sorted((PACKAGE / "ui").rglob("*.py"))
+
+
+@pytest.mark.parametrize("module", UI, ids=lambda module: str(module.relative_to(PACKAGE)))
+def test_a_pages_folder_imports_itself_and_what_pages_share(module: Path) -> None:
+    own = module.relative_to(PACKAGE).parts[1]
+    for name in _imports(ast.parse(module.read_text())):
+        if name.startswith("pamer_lab.ui."):
+            assert name.split(".")[2] in (own, "shared"), f"ui/{own} must not import {name}"
+
+
+@pytest.mark.parametrize("module", [*UI, *sorted((PACKAGE.parent / "pages").glob("*.py"))], ids=lambda module: module.stem)
+def test_pages_query_no_table(module: Path) -> None:
+    tree = ast.parse(module.read_text())
+    asked = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    given = {word.arg for node in ast.walk(tree) if isinstance(node, ast.Call) for word in node.keywords}
+    assert "where" not in given and not asked & {"arrow", "upsert", "delete"}, "a query is a named function of a store"
+    from_storage = {
+        alias.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("pamer_lab.storage")
+        for alias in node.names
+    }
+    assert from_storage <= {"TableSpec"}, "pages name tables at most, to see that they changed"
 
 
 def test_reading_a_trace_imports_neither_torch_nor_streamlit(tmp_path: Path) -> None:

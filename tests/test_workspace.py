@@ -6,7 +6,8 @@ import pytest
 from pamer_lab.blocks import EstimatedCounter, MessageTokens
 from pamer_lab.errors import InputError
 from pamer_lab.trajectory import read_bytes
-from pamer_lab.workspace import Workspace
+from pamer_lab.workspace import TRACES, Workspace
+from tests.replay.making import long_trace
 
 CHAT = [
     {"role": "system", "content": "s"},
@@ -45,3 +46,24 @@ def test_looking_at_an_empty_workspace_creates_nothing(tmp_path: Path) -> None:
     folder = tmp_path / "none"
     assert Workspace(folder).trace_rows() == []
     assert not folder.exists()
+
+
+def test_sizes_and_contexts_come_from_the_stored_counts(workspace: Workspace) -> None:
+    tokens = MessageTokens(EstimatedCounter())
+    trace = long_trace(5)
+    workspace.add_traces([trace, long_trace(3, trace_id="t-other")], tokens)
+    stored = workspace.trace(trace.trace_id)
+    size = workspace.trace_sizes([trace.trace_id])[trace.trace_id]
+    assert size.turns == 5 and size.head_tokens == stored.tools_tokens + sum(stored.message_tokens[:2])
+    assert size.head_tokens + size.later_tokens == stored.row["tokens"]
+    before = workspace.contexts_before([trace.trace_id])
+    assert list(before) == [trace.trace_id] and len(before[trace.trace_id]) == 5
+    assert before[trace.trace_id][0] == size.head_tokens and before[trace.trace_id] == sorted(before[trace.trace_id])
+
+
+def test_a_tables_version_grows_with_it_and_is_zero_without_it(workspace: Workspace) -> None:
+    assert workspace.table_version(TRACES) == (0, 0)
+    workspace.add_traces([long_trace(2)], MessageTokens(EstimatedCounter()))
+    first = workspace.table_version(TRACES)
+    workspace.add_traces([long_trace(3, trace_id="t-other")], MessageTokens(EstimatedCounter()))
+    assert (0, 0) < first < workspace.table_version(TRACES)

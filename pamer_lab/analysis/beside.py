@@ -7,6 +7,9 @@ measured side carries its sd and number of seeds, and nothing is said to agree o
 from collections.abc import Iterator
 from typing import Any
 
+import polars as pl
+
+from pamer_lab.analysis.growth import policy_table
 from pamer_lab.analysis.published import PublishedTable, table
 from pamer_lab.analysis.signals import PUBLISHED_BLOCKS, blocks_of
 from pamer_lab.probes.decisions import TARGETS
@@ -35,6 +38,22 @@ CONDITIONS = {
     "Top3 uncapped": "embedding-top3",
 }
 """Names of the paper's shorter tables -> conditions."""
+POLICIES: dict[str, dict[str, str]] = {
+    "full_benchmark": {"+ PaMER": "pamer", "+ PaMER+": "pamer+"},
+    "method_comparison": {
+        "+ PaMER": "pamer",
+        "+ PaMER+": "pamer+",
+        "Sliding Window (K=5)": "sliding-window:5",
+        "Sliding Window (K=10)": "sliding-window:10",
+        "Sliding Window (K=20)": "sliding-window:20",
+        "Periodic Summary (n=3)": "periodic-summary:3",
+        "Periodic Summary (n=5)": "periodic-summary:5",
+    },
+    "ablation": {"PaMER": "pamer", "w/o Recall": "pamer-no-recall", "w/o Compression": "pamer-no-compression"},
+}
+"""Published table -> its rows and the policies here that they can be compared with, for token changes only."""
+BASES = ("DeepSeek-V4-Flash", "Base agent")
+"""Published rows without a method, which changes are against."""
 METRICS = ("auroc", "auprc", "f1", "agreement")
 
 Line = dict[str, Any]
@@ -51,6 +70,30 @@ def beside(name: str, study: Study) -> list[Line]:
             if own and cell:
                 label = f"{row['label']}, {row['pooling'].casefold()}" if row.get("pooling") else str(row["label"])
                 lines.append({"row": label, "here": own["name"], "target": target, "metric": metric, "published": value} | cell)
+    return lines
+
+
+def token_changes(published: PublishedTable, runs: pl.DataFrame) -> list[dict[str, Any]]:
+    """Token changes of published methods and of the same policies over these runs; empty for a table that no policy is in.
+
+    Each line has `row`, `tokens`, `published_pct`, `policy`, `measured_pct` (None without a run), `traces` and `demo`.
+    """
+    base = next((row for row in published.rows if row["label"] in BASES), None)
+    here = {row["policy"]: row for row in policy_table(runs).to_dicts()}
+    lines = []
+    for label, policy in POLICIES.get(published.name, {}).items():
+        row, own = published.row(label), here.get(policy)
+        lines.append(
+            {
+                "row": label,
+                "tokens": row["tokens"],
+                "published_pct": 100 * (row["tokens"] / base["tokens"] - 1) if base else None,
+                "policy": policy,
+                "measured_pct": -own["reduction_pct"] if own else None,
+                "traces": own["traces"] if own else 0,
+                "demo": bool(own and own["demo"]),
+            }
+        )
     return lines
 
 

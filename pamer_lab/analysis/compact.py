@@ -9,6 +9,7 @@ from typing import Any
 
 from pamer_lab.analysis.published import table
 from pamer_lab.analysis.samples import sample_names, sample_study
+from pamer_lab.contexts.registry import CAPS
 from pamer_lab.errors import InputError
 from pamer_lab.probes.decisions import TARGETS
 from pamer_lab.probes.study import Study, list_studies, load_study
@@ -21,6 +22,8 @@ RETRIEVERS = (
     *("random-top3", "recency-top3", "raw-top1", "raw-top3", "raw-top5"),
     *("embedding-top1", "embedding-top3", "embedding-top5"),
 )
+FULL = "Full Context"
+"""The group that the others are measured against."""
 UNCAPPED = "embedding-top3"
 ABOUT_TEXT = ("evidence_tokens", "reads", "inputs_over_the_limit", "points_unlike_recency", "points_cap_changed")
 """What a row says of the text it read (`contexts.overlap`); None where it does not apply."""
@@ -156,3 +159,17 @@ def _line(rows: dict[str, dict[str, Any]]) -> Line:
 def cell(lines: Sequence[Line], condition: str, key: str) -> Any:
     """One value of a table; None where the study has no such condition."""
     return next((line[key] for line in lines if line["condition"] == condition), None)
+
+
+def best_line(lines: Sequence[Line], key: str) -> int | None:
+    """The best compact condition of a column; the full context is what they are measured against and takes no part."""
+    known = [(line[key], number) for number, line in enumerate(lines) if line[key] is not None and line["group"] != FULL]
+    if len(known) < 2:
+        return None
+    return (min if key == "tokens_pct" else max)(known, key=lambda pair: pair[0])[1]
+
+
+def caps_of(study: Study | None) -> tuple[int, ...]:
+    """The evidence caps a study measured; the paper's where it measured none."""
+    names = study.settings.get("conditions", []) if study is not None else []
+    return tuple(int(cap) for name in names if (cap := name.partition("-cap")[2])) or CAPS

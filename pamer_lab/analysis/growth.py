@@ -4,7 +4,7 @@ Polars over stored rows, one read per table. What always holds: a trace that has
 mean stands beside the number it was taken over.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 
 import msgspec
 import numpy as np
@@ -55,9 +55,27 @@ def run_table(workspace: Workspace, run_ids: Iterable[str] | None = None) -> pl.
     return found.hstack(facts).with_columns(whole).sort("policy", "trace_id", "whole", "started", "run_id").select(RUN_COLUMNS)
 
 
+def with_heads(runs: pl.DataFrame, heads: str) -> pl.DataFrame:
+    """Runs in which these heads voted (by hash), or none did; an empty hash keeps all."""
+    return runs.filter((pl.col("heads") == heads) | (pl.col("heads") == "")) if heads else runs
+
+
 def newest_runs(runs: pl.DataFrame) -> pl.DataFrame:
     """One run per policy, trace and profile: the newest, one over all turns before one with a limit."""
     return runs.unique(["policy", "trace_id", "profile"], keep="last", maintain_order=True)
+
+
+def complete_traces(runs: pl.DataFrame, policies: Collection[str]) -> set[str]:
+    """Traces that were replayed through every one of these policies."""
+    counts = runs.group_by("trace_id").agg(pl.col("policy").n_unique().alias("policies"))
+    return set(counts.filter(pl.col("policies") == len(policies))["trace_id"])
+
+
+def missing_runs(runs: pl.DataFrame, policies: Iterable[str], trace_ids: Sequence[str]) -> dict[str, list[str]]:
+    """Traces that each policy was not replayed on yet; a policy that lacks none is left out."""
+    have = set(zip(runs["policy"].to_list(), runs["trace_id"].to_list(), strict=True)) if not runs.is_empty() else set()
+    found = {policy: [trace_id for trace_id in trace_ids if (policy, trace_id) not in have] for policy in policies}
+    return {policy: names for policy, names in found.items() if names}
 
 
 def turn_table(workspace: Workspace, runs: pl.DataFrame) -> pl.DataFrame:

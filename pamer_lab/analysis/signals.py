@@ -4,6 +4,7 @@ Nothing is computed anew: values are those of the study's rows. What always hold
 both stand on the same corpus and model, and a published value carries no interval but the paper's sd.
 """
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -37,6 +38,17 @@ def blocks_of(study: Study) -> int:
     """The last block among a study's layers."""
     numbers = [int(layer.rpartition("_")[2]) for layer in layers_of(study) if layer != FINAL]
     return max(numbers, default=1)
+
+
+def preferred_layer(study: Study, target: str) -> str:
+    """The layer that validation chose for a target; empty where the study does not say."""
+    return str((study.notes.get("preferred_layer") or {}).get(target, ""))
+
+
+def has_metric(study: Study, metric: str) -> bool:
+    """Whether any row of a study has a number for a metric."""
+    means = [row["metrics"][metric]["mean"] for row in study.rows if metric in row["metrics"]]
+    return any(mean is not None and not math.isnan(mean) for mean in means)
 
 
 def curve(study: Study, target: str, pooling: str, metric: str = "auroc", *, shuffled: bool = False) -> pl.DataFrame:

@@ -24,13 +24,13 @@ import psutil
 from pamer_lab.audit import AuditStore, ReviewStore
 from pamer_lab.bench.compressing import compress_at_once
 from pamer_lab.bench.server import serving
+from pamer_lab.bench.visitor import DashboardVisitor, Drawn
 from pamer_lab.controller import FixedProbe
 from pamer_lab.errors import LabError
 from pamer_lab.factory import Parts
 from pamer_lab.importing import import_demo
 from pamer_lab.models.embedder import HashingEmbedder
 from pamer_lab.replay.engine import ReplayOptions, replay
-from pamer_lab.ui.visitor import DashboardVisitor, Drawn
 from pamer_lab.workspace import Workspace
 
 HELP = "25 websocket sessions on one dashboard for two minutes; 8 processes compressing in one store"

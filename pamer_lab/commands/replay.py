@@ -5,6 +5,7 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,13 @@ from pamer_lab.analysis.scores import recorded_scores
 from pamer_lab.blocks import MessageTokens
 from pamer_lab.cli import say
 from pamer_lab.errors import InputError
+from pamer_lab.factory import Factory
 from pamer_lab.importing import import_paths
 from pamer_lab.models.profiles import load_profile
-from pamer_lab.models.tokenizer import profile_tokens
 from pamer_lab.policies.registry import ALL_SEVEN, describe_policies, parse_policies
 from pamer_lab.replay.batch import BatchOptions, Outcome, Progress, replay_batch
 from pamer_lab.replay.divergence import first_divergence
+from pamer_lab.replay.estimate import estimate
 from pamer_lab.replay.evidence import uses
 from pamer_lab.replay.export import run_json
 from pamer_lab.replay.prices import FILE, PriceTable, read_prices
@@ -41,6 +43,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--fresh", action="store_true", help="forget stored runs and compute them again")
     parser.add_argument("--prices", metavar="FILE", default="", help=f"price table (default: {FILE} of the workspace)")
     parser.add_argument("--heads", metavar="NAME|FOLDER", default="", help=HEADS_HELP)
+    parser.add_argument("--estimate", action="store_true", help="say what it would load and how long it would take, and stop")
     parser.add_argument("--list", action="store_true", help="list the policies with their parameters and stated deviations")
 
 
@@ -54,8 +57,11 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     workspace = Workspace()
     policies = [policy.name for policy in parse_policies(args.policy)]
     prices = read_prices(Path(args.prices) if args.prices else workspace.path / FILE)
-    tokens = profile_tokens(load_profile(args.profile, workspace.path))
+    factory = Factory(load_profile(args.profile, workspace.path), workspace, args.device, args.heads)
+    tokens = factory.tokens
     trace_ids = _trace_ids(args.traces, workspace, tokens)
+    if args.estimate:
+        return {"estimate": asdict(estimate(dict.fromkeys(policies, trace_ids), factory, turn_limit=args.turn_limit))}
     processes = args.processes if args.processes >= 0 else (min(len(trace_ids), os.cpu_count() or 1) if len(trace_ids) > 1 else 0)
     options = BatchOptions(args.profile, args.device, args.turn_limit, args.fresh, processes, args.heads)
     outcomes = replay_batch(trace_ids, policies, workspace, options, report=_report())
@@ -127,6 +133,13 @@ def _result(
 
 
 def show(result: dict[str, Any]) -> None:
+    if "estimate" in result:
+        found = result["estimate"]
+        print(
+            f"{found['runs']:,} runs, {found['turns']:,} turns; loads {', '.join(found['models']) or 'no model'}, reads at most "
+            f"{found['read_tokens']:,} tokens; about {found['seconds']:,.0f} s ({found['basis']}); stored runs are counted too"
+        )
+        return
     if "runs" not in result:
         for entry in result["policies"]:
             parameters = "".join(f":{name}={value}" for name, value in entry["parameters"].items())

@@ -16,6 +16,7 @@ import pyarrow as pa
 from pamer_lab.features.pooling import POOLINGS
 from pamer_lab.features.serialise import Tokens
 from pamer_lab.models.frozen import FrozenModel
+from pamer_lab.models.speed import shape_of
 from pamer_lab.storage import Database, TableSpec, is_in
 
 Vectors = npt.NDArray[np.float32]
@@ -25,6 +26,12 @@ KEYS_PER_QUERY = 2_000
 def layer_names(model: FrozenModel) -> tuple[str, ...]:
     """`block_1` to `block_L`, then `final`."""
     return (*(f"block_{number + 1}" for number in range(model.layers)), "final")
+
+
+def every_fourth(model: str) -> tuple[str, ...]:
+    """`block_4`, `block_8` and so on, then `final`; empty where the model is not on this machine."""
+    shape = shape_of(model)
+    return (*(f"block_{number}" for number in range(4, shape.layers + 1, 4)), "final") if shape else ()
 
 
 def content_key(model: FrozenModel, serialiser: str, tokens: Tokens) -> str:

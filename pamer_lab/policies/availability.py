@@ -10,13 +10,6 @@ from pamer_lab.factory import Factory
 from pamer_lab.models.frozen import model_name
 from pamer_lab.policies.interface import Policy
 
-PREFILL = 400
-"""Tokens a second that SmolLM2-135M reads in float32 on two cores; measured once, a first guess elsewhere."""
-LOADING = 25.0
-"""Seconds that loading the models takes at most, on two cores."""
-LIGHT_TURN = 0.02
-"""Seconds a turn of a policy without models takes."""
-
 
 def why_not(policy: Policy, factory: Factory) -> str:
     """Why a policy cannot run with a profile and its heads, as a sentence with its remedy; empty where it can."""
@@ -44,8 +37,3 @@ def loads(policy: Policy, factory: Factory) -> list[str]:
         return []
     embedding = factory.profile.embedding.model
     return [factory.model_name, "all-MiniLM-L6-v2" if embedding == "embedded" else model_name(embedding)]
-
-
-def guessed_seconds(policy: Policy, turns: int, recent_tokens: int) -> float:
-    """A first guess before anything was measured: `recent_tokens` are the tokens its heads would read over all turns."""
-    return LOADING + recent_tokens / PREFILL if policy.needs_models else turns * LIGHT_TURN

@@ -5,7 +5,7 @@ same questions and seed give the same split on any machine (questions are ordere
 """
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -60,6 +60,10 @@ def require_both_classes(split: Split, labels: npt.NDArray[np.bool_], counts: np
                 )
 
 
+CLEAN = "none in two parts"
+"""How the sentence of a split without a leak ends; studies keep these sentences."""
+
+
 @dataclass(frozen=True)
 class LeakCheck:
     """How many questions each part has, and which stand in two parts (there must be none)."""
@@ -70,7 +74,12 @@ class LeakCheck:
     @property
     def sentence(self) -> str:
         counted = ", ".join(f"{number} {name}" for name, number in self.questions.items())
-        return f"{counted} questions; " + (f"{len(self.shared)} in two parts" if self.shared else "none in two parts")
+        return f"{counted} questions; " + (f"{len(self.shared)} in two parts" if self.shared else CLEAN)
+
+
+def leaks(sentences: Iterable[str]) -> int:
+    """How many of a study's split sentences tell of a leak."""
+    return sum(not str(sentence).endswith(CLEAN) for sentence in sentences)
 
 
 def check_leak(split: Split, question_ids: Sequence[str]) -> LeakCheck:

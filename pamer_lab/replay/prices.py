@@ -5,7 +5,7 @@ each with `input`, `cached_input` and `output` per million tokens. Local work is
 is None and says what is missing.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ import msgspec
 
 from pamer_lab.access import refuse_in_reviewer_mode
 from pamer_lab.errors import InputError
+from pamer_lab.replay.values import RunHead
 from pamer_lab.storage.files import write_whole
 
 MILLION = 1_000_000
@@ -76,6 +77,15 @@ def cost(totals: Mapping[str, Any], table: PriceTable) -> dict[str, Any]:
         parts[operation] = (used["input"] * price.input + used["output"] * price.output) / MILLION
     note = f"no price is set for {', '.join(missing)}" if missing else ""
     return {"currency": table.currency, "total": None if missing else sum(parts.values()), "parts": parts, "note": note}
+
+
+def costs_by_policy(heads: Iterable[RunHead], table: PriceTable) -> dict[str, float]:
+    """What each policy's runs cost together; a policy with a part that has no price is left out."""
+    sums: dict[str, float | None] = {}
+    for head in heads:
+        spent, before = cost(head.totals, table)["total"], sums.get(head.policy, 0.0)
+        sums[head.policy] = None if spent is None or before is None else before + spent
+    return {policy: value for policy, value in sums.items() if value is not None}
 
 
 EXAMPLE = '{"currency": "USD", "rows": {"default": {"input": 1.0, "cached_input": 0.1, "output": 4.0}}}'

@@ -25,3 +25,8 @@ def recorded_events(trace: Trace) -> list[dict[str, Any]]:
         }
         for event in trace.events
     ]
+
+
+def compacted_turns(trace: Trace) -> list[int]:
+    """Turns before which the source changed its own context."""
+    return [event["t"] for event in recorded_events(trace) if event["kind"] in ("compaction", "context_edit")]

@@ -6,7 +6,8 @@ goes on after them. Rows are appended; `tidy` merges the small files that many a
 """
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -14,8 +15,9 @@ import pyarrow as pa
 
 from pamer_lab.errors import InputError
 from pamer_lab.memory import MemoryStore
+from pamer_lab.memory.records import Memory
 from pamer_lab.models.profiles import load_profile
-from pamer_lab.policies.values import Item, Span, Spent
+from pamer_lab.policies.values import Action, Item, Span, Spent
 from pamer_lab.replay.values import Run, RunHead, Turn
 from pamer_lab.storage import Database, TableSpec, equals, is_in
 from pamer_lab.workspace import Workspace
@@ -71,6 +73,7 @@ class RunStore:
 
     def __init__(self, workspace: Workspace) -> None:
         self.database: Database = workspace.database
+        self._folder = workspace.path
         self._texts: dict[str, set[str]] = {}
         """Texts already written, by run."""
 
@@ -116,6 +119,43 @@ class RunStore:
         where = f"{equals('run_id', run_id)} AND t = {number}"
         rows = self.database.rows(TURNS, where=where, limit=1) if number >= 0 else []
         return _turn(rows[0], {}) if rows else None
+
+    def first_turn(self, run_id: str, action: Action) -> int | None:
+        """The first turn at which a run did something; None where it never did."""
+        where = f"{equals('run_id', run_id)} AND {equals('action', action)}"
+        rows = self.database.rows(TURNS, where=where, columns=["t"]) if self.database.exists(TURNS) else []
+        return min((int(row["t"]) for row in rows), default=None)
+
+    def seconds_per_turn(self, run_id: str) -> float:
+        """The mean over a run's stored turns; 0 where there are none."""
+        if not self.database.exists(TURNS):
+            return 0.0
+        seconds = self.database.arrow(TURNS, where=equals("run_id", run_id), columns=["seconds"])["seconds"].to_pylist()
+        return sum(seconds) / len(seconds) if seconds else 0.0
+
+    def newest_done(self, *, without: Collection[str] = ()) -> dict[tuple[str, str], str]:
+        """The newest finished run of each policy and profile, some left out."""
+        if not self.database.exists(RUNS):
+            return {}
+        rows = self.database.rows(RUNS, where=equals("status", "done"), columns=["run_id", "policy", "profile", "started"])
+        rows.sort(key=lambda row: str(row["started"]))
+        return {(row["policy"], row["profile"]): row["run_id"] for row in rows if row["run_id"] not in without}
+
+    def policies_by_trace(self) -> dict[str, list[tuple[str, bool]]]:
+        """Policies each trace was replayed through, oldest run first, and whether to the end; each pair once."""
+        found: dict[str, dict[tuple[str, bool], None]] = {}
+        rows = self.database.rows(RUNS, columns=["trace_id", "policy", "status", "started"]) if self.database.exists(RUNS) else []
+        for row in sorted(rows, key=lambda row: str(row["started"])):
+            found.setdefault(row["trace_id"], {})[row["policy"], row["status"] == "done"] = None
+        return {trace_id: list(pairs) for trace_id, pairs in found.items()}
+
+    def memories(self, run: Run) -> dict[str, Memory]:
+        """The memories a run stored, by id, wherever its profile keeps them."""
+        if not any(turn.memory_ids for turn in run.turns):
+            return {}
+        elsewhere = _memory_uri(run.head, self._folder)
+        store = MemoryStore(Database(elsewhere) if elsewhere else self.database)
+        return {entry.memory_id: entry for entry in store.load(run.run_id).memories}
 
     def run(self, run_id: str) -> Run:
         """A stored run; an unknown id is answered with what to do."""
@@ -169,6 +209,15 @@ class RunStore:
         return found
 
 
+def newest(heads: Iterable[RunHead], policies: Sequence[str], profile: str) -> dict[str, RunHead]:
+    """The run to show for each policy: the newest with this profile, one over all turns before one with a limit."""
+    found: dict[str, RunHead] = {}
+    for head in sorted(heads, key=lambda head: (head.turns == head.trace_turns, head.started)):
+        if head.policy in policies and head.profile == profile:
+            found[head.policy] = head
+    return {policy: found[policy] for policy in policies if policy in found}
+
+
 def run_row(head: RunHead) -> dict[str, Any]:
     """A run's row in `RUNS`."""
     totals: dict[str, Any] = {name: head.totals.get(name) for name in (*TOTALS, "reduction_pct")}
@@ -209,9 +258,9 @@ def _turn(row: dict[str, Any], texts: dict[str, str]) -> Turn:
     return Turn(**given, items=items, stored=stored, spent=spent)
 
 
-def memory_uri(head: RunHead, workspace: Workspace) -> str:
+def _memory_uri(head: RunHead, workspace: Path) -> str:
     """Where the memories of a run are kept, if not in the workspace; a profile that is not known here keeps none elsewhere."""
     try:
-        return load_profile(head.profile, workspace.path).memory_uri
+        return load_profile(head.profile, workspace).memory_uri
     except InputError:
         return ""

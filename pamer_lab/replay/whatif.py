@@ -254,3 +254,8 @@ class _Pass:
                 self.given.recall_tokens * (min(memories, self.given.rule["top"]) if self.given.rule["recalls"] == "summaries" else 1)
             )
         self.active[t] = raw - removed
+
+
+def what_if(run: Run) -> WhatIfRun | None:
+    """A run ready to be asked; None where no rule decided it, so that there is nothing to change."""
+    return WhatIfRun(run) if isinstance(run.head.settings.get("rule"), dict) and run.turns else None

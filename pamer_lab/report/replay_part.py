@@ -15,18 +15,16 @@ from pamer_lab.audit import AuditStore, ReviewStore
 from pamer_lab.audit.store import SHORT
 from pamer_lab.blocks.render import render_message, render_tools
 from pamer_lab.errors import InputError
-from pamer_lab.memory import MemoryStore
 from pamer_lab.memory.records import Memory
 from pamer_lab.policies.values import Item
 from pamer_lab.replay.evidence import fates, survival_rates, uses
 from pamer_lab.replay.export import deviations
 from pamer_lab.replay.recorded import recorded_events
-from pamer_lab.replay.store import RunStore, memory_uri
+from pamer_lab.replay.store import RunStore
 from pamer_lab.replay.timeline import Timeline, recorded_timeline, stored_timeline
 from pamer_lab.replay.values import Run, RunHead, Turn
 from pamer_lab.report.config import ReplaySection, RunChoice
 from pamer_lab.report.texts import Texts
-from pamer_lab.storage import Database
 from pamer_lab.workspace import StoredTrace, Workspace
 
 SELECTION_COLUMNS = [*(name for name in SHORT if name not in ("created_at", "table_version")), "query", "candidates"]
@@ -123,7 +121,7 @@ def _run(run: Run, timeline: Timeline, used: list[Any], workspace: Workspace, te
         "demo": head.demo,
         "totals": head.totals,
         "evidence": survival_rates(fates(timeline, run.turns, used)),
-        "memories": [_memory(memory, head.policy, texts) for memory in _memories(run, workspace)],
+        "memories": [_memory(memory, head.policy, texts) for memory in RunStore(workspace).memories(run).values()],
         "turns": [_turn(turn, head.policy, texts) for turn in run.turns],
     }
 
@@ -168,13 +166,6 @@ def _item(item: Item, place: str, texts: Texts) -> dict[str, Any]:
 def letter_runs(states: str) -> str:
     """`SSSAA` as `S3 A2`: long traces hold long runs of one state."""
     return " ".join(f"{letter}{len(list(run))}" for letter, run in groupby(states))
-
-
-def _memories(run: Run, workspace: Workspace) -> Sequence[Memory]:
-    if not any(turn.memory_ids for turn in run.turns):
-        return ()
-    uri = memory_uri(run.head, workspace)
-    return MemoryStore(Database(uri) if uri else workspace.database).load(run.run_id).memories
 
 
 def _memory(memory: Memory, policy: str, texts: Texts) -> dict[str, Any]:

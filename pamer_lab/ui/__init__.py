@@ -1,1 +1,1 @@
-"""What pages share: state in the URL, cached loaders, safe text, numbers, colours, charts."""
+"""What pages are made of: one folder per page, and `shared` for what several pages use."""

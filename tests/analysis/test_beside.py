@@ -2,12 +2,16 @@
 
 import pytest
 
-from pamer_lab.analysis.beside import KINDS, beside
-from pamer_lab.analysis.published import names
+from pamer_lab.analysis.beside import KINDS, POLICIES, beside, token_changes
+from pamer_lab.analysis.growth import policy_table, run_table
+from pamer_lab.analysis.published import names, table
 from pamer_lab.analysis.samples import sample_study
 from pamer_lab.probes.study import read_study
+from pamer_lab.replay.engine import replay
+from pamer_lab.workspace import Workspace
 from tests.analysis.making import control_study
 from tests.pages.test_contexts import FIXTURE
+from tests.replay.making import long_trace
 
 
 def test_controls_meet_by_name_and_carry_both_values() -> None:
@@ -43,3 +47,14 @@ def test_every_table_that_is_said_to_be_measured_is_published_and_has_a_counterp
     train = sample_study("train")
     assert len(beside("capacity_hint", train)) == 24
     assert {line["here"] for line in beside("full_context_reference", train)} == {"Faithful hint, MLP (final)"}
+
+
+def test_token_changes_meet_by_policy_and_a_policy_without_a_run_has_none(workspace: Workspace) -> None:
+    replay(long_trace(6), "sliding-window:5", workspace)
+    runs = run_table(workspace)
+    lines = {line["policy"]: line for line in token_changes(table("method_comparison"), runs)}
+    assert set(lines) == set(POLICIES["method_comparison"].values())
+    here, absent = lines["sliding-window:5"], lines["pamer"]
+    assert here["measured_pct"] == -policy_table(runs)["reduction_pct"][0] and here["traces"] == 1 and not here["demo"]
+    assert absent["measured_pct"] is None and absent["traces"] == 0 and absent["published_pct"] < 0
+    assert token_changes(table("controls"), runs) == []

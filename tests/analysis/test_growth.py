@@ -3,7 +3,16 @@
 import polars as pl
 import pytest
 
-from pamer_lab.analysis.growth import mean_context, newest_runs, policy_table, reduction, run_table, turn_table
+from pamer_lab.analysis.growth import (
+    complete_traces,
+    mean_context,
+    missing_runs,
+    newest_runs,
+    policy_table,
+    reduction,
+    run_table,
+    turn_table,
+)
 from pamer_lab.analysis.scores import recorded_scores, score_averages
 from pamer_lab.replay.engine import ReplayOptions, replay
 from pamer_lab.workspace import Workspace
@@ -71,3 +80,10 @@ def test_replicas_of_a_task_count_once_and_traces_without_reward_are_left_out(wo
     found = recorded_scores(workspace, [entry[0] for entry in given])
     assert found["task_weighted"] == 75 and found["tasks"] == 2 and found["traces"] == 4 and set(found["domains"]) == {"Web"}
     assert recorded_scores(workspace, ["t-4"])["task_weighted"] is None
+
+
+def test_what_every_policy_has_and_what_one_lacks() -> None:
+    runs = pl.DataFrame({"policy": ["base", "base", "pamer"], "trace_id": ["t-1", "t-2", "t-1"]})
+    assert complete_traces(runs, ["base", "pamer"]) == {"t-1"} and complete_traces(runs.head(2), ["base"]) == {"t-1", "t-2"}
+    assert missing_runs(runs, ["base", "pamer", "pamer+"], ["t-1", "t-2"]) == {"pamer": ["t-2"], "pamer+": ["t-1", "t-2"]}
+    assert missing_runs(pl.DataFrame(), ["base"], ["t-1"]) == {"base": ["t-1"]}

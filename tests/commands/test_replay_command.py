@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from pamer_lab.cli import main
+from pamer_lab.replay.store import RunStore
 from pamer_lab.trajectory.formats.native import to_native
 from pamer_lab.workspace import Workspace
 from tests.replay.making import long_trace
@@ -42,6 +43,15 @@ def test_a_file_is_imported_and_replayed_with_the_contracts_keys(
         assert run["note"].startswith("Actions are fixed") and run["tokenizer"] and run["tokens_kind"]
     assert [entry["t"] for entry in result["divergences"]] == [3, 3]
     assert {row["policy"] for row in result["policies"]} == set(PLAIN.split(",")) and result["mean_context"][0]["running"] == 1
+
+
+def test_an_estimate_replays_nothing(workspace: Workspace, trace_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["replay", str(trace_file), "--policy", PLAIN, "--estimate", "--turn-limit", "4", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["estimate"]
+    assert (found["runs"], found["turns"], found["models"], found["basis"]) == (3, 12, [], "guessed") and found["seconds"] > 0
+    assert RunStore(workspace).heads() == []
+    assert main(["replay", str(trace_file), "--policy", PLAIN, "--estimate"]) == 0
+    assert "18 turns" in capsys.readouterr().out
 
 
 def test_people_get_a_table_and_the_caveat(workspace: Workspace, trace_file: Path, capsys: pytest.CaptureFixture[str]) -> None:

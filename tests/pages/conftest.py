@@ -41,7 +41,7 @@ def visit(workspace: Workspace) -> Visit:
 @pytest.fixture
 def no_demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A checkout without sample traces."""
-    for module in ("loaders", "adding"):
+    for module in ("shared.loaders", "traces.adding"):
         monkeypatch.setattr(f"pamer_lab.ui.{module}.DEMO_FOLDER", tmp_path / "absent")
 
 

@@ -12,13 +12,14 @@ from pathlib import Path
 import pytest
 import streamlit as st
 
+from pamer_lab import figures
 from pamer_lab.analysis.compact import expanded_table, tradeoff
+from pamer_lab.figures.compact import LETTER, LINE, ROOM, placed, short_name
+from pamer_lab.figures.theme import LIGHT
 from pamer_lab.importing import import_paths
 from pamer_lab.models.embedder import HashingEmbedder
 from pamer_lab.probes.study import Study, read_study, save_study
-from pamer_lab.ui.compact_charts import LETTER, LINE, ROOM, placed, short_name, tradeoff_figure
-from pamer_lab.ui.compact_tables import best_line
-from pamer_lab.ui.theme import LIGHT
+from pamer_lab.ui.contexts.tables import best_line
 from pamer_lab.workspace import Workspace
 from tests.commands.test_compact import write_corpus
 from tests.pages.conftest import Visit, chat, put, texts
@@ -99,7 +100,7 @@ def test_one_decision_point_under_two_conditions_by_link(visit: Visit, workspace
 def small_embedder(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """In the place of the embedded one; nothing that was chosen with either stays for another test."""
     st.cache_resource.clear()
-    monkeypatch.setattr("pamer_lab.ui.context_pair.load_embedder", lambda *_: HashingEmbedder(128))
+    monkeypatch.setattr("pamer_lab.ui.contexts.pair.load_embedder", lambda *_: HashingEmbedder(128))
     yield
     st.cache_resource.clear()
 
@@ -153,7 +154,7 @@ def test_names_in_the_chart_touch_neither_each_other_nor_a_mark(study: Study) ->
 
 
 def test_every_group_has_its_own_mark(study: Study) -> None:
-    figure = tradeoff_figure(tradeoff(study), LIGHT, published=True, deviations=True)
+    figure = figures.tradeoff(tradeoff(study), LIGHT, published=True, deviations=True)
     shown = {trace.name: trace.marker.symbol for trace in figure.data if trace.showlegend and "published" not in trace.name}
     assert len(set(shown.values())) == len(shown) == 8
 

@@ -2,7 +2,6 @@
 
 from urllib.parse import parse_qs, urlsplit
 
-import polars as pl
 import pytest
 
 from pamer_lab.errors import StorageError
@@ -10,10 +9,8 @@ from pamer_lab.importing import import_demo
 from pamer_lab.replay.engine import ReplayOptions, replay
 from pamer_lab.replay.prices import FILE, Price, PriceTable, write_prices
 from pamer_lab.replay.store import RunStore
-from pamer_lab.ui.growth_charts import drawn_traces, mean_figure
-from pamer_lab.ui.growth_table import EVIDENCE_CHANGE, good_or_bad
-from pamer_lab.ui.text import counted_with
-from pamer_lab.ui.theme import LIGHT
+from pamer_lab.ui.growth.table import EVIDENCE_CHANGE, good_or_bad
+from pamer_lab.ui.shared.text import counted_with
 from pamer_lab.workspace import Workspace
 from tests.pages.conftest import Visit, chat, put, texts
 from tests.replay.making import PARTS, estimated, long_trace
@@ -60,7 +57,7 @@ def test_what_needs_no_model_is_replayed_at_once_and_the_rest_can_be_started(vis
 
 
 def test_many_missing_turns_wait_for_the_button(visit: Visit, workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pamer_lab.ui.growth_view.AT_ONCE", 2)
+    monkeypatch.setattr("pamer_lab.ui.growth.view.AT_ONCE", 2)
     put(workspace, one=chat(3), two=chat(4))
     replay(workspace.trace_rows()[0]["trace_id"], "base", workspace)
     app = visit(PAGE, policies=["base"])  # type: ignore[arg-type]
@@ -101,9 +98,9 @@ def test_how_tokens_were_counted_is_the_runs_word_not_the_traces(visit: Visit, w
 
 
 def test_what_is_cut_is_said(visit: Visit, workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pamer_lab.ui.growth_table.MOST_TRACES", 1)
-    monkeypatch.setattr("pamer_lab.ui.growth_view.MOST_PAIRS", 1)
-    monkeypatch.setattr("pamer_lab.ui.growth_charts.MOST_LINES", 2)
+    monkeypatch.setattr("pamer_lab.ui.growth.table.MOST_TRACES", 1)
+    monkeypatch.setattr("pamer_lab.ui.growth.view.MOST_PAIRS", 1)
+    monkeypatch.setattr("pamer_lab.figures.growth.MOST_LINES", 2)
     for turns in (4, 6):
         for policy in ("base", "sliding-window:2"):
             replay(long_trace(turns, trace_id=f"t-{turns}"), policy, workspace, ReplayOptions(device="cpu", parts=PARTS))
@@ -114,20 +111,6 @@ def test_what_is_cut_is_said(visit: Visit, workspace: Workspace, monkeypatch: py
     assert "Evidence is read for at most 1 traces at once; choose fewer" in said
     assert "Thin lines are 1 of 2 traces" in said
     assert "The first 1 of 2 pairs" in said
-
-
-def test_a_line_of_one_trace_tells_its_name_as_text() -> None:
-    turns = pl.DataFrame({"policy": ["base"] * 2, "trace_id": ["t-1"] * 2, "t": [0, 1], "active_tokens": [5, 9], "raw_tokens": [5, 9]})
-    means = pl.DataFrame({"policy": ["base"] * 2, "t": [0, 1], "mean_active": [5.0, 9.0], "low": [5, 9], "high": [5, 9], "running": [1, 1]})
-    figure = mean_figure(means, ["base"], LIGHT, singles=turns, names={"t-1": "<b>x</b> %{y}"}, reference=False)
-    (line,) = [trace for trace in figure.data if trace.meta]
-    assert line.meta == "&lt;b&gt;x&lt;/b&gt; %{y}" and line.hovertemplate.startswith("%{meta}<br>base, turn")
-    assert figure.layout.hovermode == "closest"
-
-
-def test_every_policy_keeps_the_same_lines() -> None:
-    runs = pl.DataFrame({"policy": ["a", "b"] * 40, "trace_id": [f"t-{number // 2:02d}" for number in range(80)]})
-    assert drawn_traces(runs) == [f"t-{number:02d}" for number in range(30)]
 
 
 def test_more_evidence_is_good_and_more_tokens_are_not() -> None:
@@ -164,7 +147,7 @@ def test_a_policy_that_cannot_be_replayed_leaves_the_stored_runs_on_the_page(
     def full(*_: object) -> None:
         raise StorageError("the disk is full")
 
-    monkeypatch.setattr("pamer_lab.ui.run_form.replay", full)
+    monkeypatch.setattr("pamer_lab.ui.shared.run_form.replay", full)
     app = visit(PAGE, policies=["base", "sliding-window:5"])  # type: ignore[arg-type]
     assert not app.error
     assert "the disk is full" in app.warning[0].value

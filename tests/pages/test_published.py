@@ -1,13 +1,9 @@
 """The published results page: every table opens, marked as published."""
 
-import pytest
-
-from pamer_lab.analysis.published import names, table
+from pamer_lab.analysis.published import table
 from pamer_lab.importing import import_demo
 from pamer_lab.replay.engine import ReplayOptions, replay
-from pamer_lab.ui.published_charts import published_figure
-from pamer_lab.ui.text import counted_with
-from pamer_lab.ui.theme import LIGHT
+from pamer_lab.ui.shared.text import counted_with
 from pamer_lab.workspace import Workspace
 from tests.pages.conftest import Visit, texts
 from tests.replay.making import PARTS
@@ -32,17 +28,6 @@ def test_a_link_opens_its_table_and_says_what_was_not_replayed(visit: Visit, wor
 def test_words_of_statistics_have_a_hint(visit: Visit) -> None:
     app = visit(PAGE, table="evidence_caps")
     assert "95 % of all values" in app.dataframe[0].proto.columns
-
-
-@pytest.mark.parametrize("name", names())
-def test_every_table_has_a_chart_or_nothing_to_draw(name: str) -> None:
-    figure = published_figure(table(name), LIGHT)
-    assert figure is not None or name in ("case_events", "controller_settings", "fallbacks", "paired", "pilot40")
-
-
-def test_arrows_lead_from_base_over_pamer_to_pamer_plus_for_each_backbone() -> None:
-    figure = published_figure(table("cross_model"), LIGHT)
-    assert len(figure.layout.annotations) == 10
 
 
 def test_what_stands_on_demo_data_says_so_with_its_tokenizer(visit: Visit, workspace: Workspace) -> None:

@@ -7,6 +7,7 @@ import pytest
 from msgspec.structs import replace as changed
 from streamlit.testing.v1 import AppTest
 
+from pamer_lab import figures
 from pamer_lab.access import READONLY_VARIABLE
 from pamer_lab.audit import AuditStore
 from pamer_lab.controller import FixedProbe
@@ -18,8 +19,7 @@ from pamer_lab.replay.batch import BatchOptions
 from pamer_lab.replay.engine import ReplayOptions, replay
 from pamer_lab.replay.store import RunStore
 from pamer_lab.replay.values import Run
-from pamer_lab.ui import run_charts
-from pamer_lab.ui.turn_texts import block_words
+from pamer_lab.ui.replay.turn_texts import block_words
 from pamer_lab.workspace import Workspace
 from tests.pages.conftest import Visit, chat, put, texts
 from tests.replay.making import PARTS, huge_trace, long_trace
@@ -160,20 +160,20 @@ def test_a_turn_change_builds_no_chart_and_a_slider_only_the_one_it_changes(
     built: list[str] = []
 
     def counting(name: str) -> None:
-        real = getattr(run_charts, name)
-        monkeypatch.setattr(run_charts, name, lambda *args, **options: built.append(name) or real(*args, **options))
+        real = getattr(figures, name)
+        monkeypatch.setattr(figures, name, lambda *args, **options: built.append(name) or real(*args, **options))
 
-    for name in ("context_figure", "strip_figure", "ledger_figure"):
+    for name in ("context", "events", "ledger"):
         counting(name)
     run = pamer_run(workspace)
     app = visit_run(visit, run, policy=run.head.policy, turn="3")
-    assert sorted(built) == ["context_figure", "ledger_figure", "strip_figure"]
+    assert sorted(built) == ["context", "events", "ledger"]
     for _ in range(3):
         app.button(key="Next turn").click().run()
     assert app.number_input(key="turn").value == 6
     assert len(built) == 3
     app.slider(key="vote").set_value(5).run()
-    assert built[3:] == ["context_figure"]
+    assert built[3:] == ["context"]
     (marked,) = [element for element in app.get("bidi_component") if "marks" in element.proto.json and "strip" in element.proto.json]
     assert {place["at"] for place in json.loads(marked.proto.json)["marks"].values()} == {6}
 
@@ -268,7 +268,7 @@ def test_a_policy_that_cannot_be_replayed_leaves_the_stored_runs_on_the_page(
     def full(*_: object) -> None:
         raise StorageError("the disk is full")
 
-    monkeypatch.setattr("pamer_lab.ui.run_form.replay", full)
+    monkeypatch.setattr("pamer_lab.ui.shared.run_form.replay", full)
     app = visit(PAGE, policies=LIGHT)
     assert not app.error
     assert "the disk is full" in app.warning[0].value
@@ -278,7 +278,7 @@ def test_a_policy_that_cannot_be_replayed_leaves_the_stored_runs_on_the_page(
 def test_without_a_run_the_page_names_a_step_that_can_be_taken(visit: Visit, workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     put(workspace, run=chat(5), other=chat(4))
     one, other = (row["trace_id"] for row in sorted(workspace.trace_rows(), key=lambda row: -row["turns"]))
-    monkeypatch.setattr("pamer_lab.ui.run_form.AT_ONCE", 0)
+    monkeypatch.setattr("pamer_lab.ui.shared.run_form.AT_ONCE", 0)
     assert "with the button above" in texts(visit(PAGE, trace=one, policies=LIGHT))
     batch = Batch((one,), ("base",), BatchOptions())
     monkeypatch.setattr(Background, "current", batch)

@@ -19,7 +19,7 @@ STARTERS = ("run", "audit_run", "upload-0")
 
 def _file_panel() -> None:
     from pamer_lab.report.config import ReplaySection
-    from pamer_lab.ui.share import share_file
+    from pamer_lab.ui.shared.share import share_file
 
     share_file(lambda: [ReplaySection(trace_id="t-hostile")])
 
@@ -36,7 +36,7 @@ def test_a_file_is_made_on_request_and_made_anew_for_another_choice(workspace: W
 
 def test_the_shown_link_says_what_the_address_says() -> None:
     def panel() -> None:
-        from pamer_lab.ui.share import share
+        from pamer_lab.ui.shared.share import share
 
         share()
 
@@ -50,8 +50,8 @@ def test_the_shown_link_says_what_the_address_says() -> None:
 def test_what_cannot_be_shared_is_said_in_a_sentence(workspace: Workspace) -> None:
     def panel() -> None:
         from pamer_lab.report.config import ReplaySection
-        from pamer_lab.ui.share import share_file
-        from pamer_lab.ui.widgets import sentences
+        from pamer_lab.ui.shared.share import share_file
+        from pamer_lab.ui.shared.widgets import sentences
 
         with sentences():
             share_file(lambda: [ReplaySection(trace_id="none")])

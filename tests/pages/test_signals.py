@@ -5,13 +5,14 @@ from dataclasses import replace
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from pamer_lab import figures
 from pamer_lab.analysis.background import StudyJobs
 from pamer_lab.analysis.samples import sample_study
 from pamer_lab.errors import InputError
+from pamer_lab.figures.layerwise import Shown
+from pamer_lab.figures.theme import LIGHT
 from pamer_lab.probes.margins import confusion, unpack
 from pamer_lab.probes.study import Study, save_study
-from pamer_lab.ui.signal_charts import Shown, layer_figure, score_figure
-from pamer_lab.ui.theme import LIGHT
 from pamer_lab.workspace import Workspace
 from tests.analysis.making import control_study, layer_study
 from tests.commands.test_studies import write_corpus
@@ -73,7 +74,7 @@ def test_scores_that_cannot_be_read_are_a_sentence_in_their_own_part(
     def damaged(row: object) -> None:
         raise InputError("the kept scores are damaged")
 
-    monkeypatch.setattr("pamer_lab.ui.score_panel.unpack", damaged)
+    monkeypatch.setattr("pamer_lab.ui.signals.scores.unpack", damaged)
     save_study(workspace, study)
     app = visit(PAGE)
     assert "the kept scores are damaged" in app.error[0].value and not app.exception
@@ -129,7 +130,7 @@ def test_a_study_that_cannot_run_ends_with_its_sentence(visit: Visit, workspace:
     assert "loads SmolLM2-135M-Instruct and all-MiniLM-L6-v2" in texts(app)
     app.text_input(key="study-seeds").set_value("one").run()
     app.button(key="start-study").click().run()
-    from pamer_lab.ui.studies import jobs
+    from pamer_lab.ui.shared.studies import jobs
 
     job = jobs().latest
     assert job is not None
@@ -142,11 +143,11 @@ def test_a_study_that_cannot_run_ends_with_its_sentence(visit: Visit, workspace:
 def test_figures_hold_both_targets_and_can_be_told_apart_without_colour(study: Study) -> None:
     references = {"compression": [row for row in control_study().rows if row["target"] == "compression"][:2]}
     shown = Shown(("last", "mean"), True, True, references, "final")
-    figure = layer_figure(study, "auroc", shown, LIGHT)
+    figure = figures.layers(study, "auroc", shown, LIGHT)
     lines = {trace.name: (trace.line.dash, trace.marker.symbol) for trace in figure.data if trace.name}
     assert len(set(lines.values())) == len(lines) == 5
     assert {annotation.text for annotation in figure.layout.annotations} >= {"compression", "recall"}
-    bars = score_figure(unpack(study.rows[0]), 0.5, LIGHT).data
+    bars = figures.scores(unpack(study.rows[0]), 0.5, LIGHT).data
     assert min(bars[0].y) >= 0 >= max(bars[1].y)
     assert bars[1].marker.pattern.shape == "/"
 

@@ -8,7 +8,7 @@ from streamlit.testing.v1 import AppTest
 
 from pamer_lab.importing import import_demo
 from pamer_lab.replay.engine import replay
-from pamer_lab.ui.home import _newcomer, thinned
+from pamer_lab.ui.traces.home import _newcomer, thinned
 from pamer_lab.workspace import Workspace
 from tests.pages.conftest import Visit, chat, put, texts
 

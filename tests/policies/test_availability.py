@@ -4,7 +4,7 @@ import pytest
 
 from pamer_lab.factory import Factory
 from pamer_lab.models.profiles import load_profile
-from pamer_lab.policies.availability import LIGHT_TURN, LOADING, guessed_seconds, loads, other_heads, why_not
+from pamer_lab.policies.availability import loads, other_heads, why_not
 from pamer_lab.policies.registry import ALL_SEVEN, parse_policy
 from pamer_lab.workspace import Workspace
 
@@ -47,12 +47,6 @@ def test_missing_heads_are_named_with_the_command_that_trains_them(
 def test_a_profile_whose_tokenizer_is_not_here_runs_no_policy_and_names_the_command(embedded: Factory) -> None:
     paper = Factory(load_profile("paper"), embedded.workspace)
     assert "hf download Qwen/Qwen3.5-9B" in why_not(parse_policy("base"), paper)
-
-
-def test_a_first_guess_grows_with_what_is_read_and_counts_loading_only_for_models() -> None:
-    pamer, base = parse_policy("pamer"), parse_policy("base")
-    assert guessed_seconds(base, 100, 10**6) == 100 * LIGHT_TURN
-    assert guessed_seconds(pamer, 100, 0) == LOADING < guessed_seconds(pamer, 100, 40_000) == LOADING + 100
 
 
 def test_a_run_of_other_heads_is_noticed_and_one_without_heads_never(embedded: Factory) -> None:

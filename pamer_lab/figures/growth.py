@@ -1,0 +1,137 @@
+"""The chart of the Context growth page: mean active context per turn and policy, and how many traces are still running."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from pamer_lab.analysis.growth import REFERENCE_LINE
+from pamer_lab.figures.looks import Look, look
+from pamer_lab.figures.numbers import round_ticks, short
+from pamer_lab.figures.text import in_figure
+from pamer_lab.figures.theme import LIGHT, Meaning, layout
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
+MOST_LINES = 60
+"""Lines of single traces that are drawn; with more, none can be made out."""
+
+
+def drawn_traces(runs: pl.DataFrame) -> list[str]:
+    """Traces that are drawn as lines of their own: as many as there is room for under every policy."""
+    return runs["trace_id"].unique().sort().to_list()[: max(1, MOST_LINES // max(1, runs["policy"].n_unique()))]
+
+
+def mean_context(
+    means: pl.DataFrame,
+    policies: Sequence[str] = (),
+    colours: dict[Meaning, str] = LIGHT,
+    *,
+    singles: pl.DataFrame | None = None,
+    names: Mapping[str, str] | None = None,
+    reference: bool = False,
+) -> "Figure":
+    """How full is the context on average, turn by turn, and over how many traces? `means` as `analysis.growth.mean_context` gives them.
+
+    A line per policy with its 10 to 90 % band, or with the turns of single traces: `singles` has them, `names` which are drawn and what
+    they are called.
+    """
+    from plotly.subplots import make_subplots
+
+    policies = policies or means["policy"].unique(maintain_order=True).to_list()
+    names = names or {}
+    if singles is not None:
+        singles = singles.filter(pl.col("trace_id").is_in(list(names)))
+
+    figure = make_subplots(rows=2, cols=1, shared_xaxes=True, row_heights=[0.82, 0.18], vertical_spacing=0.05)
+    figure.update_layout(
+        layout(
+            height=460,
+            showlegend=True,
+            # All lines at once would hide the chart behind their names.
+            hovermode="x unified" if singles is None else "closest",
+            legend={"orientation": "h", "y": 1.02, "yanchor": "bottom"},
+        )
+    )
+    for policy in policies:
+        part = means.filter(pl.col("policy") == policy)
+        if part.is_empty():
+            continue
+        _policy(figure, look(policy, policies), policy, part, colours, band=singles is None)
+    if singles is not None:
+        _singles(figure, singles, names, colours)
+    largest = float(means["high" if singles is None else "mean_active"].max() or 0)  # type: ignore[arg-type]
+    if singles is not None and not singles.is_empty():
+        largest = max(largest, float(singles["active_tokens"].max() or 0))  # type: ignore[arg-type]
+    if reference:
+        largest = max(largest, REFERENCE_LINE)
+        figure.add_hline(
+            y=REFERENCE_LINE,
+            line={"color": colours["faint"], "dash": "dash", "width": 1},
+            annotation_text="128K, a reference only",
+            row=1,
+            col=1,
+        )
+    ticks = round_ticks(largest)
+    texts = [short(tick).replace(".0", "") for tick in ticks]
+    figure.update_yaxes(title={"text": "tokens"}, range=[0, 1.05 * largest], tickvals=ticks, ticktext=texts, row=1, col=1)
+    most = int(means["running"].max() or 1)  # type: ignore[arg-type]
+    figure.update_yaxes(title={"text": "running"}, range=[0, 1.15 * most], tickvals=[0, most], row=2, col=1)
+    figure.update_xaxes(title={"text": "turn"}, showgrid=False, row=2, col=1)
+    return figure
+
+
+def _policy(figure: Any, style: Look, policy: str, part: pl.DataFrame, colours: dict[Meaning, str], *, band: bool) -> None:
+    colour = colours[style.meaning]
+    turns = part["t"].to_list()
+    if band and part["running"].max() != 1:
+        figure.add_scatter(
+            x=[*turns, *reversed(turns)],
+            y=[*part["high"].to_list(), *reversed(part["low"].to_list())],
+            fill="toself",
+            fillcolor=colour,
+            opacity=0.12,
+            line={"width": 0},
+            hoverinfo="skip",
+            showlegend=False,
+            row=1,
+            col=1,
+        )
+    figure.add_scatter(
+        x=turns,
+        y=part["mean_active"].round(0).to_list(),
+        name=policy,
+        mode="lines",
+        line={"color": colour, "dash": style.dash, "width": style.width},
+        hovertemplate="%{y:,.0f}" if band else f"{policy}, mean at turn %{{x}}: %{{y:,.0f}} tokens<extra></extra>",
+        row=1,
+        col=1,
+    )
+    figure.add_scatter(
+        x=turns,
+        y=part["running"].to_list(),
+        name=f"{policy}, running",
+        mode="lines",
+        line={"color": colour, "dash": style.dash, "width": 1, "shape": "hv"},
+        showlegend=False,
+        hovertemplate="%{y}",
+        row=2,
+        col=1,
+    )
+
+
+def _singles(figure: Any, singles: pl.DataFrame, names: Mapping[str, str], colours: dict[Meaning, str]) -> None:
+    for (policy, trace_id), part in singles.sort("t").group_by("policy", "trace_id", maintain_order=True):
+        figure.add_scatter(
+            x=part["t"].to_list(),
+            y=part["active_tokens"].to_list(),
+            mode="lines",
+            opacity=0.35,
+            line={"color": colours[look(str(policy)).meaning], "width": 1},
+            showlegend=False,
+            meta=in_figure(names[str(trace_id)], 60),
+            hovertemplate=f"%{{meta}}<br>{policy}, turn %{{x}}: %{{y:,}} tokens<extra></extra>",
+            row=1,
+            col=1,
+        )

@@ -1,0 +1,82 @@
+"""The charts of one recorded trace: tokens before each turn, and tokens of each block.
+
+Both share their horizontal range, so that each turn is above its block.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from pamer_lab.figures.looks import SYMBOLS
+from pamer_lab.figures.numbers import round_ticks, short
+from pamer_lab.figures.text import in_figure
+from pamer_lab.figures.theme import LIGHT, Meaning, layout
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
+HEIGHT = 180
+FEW = 60
+"""Up to this many turns each one gets its own marker."""
+
+
+def history(
+    before: Sequence[int], colours: dict[Meaning, str] = LIGHT, *, compressions: Sequence[int] = (), recalls: Sequence[int] = ()
+) -> "Figure":
+    """How full is the context before each turn? Turns at which compression or recall was needed or recorded are marked."""
+    import plotly.graph_objects as go
+
+    turns = list(range(len(before)))
+    figure = go.Figure(layout=layout(height=HEIGHT))
+    figure.add_scatter(
+        x=turns,
+        y=list(before),
+        mode="lines+markers" if len(turns) <= FEW else "lines",
+        line={"color": colours["base"], "dash": "dot", "width": 2},
+        marker={"size": 5, "color": colours["base"]},
+        hovertemplate="before turn %{x}: %{y:,} tokens<extra></extra>",
+    )
+    _marks(figure, before, compressions, "compression", SYMBOLS["compress"], colours["compression"])
+    _marks(figure, before, recalls, "recall", SYMBOLS["recall"], colours["recall"])
+    _axes(figure, len(turns), "turn", max(before))
+    return figure
+
+
+def blocks(sizes: Sequence[int], colours: dict[Meaning, str] = LIGHT, *, names: Sequence[str] = ()) -> "Figure":
+    """Which blocks fill the context? `names` says what each block does, for the hover text."""
+    import plotly.graph_objects as go
+
+    words = [in_figure(name, 60) for name in names] or [""] * len(sizes)
+    figure = go.Figure(layout=layout(height=HEIGHT))
+    figure.add_bar(
+        x=list(range(len(sizes))),
+        y=list(sizes),
+        marker={"color": colours["summarised"], "line": {"width": 0}},
+        hovertext=[f"{size:,} tokens<br>{word}" for size, word in zip(sizes, words, strict=True)],
+        hovertemplate="block %{x}: %{hovertext}<extra></extra>",
+    )
+    _axes(figure, len(sizes), "block", max(sizes))
+    return figure
+
+
+def _marks(figure: Any, before: Sequence[int], places: Sequence[int], word: str, symbol: str, colour: str) -> None:
+    if places:
+        figure.add_scatter(
+            x=list(places),
+            y=[before[place] for place in places],
+            mode="markers",
+            marker={"size": 10, "color": colour, "symbol": symbol},
+            hovertemplate=f"{word} needed or recorded at turn %{{x}}<extra></extra>",
+        )
+
+
+def _axes(figure: Any, count: int, name: str, largest: int) -> None:
+    ticks = round_ticks(largest)
+    figure.update_xaxes(
+        title={"text": name, "standoff": 12}, range=[-0.6, count - 0.4], dtick=1 if count <= FEW // 4 else None, showgrid=False
+    )
+    figure.update_yaxes(
+        title={"text": "tokens", "standoff": 12},
+        rangemode="tozero",
+        tickvals=ticks,
+        ticktext=[short(tick).replace(".0", "") for tick in ticks],
+    )

@@ -1,0 +1,173 @@
+"""One selection of PaMER+: the query, what was chosen and nearly chosen, and whether the archive matches the trace.
+
+Everything a trace or a model wrote goes through `body`, `st.text` or a table.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import streamlit as st
+
+from pamer_lab.audit.provenance import Provenance, Step
+from pamer_lab.audit.store import restored_tokens
+from pamer_lab.figures.numbers import counted, share
+from pamer_lab.figures.text import one_line
+from pamer_lab.replay.values import RunHead
+from pamer_lab.ui.audit.data import step_of
+from pamer_lab.ui.audit.queue import OUTCOME_COLOURS
+from pamer_lab.ui.shared.text import counted_with, in_code
+from pamer_lab.ui.shared.widgets import body, choose_part, table
+from pamer_lab.ui.shared.words import HINTS
+
+VIEWS = ["Chosen and nearly chosen", "All candidates", "Query", "Router's answer"]
+CHECKS = {
+    "equal": ("✓ the same bytes as in the uploaded trace", "green"),
+    "differs": ("✕ not the bytes of the uploaded trace", "red"),
+    "not archived": ("✕ the raw block is missing from the archive", "red"),
+    "damaged": ("✕ the archived block does not have its hash", "red"),
+    "no trace": ("the trace is not in this workspace, so nothing to compare with", "orange"),
+    "unknown step": ("no memory covers this step now", "orange"),
+}
+CACHES = {
+    "empty_selection": "nothing was chosen, so nothing was looked up",
+    "invalid_packet": "the recall agent's packet was refused; nothing is kept",
+    "selector_changed": "other steps than last time; made anew",
+    "material_changed": "the same steps, but their text or the agent changed; made anew",
+    "hit": "the same steps as before; the kept packet was used",
+    "miss": "the first selection of the session; made anew",
+}
+MOST_SHOWN = 4
+"""Steps of each side whose text is on the page at once; a page must stay readable."""
+
+
+def title(row: Mapping[str, Any], head: RunHead | None, name: str) -> None:
+    """Which selection this is."""
+    badge = f":{OUTCOME_COLOURS.get(row['outcome'], 'gray')}-badge[{_plain(row['outcome'])}]"
+    policy = f" under {in_code(head.policy, 60)}" if head else ""
+    demo = " :gray-badge[demo]" if head and head.demo else ""
+    st.markdown(f"**Turn {row['turn']}** of {in_code(name, 60)}{policy} {badge}{demo}", width="stretch")
+
+
+def facts(row: Mapping[str, Any], head: RunHead | None, version: int) -> None:
+    """What came of the selection, what it saved, and how it was made."""
+    st.text(_sentence(str(row["reason"])))
+    chosen, covered, restored = int(row["chosen_tokens"] or 0), int(row["covered_tokens"] or 0), restored_tokens(row)
+    parts = []
+    if covered:
+        parts.append(
+            f"**{restored:,} of {covered:,}** archived tokens came back{_of_chosen(restored, chosen)}; "
+            f"{covered - restored:,} ({share(covered - restored, covered)}) saved"
+        )
+    if row["cache"]:
+        parts.append(
+            f"cache: **{_plain(row['cache']).replace('_', ' ')}** ({CACHES.get(row['cache'], 'an outcome this program does not know')})"
+        )
+    at = f"memory table read at version {row['table_version']}"
+    parts.append(f"{at}, now {version}" if row["table_version"] <= version else f"{at} of the workspace it was recorded in")
+    parts.append(f"router {in_code(str(row['router']), 60)}, agent {in_code(str(row['agent']), 60)}")
+    counted_by = f" Tokens {counted_with(head.tokens_kind, head.tokenizer)}." if head else ""
+    st.caption(" · ".join(parts), help=f"{HINTS['cache']}{counted_by}")
+
+
+def _of_chosen(restored: int, chosen: int) -> str:
+    return f" ({chosen:,} were chosen)" if restored != chosen else ""
+
+
+def _plain(word: Any) -> str:
+    """One of the lab's own words; anything else that a file brought is cut down to letters."""
+    return "".join(letter for letter in str(word)[:40] if letter.isalnum() or letter in " _") or "unknown"
+
+
+def _sentence(text: str) -> str:
+    short = one_line(text, 400)
+    return short[:1].upper() + short[1:] + ("" if short.endswith((".", "…")) else ".")
+
+
+def evidence(row: Mapping[str, Any], known: Provenance) -> None:
+    """The material to judge by."""
+    view = choose_part(VIEWS, key="look")
+    if view == VIEWS[1]:
+        _candidates(row, known)
+    elif view == VIEWS[2]:
+        st.caption("Task and recent blocks, as the router got them; the future action is not part of it.")
+        body(str(row["query"]), key=f"query-{row['audit_id']}")
+    elif view == VIEWS[3]:
+        st.caption("Untrusted: only what Algorithm 2 accepts of it reaches the archive.")
+        body(str(row["answer"]), key=f"answer-{row['audit_id']}")
+    else:
+        _sides(row)
+
+
+def _sides(row: Mapping[str, Any]) -> None:
+    """Chosen steps on the left, the best that were not chosen on the right."""
+    ranks = {int(entry["step"]): entry for entry in row["candidates"] or []}
+    chosen = [int(step) for step in row["steps"] or []]
+    near = [int(entry["step"]) for entry in row["near_misses"] or []]
+    if row["goal"]:
+        st.text(f"Goal: {one_line(str(row['goal']), 300)}")
+    left, right = st.columns(2, gap="medium")
+    with left:
+        st.markdown(f"**Chosen** ({len(chosen)})", help=HINTS["chosen"])
+        _steps(row, chosen, ranks, "chosen", "No step was chosen.")
+    with right:
+        st.markdown(f"**Nearly chosen** ({len(near)})", help=HINTS["near"])
+        _steps(row, near, ranks, "near", "No other step was considered.")
+
+
+def _steps(row: Mapping[str, Any], steps: Sequence[int], ranks: Mapping[int, Mapping[str, Any]], side: str, none: str) -> None:
+    if not steps:
+        st.caption(none)
+    shown = steps
+    if len(steps) > MOST_SHOWN:
+        page = st.pagination(-(-len(steps) // MOST_SHOWN), key=f"{side}-page-{row['audit_id']}")
+        shown = steps[(page - 1) * MOST_SHOWN : page * MOST_SHOWN]
+    cited, in_part = set(row["cited_steps"] or []), set(row["restored_in_part"] or [])
+    for number in shown:
+        step = step_of(row["session_id"], row["trace_id"], number)
+        entry = ranks.get(number)
+        place = f" · rank {entry['rank']}, score {_score(entry['score'])}" if entry else ""
+        quoted = f" · {'restored in part' if number in in_part else 'restored'}" if number in cited else ""
+        with st.container(border=True):
+            tokens = f" · {step.tokens:,} tokens" if step.tokens else ""
+            st.markdown(f"**Step {number}**{place}{tokens}{quoted}", help=HINTS["step"])
+            words, colour = CHECKS[step.check]
+            st.markdown(f":{colour}[{words}]{_hashes(step)}")
+            if step.detail:
+                st.text(one_line(step.detail, 200))
+            body(step.text, key=f"{side}-{row['audit_id']}-{number}")
+
+
+def _hashes(step: Step) -> str:
+    if step.check == "differs":
+        return f" · archived {in_code(step.raw_hash[:12])}, uploaded {in_code(step.trace_hash[:12] or 'none')}"
+    return f" · sha256 {in_code(step.raw_hash[:12])}…" if step.raw_hash else ""
+
+
+def _score(value: Any) -> str:
+    return f"{float(value):.3f}" if isinstance(value, int | float) else "none"
+
+
+def _candidates(row: Mapping[str, Any], known: Provenance) -> None:
+    """What the router considered, best first."""
+    entries = row["candidates"] or []
+    if not entries:
+        st.caption("This router gives no scores, so there are no candidates to list.")
+        return
+    chosen, cited, details = set(row["steps"] or []), set(row["cited_steps"] or []), known.details
+    in_part = set(row["restored_in_part"] or [])
+    table(
+        [
+            {
+                "Rank": entry["rank"],
+                "Step": entry["step"],
+                "Score": entry["score"],
+                "Chosen": "✓" if entry["step"] in chosen else "",
+                "Restored": "in part" if entry["step"] in in_part else "✓" if entry["step"] in cited else "",
+                "What happened": details.get(entry["step"], ""),
+                "Summary": str(entry["memory_id"]),
+            }
+            for entry in entries
+        ],
+        column_config={"Score": st.column_config.NumberColumn(format="%.3f", help=HINTS["score"])},
+    )
+    st.caption(f"The best {counted(len(entries), 'candidate')} are kept with a selection; scores compare steps of one selection only.")

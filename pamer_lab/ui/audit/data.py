@@ -1,0 +1,137 @@
+"""What the audit page reads, cached and bounded: selections, reviews, one case with its evidence, the check of the store.
+
+Caches are keyed by table versions, so that a new review or replay is seen at once. Sessions share the values and never change them.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import streamlit as st
+
+from pamer_lab.audit import AuditStore, Review, ReviewStore
+from pamer_lab.audit.exchange import audit_bytes
+from pamer_lab.audit.provenance import Provenance, Step
+from pamer_lab.audit.queue import Entry, entries
+from pamer_lab.audit.tables import REVIEWS, SELECTIONS
+from pamer_lab.errors import InputError
+from pamer_lab.memory import MemoryStore
+from pamer_lab.memory.check import Findings, check
+from pamer_lab.memory.schema import BLOCKS, MEMORIES
+from pamer_lab.replay.values import RunHead
+from pamer_lab.secrets import Finding, Redaction, own_scan
+from pamer_lab.storage import TableSpec
+from pamer_lab.ui.shared.loaders import table_version, workspace
+from pamer_lab.ui.shared.runs import run_store, version
+from pamer_lab.workspace import TRACES
+
+TABLES: tuple[TableSpec, ...] = (MEMORIES, BLOCKS, SELECTIONS, REVIEWS)
+
+
+def versions() -> dict[str, int]:
+    """Each table's newest version; 0 where there is none yet."""
+    return {spec.name: table_version(spec)[1] for spec in TABLES}
+
+
+def _key(*specs: TableSpec) -> tuple[int, ...]:
+    """Changes whenever one of these tables does."""
+    return tuple(number for spec in specs for number in table_version(spec))
+
+
+@st.cache_resource(max_entries=4, show_spinner=False)
+def _rows(path: str, at: tuple[int, ...]) -> list[dict[str, Any]]:
+    return AuditStore(workspace().database).rows()
+
+
+@st.cache_resource(max_entries=4, show_spinner=False)
+def _reviews(path: str, at: tuple[int, ...]) -> list[Review]:
+    return ReviewStore(workspace().database).current()
+
+
+def selection_rows() -> list[dict[str, Any]]:
+    """Every selection, without its long texts."""
+    return _rows(str(workspace().path), _key(SELECTIONS)) if any(_key(SELECTIONS)) else []
+
+
+def reviews() -> list[Review]:
+    """The newest revision of every review."""
+    return _reviews(str(workspace().path), _key(REVIEWS)) if any(_key(REVIEWS)) else []
+
+
+@st.cache_data(max_entries=4, show_spinner="Scanning for secrets…")
+def _exported_findings(path: str, at: tuple[int, ...], redact: Redaction) -> list[Finding]:
+    scan = own_scan(redact)
+    audit_bytes(workspace().database, ".jsonl", scan)
+    return scan.findings
+
+
+def exported_findings(redact: Redaction) -> list[Finding]:
+    """What the scan for secrets finds in everything that an export would hold."""
+    at = _key(SELECTIONS, REVIEWS)
+    return _exported_findings(str(workspace().path), at, redact) if any(at) else []
+
+
+@st.cache_resource(max_entries=4, show_spinner=False)
+def _queue(path: str, at: tuple[int, ...]) -> list[Entry]:
+    return entries(selection_rows(), reviews())
+
+
+def queue() -> list[Entry]:
+    """All selections with what was said about each."""
+    return _queue(str(workspace().path), _key(SELECTIONS, REVIEWS))
+
+
+@st.cache_resource(max_entries=32, show_spinner=False)
+def _full(path: str, at: tuple[int, ...], audit_id: str) -> dict[str, Any] | None:
+    return AuditStore(workspace().database).row(audit_id)
+
+
+def full_row(audit_id: str) -> dict[str, Any] | None:
+    """One selection with its query, answer and candidates."""
+    return _full(str(workspace().path), _key(SELECTIONS), audit_id)
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def _provenance(path: str, at: tuple[int, ...], session_id: str, trace_id: str) -> Provenance:
+    lab = workspace()
+    store = MemoryStore(lab.database)
+    try:
+        trace = lab.trace(trace_id).trace if trace_id else None
+    except InputError:
+        trace = None
+    return Provenance(store.load(session_id), store, trace)
+
+
+def provenance(session_id: str, trace_id: str) -> Provenance:
+    """Looks up steps of a session; a trace that is not here any more leaves the check of the upload out."""
+    return _provenance(str(workspace().path), _key(MEMORIES, BLOCKS, TRACES), session_id, trace_id)
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _step(path: str, at: tuple[int, ...], session_id: str, trace_id: str, number: int) -> Step:
+    return provenance(session_id, trace_id).step(number)
+
+
+def step_of(session_id: str, trace_id: str, number: int) -> Step:
+    """One step with its text and the outcome of its check; read again only after a table changed."""
+    return _step(str(workspace().path), _key(MEMORIES, BLOCKS, TRACES), session_id, trace_id, number)
+
+
+@st.cache_data(max_entries=2, show_spinner="Reading every memory and every raw block…")
+def _findings(path: str, at: tuple[int, ...]) -> Findings:
+    return check(workspace().database)
+
+
+def findings() -> Findings:
+    """The store's own check; computed again only after a table changed."""
+    return _findings(str(workspace().path), _key(MEMORIES, BLOCKS))
+
+
+def heads_of(rows: Sequence[dict[str, Any]]) -> dict[str, RunHead]:
+    """The runs that these selections belong to, as far as they are still here."""
+    names = tuple(sorted({str(row["run_id"]) for row in rows if row["run_id"]}))
+    return _run_heads(str(workspace().path), version(), names) if names else {}
+
+
+@st.cache_resource(max_entries=4, show_spinner=False)
+def _run_heads(path: str, at: tuple[int, int], names: tuple[str, ...]) -> dict[str, RunHead]:
+    return {head.run_id: head for head in run_store().heads(run_ids=names)}

@@ -1,0 +1,159 @@
+"""The review form: a verdict with one key, the steps the reviewer would have chosen, a note. Each save adds a revision.
+
+Keys: 1 to 4 give the verdict and open the next selection without a review, J and K move, N opens the note.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import streamlit as st
+
+from pamer_lab.audit import Review, ReviewStore
+from pamer_lab.audit.agreement import wanted_steps
+from pamer_lab.audit.queue import Entry, next_unreviewed
+from pamer_lab.audit.reviews import NOTE_CHARACTERS, VERDICTS
+from pamer_lab.errors import LabError
+from pamer_lab.figures.text import one_line
+from pamer_lab.ui.audit.data import reviews
+from pamer_lab.ui.audit.queue import drafts, open_selection
+from pamer_lab.ui.shared.loaders import workspace
+from pamer_lab.ui.shared.text import in_code
+from pamer_lab.ui.shared.widgets import table
+from pamer_lab.ui.shared.words import HINTS
+
+NAMES = {"right": "Right", "missing evidence": "Missing evidence", "unnecessary step": "Unnecessary step", "wrong step": "Wrong step"}
+
+
+def moves(shown: Sequence[Entry], entry: Entry) -> None:
+    """Previous and next in the queue."""
+    names = [one.audit_id for one in shown]
+    place = names.index(entry.audit_id) if entry.audit_id in names else None
+    before = names[place - 1] if place else None
+    after = names[place + 1] if place is not None and place + 1 < len(names) else None
+    for name, icon, target, key in (
+        ("Previous selection", ":material/chevron_left:", before, "k"),
+        ("Next selection", ":material/chevron_right:", after, "j"),
+    ):
+        st.button(icon, key=name, help=name, disabled=target is None, on_click=open_selection, args=(target or "",), shortcut=key)
+    where = f"{place + 1:,} of {len(names):,}" if place is not None else "outside the filters"
+    st.markdown(where, width="content")
+
+
+def review_form(row: Mapping[str, Any], entry: Entry, shown: Sequence[Entry], reviewer: str, details: Mapping[int, str]) -> None:
+    """Verdict buttons, steps and note, filled with this reviewer's newest revision."""
+    said = [one for one in reviews() if one.audit_id == entry.audit_id]
+    own = next((one for one in said if one.reviewer == reviewer), None)
+    chosen = [int(step) for step in row["steps"] or []]
+    st.session_state.setdefault("wanted", _steps(own, chosen))
+    draft = drafts().get((entry.audit_id, reviewer))
+    note = draft if draft is not None else own.note if own else ""
+    if failed := st.session_state.pop("not-kept", ""):
+        st.error(in_code(failed, 300))
+    with st.container(border=True, key="review"):
+        with st.container(horizontal=True, vertical_alignment="center"):
+            for number, verdict in enumerate(VERDICTS, 1):
+                st.button(
+                    NAMES[verdict],
+                    key=f"verdict-{number}",
+                    type="primary" if own and own.verdict == verdict else "secondary",
+                    disabled=not reviewer,
+                    shortcut=str(number),
+                    help=HINTS[verdict],
+                    on_click=_save,
+                    args=(entry.audit_id, verdict, reviewer, note, shown),
+                )
+            st.button(
+                "Note", key="note-open", icon=":material/edit_note:", shortcut="n", type="tertiary", disabled=not reviewer, on_click=_ask
+            )
+        if not reviewer:
+            st.caption("Enter your name above to review: every verdict is kept under the name of who gave it.")
+        options = sorted({*chosen, *range(int(row["turn"])), *st.session_state["wanted"]})
+        st.multiselect(
+            "Steps you would have chosen",
+            options,
+            key="wanted",
+            format_func=lambda step: f"{step}: {one_line(details[step], 50)}" if details.get(step) else str(step),
+            help=HINTS["wanted"],
+            placeholder="none is needed",
+        )
+        if note:
+            st.text(f"Note: {one_line(note, 300)}")
+        if draft is not None:
+            st.caption("The note is saved with your verdict. Until then it waits here, also while you look at other selections.")
+        _standing(own, set(chosen))
+    _others(said, reviewer)
+    if st.session_state.pop("note-wanted", False):
+        _note_dialog(entry.audit_id, reviewer, note, own)
+
+
+def _steps(own: Review | None, chosen: Sequence[int]) -> list[int]:
+    if own is None or (own.verdict == "right" and not own.steps):
+        return sorted(chosen)
+    return list(own.steps)
+
+
+def _ask() -> None:
+    st.session_state["note-wanted"] = True
+
+
+@st.dialog("Note")
+def _note_dialog(audit_id: str, reviewer: str, note: str, own: Review | None) -> None:
+    """The note by itself, so that one key reaches it; it is kept with the next verdict, or at once where there is one."""
+    with st.form("note-form", border=False):
+        st.text_area("What should others know?", note, max_chars=NOTE_CHARACTERS, height=160, key="note-text")
+        if st.form_submit_button("Keep it", type="primary", on_click=_keep_note, args=(audit_id, reviewer, own)):
+            st.rerun()
+    st.caption("Ctrl+Enter keeps it. It is saved with your verdict.")
+
+
+def _keep_note(audit_id: str, reviewer: str, own: Review | None) -> None:
+    """Store the note with the verdict that there is, or let it wait for one."""
+    text = drafts()[audit_id, reviewer] = st.session_state["note-text"] or ""
+    if own is not None:
+        _stored(audit_id, reviewer, own.verdict, own.steps, text)
+
+
+def _save(audit_id: str, verdict: str, reviewer: str, note: str, shown: Sequence[Entry]) -> None:
+    """Keep the verdict, then open what comes next."""
+    steps = tuple(int(step) for step in st.session_state.get("wanted", ()))
+    if _stored(audit_id, reviewer, verdict, steps, note):
+        st.toast(f"{NAMES[verdict]}: kept.")
+        open_selection(next_unreviewed(shown, audit_id, reviewer))
+
+
+def _stored(audit_id: str, reviewer: str, verdict: str, steps: tuple[int, ...], note: str) -> bool:
+    """Whether the store took the review; a failure is shown on the page, and a waiting note is kept."""
+    try:
+        ReviewStore(workspace().database).save(audit_id, reviewer, verdict, steps, note)
+    except LabError as error:
+        st.session_state["not-kept"] = str(error)
+        return False
+    drafts().pop((audit_id, reviewer), None)
+    return True
+
+
+def _standing(own: Review | None, chosen: set[int]) -> None:
+    """What is stored of this reviewer, and whether it counts for precision and recall."""
+    if own is None:
+        return
+    open_ended = wanted_steps(own, chosen) is None
+    hint = " It names no other steps, so it counts for agreement but not for precision and recall; change the steps and give it again."
+    st.caption(
+        f"You said **{NAMES[own.verdict]}** (revision {own.revision + 1}, {own.created_at:%Y-%m-%d %H:%M} UTC).{hint if open_ended else ''}"
+    )
+
+
+def _others(said: Sequence[Review], reviewer: str) -> None:
+    others = [one for one in said if one.reviewer != reviewer]
+    if not others:
+        return
+    panel = st.expander(f"What others said ({len(others)})", key="others", on_change="rerun")
+    if panel.open:
+        with panel:
+            st.caption("Hidden at first, so that it does not lead you.")
+            table(
+                [
+                    {"Reviewer": one.reviewer, "Verdict": one.verdict, "Steps": ", ".join(map(str, one.steps)), "Note": one.note}
+                    for one in others
+                ]
+            )

@@ -1,0 +1,130 @@
+"""The table of the Context growth page: totals by policy, with each change against a baseline."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import polars as pl
+import streamlit as st
+
+from pamer_lab.analysis.growth import policy_table
+from pamer_lab.figures.numbers import short
+from pamer_lab.figures.text import one_line
+from pamer_lab.figures.theme import Meaning
+from pamer_lab.replay.evidence import survival_rates
+from pamer_lab.replay.prices import costs_by_policy
+from pamer_lab.replay.values import FIXED_ACTIONS
+from pamer_lab.ui.shared.downloads import download
+from pamer_lab.ui.shared.loaders import workspace
+from pamer_lab.ui.shared.prices import own_prices
+from pamer_lab.ui.shared.runs import fates_of, open_run, run_store, version
+from pamer_lab.ui.shared.text import in_code
+from pamer_lab.ui.shared.theme import colours
+from pamer_lab.ui.shared.words import HINTS
+
+MOST_TRACES = 40
+"""Traces whose evidence is computed on one page."""
+EVIDENCE_CHANGE = "Evidence vs baseline"
+"""The one change of which more is good."""
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def _policy_table(path: str, at: tuple[int, int], run_ids: tuple[str, ...], _runs: pl.DataFrame) -> pl.DataFrame:
+    return policy_table(_runs)
+
+
+def comparison(runs: pl.DataFrame, policies: Sequence[str], baseline: str) -> None:
+    """Policies as rows. Fewer tokens, a lower cost and more evidence are good."""
+    import pandas as pd
+
+    table = _policy_table(str(workspace().path), version(), tuple(runs["run_id"]), runs)
+    rows = {row["policy"]: row for row in table.to_dicts()}
+    with st.container(horizontal=True, vertical_alignment="center"):
+        prices = own_prices()
+        st.space("stretch")
+        download("CSV", table.write_csv, "policies.csv", "text/csv", key="policies-csv")
+    few = runs["trace_id"].n_unique() <= MOST_TRACES
+    kept = _survival(str(workspace().path), version(), tuple(runs["run_id"])) if few else {}
+    costs = costs_by_policy(run_store().heads(run_ids=runs["run_id"].to_list()), prices) if prices.rows else {}
+    shown = [_line(rows[policy], rows[baseline], kept, costs, one_line(prices.currency, 8)) for policy in policies]
+    empty = {key for key in shown[0] if not any(line[key] for line in shown)}
+    frame = pd.DataFrame([{key: value for key, value in line.items() if key not in empty} for line in shown])
+    paint = colours()
+    styled = frame.style
+    for name in frame.columns:
+        if name.endswith("baseline"):
+            styled = styled.map(
+                lambda text, name=name: f"color: {paint[good_or_bad(name, text)]}" if text[:1] in ("▼", "▲") else "", [name]
+            )
+    hints = {
+        "Mean peak": HINTS["mean_peak"],
+        "Reduction against raw": "Share of all tokens that is saved against sending the recorded history as it is, with its interval.",
+        "Auxiliary": "Tokens of model calls that the policy itself makes: summaries, choosing steps. The `embedded` profile makes none.",
+        "Cached input": HINTS["cached"],
+        "Uncached vs baseline": "Input that no prefix cache could serve. A context that is rewritten often is shorter, but cached less.",
+        "Evidence in context": f"Share still before the model, word for word, when it was used. {HINTS['evidence']}",
+        EVIDENCE_CHANGE: "In percentage points of the share; more is better.",
+        "Cost vs baseline": "Per trace, by your own prices.",
+    }
+    columns = {name: st.column_config.TextColumn(help=hint) for name, hint in hints.items()}
+    st.dataframe(styled, hide_index=True, column_config=columns)
+    said = [f"▼ fewer, ▲ more than {in_code(baseline, 60)}. The reduction's interval is 95 %, resampled by task."]
+    if len({row["traces"] for row in rows.values()}) > 1:
+        said.append("Policies stand on different traces here, so a change may come from the traces.")
+    if not few:
+        said.append(f"Evidence is read for at most {MOST_TRACES} traces at once; choose fewer to see it.")
+    st.caption(" ".join([*said, FIXED_ACTIONS]))
+
+
+def good_or_bad(column: str, change: str) -> Meaning:
+    """What a change means: more evidence is good, more of anything else is not."""
+    return "good" if change.startswith("▲" if column == EVIDENCE_CHANGE else "▼") else "bad"
+
+
+def _line(row: dict[str, Any], base: dict[str, Any], kept: dict[str, Any], costs: dict[str, float], currency: str) -> dict[str, Any]:
+    policy, against = row["policy"], base["policy"]
+    found, before = kept.get(policy), kept.get(against)
+    line = {
+        "Policy": policy + (" (baseline)" if policy == against else ""),
+        "Traces": row["traces"],
+        "Mean total": short(row["mean_total"]),
+        "Total vs baseline": delta(row["mean_total"], base["mean_total"]),
+        "Mean peak": short(row["mean_peak"]),
+        "Peak vs baseline": delta(row["mean_peak"], base["mean_peak"]),
+        "Reduction against raw": _reduction(row),
+        "Auxiliary": short(row["aux_input"] + row["aux_output"]),
+        "Cached input": f"{100 * row['cached_input'] / max(row['main_input'], 1):.1f} %",
+        "Uncached vs baseline": delta(row["uncached_input"] / row["traces"], base["uncached_input"] / base["traces"]),
+        "Evidence in context": f"{found['in_context_pct']:.1f} % of {found['uses']:,}" if found else "",
+        EVIDENCE_CHANGE: points(found["in_context_pct"], before["in_context_pct"]) if found and before else "",
+        "Cost": f"{costs[policy]:,.4f} {currency}" if policy in costs else "",
+    }
+    both = policy in costs and against in costs
+    return line | {"Cost vs baseline": delta(costs[policy] / row["traces"], costs[against] / base["traces"]) if both else ""}
+
+
+def _reduction(row: dict[str, Any]) -> str:
+    """With its interval; one trace has none."""
+    interval = f" [{row['reduction_low']:.1f}, {row['reduction_high']:.1f}]" if row["traces"] > 1 else ""
+    return f"{row['reduction_pct']:.1f} %{interval}"
+
+
+def delta(value: float, base: float) -> str:
+    """A change in percent, with its sign."""
+    if not base or value == base:
+        return "="
+    return f"{'▼' if value < base else '▲'} {100 * (value / base - 1):+.1f} %"
+
+
+def points(value: float, base: float) -> str:
+    """A change of a share, in percentage points."""
+    return "=" if value == base else f"{'▼' if value < base else '▲'} {value - base:+.1f} points"
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def _survival(path: str, at: tuple[int, int], run_ids: tuple[str, ...]) -> dict[str, Any]:
+    """What became of used evidence, by policy; policies without any are left out."""
+    found: dict[str, list[Any]] = {}
+    for head in run_store().heads(run_ids=run_ids):
+        found.setdefault(head.policy, []).extend(fates_of(open_run(head)))
+    rates = {policy: survival_rates(fates) for policy, fates in found.items()}
+    return {policy: rate for policy, rate in rates.items() if rate["uses"]}

@@ -1,0 +1,69 @@
+"""The second half of the Published results page: each cell of a study table next to what a study here measured."""
+
+import polars as pl
+import streamlit as st
+
+from pamer_lab.analysis.beside import KINDS, beside
+from pamer_lab.analysis.samples import sample_names
+from pamer_lab.figures.numbers import counted
+from pamer_lab.ui.shared.downloads import download
+from pamer_lab.ui.shared.studies import SAMPLE, listed_studies, open_study, study_line
+from pamer_lab.ui.shared.text import in_code
+from pamer_lab.ui.shared.widgets import table, table_height
+from pamer_lab.ui.shared.words import HINTS
+
+WORDS = {"auroc": "AUROC", "auprc": "AUPRC", "f1": "F1", "agreement": "agreement", "tokens_pct": "tokens, %"}
+WORDS |= {"tokens_mean": "evidence tokens, mean", "tokens_p95": "evidence tokens, P95", "tokens_max": "evidence tokens, maximum"}
+PAGES = {"layerwise": "pages/signals.py", "controls": "pages/signals.py", "compact": "pages/contexts.py"}
+DIFFERENT = (
+    "The two stand on different models and traces: compare which row is above which, not the sizes. A measured value is the mean ± sd over "
+    "seeds (their number)."
+)
+
+
+def study_beside(name: str) -> None:
+    """The newest study of the workspace that measures the table, else the sample study; or how to make one."""
+    kind = KINDS[name]
+    own = [row["study_id"] for row in listed_studies() if row["kind"] == kind]
+    chosen = own[0] if own else SAMPLE if kind in sample_names() else ""
+    if not chosen:
+        st.info(f"Nothing here measured this table yet. `pamer-lab {kind} @workspace` does, on your labelled traces.")
+        return
+    study = open_study(kind, chosen)
+    lines = beside(name, study)
+    study_line(chosen, study)
+    if not lines:
+        st.info(f"This study holds none of the table's rows. Its command was {in_code(study.command, 400)}.")
+        return
+    table(
+        [
+            {
+                "Published row": line["row"],
+                "Row here": line["here"],
+                "Target": line["target"],
+                "Metric": WORDS[line["metric"]],
+                "Published": _number(line["published"], line["metric"]),
+                "Measured here": _number(line["measured"], line["metric"])
+                + (f" ± {line['sd']:.3f} ({line['seeds']})" if line["sd"] is not None else ""),
+            }
+            for line in lines
+        ],
+        key="beside",
+        column_config={
+            "Metric": st.column_config.TextColumn(help=HINTS["p95"] if any("p95" in line["metric"] for line in lines) else None),
+            "Measured here": st.column_config.TextColumn(help=HINTS["sd"]),
+        },
+        height=table_height(len(lines), most=460),
+    )
+    st.caption(f"{counted(len(lines), 'cell')}. {DIFFERENT}")
+    csv = pl.DataFrame(lines, infer_schema_length=None).write_csv()
+    with st.container(horizontal=True):
+        download("CSV", csv, f"{name}-beside.csv", "text/csv", key="beside-csv")
+        if kind in PAGES:
+            st.page_link(PAGES[kind], label="Open the study's page", icon=":material/open_in_new:")
+
+
+def _number(value: float, metric: str) -> str:
+    if metric == "tokens_pct":
+        return f"{value:.1f}"
+    return f"{value:,.0f}" if metric.startswith("tokens") else f"{value:.3f}"

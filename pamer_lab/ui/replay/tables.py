@@ -1,0 +1,233 @@
+"""Tables of a replay: totals and cost by policy, which evidence survived, what the source recorded, where two policies first differ."""
+
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+from typing import Any
+
+import polars as pl
+import streamlit as st
+
+from pamer_lab.figures.numbers import counted, short
+from pamer_lab.replay.divergence import Divergence, first_divergence
+from pamer_lab.replay.evidence import FATES, survival_rates
+from pamer_lab.replay.prices import PriceTable, cost
+from pamer_lab.replay.recorded import recorded_events
+from pamer_lab.replay.values import FIXED_ACTIONS, Run
+from pamer_lab.trajectory import Trace
+from pamer_lab.ui.replay.turn_steps import open_turn
+from pamer_lab.ui.shared.prices import own_prices
+from pamer_lab.ui.shared.runs import fates_of
+from pamer_lab.ui.shared.text import counted_with
+from pamer_lab.ui.shared.widgets import table, table_height
+from pamer_lab.ui.shared.words import HINTS
+
+FATE_WORDS = {
+    "active": "word for word",
+    "restored": "in restored evidence",
+    "summary": "in a summary",
+    "memory": "only in memory",
+    "gone": "gone",
+}
+
+ACCOUNT_HINTS = {
+    "Main input": "Input of the agent's own requests, all turns together.",
+    "Cached": HINTS["cached"],
+    "Uncached": "Input that no prefix cache could serve; billed at the full price.",
+    "Main output": "What the agent wrote, as recorded; the same under every policy.",
+    "Aux. input": "Input of the policy's own model calls: summaries, choosing steps. Work on this machine is not counted.",
+    "Aux. output": "Output of the policy's own model calls.",
+    "Total": "Main input and output, and those of the policy's own model calls where it made any.",
+    "Peak": "The fullest context of any turn.",
+}
+
+
+def headline(run: Run) -> str:
+    """The open run in a line."""
+    last = run.turns[-1]
+    actions = {name: sum(turn.action == name for turn in run.turns) for name in ("compress", "recall", "fallback")}
+    change = 100 * (last.active_tokens / last.raw_tokens - 1) if last.raw_tokens else 0.0
+    parts = [
+        f"**{run.head.policy}**: {counted(len(run.turns), 'turn')}",
+        f"{short(last.raw_tokens)} → **{short(last.active_tokens)}** tokens at the end ({change:+.1f} %)",
+        counted(actions["compress"], "compression"),
+        counted(actions["recall"], "recall"),
+    ]
+    if actions["fallback"]:
+        parts.append(counted(actions["fallback"], "fallback"))
+    if run.head.status != "done":
+        parts.append(f"{run.head.status}, {len(run.turns):,} of {run.head.turns:,} turns")
+    if run.head.demo:
+        parts.append(":gray-badge[demo]")
+    return " · ".join([*parts, "actions fixed"])
+
+
+def turns_csv(runs: Sequence[Run]) -> str:
+    """What the chart of contexts shows, turn by turn."""
+    names = ("action", "raw_tokens", "active_tokens", "cached_tokens")
+    rows = [
+        {"policy": run.head.policy, "turn": turn.t} | {name: getattr(turn, name) for name in names} | _counting(run)
+        for run in runs
+        for turn in run.turns
+    ]
+    return pl.DataFrame(rows).write_csv()
+
+
+def states_csv(run: Run) -> str:
+    """The ledger, a letter per block and turn."""
+    return pl.DataFrame([{"turn": turn.t, "states": turn.states} | _counting(run) for turn in run.turns]).write_csv()
+
+
+def _counting(run: Run) -> dict[str, Any]:
+    """What a number of a run needs beside it once it has left the page."""
+    return {name: getattr(run.head, name) for name in ("demo", "tokenizer", "tokens_kind")}
+
+
+def accounts(runs: Sequence[Run]) -> None:
+    """Totals of all policies, with the reader's own prices."""
+    prices = own_prices()
+    rows = [_account(run, prices) for run in runs if run.totals]
+    if not rows:
+        st.info("Totals appear when a run is done.")
+        return
+    keep = {key for row in rows for key, value in row.items() if value is not None}
+    st.dataframe(
+        [{key: value for key, value in row.items() if key in keep} for row in rows],
+        hide_index=True,
+        column_config={
+            key: st.column_config.NumberColumn(format="localized", help=ACCOUNT_HINTS.get(key))
+            for key in rows[0]
+            if key not in ("Policy", "Change %")
+        }
+        | {
+            "Policy": st.column_config.TextColumn(pinned=True),
+            "Change %": st.column_config.NumberColumn(format="%+.1f", help="Total tokens against the base request at every turn."),
+            "In context %": st.column_config.NumberColumn(format="%.1f", help=HINTS["evidence"]),
+        },
+    )
+    head = runs[0].head
+    counts = counted_with(head.tokens_kind, head.tokenizer)
+    st.caption(f"Tokens {counts}; n = {counted(len(runs[0].turns), 'turn')} of one trace. {FIXED_ACTIONS}")
+    recorded = runs[0].totals.get("recorded") if runs[0].totals else None
+    if recorded:
+        scope = "the whole run" if recorded.get("whole_run") else counted(recorded["turns_with_usage"], "turn")
+        st.caption(
+            f"The source recorded {recorded['input']:,} input ({recorded['cached']:,} cached) and {recorded['output']:,} output tokens "
+            f"for {scope}, by its own tokenizer; never mixed with the counts above."
+        )
+
+
+def _account(run: Run, prices: PriceTable) -> dict[str, Any]:
+    totals = run.totals
+    rates = survival_rates(fates_of(run))
+    priced = cost(totals, prices) if prices.rows else None
+    return {
+        "Policy": run.head.policy,
+        "Main input": totals["main_input"],
+        "Cached": totals["cached_input"],
+        "Uncached": totals["uncached_input"],
+        "Main output": totals["main_output"],
+        "Aux. input": totals["aux_input"],
+        "Aux. output": totals["aux_output"],
+        "Total": totals["total"],
+        "Change %": -totals["reduction_pct"],
+        "Peak": totals["peak_active"],
+        "In context %": rates["in_context_pct"],
+        f"Cost {prices.currency}": None if priced is None or priced["total"] is None else round(priced["total"], 4),
+    }
+
+
+def evidence(run: Run) -> None:
+    """What later actions used, and where it was by then; a row opens its turn."""
+    found = fates_of(run)
+    rates = survival_rates(found)
+    if not found:
+        st.info("No recorded action of this trace uses an identifier that a tool result showed first.")
+        return
+    counts = ", ".join(f"{rates[fate]:,} {FATE_WORDS[fate]}" for fate in FATES if rates[fate])
+    st.markdown(
+        f"**{rates['in_context_pct']:.1f} %** of {counted(rates['uses'], 'use')} were before the model: {counts}.", help=HINTS["evidence"]
+    )
+    lost = st.toggle("Only what the model could not see", key="lost", bind="query-params")
+    shown = [fate for fate in found if not lost or fate.survival in ("memory", "gone")]
+
+    def opened() -> None:
+        rows = st.session_state["evidence"]["selection"]["rows"]
+        if rows and rows[0] < len(shown):
+            open_turn(shown[rows[0]].use.t)
+
+    if not shown:
+        st.success("Every piece of evidence was before the model when it was used.")
+        return
+    table(
+        [
+            {"Turn": fate.use.t, "Used": fate.use.value, "Kind": fate.use.kind, "First seen in": f"block {fate.use.seen_in}"}
+            | {"Was": FATE_WORDS[fate.survival], "Where": fate.where}
+            for fate in shown
+        ],
+        key="evidence",
+        on_select=opened,
+        selection_mode="single-row",
+        height=table_height(len(shown), most=300),
+    )
+
+
+def recorded(trace: Trace, run: Run) -> None:
+    """The source's own compactions and memory operations beside this policy's compressions."""
+    events = recorded_events(trace)
+    ours = [turn.t for turn in run.turns if turn.action == "compress"]
+    said = f"{run.head.policy} compresses at turns {', '.join(map(str, ours))}." if ours else f"{run.head.policy} never compresses here."
+    if not events:
+        st.caption(f"The source recorded no compaction or memory operation. {said}")
+        return
+    st.markdown(f"The source recorded {counted(len(events), 'event')}. {said}", help=HINTS["events"])
+    table(
+        [
+            {
+                "Before turn": event["t"],
+                "Kind": event["kind"],
+                "Tokens before": event["tokens_before"],
+                "Tokens after": event["tokens_after"],
+            }
+            | {"Text": event["text"]}
+            for event in events
+        ]
+    )
+
+
+def divergences(run: Run, others: Sequence[Run]) -> None:
+    """The open run against each of the others."""
+    if not others:
+        st.caption("Choose a second policy above to see where it first shows the model another context.")
+    for other in others:
+        found = first_divergence(run, other)
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.markdown(f"**{found.sentence}.**", width="content")
+            for policy in (found.first, found.second):
+                if found.t is not None:
+                    words, key = f"Open turn {found.t} of {policy}", f"open-{found.second}-{policy}"
+                    st.button(words, key=key, type="tertiary", icon=":material/arrow_upward:", on_click=open_turn, args=(found.t, policy))
+        if found.t is not None:
+            rows = one_sided(found, run.head.block_tokens)
+            table(
+                rows, height=table_height(len(rows), most=240), column_config={"Tokens": st.column_config.NumberColumn(format="localized")}
+            )
+
+
+def one_sided(found: Divergence, block_tokens: Sequence[int]) -> list[dict[str, Any]]:
+    """What only one of the contexts has, in order; neighbouring blocks are one row."""
+    sides = ((found.first, found.only_first), (found.second, found.only_second))
+    return [{"Only in": policy} | row for policy, items in sides for row in _rows(items, block_tokens)]
+
+
+def _rows(items: Iterable[dict[str, Any]], block_tokens: Sequence[int]) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = []
+    # The numbers of neighbouring blocks grow as their places do, so their difference stays the same.
+    for _, run in groupby(enumerate(items), key=lambda entry: ("block" in entry[1], entry[1].get("block", 0) - entry[0])):
+        part = [item for _, item in run]
+        if "block" not in part[0]:
+            rows.append({"Item": part[0]["kind"], "Tokens": part[0]["tokens"], "Text": part[0]["text"]})
+            continue
+        first, last = part[0]["block"], part[-1]["block"]
+        name = f"block {first}" if first == last else f"blocks {first} to {last}"
+        rows.append({"Item": name, "Tokens": sum(block_tokens[first : last + 1]), "Text": "word for word, as the trace has it"})
+    return rows

@@ -1,0 +1,89 @@
+"""Which turn of which policy is open, and how to move: number, buttons with keys, clicks in charts. Both are in the URL.
+
+Invariant: the open turn exists in the open run.
+"""
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from pamer_lab.figures.looks import SIGNS
+from pamer_lab.replay.values import Run
+from pamer_lab.ui.shared.marks import Click, Mark, marks
+from pamer_lab.ui.shared.run_form import AWAITED
+from pamer_lab.ui.shared.runs import background
+from pamer_lab.ui.shared.state import out_of_range, settle
+from pamer_lab.ui.shared.words import HINTS
+
+CHARTS = ("context", "strip", "ledger")
+"""Keys of the charts that have a turn to click."""
+
+
+def open_turn(turn: int, policy: str = "") -> None:
+    st.session_state["turn"] = turn
+    if policy:
+        st.session_state["policy"] = policy
+
+
+def settle_run(runs: Sequence[Run]) -> Run:
+    """The run whose turn is looked at; the most active policy answers most questions, so it is the one that opens first."""
+    _open_awaited(runs)
+    policies = [run.head.policy for run in runs]
+    first = max(range(len(runs)), key=lambda number: (sum(turn.action != "pass" for turn in runs[number].turns), -number))
+    settle("policy", policies, policies[first])
+    return runs[policies.index(st.session_state["policy"])]
+
+
+def _open_awaited(runs: Sequence[Run]) -> None:
+    trace_id, policies = st.session_state.get(AWAITED, ("", ()))
+    if trace_id != runs[0].head.trace_id or background().current is not None:
+        return
+    del st.session_state[AWAITED]
+    for run in runs:
+        if run.head.policy in policies:
+            first = next((turn.t for turn in run.turns if turn.action != "pass"), st.session_state.get("turn", 0))
+            open_turn(first, run.head.policy)
+            return
+
+
+def choose_policy(runs: Sequence[Run]) -> str:
+    """The policy that is looked at, to choose another."""
+    policies = [run.head.policy for run in runs]
+    picked = st.segmented_control("Policy to look at", policies, required=True, key="policy", help=HINTS["policy"]) or policies[0]
+    st.query_params["policy"] = picked
+    return picked
+
+
+def choose_turn(run: Run, policies: Sequence[str]) -> int:
+    """The open turn, with buttons, keys and clicks to move; it is marked in the charts."""
+
+    def clicked(click: Click) -> None:
+        if 0 <= click.x < count:
+            open_turn(click.x, click.line if click.line in policies else "")
+
+    count = len(run.turns)
+    asked = out_of_range("turn", count)
+    if asked is not None:
+        st.warning(f"The link asks for turn {asked:,}; this run has {count:,}, counted from 0. Turn {count - 1} is open.")
+    events = [turn.t for turn in run.turns if turn.action != "pass"]
+    otherwise = count - 1 if asked is not None or "turn" in st.session_state else events[0] if events else 0
+    settle("turn", range(count), otherwise, of=run.head.trace_id)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        turn = int(st.number_input(f"Turn, 0 to {count - 1:,}", 0, count - 1, key="turn", width=140) or 0)
+        st.query_params["turn"] = str(turn)
+        before = [event for event in events if event < turn]
+        after = [event for event in events if event > turn]
+        for name, icon, target, keys in (
+            ("Previous turn (Alt+←)", ":material/chevron_left:", turn - 1 if turn else None, "Alt+ArrowLeft"),
+            ("Next turn (Alt+→)", ":material/chevron_right:", turn + 1 if turn + 1 < count else None, "Alt+ArrowRight"),
+            ("Previous event (Alt+↑)", ":material/first_page:", before[-1] if before else None, "Alt+ArrowUp"),
+            ("Next event (Alt+↓)", ":material/last_page:", after[0] if after else None, "Alt+ArrowDown"),
+        ):
+            st.button(
+                icon, key=name.split(" (")[0], help=name, disabled=target is None, on_click=open_turn, args=(target or 0,), shortcut=keys
+            )
+        action = run.turns[turn].action
+        number = f"event {events.index(turn) + 1} of {len(events)}" if turn in events else f"{len(events)} events in this run"
+        st.markdown(f"**{SIGNS[action]} {action}** · {number}", width="content")
+        marks(dict.fromkeys(CHARTS, Mark(turn)), clicked, key="turn-marks")
+    return turn

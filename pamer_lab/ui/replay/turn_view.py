@@ -1,0 +1,179 @@
+"""One turn under one policy: the reason for its decision, what the model would see, and what happened to the rest.
+
+Everything a trace or a model wrote goes through `body` or a table.
+Invariant: the listed tokens are added up here and compared with the plotted number.
+"""
+
+from typing import Any
+
+import streamlit as st
+
+from pamer_lab.figures.looks import ACTION_WORDS, SIGNS
+from pamer_lab.figures.numbers import counted, share
+from pamer_lab.probes.readout import logit
+from pamer_lab.probes.stability import vote_margins
+from pamer_lab.replay.sides import Row, sent_and_seen
+from pamer_lab.replay.timeline import Timeline
+from pamer_lab.replay.values import Run, Turn
+from pamer_lab.ui.replay.turn_texts import block_words, row_texts, span_words
+from pamer_lab.ui.shared.runs import memories_of
+from pamer_lab.ui.shared.text import counted_with, in_code
+from pamer_lab.ui.shared.widgets import body, choose_part, table, table_height
+from pamer_lab.ui.shared.words import HINTS
+
+VIEWS = ["What the model sees", "Sent and seen", "Memory"]
+
+
+def turn_view(run: Run, timeline: Timeline, t: int) -> None:
+    """The inspector: reasons on the left, the context on the right."""
+    turn = run.turns[t]
+    left, right = st.columns([2, 3], gap="large")
+    with left:
+        _why(run, turn)
+        if turn.logits:
+            _votes(run, turn)
+    with right:
+        view = choose_part(VIEWS, key="view")
+        if view == VIEWS[2]:
+            _memory(run, turn)
+        else:
+            _context(run, timeline, turn, both=view == VIEWS[1])
+
+
+def _why(run: Run, turn: Turn) -> None:
+    st.markdown(f"**Why?** Turn {turn.t} of {run.head.policy}: {SIGNS[turn.action]} {ACTION_WORDS[turn.action]}.")
+    st.text(turn.reason[:1].upper() + turn.reason[1:] + ".")
+    if turn.error:
+        st.warning(in_code(turn.error, 400))
+    change = turn.active_tokens - turn.raw_tokens
+    parts = [
+        f"Sent **{turn.raw_tokens:,}** tokens, the model sees **{turn.active_tokens:,}**",
+        f"{change:+,} ({share(change, turn.raw_tokens)})" if change else "nothing changed",
+        f"{turn.cached_tokens:,} could come from a prefix cache",
+    ]
+    if turn.candidate_tokens:
+        parts.append(f"candidate {turn.candidate_tokens:,}")
+    candidate = f" Candidate: {HINTS['candidate']}" if turn.candidate_tokens else ""
+    st.markdown(" · ".join(parts), help=f"{HINTS['active']} {HINTS['cached']}{candidate}")
+    if turn.spent:
+        table(
+            [
+                {
+                    "Beside the request": spent.operation,
+                    "Input": spent.input_tokens,
+                    "Output": spent.output_tokens,
+                    "By": spent.model,
+                    "Kind": "local" if spent.local else "model call",
+                }
+                for spent in turn.spent
+            ],
+            column_config={
+                "Input": st.column_config.NumberColumn(format="localized"),
+                "Output": st.column_config.NumberColumn(format="localized"),
+            }
+            | {"Kind": st.column_config.TextColumn(help="`local`: work on this machine, no model is paid for it.")},
+        )
+
+
+def _votes(run: Run, turn: Turn) -> None:
+    needed = int((run.head.settings.get("controller") or {}).get("vote", 3))
+    limits = [float(logit(threshold)) for threshold in turn.thresholds]
+    margins = vote_margins(turn.logits, limits, needed)
+    st.markdown(f"**Votes:** {margins.yes} of {len(turn.votes)} heads say compress, {needed} are needed.", help=HINTS["head"])
+    table(
+        [
+            {
+                "Head": number + 1,
+                "Logit": value,
+                "Threshold": limit,
+                "Margin": value - limit,
+                "Vote": "✓ yes" if yes else "no",
+            }
+            for number, (value, limit, yes) in enumerate(zip(turn.logits, limits, turn.votes, strict=True))
+        ],
+        column_config={
+            "Head": st.column_config.NumberColumn(help=HINTS["head"]),
+            "Logit": st.column_config.NumberColumn(format="%.3f", help=HINTS["logit"]),
+            "Threshold": st.column_config.NumberColumn(format="%.3f", help=HINTS["head_threshold"]),
+            "Margin": st.column_config.NumberColumn(format="%+.3f", help=HINTS["margin"]),
+        },
+    )
+    if margins.majority != float("inf"):
+        st.caption(
+            f"The decision flips if logits move by {margins.majority:.2f}; the nearest single vote by {margins.vote:.2f}.",
+            help=HINTS["margin"],
+        )
+
+
+def _context(run: Run, timeline: Timeline, turn: Turn, *, both: bool) -> None:
+    rows = sent_and_seen(turn, run.head)
+    if not both:
+        rows = [row for row in rows if row.seen is not None]
+    seen, sent = sum(row.seen or 0 for row in rows), sum(row.sent or 0 for row in rows)
+    shown = [_side_row(row) if both else _seen_row(row, number) for number, row in enumerate(rows)]
+    # Streamlit keeps a chosen row by its number, which means another item at another turn.
+    key = f"items-{run.run_id}-{turn.t}-{both}"
+    st.dataframe(
+        shown,
+        hide_index=True,
+        key=key,
+        on_select="rerun",
+        selection_mode="single-row",
+        height=table_height(len(shown), most=320),
+        column_config={"Tokens": st.column_config.NumberColumn(format="localized", width=80)},
+    )
+    right = "=" if seen == turn.active_tokens else "≠"
+    total = f"{counted(len(rows), 'item')}, {seen:,} tokens {right} the plotted {turn.active_tokens:,}"
+    if both:
+        total = f"sent {sent:,} tokens, seen {seen:,} {right} the plotted {turn.active_tokens:,}"
+    st.caption(f"{total}; {counted_with(run.head.tokens_kind, run.head.tokenizer)}. Choose a row to read it.")
+    chosen = [number for number in st.session_state[key]["selection"]["rows"] if number < len(rows)]
+    if chosen:
+        row_texts(run, rows[chosen[0]], timeline, turn, both=both)
+
+
+def _seen_row(row: Row, number: int) -> dict[str, Any]:
+    return {"#": number, "Item": row.name, "Source": row.source or _source(row), "Covers": span_words(row.covers), "Tokens": row.seen}
+
+
+def _side_row(row: Row) -> dict[str, Any]:
+    states = {"same": "in both", "added": f"+ {row.name} for {block_words(row.covers)}"}
+    return {
+        "Agent sent": row.name if row.sent is not None else "",
+        "Tokens sent": row.sent,
+        "Model sees": row.name if row.seen is not None else "",
+        "Tokens seen": row.seen,
+        "State": states.get(row.state, f"− {row.state}"),
+    }
+
+
+def _source(row: Row) -> str:
+    return {"tools": "tool descriptions", "prefix": "system and task"}.get(row.name, "the trace, word for word")
+
+
+def _memory(run: Run, turn: Turn) -> None:
+    """Texts the policy put in, and the memories this turn wrote or used, with the steps they cover."""
+    texts = [(number, item) for number, item in enumerate(turn.items) if item.text]
+    for number, item in texts:
+        kind = {"summary": "Summary in the context", "recalled": "Recalled summaries", "evidence": "Restored evidence"}[item.kind]
+        covered = sum(last - first for first, last in item.spans)
+        st.markdown(f"**{kind}** · {item.tokens:,} tokens for {counted(covered, 'block')}: {span_words(item.spans)}")
+        body(item.text, key=f"text-{turn.t}-{number}")
+    known = memories_of(run)
+    for name in turn.memory_ids:
+        entry = known.get(name)
+        if entry is None:
+            st.caption(f"Memory {in_code(name, 60)} is not in the store any more.")
+            continue
+        verb = "Stored" if turn.action == "compress" else "Used"
+        st.markdown(f"**{verb} memory {entry.sequence}** · {entry.tokens:,} tokens became {entry.summary_tokens:,} · {in_code(name, 60)}")
+        if turn.action == "compress":
+            body(entry.summary, key=f"memory-{turn.t}-{entry.sequence}")
+        table([{"Step": block.step, "Tokens": block.tokens, "What happened": block.detail} for block in entry.blocks])
+    if turn.restored_steps:
+        part = set(turn.restored_in_part)
+        steps = ", ".join(f"{step} (restored in part)" if step in part else str(step) for step in turn.restored_steps)
+        st.markdown(f"**Restored steps:** {steps}", help=HINTS["restored_in_part"] if part else None)
+    if not texts and not turn.memory_ids:
+        covered = sum(last - first for first, last in turn.stored)
+        st.caption(f"Nothing was stored, recalled or restored at this turn. Memory covers {counted(covered, 'block')}.")

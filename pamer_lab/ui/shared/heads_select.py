@@ -1,0 +1,59 @@
+"""Choosing a profile and the heads that vote on its model, and saying what those heads are."""
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from pamer_lab.errors import LabError
+from pamer_lab.factory import Factory
+from pamer_lab.models.profiles import known_profiles, load_profile
+from pamer_lab.probes.registry import NamedHeads, fitting_heads
+from pamer_lab.ui.shared.loaders import workspace
+from pamer_lab.ui.shared.text import in_code
+from pamer_lab.ui.shared.words import HINTS
+
+FITTING = ""
+"""The choice that takes the heads that fit the profile's model."""
+
+
+def choose_profile(place: DeltaGenerator) -> str:
+    """Built-in profiles, and those that runs of this workspace were made with."""
+    return place.selectbox("Profile", known_profiles(workspace().path), key="profile", bind="query-params", help=HINTS["profile"])
+
+
+def choose_heads(place: DeltaGenerator, profile: str, device: str = "auto") -> Factory:
+    """The heads of a profile's model by name; the choice is in the URL."""
+    found = load_profile(profile, workspace().path)
+    name = Factory(found, workspace()).model_name
+    entries = {entry.name: entry for entry in fitting_heads(name, workspace().path)}
+    picked = place.selectbox(
+        "Heads",
+        [FITTING, *entries],
+        key="heads",
+        bind="query-params",
+        help=HINTS["heads"],
+        format_func=lambda text: _label(entries[text]) if text else "Default for the model" if entries else f"None for {name}",
+        disabled=not entries,
+    )
+    return Factory(found, workspace(), device, picked or FITTING)
+
+
+def _label(entry: NamedHeads) -> str:
+    auroc = entry.row()["auroc"]
+    return f"{entry.name} ({entry.heads.layer}" + (f", AUROC {auroc['mean']:.3f})" if auroc else ")")
+
+
+def describe_heads(factory: Factory) -> None:
+    """One line: which heads vote, what they read, and how they were made."""
+    try:
+        row = factory.heads.row()
+    except LabError:
+        return  # the policy that needs them says so
+    corpus, auroc = row["corpus"], row["auroc"]
+    made = f"trained on {corpus['decision_points']:,} decisions of {corpus['traces']:,} traces" if corpus else "training corpus unknown"
+    score = f"AUROC {auroc['mean']:.3f} ± {auroc['sd']:.3f} ({auroc['seeds']} seeds, their own test splits)" if auroc else "AUROC unknown"
+    hint = "no hint" if row["hint"] == "none" else f"{row['hint']} hint"
+    st.caption(
+        f"Heads that vote: {in_code(row['name'], 64)} ({row['source']}) read {in_code(row['model'], 64)} at {in_code(row['layer'], 20)}, "
+        f"{hint}; "
+        f"{made}; {score}; sha256 {in_code(row['sha256'][:12], 12)}."
+    )

@@ -1,0 +1,79 @@
+"""What pages read, cached and bounded: the workspace, its table of traces, one trace, search hits.
+
+Caches are keyed by the folder and the table's version, so that a new import is seen at once. Sessions share the values and never change
+them.
+"""
+
+from typing import Any
+
+import streamlit as st
+
+from pamer_lab.access import reviewer_mode
+from pamer_lab.config import default_workspace
+from pamer_lab.importing import DEMO_FOLDER, Imported, import_demo
+from pamer_lab.replay.samples import import_sample_runs
+from pamer_lab.storage import TableSpec
+from pamer_lab.ui.shared.transcript import Hit, Transcript
+from pamer_lab.workspace import TRACES, StoredTrace, Workspace
+
+MOST_HITS = 5_000
+"""Search hits of one trace that are counted; more are said to be more."""
+
+
+@st.cache_resource(max_entries=4, show_spinner=False)
+def _workspace(path: str) -> Workspace:
+    return Workspace(path)
+
+
+def workspace() -> Workspace:
+    """The workspace all sessions of this server share."""
+    return _workspace(str(default_workspace().absolute()))
+
+
+def table_version(spec: TableSpec) -> tuple[int, int]:
+    """Changes whenever a table does, also when the folder was deleted and made again."""
+    return workspace().table_version(spec)
+
+
+@st.cache_resource(max_entries=4, show_spinner=False)
+def _trace_rows(path: str, version: tuple[int, int]) -> list[dict[str, Any]]:
+    return _workspace(path).trace_rows()
+
+
+def trace_rows() -> list[dict[str, Any]]:
+    """Summary rows of all traces."""
+    lab = workspace()
+    return _trace_rows(str(lab.path), table_version(TRACES))
+
+
+def rows_or_demo() -> tuple[list[dict[str, Any]], Imported | None]:
+    """All traces; an empty workspace gets the demo traces first, and says so."""
+    rows = trace_rows()
+    if rows or not DEMO_FOLDER.is_dir() or reviewer_mode():
+        return rows, None
+    with st.spinner("Reading the demo traces…"):
+        imported = import_demo(workspace())
+        import_sample_runs(workspace())
+    return trace_rows(), imported
+
+
+@st.cache_resource(max_entries=4, show_spinner="Opening the trace…")
+def _stored(path: str, version: tuple[int, int], trace_id: str) -> tuple[StoredTrace, Transcript]:
+    stored = _workspace(path).trace(trace_id)
+    return stored, Transcript(stored.trace, stored.message_tokens, stored.tools_tokens)
+
+
+def stored_trace(trace_id: str) -> tuple[StoredTrace, Transcript]:
+    """One trace, and the same trace as a transcript."""
+    lab = workspace()
+    return _stored(str(lab.path), table_version(TRACES), trace_id)
+
+
+@st.cache_data(max_entries=32, show_spinner="Searching…")
+def _hits(trace_id: str, words: str, _transcript: Transcript) -> list[Hit]:
+    return _transcript.find(words, MOST_HITS)
+
+
+def hits(transcript: Transcript, words: str) -> list[Hit]:
+    """Where a text occurs in the whole trace."""
+    return _hits(transcript.trace.trace_id, words, transcript) if words else []

@@ -1,0 +1,46 @@
+"""The open turn or block in charts, and clicks on them, without redrawing the charts.
+
+A figure with its own mark would be built, sent and drawn again at every turn. Instead the figures stay, a component draws a line over them
+in the browser and reports every click, also a second one on the same point. Charts are identified by their keys.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import streamlit as st
+
+from pamer_lab.ui.shared.theme import colours
+
+_component = st.components.v2.component("pamer_marks", js=(Path(__file__).parent / "assets" / "marks.js").read_text(encoding="utf-8"))
+
+
+@dataclass(frozen=True)
+class Mark:
+    """Where a chart is marked, in units of its horizontal axis."""
+
+    at: float
+    band: tuple[float, float] | None = None
+    """From and to, for what is on the page around it; None draws none."""
+
+
+@dataclass(frozen=True)
+class Click:
+    """A point that was clicked."""
+
+    chart: str
+    x: int
+    line: str
+    """Name of the line or row it belongs to; empty where it has none."""
+
+
+def marks(places: Mapping[str, Mark], on_click: Callable[[Click], None], *, key: str) -> None:
+    """Mark charts by key and hear of clicks on them; `on_click` runs before the next drawing."""
+
+    def clicked() -> None:
+        said = st.session_state[key].get("clicked")
+        if said and isinstance(said.get("x"), int | float):
+            on_click(Click(str(said.get("chart", "")), round(said["x"]), str(said.get("line", ""))))
+
+    data = {"colour": colours()["chosen"], "marks": {chart: {"at": mark.at, "band": mark.band} for chart, mark in places.items()}}
+    _component(key=key, data=data, width="content", on_clicked_change=clicked)

@@ -1,0 +1,50 @@
+"""How every page runs: through the router, and with errors as sentences.
+
+Until `st.navigation` is called, Streamlit treats a `pages/` folder as its older kind of app, so a link that is the first request of a
+fresh server would open its page with the wrong menu and layout. `run` notices and runs the router first.
+Invariant: no traceback of the lab's own errors reaches the browser, also from a part that reruns alone (`part`).
+"""
+
+import functools
+import runpy
+from collections.abc import Callable
+from pathlib import Path
+from typing import ParamSpec
+
+import streamlit as st
+
+from pamer_lab.access import reviewer_mode
+from pamer_lab.ui.shared.charts import caption_pictures
+from pamer_lab.ui.shared.theme import watch_theme
+from pamer_lab.ui.shared.widgets import sentences
+
+ROUTER = Path(__file__).resolve().parents[3] / "app.py"
+ROUTED = "routed"
+"""Session key the router sets."""
+
+P = ParamSpec("P")
+
+
+def run(main: Callable[[], None]) -> None:
+    """Draw a page; each page ends with this call."""
+    if not st.session_state.get(ROUTED):
+        runpy.run_path(str(ROUTER))
+        st.stop()
+    if reviewer_mode():
+        st.caption(":material/lock: Reviewer mode: everything can be read; only reviews can be written.")
+    with sentences():
+        main()
+    watch_theme()
+    caption_pictures()
+
+
+def part(draw: Callable[P, None]) -> Callable[P, None]:
+    """A part of a page: a click inside it redraws only the part."""
+
+    @st.fragment
+    @functools.wraps(draw)
+    def drawn(*args: P.args, **kwargs: P.kwargs) -> None:
+        with sentences():
+            draw(*args, **kwargs)
+
+    return drawn

@@ -1,0 +1,57 @@
+"""The choice of the trace a page is about; it is in the URL and follows the reader from page to page."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import streamlit as st
+
+from pamer_lab.figures.numbers import counted, short
+from pamer_lab.figures.text import one_line
+from pamer_lab.ui.shared.state import choose, chosen
+from pamer_lab.ui.shared.widgets import missing_trace
+
+
+def trace_label(row: dict[str, Any]) -> str:
+    """A trace's name in lists: file, number in the file, size."""
+    name = one_line(row["name"] or row["trace_id"], 60)
+    number = f" #{row['index']}" if row["index"] else ""
+    demo = " · demo" if row["demo"] else ""
+    return f"{name}{number} · {counted(row['turns'], 'turn')} · {short(row['tokens'])} tokens{demo}"
+
+
+def pick_trace(rows: Sequence[dict[str, Any]], *, on_change: Callable[[], None] | None = None, first: str = "") -> str | None:
+    """The chosen trace's id, or None after saying what is missing; `first` opens where nothing was chosen yet.
+
+    A trace that was looked at and then removed is as if nothing was chosen; one that a link asks for is named, and another can be picked.
+    """
+    known = {row["trace_id"]: row for row in rows}
+    wanted = chosen("trace")
+    missing = wanted not in known and "trace" in st.query_params
+    if missing:
+        missing_trace(wanted)
+    if not known:
+        if not missing:
+            st.info("There are no traces yet. Add a file on the Traces page.")
+            st.page_link("pages/traces.py", label="Go to Traces", icon=":material/list_alt:")
+        return None
+    opened = wanted if wanted in known else first if first in known else next(iter(known))
+    st.session_state["picked_trace"] = None if missing else opened
+
+    def changed() -> None:
+        choose("trace", st.session_state["picked_trace"])
+        if on_change:
+            on_change()
+
+    picked: str | None = st.selectbox(
+        "Trace",
+        list(known),
+        index=None if missing else 0,
+        placeholder="Choose another trace",
+        format_func=lambda trace_id: trace_label(known[trace_id]),
+        key="picked_trace",
+        on_change=changed,
+        label_visibility="collapsed",
+    )
+    if picked is not None:
+        choose("trace", picked)
+    return picked

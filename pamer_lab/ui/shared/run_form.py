@@ -1,0 +1,265 @@
+"""The form for replays: what to replay, what that takes, and progress while it runs.
+
+Policies without models run at once where a trace has no run yet, so that a fresh install shows results. Everything else waits for the
+button and runs in its own process.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import streamlit as st
+
+from pamer_lab.access import reviewer_mode
+from pamer_lab.errors import LabError
+from pamer_lab.factory import Factory
+from pamer_lab.figures.numbers import counted, duration
+from pamer_lab.policies.availability import other_heads, why_not
+from pamer_lab.policies.registry import ALL_SEVEN, POLICIES, describe_policies, parse_policy
+from pamer_lab.replay.background import Batch
+from pamer_lab.replay.batch import BatchOptions
+from pamer_lab.replay.engine import ReplayOptions, replay
+from pamer_lab.replay.estimate import Estimate, estimate
+from pamer_lab.replay.store import newest
+from pamer_lab.replay.values import RunHead
+from pamer_lab.ui.shared.heads_select import choose_heads, choose_profile, describe_heads
+from pamer_lab.ui.shared.loaders import table_version, trace_rows, workspace
+from pamer_lab.ui.shared.picker import trace_label
+from pamer_lab.ui.shared.runs import background, run_heads, run_store, timeline_of, version
+from pamer_lab.ui.shared.text import in_code
+from pamer_lab.ui.shared.words import HINTS
+from pamer_lab.workspace import TRACES
+
+DEFAULT = [name for name in ("base", "sliding-window:5", "periodic-summary:5", "pamer", "pamer+") if name.partition(":")[0] in POLICIES]
+MOST_POLICIES = 7
+AT_ONCE = 400
+"""Turns up to which policies without models are replayed at once."""
+LOOK_EVERY = 1.0
+"""Seconds between two looks at a replay that runs."""
+AWAITED = "awaited"
+"""Session key of the runs that the reader started and has not seen; the first of them opens at its first event when all have ended."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What the reader chose."""
+
+    policies: tuple[str, ...]
+    factory: Factory
+    reasons: dict[str, str]
+    """Why a policy cannot run here, by policy."""
+
+    @property
+    def profile(self) -> str:
+        return self.factory.profile.name
+
+    def options(self, processes: int = 1) -> BatchOptions:
+        return BatchOptions(self.profile, self.factory.device, processes=processes, heads=self.factory.heads_text)
+
+    def newest(self, trace_id: str) -> dict[str, RunHead]:
+        """The runs to show: of the chosen heads where some were chosen, else the newest of any."""
+        found = run_heads(trace_id)
+        if self.factory.heads_text:
+            chosen = self.factory.heads.heads.sha256
+            found = [head for head in found if not head.heads or head.heads.get("sha256") == chosen]
+        return newest(found, self.policies, self.profile)
+
+    @property
+    def possible(self) -> list[str]:
+        return [policy for policy in self.policies if policy not in self.reasons]
+
+
+def choose_policies(*, key: str = "policies") -> list[str]:
+    """Policies by name, own parameters allowed; the choice is in the URL."""
+    known = list(dict.fromkeys([*DEFAULT, *ALL_SEVEN]))
+    words = "; ".join(f"{entry['name']}: {entry['description']}" for entry in describe_policies())
+    picked = st.multiselect(
+        "Policies",
+        known,
+        default=DEFAULT,
+        key=key,
+        bind="query-params",
+        accept_new_options=True,
+        max_selections=MOST_POLICIES,
+        help=f"{words}. Type a name with its own parameters, such as sliding-window:8 or pamer+:router=archive.",
+    )
+    return list(dict.fromkeys(parse_policy(text).name for text in picked))
+
+
+def choose(trace_id: str) -> Choice:
+    """Policies, profile, heads and device in one row."""
+    left, middle, third, right = st.columns([5, 2, 2, 1.4], gap="medium", vertical_alignment="top")
+    with left:
+        policies = choose_policies()
+    name = choose_profile(middle)
+    device = right.selectbox("Device", ["auto", "cpu", "cuda", "mps"], key="device", bind="query-params", help=HINTS["device"])
+    factory = choose_heads(third, name, device)
+    reasons = {policy: reason for policy in policies if (reason := why_not(parse_policy(policy), factory))}
+    if any(parse_policy(policy).needs_models for policy in policies):
+        describe_heads(factory)
+    return Choice(tuple(policies), factory, reasons)
+
+
+def heads_shown(trace_id: str, choice: Choice) -> dict[str, RunHead]:
+    """The runs to show; policies without models are replayed first where there is no run."""
+    found = choice.newest(trace_id)
+    light = [policy for policy in choice.possible if policy not in found and not parse_policy(policy).needs_models]
+    if reviewer_mode() or not light or background().current is not None:
+        return found
+    timeline, _ = timeline_of(trace_id, choice.profile)
+    if timeline.turns > AT_ONCE:
+        return found
+    options = ReplayOptions(profile=choice.profile, device=choice.factory.device)
+    replay_at_once([(trace_id, policy) for policy in light], options, counted(timeline.turns, "turn"))
+    return choice.newest(trace_id)
+
+
+def replay_at_once(pairs: Sequence[tuple[str, str]], options: ReplayOptions, what: str) -> None:
+    """Traces through policies without models, here and now; where that fails, the runs that exist are shown all the same."""
+    policies = ", ".join(dict.fromkeys(policy for _, policy in pairs))
+    try:
+        with st.spinner(f"Replaying {what} through {policies}…"):
+            for trace_id, policy in pairs:
+                replay(trace_id, policy, workspace(), options)
+    except LabError as error:
+        st.warning(f"A policy without models could not be replayed; the runs that exist are shown. {in_code(str(error), 400)}")
+
+
+def run_panel(trace_id: str, choice: Choice, found: dict[str, RunHead]) -> None:
+    """What is missing, what it would take, the button; or the progress of what runs."""
+    if reviewer_mode():
+        return
+    batch = background().current
+    if batch is not None:
+        follow(batch, trace_id)
+        return
+    last_batch(trace_id)
+    for policy, reason in choice.reasons.items():
+        if policy not in found:
+            st.info(f"**{policy}** is not available here: {in_code(reason, 300)}", icon=":material/block:")
+    todo = [policy for policy in choice.possible if policy not in found or found[policy].status != "done"]
+    old = [policy for policy in choice.possible if policy in found and policy not in todo and _other_heads(found[policy], choice.factory)]
+    if old:
+        _offer_again(trace_id, old, choice)
+    if not todo:
+        return
+    started = [policy for policy in todo if policy in found and found[policy].status != "done"]
+    with st.container(horizontal=True, vertical_alignment="center", border=True):
+        st.markdown(what_it_takes(trace_id, todo, choice), width="stretch")
+        name = "Continue" if started else "Run"
+        st.button(
+            f"{name} {counted(len(todo), 'policy', 'policies')}",
+            key="run",
+            type="primary",
+            icon=":material/play_arrow:",
+            on_click=start,
+            args=([trace_id], todo, choice.options()),
+        )
+    for policy in started:
+        head = found[policy]
+        why = in_code(head.error, 300) if head.error else "it was stopped"
+        st.warning(f"**{policy}** has {run_store().stored_count(head.run_id):,} of {counted(head.turns, 'turn')}: {why}.")
+
+
+def _other_heads(head: RunHead, factory: Factory) -> bool:
+    return other_heads(head.settings, parse_policy(head.policy), factory)
+
+
+def _offer_again(trace_id: str, old: Sequence[str], choice: Choice) -> None:
+    """Runs that were made with other heads are shown as they are; the installed heads are a click away."""
+    with st.container(horizontal=True, vertical_alignment="center", border=True):
+        words = f"**{', '.join(old)}**: recorded with other heads than those installed now."
+        st.markdown(f"{words} With the installed ones: {what_it_takes(trace_id, old, choice)}", width="stretch")
+        st.button(
+            "Run with the installed heads",
+            key="run_again",
+            icon=":material/replay:",
+            on_click=start,
+            args=([trace_id], old, choice.options()),
+        )
+
+
+def start(trace_ids: Sequence[str], policies: Sequence[str], options: BatchOptions) -> None:
+    background().start(trace_ids, policies, options)
+    st.session_state[AWAITED] = (trace_ids[0], tuple(policies))
+
+
+@st.cache_data(max_entries=32, show_spinner=False)
+def _estimate(
+    path: str, at: tuple[tuple[int, int], ...], todo: tuple[tuple[str, tuple[str, ...]], ...], profile: str, _factory: Factory
+) -> Estimate:
+    return estimate(dict(todo), _factory)
+
+
+def estimated(todo: Mapping[str, Sequence[str]], factory: Factory) -> tuple[Estimate, str]:
+    """What replaying the traces of each policy takes, and how long that is in words."""
+    asked = tuple((policy, tuple(trace_ids)) for policy, trace_ids in todo.items())
+    found = _estimate(str(workspace().path), (version(), table_version(TRACES)), asked, factory.profile.name, factory)
+    basis = {"measured": "from the last runs here", "guessed": "a first guess for two cores", "mixed": "partly a guess"}[found.basis]
+    return found, f"about {duration(found.seconds)} ({basis})"
+
+
+def what_it_takes(trace_id: str, todo: Sequence[str], choice: Choice) -> str:
+    found, time = estimated({policy: [trace_id] for policy in todo}, choice.factory)
+    loaded = f"loads {' and '.join(found.models)} on {choice.factory.device}" if found.models else "loads no model"
+    return f"**{', '.join(todo)}** over {counted(found.turns // len(todo), 'turn')}: {loaded}, {time}."
+
+
+def last_batch(trace_id: str) -> None:
+    """What became of the batch that ended last, as far as it was about this trace."""
+    last = background().latest
+    if last is None or trace_id not in last.trace_ids:
+        return
+    if last.error:
+        st.warning(in_code(last.error, 400))
+    for outcome in last.failures:
+        if outcome.trace_id == trace_id:
+            st.error(f"{outcome.policy}: {in_code(outcome.error or outcome.status, 400)}")
+
+
+@st.fragment(run_every=LOOK_EVERY)
+def follow(batch: Batch, trace_id: str = "") -> None:
+    """Progress, the newest turn of each run, and a way to stop; the page is redrawn when it ends.
+
+    Says which traces it is about, and that they are others where `trace_id`, which the page shows, is not among them.
+    """
+    if not batch.running:
+        st.rerun()
+    progress = batch.progress
+    share = progress.turns_done / progress.turns if progress and progress.turns else 0.0
+    line = progress.line.partition("  ")[0] if progress else "Starting; models load first where a policy needs them"
+    other = "Not about the trace shown here: " if trace_id and trace_id not in batch.trace_ids else ""
+    with st.container(border=True, key="following"):
+        st.markdown(f"{other}**{', '.join(batch.policies)}** over {_traces_in_words(batch.trace_ids)}")
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.progress(min(share, 1.0), text=line)
+            st.button("Stop", key="stop", icon=":material/stop:", on_click=batch.stop, disabled=batch.stopping.is_set())
+        for policy in batch.policies:
+            _newest_turn(batch, policy)
+
+
+def _traces_in_words(trace_ids: Sequence[str]) -> str:
+    if len(trace_ids) > 1:
+        return counted(len(trace_ids), "trace")
+    return ", ".join(in_code(trace_label(row), 80) for row in trace_rows() if row["trace_id"] in trace_ids) or "a trace"
+
+
+def next_step(trace_id: str, choice: Choice) -> str:
+    """What a reader can do who finds no run of the chosen policies."""
+    batch = background().current
+    if reviewer_mode():
+        return "Reviewer mode starts none; choose other policies or another trace."
+    if batch is not None:
+        return "It appears here when the replay above has ended." if trace_id in batch.trace_ids else "Wait for the replay above to end."
+    return "Start one with the button above." if choice.possible else "None of them can run here, for the reasons above."
+
+
+def _newest_turn(batch: Batch, policy: str) -> None:
+    for trace_id in batch.trace_ids:
+        head = newest(run_store().heads(trace_id=trace_id), [policy], batch.options.profile).get(policy)
+        if head is None or head.status != "running":
+            continue
+        turn = run_store().last_turn(head.run_id)
+        if turn is not None:
+            votes = f", {sum(turn.votes)} of {len(turn.votes)} heads said yes" if turn.votes else ""
+            st.caption(f"{policy}: turn {turn.t} of {head.turns:,}, {turn.active_tokens:,} tokens, {turn.action}{votes}")
+            return

@@ -1,0 +1,171 @@
+"""Runs as pages read them, cached and bounded: run infos, complete runs, timelines, evidence, what-if, memories.
+
+Caches are keyed by what changes a run (its id, status and stored turns), so that a growing run is read again and a finished one once.
+Sessions share the values and never change them.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from pathlib import Path
+
+import polars as pl
+import streamlit as st
+
+from pamer_lab.analysis.growth import newest_runs, run_table, with_heads
+from pamer_lab.errors import StorageError
+from pamer_lab.figures.numbers import counted
+from pamer_lab.figures.text import one_line
+from pamer_lab.memory.records import Memory
+from pamer_lab.replay.background import Background
+from pamer_lab.replay.evidence import Fate, Use, fates, uses
+from pamer_lab.replay.store import RUNS, RunStore
+from pamer_lab.replay.timeline import Timeline, stored_timeline
+from pamer_lab.replay.values import Run, RunHead
+from pamer_lab.replay.whatif import WhatIfRun, what_if
+from pamer_lab.ui.shared.loaders import stored_trace, table_version, workspace
+from pamer_lab.ui.shared.text import DEMO, counted_with
+
+
+@st.cache_resource(max_entries=4, show_spinner=False)
+def _store(path: str) -> RunStore:
+    return RunStore(workspace())
+
+
+def run_store() -> RunStore:
+    return _store(str(workspace().path))
+
+
+@st.cache_resource(max_entries=4, show_spinner=False)
+def _background(path: str) -> Background:
+    return Background(Path(path))
+
+
+def background() -> Background:
+    """Replays that run beside the pages; one at a time for all sessions of this server."""
+    return _background(str(workspace().path))
+
+
+def version() -> tuple[int, int]:
+    """Changes whenever a run is added, ends or is removed."""
+    return table_version(RUNS)
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _heads(path: str, at: tuple[int, int], trace_id: str) -> list[RunHead]:
+    return run_store().heads(trace_id=trace_id)
+
+
+def run_heads(trace_id: str) -> list[RunHead]:
+    """Runs of a trace, oldest first."""
+    at = version()
+    return _heads(str(workspace().path), at, trace_id) if at[1] else []
+
+
+@st.cache_resource(max_entries=24, show_spinner="Opening the runs…")
+def _run(path: str, run_id: str, status: str, finished: str, stored: int, _load: Callable[[], dict[str, Run]]) -> Run:
+    return _load()[run_id]
+
+
+def open_runs(heads: Sequence[RunHead]) -> list[Run]:
+    """Runs with their turns, read together where one of them is not known yet; one under way is read as far as it is."""
+
+    @cache
+    def load() -> dict[str, Run]:
+        return {run.run_id: run for run in run_store().runs(heads)}
+
+    path = str(workspace().path)
+    stored = [head.turns if head.status == "done" else run_store().stored_count(head.run_id) for head in heads]
+    return [_run(path, head.run_id, head.status, head.finished, count, load) for head, count in zip(heads, stored, strict=True)]
+
+
+def open_run(head: RunHead) -> Run:
+    """One run with its turns."""
+    return open_runs([head])[0]
+
+
+def run_key(run: Run) -> tuple[str, str, str, int]:
+    """Changes whenever what is drawn of a run does; run ids are of one workspace."""
+    return (str(workspace().path), run.run_id, run.head.finished, len(run.turns))
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def _timeline(path: str, trace_id: str, profile: str) -> tuple[Timeline, list[Use]]:
+    stored, _ = stored_trace(trace_id)
+    timeline = stored_timeline(stored, profile, workspace())
+    return timeline, uses(timeline)
+
+
+def timeline_of(trace_id: str, profile: str) -> tuple[Timeline, list[Use]]:
+    """A trace laid out with a profile's tokenizer, and the uses of evidence in it."""
+    return _timeline(str(workspace().path), trace_id, profile)
+
+
+@st.cache_resource(max_entries=24, show_spinner=False)
+def _fates(path: str, run_id: str, turns: int, _run: Run, profile: str) -> list[Fate]:
+    timeline, used = timeline_of(_run.head.trace_id, profile)
+    return fates(timeline, _run.turns, used)
+
+
+def fates_of(run: Run) -> list[Fate]:
+    """What became of the evidence that later actions used."""
+    return _fates(str(workspace().path), run.run_id, len(run.turns), run, run.head.profile)
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def _whatif(path: str, run_id: str, turns: int, _run: Run) -> WhatIfRun | None:
+    return what_if(_run)
+
+
+def whatif_of(run: Run) -> WhatIfRun | None:
+    """The run laid out for what-if; None for policies without heads."""
+    return _whatif(str(workspace().path), run.run_id, len(run.turns), run)
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _memories(path: str, run_id: str, turns: int, _run: Run) -> dict[str, Memory]:
+    return run_store().memories(_run)
+
+
+def memories_of(run: Run) -> dict[str, Memory]:
+    """The memories a PaMER run stored, by id."""
+    return _memories(str(workspace().path), run.run_id, len(run.turns), run)
+
+
+@st.cache_resource(max_entries=4, show_spinner=False)
+def _policies(path: str, at: tuple[int, int]) -> dict[str, list[tuple[str, bool]]]:
+    return run_store().policies_by_trace()
+
+
+def policies_of_traces() -> dict[str, list[tuple[str, bool]]]:
+    """Policies each trace was replayed through, and whether to the end; none, and a warning, where runs cannot be read."""
+    try:
+        at = version()
+        return _policies(str(workspace().path), at) if at[1] else {}
+    except StorageError as error:
+        st.warning(one_line(str(error)))
+        return {}
+
+
+@st.cache_resource(max_entries=4, show_spinner=False)
+def _run_table(path: str, at: tuple[int, int]) -> pl.DataFrame:
+    return run_table(workspace())
+
+
+def all_runs(profile: str, heads: str = "") -> pl.DataFrame:
+    """Finished runs with a profile, and where a hash is given only of those heads; one per trace and policy."""
+    found = _run_table(str(workspace().path), version())
+    return found if found.is_empty() else newest_runs(with_heads(found.filter(pl.col("profile") == profile), heads))
+
+
+def counted_how(runs: pl.DataFrame) -> str:
+    """How the tokens of these runs were counted; more than one way is said."""
+    ways = runs.select("tokens_kind", "tokenizer").unique().sort("tokens_kind", "tokenizer").rows()
+    return " and ".join(counted_with(kind, tokenizer) for kind, tokenizer in ways)
+
+
+def demo_words(runs: pl.DataFrame) -> str:
+    """How much of what is shown is demo data, as a sentence; empty where none is."""
+    traces, demo = runs["trace_id"].n_unique(), runs.filter("demo")["trace_id"].n_unique()
+    return (
+        "" if not demo else DEMO if demo == traces else f" {demo:,} of {counted(traces, 'trace')} {'is' if demo == 1 else 'are'} demo data."
+    )

@@ -1,0 +1,140 @@
+"""Sharing a page: its link, and a file that needs neither the lab nor a network.
+
+A page names the report sections of its share file. Nothing is computed before the reader asks, the findings of the secret scan are shown
+before the download, and one finished file is kept.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+from urllib.parse import urlencode
+
+import streamlit as st
+
+from pamer_lab.figures.numbers import counted
+from pamer_lab.report.config import ReportConfig
+from pamer_lab.report.making import Report, make
+from pamer_lab.secrets import Finding, Redaction, summary
+from pamer_lab.ui.shared.charts import PICTURE, PICTURES, picture_format
+from pamer_lab.ui.shared.loaders import workspace
+from pamer_lab.ui.shared.widgets import sentences, table, table_height
+
+Sections = Callable[[], Sequence[Any]]
+"""Gives the sections of `pamer_lab.report.config` that a page's share file would hold; called only when one is made."""
+
+REDACTIONS: dict[Redaction, str] = {"keys": "Keys and tokens", "all": "All findings", "none": "Nothing"}
+READY = "share-ready"
+"""Session key of the finished report and the configuration it was made from."""
+SHOWN_FINDINGS = 200
+
+
+def share(sections: Sections | None = None) -> None:
+    """The button that opens the link and, where the page has something to hold on to, the share file."""
+    if st.button("Share", icon=":material/share:", key="share", width="stretch"):
+        _panel(sections)
+
+
+# A dialog, not a popover: one that tells when it is closed undoes a click on another page that closes it.
+@st.dialog("Share", width="medium", on_dismiss="rerun")
+def _panel(sections: Sections | None) -> None:
+    query = urlencode({name: st.query_params.get_all(name) for name in st.query_params}, doseq=True)
+    st.markdown("**A link**")
+    st.caption("Opens the same trace, policies, turn and settings. Whoever opens it needs the same trace in the workspace.")
+    st.code(f"{(st.context.url or '').partition('?')[0]}?{query}", language=None, wrap_lines=True)
+    if sections is not None:
+        with sentences():
+            share_file(sections)
+    _pictures()
+
+
+def _pictures() -> None:
+    """How charts are saved; kept for the other pages, which forget a widget that they do not show."""
+    st.markdown("**Pictures**")
+    st.segmented_control(
+        "The camera above a chart saves",
+        list(PICTURES),
+        default=picture_format(),
+        required=True,
+        format_func=str.upper,
+        key="picture",
+        on_change=lambda: st.session_state.update({PICTURE: st.session_state["picture"]}),
+    )
+    st.caption("Point at a chart to see its camera. SVG for print, PNG for slides.")
+
+
+def share_file(sections: Sections) -> None:
+    """The file: what goes in, what the scan found, and the downloads."""
+    st.markdown("**A file**")
+    st.caption("One HTML page that opens from disk without a network, checks its own numbers, and takes reviews.")
+    text = st.toggle("With the words of the trace", value=True, key="share-text")
+    redact = choose_redaction("share-redact")
+    made: tuple[ReportConfig, Report] | None = st.session_state.get(READY)
+    pressed = st.button("Scan and prepare", key="share-make", icon=":material/inventory_2:")
+    if not pressed and made is None:
+        return
+    config = ReportConfig(sections=tuple(sections()), text=text, redact=redact)
+    if pressed:
+        with st.spinner("Preparing the file…"):
+            made = (config, make(config, workspace(), command="pamer-lab report --config config.json --out share.html"))
+            st.session_state[READY] = made
+    if made is None or made[0] != config:
+        st.caption("What is on the page has changed since the file was prepared.")
+        return
+    _ready(made[1])
+
+
+def _ready(report: Report) -> None:
+    show_findings(report.document.findings)
+    facts = report.document.about["text"]
+    if facts["cut"]:
+        st.caption(f"{counted(facts['cut'], 'long text')} cut in the middle to keep the file under its limit.")
+    with st.container(horizontal=True):
+        st.download_button(
+            f"HTML, {len(report.html) / 1e6:.1f} MB",
+            report.html,
+            "share.html",
+            "text/html",
+            key="share-html",
+            on_click="ignore",
+            type="primary",
+        )
+        st.download_button(
+            f"Numbers and config, {len(report.archive) / 1e6:.1f} MB",
+            report.archive,
+            "share.zip",
+            "application/zip",
+            key="share-zip",
+            on_click="ignore",
+        )
+
+
+def choose_redaction(key: str, default: Redaction = "keys") -> Redaction:
+    """Which findings are replaced."""
+    words = "Replace what the scan for secrets finds"
+    picked = st.segmented_control(
+        words, list(REDACTIONS), default=default, required=True, format_func=lambda choice: REDACTIONS[choice], key=key
+    )
+    return picked or default
+
+
+def show_findings(found: Sequence[Finding]) -> None:
+    """What the scan found, with places; or that it found nothing."""
+    if not found:
+        st.caption("The scan found no keys, tokens, private keys, e-mail addresses or home folders. A scan is no guarantee.")
+        return
+    words = [
+        f"{row['different']} {row['kind']} in {counted(row['places'], 'place')} {'replaced' if row['redacted'] else '**left in**'}"
+        for row in summary(found)
+    ]
+    st.warning(f"The scan found {', '.join(words)}. The file says so. A scan is no guarantee.")
+    table(
+        [
+            {
+                "Kind": f"{item.kind} {item.number}",
+                "Where": item.place,
+                "Begins": item.shown,
+                "In the file": "replaced" if item.redacted else "left in",
+            }
+            for item in found[:SHOWN_FINDINGS]
+        ],
+        height=table_height(min(len(found), SHOWN_FINDINGS), most=240),
+    )

@@ -1,0 +1,215 @@
+"""The form for studies: which labelled traces, what a study loads and takes, and progress while it runs.
+
+The command line does the work (`analysis.background`); the page writes the command.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import streamlit as st
+
+from pamer_lab.access import reviewer_mode
+from pamer_lab.analysis.background import Job
+from pamer_lab.contexts.estimate import estimate, layerwise_conditions, measured_speed
+from pamer_lab.contexts.registry import GROUPS, choose
+from pamer_lab.contexts.values import Condition
+from pamer_lab.features.store import every_fourth
+from pamer_lab.figures.numbers import counted, duration, short
+from pamer_lab.importing import DEMO_FOLDER, import_paths
+from pamer_lab.models.frozen import chosen_model, is_here, model_name, remedy
+from pamer_lab.models.profiles import EMBEDDED, Profile, known_profiles, load_profile
+from pamer_lab.probes.split import MINIMUM_QUESTIONS, SEEDS
+from pamer_lab.probes.study import ALL, Kind
+from pamer_lab.ui.shared.loaders import trace_rows, workspace
+from pamer_lab.ui.shared.picker import trace_label
+from pamer_lab.ui.shared.studies import jobs, studies_version
+from pamer_lab.ui.shared.text import in_code
+from pamer_lab.ui.shared.words import HINTS
+
+LOOK_EVERY = 1.0
+"""Seconds between two looks at a study that runs."""
+DEFAULT_SEEDS = ",".join(map(str, SEEDS))
+LAYERS = {"All layers": "all", "Every fourth block and the final state": "fourth", "The final state only": "final"}
+CONTEXTS = ["full", "current", "recent1", "recent2", "recent4"]
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """The labelled traces of a study."""
+
+    rows: tuple[dict[str, Any], ...]
+    chosen: tuple[str, ...]
+    """Ids the reader chose; empty means all labelled ones."""
+
+    @property
+    def words(self) -> list[str]:
+        """As the command takes them."""
+        return list(self.chosen) or [ALL]
+
+    @property
+    def questions(self) -> int:
+        return len({row["question_id"] for row in self.rows})
+
+    @property
+    def tokens(self) -> int:
+        return sum(row["tokens"] for row in self.rows)
+
+    def share(self, sample: int) -> float:
+        """The part of all decision points that a sample of so many takes; 0 means all."""
+        points = max(sum(row["turns"] - 1 for row in self.rows), 1)
+        return min(1.0, sample / points) if sample else 1.0
+
+
+def study_panel(kind: Kind, title: str, form: Callable[[Corpus, Profile], tuple[list[list[str]], str]]) -> None:
+    """The whole panel; `form` asks what is special to the study and gives its commands and what it takes in words."""
+    if reviewer_mode():
+        return
+    job = jobs().current
+    if job is not None:
+        _follow(job)
+        return
+    _last(kind)
+    panel = st.expander(title, key="make-study", on_change="rerun", icon=":material/science:")
+    if not panel.open:
+        return
+    with panel:
+        corpus = choose_corpus()
+        if corpus is None:
+            return
+        name = st.selectbox("Profile", known_profiles(workspace().path), key="study-profile", help=HINTS["profile"])
+        profile = load_profile(name, workspace().path)
+        commands, takes = form(corpus, profile)
+        model = chosen_model(profile.frozen_model)
+        if not is_here(model):
+            st.warning(f"The weights of {model_name(model)} are not on this machine. Get them first: `{remedy(model)}`")
+            return
+        st.markdown(takes)
+        st.button("Start", key="start-study", type="primary", icon=":material/play_arrow:", on_click=_start, args=(commands,))
+
+
+def _start(commands: Sequence[Sequence[str]]) -> None:
+    jobs().start(commands)
+
+
+def choose_corpus() -> Corpus | None:
+    """Labelled traces of the workspace, all or chosen ones; None after saying why no study is possible."""
+    labelled = {row["trace_id"]: row for row in trace_rows() if row["labels"]}
+    chosen: list[str] = []
+    if labelled:
+        chosen = st.multiselect(
+            f"Labelled traces of this workspace ({len(labelled):,})",
+            list(labelled),
+            key="study-traces",
+            placeholder="all of them",
+            format_func=lambda name: trace_label(labelled[name]),
+            help=HINTS["labels"],
+        )
+    corpus = Corpus(tuple(labelled[name] for name in chosen or labelled), tuple(chosen))
+    if corpus.questions >= MINIMUM_QUESTIONS:
+        return corpus
+    st.info(
+        f"A study splits questions into training, validation and test, so it needs labelled traces of at least {MINIMUM_QUESTIONS} "
+        f"questions; there {'is' if corpus.questions == 1 else 'are'} {corpus.questions}. Import labelled traces on the Traces page, label "
+        "your own with `pamer-lab annotate`, or add the sample study's traces."
+    )
+    sample = DEMO_FOLDER.parent / "study"
+    if sample.is_dir() and st.button("Add the sample study's traces to this workspace", help=HINTS["demo"]):
+        with st.spinner("Reading the sample study's traces…"):
+            import_paths([sample], workspace(), demo=True)
+        st.rerun()
+    return None
+
+
+def layerwise_form(corpus: Corpus, profile: Profile) -> tuple[list[list[str]], str]:
+    """Layers, context, hint, seeds; and whether controls follow."""
+    one, two, three, four = st.columns(4, gap="medium", vertical_alignment="top")
+    layers = LAYERS[one.selectbox("Layers", list(LAYERS), key="study-layers", help=HINTS["layer"])]
+    context = two.selectbox("Context", CONTEXTS, key="study-context", help=HINTS["contexts"])
+    hint = three.selectbox("Hint", ["none", "faithful"], key="study-hint", help=HINTS["hint"])
+    seeds = four.text_input("Seeds", DEFAULT_SEEDS, key="study-seeds", help=HINTS["seed"])
+    controls = st.checkbox("Controls of the same traces as well", value=True, key="study-controls", help=HINTS["controls"])
+    shared = [*corpus.words, "--profile", profile.name]
+    if seeds != DEFAULT_SEEDS:
+        shared += ["--seeds", seeds]
+    if layers == "fourth":
+        layers = ",".join(every_fourth(profile.frozen_model.model)) or "all"
+    commands = [["layerwise", *shared, "--layers", layers, "--context", context, "--hint", hint]]
+    if controls:
+        commands.append(["controls", *shared])
+    conditions = layerwise_conditions(context, controls=controls)
+    return commands, what_it_takes(corpus, profile, conditions, embeds=controls)
+
+
+def compact_form(corpus: Corpus, profile: Profile) -> tuple[list[list[str]], str]:
+    """Conditions by group, how many decision points, seeds."""
+    one, two, three = st.columns([5, 2, 2], gap="medium", vertical_alignment="top")
+    groups = one.multiselect(
+        "Conditions",
+        list(GROUPS),
+        default=["recent", "raw"],
+        key="study-conditions",
+        format_func=GROUPS.__getitem__,
+        help=HINTS["condition"],
+    )
+    sample = int(two.number_input("Decision points, about", 0, 100_000, 200, 50, key="study-sample", help="0 takes all of them."))
+    seeds = three.text_input("Seeds", DEFAULT_SEEDS, key="study-seeds", help=HINTS["seed"])
+    command = ["compact", *corpus.words, "--profile", profile.name, "--conditions", ",".join(groups) or "all"]
+    command += ["--sample", str(sample)] if sample else []
+    command += ["--seeds", seeds] if seeds != DEFAULT_SEEDS else []
+    conditions = choose(",".join(groups) or "all")
+    embeds = any("embedder" in one.needs for one in conditions)
+    takes = what_it_takes(corpus, profile, conditions, share=corpus.share(sample), embeds=embeds)
+    return [command], takes + " The command says its own estimate before it computes."
+
+
+def what_it_takes(corpus: Corpus, profile: Profile, conditions: Sequence[Condition], *, share: float = 1.0, embeds: bool = False) -> str:
+    """What will be loaded, how much is read, and how long that should take."""
+    measured = _measured_speed(str(workspace().path), studies_version())
+    found = estimate(conditions, corpus.tokens, profile, measured, share=share)
+    basis = "as in the last study here" if found.basis == "measured" else "a first guess for two cores"
+    embedding = "all-MiniLM-L6-v2" if profile.embedding.model == EMBEDDED else profile.embedding.model
+    models = [model_name(chosen_model(profile.frozen_model)), *([embedding] if embeds else [])]
+    return (
+        f"**{counted(len(corpus.rows), 'trace')}** of {counted(corpus.questions, 'question')}: loads {' and '.join(models)}, reads at most "
+        f"about {short(found.tokens)} tokens, **about {duration(found.seconds)}** at {found.speed:,.0f} tokens a second ({basis}). "
+        "States that are in the workspace already are not computed again. It runs in a process of its own and can be stopped and continued."
+    )
+
+
+@st.cache_data(max_entries=4, show_spinner=False)
+def _measured_speed(path: str, at: tuple[int, int]) -> float | None:
+    return measured_speed(workspace())
+
+
+def _last(kind: Kind) -> None:
+    """What became of the job that ended last, as far as it was about this page's kind."""
+    job = jobs().latest
+    if job is None or job.commands[0][0] != kind:
+        return
+    if job.error:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.warning(f"The study ended early: {in_code(job.error, 400)}")
+            st.button("Continue", key="continue-study", icon=":material/play_arrow:", on_click=_start, args=(job.commands,))
+    elif job.study_ids:
+        st.success(f"The study {in_code(job.study_ids[0], 60)} is finished.")
+
+
+@st.fragment(run_every=LOOK_EVERY)
+def _follow(job: Job) -> None:
+    """Progress and a way to stop; the page is redrawn when it ends, with the new study open."""
+    if not job.running:
+        if job.study_ids:
+            kind = job.commands[0][0]
+            st.session_state[f"chosen:{kind}-study"] = job.study_ids[0]
+            st.query_params[f"{kind}-study"] = job.study_ids[0]
+        st.rerun()
+    with st.container(border=True, key="following"):
+        with st.container(horizontal=True, vertical_alignment="center"):
+            step = f"Step {job.number + 1} of {len(job.commands)}: {job.commands[job.number][0]}"
+            st.progress(
+                job.share or 0.0, text=f"{step}. {'Stopping…' if job.stopping.is_set() else 'It goes on when you leave this page.'}"
+            )
+            st.button("Stop", key="stop-study", icon=":material/stop:", on_click=job.stop, disabled=job.stopping.is_set())
+        st.code(job.words, language="bash", wrap_lines=True)
+        st.caption(in_code(job.lines[-1] if job.lines else "Starting; the model is loaded first.", 200))

@@ -1,0 +1,43 @@
+"""Untrusted text in Markdown and in search results, and how long a text may get on a page.
+
+Trace text reaches the browser only through `st.code`, `st.text` and table cells; where a label must be Markdown it is quoted by `in_code`,
+and in a figure by `figures.text.in_figure`.
+"""
+
+import re
+from typing import get_args
+
+from pamer_lab.blocks.tokens import CountKind
+from pamer_lab.figures.text import one_line, visible
+
+CAP = 2_000
+"""Characters of a body that are shown before "show all"."""
+DEMO = " Demo data."
+"""Ends the caption of what uses data that comes with the lab; a saved picture includes it."""
+PIECE = 100_000
+"""Characters of a body that "show all" puts on the page at a time."""
+
+
+def in_code(text: str, limit: int = 200) -> str:
+    """The text as a markdown code span, in which neither links, images, directives nor emphasis exist."""
+    shown = one_line(text, limit)
+    longest = max((len(run) for run in re.findall("`+", shown)), default=0)
+    fence = "`" * (longest + 1)
+    return f"{fence} {shown} {fence}" if shown else "` `"
+
+
+def counted_with(kind: str, tokenizer: str) -> str:
+    """`measured with SmolLM2`: how tokens were counted. Quoted, since a run that came as a file may name anything."""
+    return f"{kind if kind in get_args(CountKind) else 'counted'} with {in_code(tokenizer, 60)}"
+
+
+def excerpt(text: str, start: int, end: int, around: int = 120) -> str:
+    """A search hit on one line, between double square brackets, with its surroundings."""
+    before, hit, after = text[max(0, start - around) : start], text[start:end], text[end : end + around]
+    head = "…" if start > around else ""
+    tail = "…" if end + around < len(text) else ""
+    return head + _flat(before) + "⟦" + _flat(hit) + "⟧" + _flat(after) + tail
+
+
+def _flat(text: str) -> str:
+    return visible(text).replace("\n", "⏎").replace("\t", " ")

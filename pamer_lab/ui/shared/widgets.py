@@ -1,0 +1,103 @@
+"""Widgets for untrusted text and for our own sentences.
+
+Trace text goes through `body` (a code block, capped) or a table, never through Markdown or HTML.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import streamlit as st
+
+from pamer_lab.errors import InputError, LabError
+from pamer_lab.figures.numbers import counted
+from pamer_lab.figures.text import one_line, visible
+from pamer_lab.trajectory import Rejection
+from pamer_lab.ui.shared.text import CAP, PIECE, in_code
+
+LEAD = 300
+"""Characters shown before a search hit."""
+ROW_HEIGHT = 33
+"""Pixels of a table's row, headings included, at the theme's font size."""
+TALL = 420
+"""Height in pixels of a body that is shown whole."""
+
+
+def body(text: str, *, key: str, at: int = 0) -> None:
+    """A text as it is, capped; `at` is the place a search wants to see."""
+    if not text:
+        st.caption("(empty)")
+        return
+    if len(text) <= CAP:
+        st.code(visible(text), language=None, wrap_lines=True)
+        return
+    size = f"{len(text):,} characters"
+    if st.toggle(f"Show all {size}", key=f"all-{key}"):
+        _whole(text, key)
+        return
+    start = max(0, at - LEAD) if at > CAP - LEAD else 0
+    end = min(len(text), start + CAP)
+    st.code(visible(text[start:end]), language=None, wrap_lines=True)
+    st.caption(f"Characters {start + 1:,} to {end:,} of {size}.")
+
+
+def _whole(text: str, key: str) -> None:
+    pieces = -(-len(text) // PIECE)
+    number = st.pagination(pieces, key=f"piece-{key}") - 1 if pieces > 1 else 0
+    piece = text[number * PIECE : (number + 1) * PIECE]
+    st.code(visible(piece), language=None, wrap_lines=True, height=TALL)
+    if pieces > 1:
+        st.caption(f"Part {number + 1} of {pieces}; each holds {PIECE:,} characters.")
+
+
+@contextmanager
+def sentences() -> Iterator[None]:
+    """Errors the lab raises on purpose are shown as their sentence; the rest of the page is left out."""
+    try:
+        yield
+    except InputError as error:
+        st.error(in_code(error.sentence, 600))
+    except LabError as error:
+        st.error(in_code(str(error), 600))
+
+
+def missing_trace(trace_id: str) -> None:
+    """What a link needs when its trace is not here."""
+    st.error(f"This link needs the trace {in_code(trace_id, 80)}, which is not in this workspace.")
+    st.markdown("Import the file it came from on the Traces page: the same file always gets the same id, and the link will work.")
+    st.page_link("pages/traces.py", label="Go to Traces", icon=":material/list_alt:")
+
+
+def rejections(rejected: Sequence[Rejection]) -> None:
+    """What was not imported, and why."""
+    st.error(f"{counted(len(rejected), 'file or trace', 'files or traces')} could not be read. Nothing else was affected.")
+    table([{"File": item.path, "Where": item.where or "whole file", "Why": item.reason} for item in rejected])
+
+
+def mark_row(key: str, row: int | None, column: str) -> None:
+    """Let a table of single cells show `row` as chosen, before it is drawn.
+
+    A row that was clicked and then left by another way would otherwise stay chosen, and a second click on it only take the choice back.
+    """
+    cells = st.session_state[key]["selection"]["cells"] if key in st.session_state else []
+    if [int(cell[0]) for cell in cells] != ([] if row is None else [row]):
+        st.session_state[key] = {"selection": {"rows": [], "columns": [], "cells": [] if row is None else [[row, column]]}}
+
+
+def choose_part(parts: Sequence[str], *, key: str) -> str:
+    """Which of a page's parts is looked at; only that one need be computed. The choice is in the URL."""
+    picked = st.segmented_control(
+        "Part", list(parts), default=parts[0], required=True, key=key, bind="query-params", label_visibility="collapsed"
+    )
+    return picked or parts[0]
+
+
+def table_height(rows: int, *, most: int) -> int:
+    """Pixels for a table of so many rows without an empty strip below them; a longer one scrolls."""
+    return min(most, ROW_HEIGHT * (rows + 1) + 3)
+
+
+def table(rows: Sequence[dict[str, Any]], **options: Any) -> None:
+    """A plain table; its cells are text, whatever they contain."""
+    shown = [{key: one_line(value, 400) if isinstance(value, str) else value for key, value in row.items()} for row in rows]
+    st.dataframe(shown, hide_index=True, width="stretch", **options)

@@ -1,0 +1,108 @@
+"""Scores of one layer's probes around the threshold, which the reader may move; the counts follow.
+
+A part of its own: moving the slider redraws only this part.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import streamlit as st
+
+from pamer_lab import figures
+from pamer_lab.figures.numbers import counted
+from pamer_lab.probes.margins import Confusion, Margins, confusion, unpack
+from pamer_lab.probes.study import Study
+from pamer_lab.ui.shared.charts import drawing, show_chart
+from pamer_lab.ui.shared.page import part
+from pamer_lab.ui.shared.state import settle
+from pamer_lab.ui.shared.studies import study_key
+from pamer_lab.ui.shared.text import DEMO, in_code
+from pamer_lab.ui.shared.widgets import table
+from pamer_lab.ui.shared.words import HINTS
+
+REACH = 4.0
+"""Logits by which the threshold can be moved either way."""
+EVERY = "all"
+
+
+@part
+def score_panel(study: Study, rows: dict[str, dict[str, Any] | None], *, demo: bool = False) -> None:
+    """Histograms and counts of both targets."""
+    kept = {target: unpack(row) for target, row in rows.items() if row}
+    if not any(kept.values()):
+        st.info("This study was made before test scores were kept. Run its command again to see scores and move the threshold:")
+        st.code(study.command, language="bash", wrap_lines=True)
+        return
+    count = max(len(seeds) for seeds in kept.values())
+    left, right = st.columns([3, 4], gap="medium", vertical_alignment="bottom")
+    shift = left.slider(
+        "Move the threshold, in logits", -REACH, REACH, 0.0, 0.05, key="shift", bind="query-params", help=HINTS["threshold"]
+    )
+    names = [EVERY, *str(study.settings.get("seeds", "")).split(",")[:count]]
+    settle("seed", names, EVERY)
+    words = {EVERY: "all splits"} | {name: f"seed {name}" for name in names[1:]}
+    seed = right.segmented_control("Split", names, required=True, key="seed", format_func=words.__getitem__, help=HINTS["seed"]) or EVERY
+    st.query_params["seed"] = seed
+    columns = st.columns(2, gap="medium")
+    for column, (target, seeds) in zip(columns, kept.items(), strict=False):
+        row = rows[target]
+        if row and seeds:
+            with column:
+                only = None if seed == EVERY else names.index(seed) - 1
+                _target(study, target, row, seeds, only, shift, DEMO if demo else "")
+
+
+def _target(study: Study, target: str, row: dict[str, Any], kept: list[Margins], only: int | None, shift: float, demo: str) -> None:
+    seeds = kept if only is None else [kept[only]]
+    at, now = confusion(seeds), confusion(seeds, shift)
+    decisions = now.hits + now.misses + now.false_alarms + now.rejections
+    cuts = row["thresholds"] if only is None else [row["thresholds"][only]]
+    span = f"{min(cuts):.2f} to {max(cuts):.2f}" if len(cuts) > 1 else f"{cuts[0]:.2f}"
+    parts = f"the test parts of {counted(len(seeds), 'split')}" if only is None else "the test part of one split"
+    answer = (
+        f"Above the axis {target} was needed, below it was not; right of the line is called positive. "
+        f"n = {counted(decisions, 'decision')} in {parts}, measured with {in_code(study.model, 40)}; "
+        f"thresholds by validation F1 at logit {span}.{demo}"
+    )
+    of = (study_key(study), row["layer"], row["pooling"], only, shift)
+    show_chart(
+        f"{target.capitalize()}: how do scores of {row['layer']}, {row['pooling']}, fall?",
+        drawing(f"scores-{target}", of, lambda colours: figures.scores(seeds, shift, colours)),
+        answer,
+        key=f"scores-{target}",
+        hint=HINTS["threshold"],
+        csv=lambda: _csv(seeds),
+    )
+    shown = [_counts("as validated", at)]
+    if shift:
+        shown.append(_counts(f"moved by {shift:+.2f}", now))
+    table(shown, key=f"counts-{target}")
+    said = f"Precision {_share(now.precision)}, recall {_share(now.recall)}."
+    if shift:
+        said += " A threshold chosen by looking at test scores would overstate itself; the study keeps the one of validation."
+    st.caption(said, help=HINTS["confusion"])
+
+
+def _csv(seeds: Sequence[Margins]) -> str:
+    return "label,margin\n" + "".join(
+        f"{name},{value:.4f}\n"
+        for part in seeds
+        for name, values in (("needed", part.positive), ("not needed", part.negative))
+        for value in values
+    )
+
+
+def _counts(name: str, found: Confusion) -> dict[str, Any]:
+    return {
+        "Threshold": name,
+        "Hits": found.hits,
+        "Misses": found.misses,
+        "False alarms": found.false_alarms,
+        "Left alone": found.rejections,
+        "F1": _share(found.f1),
+    }
+
+
+def _share(value: float) -> str:
+    return "none" if math.isnan(value) else f"{value:.3f}"

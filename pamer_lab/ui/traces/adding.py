@@ -1,0 +1,110 @@
+"""Adding traces: files, a folder or a path, and the result of the import."""
+
+import streamlit as st
+
+from pamer_lab.figures.numbers import counted, short
+from pamer_lab.importing import DEMO_FOLDER, Imported, import_demo, import_paths, import_uploads, upload_fault
+from pamer_lab.replay.samples import import_sample_runs
+from pamer_lab.trajectory import Rejection
+from pamer_lab.trajectory.reading import READ_SUFFIXES
+from pamer_lab.ui.shared.loaders import workspace
+from pamer_lab.ui.shared.state import remember
+from pamer_lab.ui.shared.widgets import rejections, table, table_height
+from pamer_lab.ui.shared.words import HINTS
+
+TAKES = """Takes JSON and JSON lines, also `.gz`: OpenAI and Anthropic chats, SWE-agent, mini-SWE-agent, OpenHands, tau-bench,
+Claude Code, Codex, Gemini, ATIF, Inspect logs, LangGraph and more. The format is found from the content. Everything stays
+on this machine."""
+WAYS = ["Files", "A folder", "A path on the server"]
+
+
+def add_traces() -> None:
+    """Files, a folder or a path; the result of the last import stays until the next one."""
+    st.subheader("Add traces")
+    left, right = st.columns([1, 1], gap="large")
+    with left:
+        way = st.segmented_control("How", WAYS, default=WAYS[0], required=True, key="way", label_visibility="collapsed")
+        if way == "A path on the server":
+            _from_path()
+        else:
+            _from_upload(folder=way == "A folder")
+        if DEMO_FOLDER.is_dir() and st.button("Load the demo traces", help=HINTS["demo"]):
+            with st.spinner("Reading the demo traces…"):
+                st.session_state["imported"] = import_demo(workspace())
+                import_sample_runs(workspace())
+            st.rerun()
+    with right:
+        last: Imported | None = st.session_state.get("imported")
+        if last is None:
+            st.markdown(TAKES)
+        else:
+            import_report(last)
+
+
+def _from_upload(*, folder: bool) -> None:
+    number = st.session_state.setdefault("uploads", 0)
+    files = st.file_uploader(
+        "Drop a folder of traces, or an OpenHands folder of event files" if folder else "Drop one or many trace files here",
+        type=sorted(suffix[1:] for suffix in READ_SUFFIXES) if folder else None,
+        accept_multiple_files="directory" if folder else True,
+        key=f"upload-{number}",
+    )
+    if not files:
+        return
+    fault = upload_fault([file.size for file in files])
+    with st.spinner(f"Reading {counted(len(files), 'file')}…"):
+        refused = Imported(rejected=[Rejection("upload", "", fault)])
+        _imported(refused if fault else import_uploads(((file.name, file.getvalue()) for file in files), workspace()))
+    # A new key empties the widget, so that the bytes do not stay in memory and nothing is read twice.
+    st.session_state["uploads"] = number + 1
+    st.rerun()
+
+
+def _imported(result: Imported) -> None:
+    """Keep the result for the report; what is new is what the other pages open next."""
+    st.session_state["imported"] = result
+    if result.traces:
+        remember("trace", str(result.traces[0]["trace_id"]))
+
+
+def _from_path() -> None:
+    with st.form("path-form", border=False):
+        path = st.text_input("File or folder on the machine this dashboard runs on", placeholder="/data/runs or /data/run.jsonl.gz")
+        sent = st.form_submit_button("Import")
+    if sent and path:
+        with st.spinner("Reading…"):
+            _imported(import_paths([path.strip()], workspace()))
+        st.rerun()
+
+
+def import_report(result: Imported) -> None:
+    """What was detected, warned about and refused."""
+    if result.traces:
+        found = sorted({row["format"] for row in result.traces})
+        known = f" {result.known:,} of them {'was' if result.known == 1 else 'were'} here before." if result.known else ""
+        formats = ", ".join(f"`{name}`" for name in found)
+        st.success(f"{counted(len(result.traces), 'trace')} read. Format found: {formats}.{known}")
+        table(
+            [
+                {
+                    "Name": row["name"],
+                    "Format": row["format"],
+                    "Turns": row["turns"],
+                    "Tokens": short(row["tokens"]),
+                    "Warnings": len(row["warnings"]),
+                }
+                for row in result.traces
+            ],
+            height=table_height(len(result.traces), most=250),
+        )
+        place = {"trace": str(result.traces[0]["trace_id"])}
+        it = "it" if len(result.traces) == 1 else "the first one"
+        with st.container(horizontal=True):
+            st.page_link("pages/trace.py", label=f"Read {it} block by block", icon=":material/article:", query_params=place)
+            st.page_link("pages/replay.py", label=f"Replay {it}", icon=":material/replay:", query_params=place)
+    if result.rejected:
+        rejections(result.rejected)
+    warned = [{"Name": row["name"], "Where": item["where"], "Warning": item["text"]} for row in result.traces for item in row["warnings"]]
+    if warned:
+        st.warning(f"{counted(len(warned), 'warning')}: read, but not everything could be represented exactly.")
+        table(warned[:1_000], height=table_height(len(warned), most=250))

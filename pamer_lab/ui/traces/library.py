@@ -1,0 +1,170 @@
+"""The table of traces: filters, links, removal."""
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import streamlit as st
+
+from pamer_lab.access import reviewer_mode
+from pamer_lab.figures.numbers import counted
+from pamer_lab.figures.text import one_line
+from pamer_lab.ui.shared.loaders import workspace
+from pamer_lab.ui.shared.picker import trace_label
+from pamer_lab.ui.shared.runs import policies_of_traces
+from pamer_lab.ui.shared.text import in_code
+from pamer_lab.ui.shared.words import HINTS
+from pamer_lab.ui.traces.home import pictures
+
+STEPS = {
+    "turns": {"0": 0, "5": 5, "10": 10, "20": 20, "50": 50, "100": 100, "200": 200, "500": 500, "any": None},
+    "tokens": {
+        "0": 0,
+        "1K": 1_000,
+        "5K": 5_000,
+        "10K": 10_000,
+        "20K": 20_000,
+        "50K": 50_000,
+        "100K": 100_000,
+        "500K": 500_000,
+        "any": None,
+    },
+}
+"""Limits the filters offer; `any` sets none."""
+TABLE_HEIGHT = 420
+MOST_NAMED = 12
+"""Traces that are named before they are removed."""
+
+
+def filtered(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The rows that fit the filters; the filters are in the URL."""
+    find, formats, turns, tokens = st.columns([3, 3, 2, 2], gap="medium")
+    words = find.text_input(
+        "Search",
+        key="find",
+        bind="query-params",
+        placeholder="name, question, task, model or id",
+        icon=":material/search:",
+    )
+    known = sorted({row["format"] for row in rows})
+    wanted = formats.multiselect("Format", known, key="format", bind="query-params", placeholder="all formats", help=HINTS["format"])
+    low_turns, high_turns = _limits(turns, "turns")
+    low_tokens, high_tokens = _limits(tokens, "tokens")
+    needle = (words or "").casefold()
+    return [
+        row
+        for row in rows
+        if (not wanted or row["format"] in wanted)
+        and low_turns <= row["turns"] <= high_turns
+        and low_tokens <= row["tokens"] <= high_tokens
+        and (not needle or any(needle in row[key].casefold() for key in ("name", "question_id", "task_id", "model", "trace_id", "path")))
+    ]
+
+
+def _limits(place: Any, name: str) -> tuple[float, float]:
+    steps = STEPS[name]
+    low, high = place.select_slider(
+        name.capitalize(),
+        list(steps),
+        value=("0", "any"),
+        key=name,
+        bind="query-params",
+        help=HINTS["turn" if name == "turns" else "tokens"],
+    )
+    lower, upper = steps[low], steps[high]
+    return (float("inf") if lower is None else lower, float("inf") if upper is None else upper)
+
+
+def library_table(rows: Sequence[dict[str, Any]]) -> None:
+    """The traces; a button opens one, and chosen rows can be removed."""
+    if not rows:
+        st.info("No trace fits these filters.")
+        return
+    column = st.column_config
+    # Streamlit keeps chosen rows by their number, so a table of other traces must be another widget.
+    key = f"library-{_digest(row['trace_id'] for row in rows)}"
+    st.dataframe(
+        _table_rows(rows),
+        hide_index=True,
+        height="auto" if len(rows) <= 10 else TABLE_HEIGHT,
+        key=key,
+        on_select="rerun",
+        selection_mode="multi-row",
+        placeholder="",
+        column_config={
+            "Open": column.ButtonColumn(" ", width=80, alignment="left", key="open_trace"),
+            "Replay": column.ButtonColumn("  ", width=90, alignment="left", key="replay_trace"),
+            "Name": column.TextColumn(width=215),
+            "Demo": column.TextColumn(width=60, help=HINTS["demo"]),
+            "Turns": column.NumberColumn(width=70, help=HINTS["turn"]),
+            "Tokens": column.NumberColumn(
+                width=80, format="localized", help=f"{HINTS['tokens']} Counted with {one_line(rows[0]['tokenizer'])}."
+            ),
+            "Context": column.LineChartColumn(
+                width=110, y_min=0, color="gray", help=f"{HINTS['context']} From the first turn to the last; each on its own scale."
+            ),
+            "Replayed with": column.TextColumn(help=f"Policies with a run in this workspace. {HINTS['policy']}"),
+            "Calls": column.NumberColumn(width=60, help="Tool calls."),
+            "Format": column.TextColumn(help=HINTS["format"]),
+            "Reward": column.NumberColumn(width=80, format="%.2g", help=HINTS["reward"]),
+            "Labels": column.NumberColumn(width=65, help=HINTS["labels"]),
+            "Events": column.NumberColumn(width=65, help=HINTS["events"]),
+            "Warnings": column.NumberColumn(width=85, help=HINTS["warnings"]),
+            "Question": column.TextColumn(help=HINTS["question"]),
+        },
+    )
+    clicked = st.session_state.get("open_trace")
+    if clicked is not None and clicked["row"] < len(rows):
+        st.switch_page("pages/trace.py", query_params={"trace": rows[clicked["row"]]["trace_id"]})
+    asked = st.session_state.get("replay_trace")
+    if asked is not None and asked["row"] < len(rows):
+        st.switch_page("pages/replay.py", query_params={"trace": rows[asked["row"]]["trace_id"]})
+    chosen = [rows[number] for number in st.session_state[key]["selection"]["rows"] if number < len(rows)]
+    if chosen and not reviewer_mode():
+        _removal(chosen)
+
+
+def _digest(ids: Iterable[str]) -> str:
+    return hashlib.sha256("\n".join(ids).encode()).hexdigest()[:16]
+
+
+def _removal(chosen: Sequence[dict[str, Any]]) -> None:
+    """The chosen traces by name, and the button that takes them away."""
+    with st.popover(f"Remove {counted(len(chosen), 'trace')} from the workspace…", icon=":material/delete:"):
+        names = [f"- {in_code(trace_label(row), 100)}" for row in chosen[:MOST_NAMED]]
+        more = [f"- and {len(chosen) - MOST_NAMED:,} more"] * (len(chosen) > MOST_NAMED)
+        st.markdown("\n".join(["These leave the workspace; the files they came from stay as they are:", "", *names, *more]))
+        if st.button("Remove", key="remove", type="primary"):
+            for row in chosen:
+                workspace().remove_trace(row["trace_id"])
+            st.rerun()
+
+
+def _table_rows(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Rows as the table shows them; a column nobody fills is left out."""
+    small, replayed = pictures(rows), policies_of_traces()
+    table_rows = [_table_row(row, small.get(row["trace_id"]), replayed.get(row["trace_id"], ())) for row in rows]
+    filled = {key for row in table_rows for key, value in row.items() if value or key in ("Open", "Replay", "Turns", "Tokens", "Calls")}
+    return [{key: value for key, value in row.items() if key in filled} for row in table_rows]
+
+
+def _table_row(row: dict[str, Any], picture: list[int] | None, policies: Sequence[tuple[str, bool]]) -> dict[str, Any]:
+    number = f" #{row['index']}" if row["index"] else ""
+    return {
+        "Open": "Open",
+        "Replay": "Replay",
+        "Name": one_line(row["name"] or row["trace_id"], 80) + number,
+        "Demo": "demo" if row["demo"] else "",
+        "Turns": row["turns"],
+        "Tokens": row["tokens"],
+        "Context": picture,
+        "Calls": row["tool_calls"],
+        "Format": row["format"],
+        "Question": "" if row["question_id"] == row["trace_id"] else one_line(row["question_id"], 60),
+        "Model": one_line(row["model"], 40),
+        "Reward": row["reward"],
+        "Labels": row["labels"],
+        "Events": row["events"],
+        "Warnings": row["warnings"],
+        "Replayed with": ", ".join(one_line(name, 40) + ("" if done else " (unfinished)") for name, done in policies),
+    }

@@ -1,0 +1,76 @@
+"""A trace in one line, and its details on demand."""
+
+import streamlit as st
+
+from pamer_lab.access import reviewer_mode
+from pamer_lab.figures.numbers import counted, short
+from pamer_lab.ui.shared.text import counted_with
+from pamer_lab.ui.shared.transcript import Transcript
+from pamer_lab.ui.shared.widgets import table
+from pamer_lab.ui.shared.words import HINTS
+from pamer_lab.workspace import StoredTrace
+
+
+def facts(stored: StoredTrace, transcript: Transcript) -> None:
+    """The trace in one line."""
+    row, trace = stored.row, stored.trace
+    parts = [
+        f"**{counted(row['turns'], 'turn')}**",
+        f"**{short(row['tokens'])}** tokens ({counted_with(row['tokens_kind'], row['tokenizer'])})",
+    ]
+    if transcript.prefix_tokens:
+        parts.append(f"{short(transcript.prefix_tokens)} in the prefix")
+    if transcript.tools_tokens:
+        parts.append(f"{short(transcript.tools_tokens)} in tool descriptions")
+    if row["tool_calls"]:
+        parts.append(counted(row["tool_calls"], "tool call"))
+    if trace.reward is not None:
+        parts.append(f"reward {trace.reward:g}")
+    if row["labels"]:
+        parts.append(counted(row["labels"], "label"))
+    if row["events"]:
+        parts.append(counted(row["events"], "recorded event"))
+    if row["demo"]:
+        parts.append(":gray-badge[demo]")
+    st.markdown(" · ".join(parts), help=f"{HINTS['tokens']} {HINTS['prefix']}")
+
+
+def _file(stored: StoredTrace) -> str:
+    """Where the file lay; reviewers see its name only."""
+    path = stored.trace.source.path if stored.trace.source else ""
+    return str(stored.row["name"]) if reviewer_mode() else path
+
+
+def details(stored: StoredTrace) -> None:
+    """Where the trace came from, its tools and its warnings, on demand."""
+    row, trace = stored.row, stored.trace
+    count = len(trace.warnings)
+    title = f"Details and {counted(count, 'warning')}" if count else "Details"
+    panel = st.expander(title, key="details", on_change="rerun", icon=":material/warning:" if count else None)
+    if not panel.open:
+        return
+    with panel:
+        if trace.warnings:
+            st.markdown("**Warnings**", help=HINTS["warnings"])
+            table([{"Where": item.where, "What": item.text} for item in trace.warnings])
+        known = {
+            "Trace id": trace.trace_id,
+            "Question": trace.question_id,
+            "Task": trace.task_id,
+            "Format": trace.format,
+            "Model": trace.model,
+            "File": _file(stored),
+            "Number in the file": str(row["index"]),
+            "SHA-256 of the file": trace.source.sha256 if trace.source else "",
+            "Messages": f"{row['messages']:,}, of which {row['prefix_messages']:,} in the prefix and {row['tool_results']:,} tool results",
+        }
+        known |= {key: str(value) for key, value in trace.meta.items()}
+        if trace.usage:
+            usage = trace.usage
+            known["Recorded usage"] = (
+                f"{usage.input_tokens:,} input ({usage.cached_tokens:,} cached) and {usage.output_tokens:,} output tokens"
+            )
+        table([{"What": key, "Value": value} for key, value in known.items() if value])
+        if trace.tools:
+            st.markdown(f"**{counted(len(trace.tools), 'tool')}**")
+            table([{"Tool": tool.name, "Description": tool.description} for tool in trace.tools])

@@ -1,0 +1,44 @@
+"""The public charts: importable without a dashboard, and drawn in light colours by default."""
+
+import subprocess
+import sys
+
+import pytest
+
+from pamer_lab import figures
+from pamer_lab.analysis.compact import tradeoff
+from pamer_lab.analysis.samples import sample_study
+from pamer_lab.figures.theme import DARK, LIGHT
+from pamer_lab.replay.engine import replay
+from pamer_lab.workspace import Workspace
+from tests.replay.making import long_trace
+
+
+def test_figures_import_neither_streamlit_nor_plotly_before_one_is_built() -> None:
+    program = "import sys; import pamer_lab.figures; sys.exit(' '.join({'streamlit', 'plotly'} & set(sys.modules)) or 0)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_notebook_needs_runs_alone(workspace: Workspace) -> None:
+    runs = [replay(long_trace(9), policy, workspace) for policy in ("base", "sliding-window:2")]
+    assert {line.name for line in figures.context(runs).data} >= {"base", "sliding-window:2"}
+    assert figures.context(runs).data[0].line.color == LIGHT["base"] != figures.context(runs, DARK).data[0].line.color
+    assert len(figures.events(runs).data) >= 2
+    assert list(figures.ledger(runs[1]).data[-1].x) == list(range(9))
+
+
+@pytest.mark.parametrize("metric", ["auroc", "logit_gap"])
+def test_a_notebook_needs_a_study_alone(metric: figures.layerwise.Metric) -> None:
+    assert figures.layers(sample_study("layerwise"), metric).data
+
+
+def test_the_sample_study_of_compact_contexts_is_drawn() -> None:
+    assert figures.tradeoff(tradeoff(sample_study("compact"))).data
+
+
+def test_a_trace_is_drawn_from_its_sizes_with_markup_as_text() -> None:
+    figure = figures.history([3, 9, 14], compressions=[1], recalls=[2])
+    assert [list(line.y) for line in figure.data] == [[3, 9, 14], [9], [14]]
+    assert [line.marker.symbol for line in figure.data[1:]] == ["triangle-down", "triangle-up"]
+    assert figures.blocks([6, 5], names=["<b>", "read"]).data[0].hovertext == ("6 tokens<br>&lt;b&gt;", "5 tokens<br>read")

@@ -1,0 +1,38 @@
+"""Untrusted text: nothing hidden, no markup."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pamer_lab.figures.text import in_figure, one_line, visible
+
+
+def test_plain_text_of_any_script_is_unchanged() -> None:
+    text = "Grüße, 日本語, שלום, مرحبا, 👩‍🔬\n\ttab"
+    assert visible(text) == text
+
+
+def test_unseen_characters_become_seen() -> None:
+    assert visible("a\x1b[1mb\x00c\x7fd") == "a␛[1mb␀c␡d"
+    assert visible("\u202eabc\u2066\u200b\ufeff") == "⟨U+202E⟩abc⟨U+2066⟩⟨U+200B⟩⟨U+FEFF⟩"
+    assert visible("\U000e0041") == "⟨U+E0041⟩"
+    assert visible("\ud800") == "⟨U+D800⟩"
+
+
+def test_line_ends_are_one_kind_and_a_lone_return_is_shown() -> None:
+    assert visible("a\r\nb\rc") == "a\nb␍c"
+
+
+@given(st.text())
+def test_what_is_shown_can_always_be_sent_and_seen(text: str) -> None:
+    shown = visible(text)
+    shown.encode()
+    assert not set(shown) & set(map(chr, [*range(9), *range(11, 32), 0x7F, 0x202E, 0x2066]))
+
+
+def test_figures_get_no_markup() -> None:
+    assert in_figure("<a href='x'>b</a>") == "&lt;a href=&#x27;x&#x27;&gt;b&lt;/a&gt;"
+
+
+def test_one_line_says_when_it_is_cut() -> None:
+    assert one_line("short\ntext") == "short text"
+    assert one_line("x" * 100, 10) == "x" * 9 + "…"
