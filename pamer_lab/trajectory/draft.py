@@ -74,6 +74,11 @@ class Draft:
             raise self.fault(where, f"is {type(item).__name__}, not {what}")
         return item
 
+    def each(self, items: Iterable[Any], place: str, what: str) -> Iterator[tuple[str, dict[str, Any]]]:
+        """The items of a list with their places, each of which must be an object."""
+        for number, item in enumerate(items):
+            yield (where := f"{place}[{number}]"), self.expect(item, where, what)
+
     def kept_as_json(self, where: str, what: str, value: Any) -> str:
         """JSON text that stands for a value no rule knows, with a warning."""
         self.warn(where, f"{what} was kept as JSON text")

@@ -82,9 +82,9 @@ def _add_operations(draft: Draft, value: dict[str, Any]) -> None:
     """Recorded operations at the calls that made them, in order; one without a call gets a warning and is kept."""
     tokens = _tokens_by_turn(value)
     places = {"compression": _calls(draft, is_compression), "recall": _calls(draft, is_recall)}
-    for number, operation in enumerate(get.items(value, "mem_operations")):
+    for where, operation in get.placed(get.items(value, "mem_operations"), "mem_operations"):
         if not isinstance(operation, dict):
-            draft.warn(f"mem_operations[{number}]", f"is {type(operation).__name__}, not an operation; left out")
+            draft.warn(where, f"is {type(operation).__name__}, not an operation; left out")
             continue
         tool = get.text(operation, "tool", "name")
         target = "recall" if is_recall(tool) else "compression"
@@ -92,7 +92,7 @@ def _add_operations(draft: Draft, value: dict[str, Any]) -> None:
         facts = {key: item for key, item in operation.items() if key != "query"}
         text = get.text(operation, "query", "summary")
         if not places[target]:
-            draft.warn(f"mem_operations[{number}]", f"no call of {tool!r} is left for it in the history; kept as an event at the end")
+            draft.warn(where, f"no call of {tool!r} is left for it in the history; kept as an event at the end")
             draft.event(kind, text, **facts)
             continue
         turn, index = places[target].pop(0)
@@ -124,9 +124,8 @@ def _add_items(draft: Draft, value: dict[str, Any]) -> None:
     else:
         draft.warn("question", "is not in the file, so the trace has no prefix")
     thinking: list[str] = []
-    for number, item in enumerate(value["result"]):
-        where = f"result[{number}]"
-        text = _output(draft.expect(item, where, "an item").get("output"))
+    for where, item in draft.each(value["result"], "result", "an item"):
+        text = _output(item.get("output"))
         match item.get("type"):
             case "reasoning":
                 thinking.append(text)

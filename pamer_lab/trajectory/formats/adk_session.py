@@ -30,9 +30,9 @@ def read(document: Document) -> Iterator[Draft]:
 
 def _read_one(draft: Draft, value: dict[str, Any]) -> Draft:
     steps: list[Step] = []
-    for number, event in enumerate(value["events"]):
+    for where, event in get.placed(value["events"], "events"):
         if isinstance(event, dict):
-            steps += _steps(draft, event, f"events[{number}]")
+            steps += _steps(draft, event, where)
     add_steps(draft, steps)
     draft.meta = get.facts(value, "appName", "app_name", "userId", "user_id", "state", "current_agent_name")
     draft.meta["session"] = value.get("id")

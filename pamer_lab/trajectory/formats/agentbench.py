@@ -22,9 +22,9 @@ def read(document: Document) -> Iterator[Draft]:
     for where, row in trace_rows(document):
         draft = Draft(NAME, where=where)
         output = get.obj(row, "output")
-        for number, message in enumerate(get.items(output, "history")):
+        for place, message in get.placed(get.items(output, "history"), "history"):
             if not isinstance(message, dict):
-                draft.warn(f"history[{number}]", "is not a message; left out")
+                draft.warn(place, "is not a message; left out")
                 continue
             text = read_content(message.get("content")).text
             match message.get("role"):

@@ -50,9 +50,9 @@ def _read_group(draft: Draft, group: list[dict[str, Any]]) -> Draft:
 
 
 def _read_steps(draft: Draft, trajectory: dict[str, Any]) -> Draft:
-    for number, step in enumerate(trajectory["steps"]):
+    for where, step in get.placed(trajectory["steps"], "steps"):
         draft.user(get.text(get.obj(step, "state"), "observation"))
-        draft.assistant(get.text(get.obj(step, "agent_output"), "raw_response", "action"), where=f"steps[{number}]")
+        draft.assistant(get.text(get.obj(step, "agent_output"), "raw_response", "action"), where=where)
     draft.task_id = get.text(trajectory, "alfworld_task_id")
     draft.reward = float(bool(trajectory.get("success")))
     draft.meta = get.facts(trajectory, "total_reward", "length", "task")

@@ -26,9 +26,9 @@ def detect(document: Document) -> bool:
 def read(document: Document) -> Iterator[Draft]:
     draft = Draft(NAME)
     draft.warn("history", "holds states and actions, not messages; the messages were written from them, and the task is not known")
-    for number, step in enumerate(document.root["history"]):
+    for where, step in get.placed(document.root["history"], "history"):
         if isinstance(step, dict):
-            _add_step(draft, step, f"history[{number}]")
+            _add_step(draft, step, where)
     yield draft
 
 

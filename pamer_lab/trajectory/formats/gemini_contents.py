@@ -76,8 +76,7 @@ def _read_wrapper(draft: Draft, value: dict[str, Any], key: str) -> Draft:
 
 def _read_history(draft: Draft, history: list[Any], place: str) -> Draft:
     steps: list[Step] = []
-    for number, content in enumerate(history):
-        where = f"{place}[{number}]"
+    for where, content in get.placed(history, place):
         if isinstance(content, dict):
             steps += to_steps(draft, get.text(content, "role"), content.get("parts") or [], where)
         else:
@@ -89,9 +88,9 @@ def _read_history(draft: Draft, history: list[Any], place: str) -> Draft:
 
 def _read_recording(draft: Draft, value: dict[str, Any]) -> Draft:
     steps: list[Step] = []
-    for number, item in enumerate(value["messages"]):
+    for where, item in get.placed(value["messages"], "messages"):
         if isinstance(item, dict):
-            steps += _recorded(draft, item, f"messages[{number}]")
+            steps += _recorded(draft, item, where)
     draft.meta = {"session": value.get("sessionId"), "project": value.get("projectHash"), "summary": value.get("summary")}
     add_steps(draft, steps)
     return draft

@@ -53,12 +53,12 @@ def _episodes(where: str, value: Any) -> Iterator[tuple[str, Any]]:
     """The record itself, or its items where several of them hold a conversation each."""
     items: list[tuple[str, Any]] = []
     if isinstance(value, list) and not _is_conversation(value):
-        items = [(f"{where} [{number}]".strip(), item) for number, item in enumerate(value)]
+        items = [(place.strip(), item) for place, item in get.placed(value, f"{where} ")]
     elif isinstance(value, dict):
         held = [(key, item) for key, item in value.items() if isinstance(item, list) and len(item) > 1 and not _is_conversation(item)]
         for key, item in held:
             if _are_several(found for one in item if (found := _find(one))):
-                items = [(f"{where} {key}[{number}]".strip(), one) for number, one in enumerate(item)]
+                items = [(place.strip(), one) for place, one in get.placed(item, f"{where} {key}")]
                 break
         else:
             if len(value) > 1 and all(isinstance(item, dict) and _find(item) for item in value.values()):
@@ -85,7 +85,7 @@ def _find(value: Any) -> tuple[str, list[Any]] | None:
         if isinstance(item, list):
             if _is_conversation(item) and (best is None or len(item) > len(best[1])):
                 best = (path or "the list itself", item)
-            children: list[tuple[str, Any]] = [(f"{path}[{number}]", child) for number, child in enumerate(item)]
+            children = list(get.placed(item, path))
         elif isinstance(item, dict):
             children = [(f"{path}.{key}".lstrip("."), child) for key, child in item.items()]
         else:
@@ -140,8 +140,8 @@ def _read_one(value: Any, where: str, path: str, messages: list[Any]) -> Draft:
         if isinstance(value.get("tools"), str):
             read_facts(draft, value | {"tools": get.parsed(value["tools"])})
     renamed: set[str] = set()
-    for number, item in enumerate(messages):
-        _add(draft, item, f"{path}[{number}]", renamed)
+    for place, item in get.placed(messages, path):
+        _add(draft, item, place, renamed)
     how = f"; roles read as {', '.join(sorted(renamed))}" if renamed else ""
     if unused := {key for item in messages if isinstance(item, dict) for key in item} - USED:
         how += f"; fields of messages left out: {', '.join(sorted(unused)[:20])}"

@@ -46,7 +46,7 @@ def read(document: Document) -> Iterator[Draft]:
         samples = [(name, value) for name, value in names.items() if _is_sample_file(name)]
     else:
         header = document.root
-        samples = [(f"samples[{number}]", value) for number, value in enumerate(get.items(header, "samples"))]
+        samples = list(get.placed(get.items(header, "samples"), "samples"))
     if not samples:
         raise FormatError("holds no samples (a header alone?); export the log with its samples")
     for where, sample in samples:
@@ -67,9 +67,7 @@ def _read_one(draft: Draft, sample: dict[str, Any], about: dict[str, Any]) -> Dr
     draft.meta = {"task": task, "epoch": sample.get("epoch"), "scores": _grades(sample.get("scores")), "run": about.get("run_id")}
     draft.meta |= get.facts(sample, "target", "metadata", "error", "limit", "total_time")
     steps: list[Step] = []
-    for number, item in enumerate(get.items(sample, "messages")):
-        where = f"messages[{number}]"
-        message = draft.expect(item, where, "a message")
+    for where, message in draft.each(get.items(sample, "messages"), "messages", "a message"):
         steps += record.marks.pop(get.text(message, "id"), [])
         steps += _steps(draft, resolved(message, attachments), where, record.usage)
     steps += [mark for marks in record.marks.values() for mark in marks]

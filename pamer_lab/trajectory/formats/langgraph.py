@@ -75,8 +75,7 @@ def _thread(value: dict[str, Any]) -> str:
 
 def _read_one(draft: Draft, value: Any) -> Draft:
     steps: list[Step] = []
-    for number, item in enumerate(_messages(value) or []):
-        where = f"messages[{number}]"
+    for where, item in get.placed(_messages(value) or [], "messages"):
         message = _plain(item)
         if message is None:
             kind = item.get("type") if isinstance(item, dict) else type(item).__name__

@@ -59,8 +59,8 @@ def _read_one(draft: Draft, result: dict[str, Any]) -> Draft:
 def _steps(draft: Draft, messages: list[dict[str, Any]], place: str) -> list[Step]:
     steps: list[Step] = []
     turn, current = Turn(), ""
-    for number, item in enumerate(messages):
-        where, kind = f"{place}[{number}]", get.text(item, "message_type")
+    for where, item in get.placed(messages, place):
+        kind = get.text(item, "message_type")
         if kind in ("reasoning_message", "hidden_reasoning_message", "assistant_message", "tool_call_message", "approval_request_message"):
             key = get.text(item, "id")
             if not current or key != current:

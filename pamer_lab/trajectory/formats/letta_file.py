@@ -31,15 +31,14 @@ def detect(document: Document) -> bool:
 def read(document: Document) -> Iterator[Draft]:
     root = document.root
     agents = root["agents"] if isinstance(root.get("agents"), list) else [root]
-    for number, agent in enumerate(agents):
+    for where, agent in get.placed(agents, "agents"):
         if isinstance(agent, dict):
-            yield _read_one(Draft(NAME, where=f"agents[{number}]" if len(agents) > 1 else "", orphans="as_user"), agent, root)
+            yield _read_one(Draft(NAME, where=where if len(agents) > 1 else "", orphans="as_user"), agent, root)
 
 
 def _read_one(draft: Draft, agent: dict[str, Any], root: dict[str, Any]) -> Draft:
-    for number, message in enumerate(get.items(agent, "messages")):
-        where = f"messages[{number}]"
-        _add(draft, draft.expect(message, where, "a message"), where)
+    for where, message in draft.each(get.items(agent, "messages"), "messages", "a message"):
+        _add(draft, message, where)
     config = agent.get("llm_config")
     draft.model = get.text(config if isinstance(config, dict) else agent, "model")
     tools = get.objects(agent, "tools") or get.objects(root, "tools")

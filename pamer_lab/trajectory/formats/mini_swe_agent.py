@@ -60,17 +60,17 @@ def _read_one(value: Any, where: str) -> Draft:
     draft.model, draft.tools = get.text(model, "model_name"), read_tools(model.get("tools"))
     draft.meta = get.facts(info, "exit_status", "submission", "mini_version", "model_stats")
     draft.meta["trajectory_format"] = value.get("trajectory_format")
-    for number, item in enumerate(value["messages"]):
-        draft.usage = add_usage(draft.usage, _add(draft, item, f"messages[{number}]"))
+    for place, item in draft.each(value["messages"], "messages", "a message"):
+        draft.usage = add_usage(draft.usage, _add(draft, item, place))
     cost = get.amount(info.get("model_stats"), "instance_cost")
     if draft.usage and cost is not None:
         draft.usage = msgspec.structs.replace(draft.usage, cost_usd=cost)
     return draft
 
 
-def _add(draft: Draft, item: Any, where: str) -> Usage | None:
+def _add(draft: Draft, item: dict[str, Any], where: str) -> Usage | None:
     """Append one message; returns the usage of the call that gave it."""
-    extra = get.obj(draft.expect(item, where, "a message"), "extra")
+    extra = get.obj(item, "extra")
     if item.get("role") == "exit":
         text = read_content(item.get("content"), where=f"{where}.content").text
         draft.event("note", text, what="exit", exit_status=extra.get("exit_status"), traceback=extra.get("traceback") or None)

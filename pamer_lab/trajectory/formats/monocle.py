@@ -42,8 +42,9 @@ def read(document: Document) -> Iterator[Draft]:
         raise FormatError("holds no model call with its prompt, so there are no messages")
     last = max(calls, key=lambda span: len(_prompt(span)))
     steps: list[Step] = []
-    for number, item in enumerate([*_prompt(last), _event(last, "data.output").get("response")]):
-        steps += _steps(parsed(item), f"{get.text(last, 'name')} input[{number}]")
+    said = [*_prompt(last), _event(last, "data.output").get("response")]
+    for where, item in get.placed(said, f"{get.text(last, 'name')} input"):
+        steps += _steps(parsed(item), where)
     turns = [step for step in steps if isinstance(step, Turn)]
     if len(turns) == len(calls):
         for turn, span in zip(turns, calls, strict=True):

@@ -86,8 +86,7 @@ def _refuse_unknown(value: Any, where: str) -> None:
 
 def _add_messages(draft: Draft, messages: tuple[Message, ...]) -> None:
     """Messages pass through unchanged; only the tool protocol is checked, by the same rules as everywhere."""
-    for number, message in enumerate(messages):
-        where = f"messages[{number}]"
+    for where, message in get.placed(messages, "messages"):
         match message.role:
             case "assistant":
                 draft.assistant(message.content, message.tool_calls, where=where)

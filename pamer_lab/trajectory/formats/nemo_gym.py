@@ -72,6 +72,5 @@ def _add_all(items: Items, values: Any, place: str) -> None:
         return
     if not isinstance(values, list):
         raise items.draft.fault(place, f"is {type(values).__name__}, not a list of items")
-    for number, item in enumerate(values):
-        where = f"{place}[{number}]"
-        items.add(items.draft.expect(item, where, "an item"), where)
+    for where, item in items.draft.each(values, place, "an item"):
+        items.add(item, where)

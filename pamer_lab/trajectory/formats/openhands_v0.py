@@ -86,8 +86,7 @@ def _add_instruction(draft: Draft, instruction: str) -> None:
 
 def _read_events(draft: Draft, events: list[Any], place: str) -> Draft:
     reader = _Reader(draft)
-    for number, item in enumerate(events):
-        where = f"{place}[{number}]"
+    for where, item in get.placed(events, place):
         for event in get.as_list(item):
             reader.add(draft.expect(event, where, "an event"), where)
     return draft

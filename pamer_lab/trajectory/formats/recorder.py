@@ -29,8 +29,7 @@ def read(document: Document) -> Iterator[Draft]:
     draft = Draft(NAME)
     steps: list[Step] = [Said("user", prompt)] if (prompt := get.text(root, "prompt")) else []
     turn: Turn | None = None
-    for number, step in enumerate(root["steps"]):
-        where = f"steps[{number}]"
+    for where, step in get.placed(root["steps"], "steps"):
         if not isinstance(step, dict):
             draft.warn(where, "is not an object; left out")
         elif step.get("type") in ("assistant", "thinking", "tool_call"):

@@ -36,9 +36,7 @@ def _read_one(draft: Draft, value: dict[str, Any]) -> Draft:
     draft.task_id = get.text(value, "id")
     if system := get.text(value, "system"):
         draft.system(system)
-    for number, item in enumerate(value["conversations"]):
-        where = f"conversations[{number}]"
-        turn = draft.expect(item, where, "a turn")
+    for where, turn in draft.each(value["conversations"], "conversations", "a turn"):
         said, speaker = json_text(turn.get("value") or ""), turn.get("from")
         if speaker in ASSISTANT:
             draft.assistant(said, where=where)

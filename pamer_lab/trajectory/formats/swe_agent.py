@@ -45,8 +45,7 @@ def read(document: Document) -> Iterator[Draft]:
         attempts = get.items(value, "attempts")
         if not attempts:
             yield attempt(NAME, where, _read_one, value, where, value, named)
-        for number, one in enumerate(attempts):
-            place = f"{where} attempts[{number}]".strip()
+        for place, one in get.placed(attempts, f"{where} attempts".strip()):
             yield attempt(NAME, place, _read_one, one, place, value, named)
 
 
@@ -63,8 +62,8 @@ def _read_one(value: Any, where: str, whole: dict[str, Any], named: str) -> Draf
     _read_facts(draft, value, whole)
     draft.task_id = draft.task_id or named
     history, steps = get.items(value, "history"), get.items(value, "trajectory")
-    for number, item in enumerate(history):
-        _add(draft, item, f"history[{number}]")
+    for place, item in draft.each(history, "history", "a message"):
+        _add(draft, item, place)
     if history:
         _note_steps(draft, history, steps)
     else:
@@ -83,8 +82,7 @@ def _read_facts(draft: Draft, value: dict[str, Any], whole: dict[str, Any]) -> N
     draft.task_id = problem or get.text(value, "instance_id") or get.text(whole, "instance_id")
 
 
-def _add(draft: Draft, item: Any, where: str) -> None:
-    item = draft.expect(item, where, "a message")
+def _add(draft: Draft, item: dict[str, Any], where: str) -> None:
     if item.get("is_demo"):
         content = read_content(item.get("content"), where=f"{draft.where} {where}.content".strip())
         draft.user(content.text, images=content.images, name=f"demonstration-{get.text(item, 'role')}")
@@ -117,11 +115,10 @@ def _add_results(draft: Draft, item: dict[str, Any], ids: list[str], where: str)
 def _add_steps(draft: Draft, steps: list[Any]) -> None:
     """A file without `history`: the first step's prompt where there is one, then each response and its observation."""
     draft.warn("trajectory", "the file has no `history`; the conversation was rebuilt from the steps")
-    for number, item in enumerate(get.items(steps[0], "messages", "query")):
-        _add(draft, item, f"trajectory[0].messages[{number}]")
-    for number, step in enumerate(steps):
-        where = f"trajectory[{number}]"
-        response = get.text(draft.expect(step, where, "a step"), "response", "thought", "action")
+    for where, item in draft.each(get.items(steps[0], "messages", "query"), "trajectory[0].messages", "a message"):
+        _add(draft, item, where)
+    for where, step in draft.each(steps, "trajectory", "a step"):
+        response = get.text(step, "response", "thought", "action")
         add_message(draft, {"role": "assistant", "content": response, "tool_calls": step.get("tool_calls")}, where)
         observation = step.get("observation")
         if isinstance(observation, str):

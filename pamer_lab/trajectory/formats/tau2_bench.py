@@ -39,8 +39,7 @@ def read(document: Document) -> Iterator[Draft]:
     for record in document.records:
         if not isinstance(record.value, dict):
             raise FormatError("is not a results object with `simulations`", where=record.where)
-        for number, run in enumerate(_simulations(record.value)):
-            where = f"{record.where} simulations[{number}]".strip()
+        for where, run in get.placed(_simulations(record.value), f"{record.where} simulations".strip()):
             yield attempt(NAME, where, _read_one, run, where, get.obj(record.value, "info"))
 
 
@@ -60,14 +59,14 @@ def _read_one(run: Any, where: str, info: dict[str, Any]) -> Draft:
         draft.system(policy)
     else:
         draft.warn("info.environment_info.policy", "is missing, so the trace has no system message")
-    for number, item in enumerate(run["messages"]):
-        draft.usage = add_usage(draft.usage, _add(draft, item, f"messages[{number}]"))
+    for place, item in draft.each(run["messages"], "messages", "a message"):
+        draft.usage = add_usage(draft.usage, _add(draft, item, place))
     return draft
 
 
-def _add(draft: Draft, item: Any, where: str) -> Usage | None:
+def _add(draft: Draft, item: dict[str, Any], where: str) -> Usage | None:
     """Append one message; returns the agent's usage where this is the agent's."""
-    content = content_of(draft, draft.expect(item, where, "a message").get("content"), where)
+    content = content_of(draft, item.get("content"), where)
     match item.get("role"):
         case "assistant":
             usage = read_usage(item.get("usage"), item.get("cost"))
@@ -78,8 +77,8 @@ def _add(draft: Draft, item: Any, where: str) -> Usage | None:
         case "user":
             _add_user(draft, item, content.text, where)
         case "tool" if isinstance(item.get("tool_messages"), list):
-            for number, inner in enumerate(item["tool_messages"]):
-                _add(draft, inner, f"{where}.tool_messages[{number}]")
+            for place, inner in draft.each(item["tool_messages"], f"{where}.tool_messages", "a message"):
+                _add(draft, inner, place)
         case "tool":
             _add_result(draft, item, content.text, where)
         case "system" | "developer":

@@ -46,8 +46,8 @@ def messages_of(value: Any) -> list[dict[str, Any]]:
 def to_steps(draft: Draft, messages: list[dict[str, Any]], where: str) -> list[Step]:
     """The steps of messages, each in its own dialect."""
     steps: list[Step] = []
-    for number, message in enumerate(messages):
-        steps += _steps(draft, message, f"{where}[{number}]")
+    for place, message in get.placed(messages, where):
+        steps += _steps(draft, message, place)
     return steps
 
 

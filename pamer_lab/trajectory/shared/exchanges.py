@@ -101,9 +101,9 @@ def write(draft: Draft, conversation: Conversation) -> Draft:
     if final.system is not None:
         draft.system(read_content(final.system, where="system").text)
     starts: list[int] = []
-    for number, item in enumerate(final.messages):
+    for where, item in get.placed(final.messages, f"{final.where} messages"):
         starts.append(len(draft.messages))
-        add_message(draft, item, f"{final.where} messages[{number}]")
+        add_message(draft, item, where)
     starts.append(len(draft.messages))
     if final.answer is not None:
         add_message(draft, final.answer | {"role": "assistant"}, f"{final.where} response")

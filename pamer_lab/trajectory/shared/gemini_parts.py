@@ -24,8 +24,8 @@ def to_steps(draft: Draft, role: str, parts: Any, where: str, *, usage: Usage | 
     turn = Turn(where, usage=usage, name=name)
     said = Content()
     results: list[Step] = []
-    for number, part in enumerate(parts):
-        _add_part(draft, turn, said, results, part, f"{where}.parts[{number}]")
+    for place, part in get.placed(parts, f"{where}.parts"):
+        _add_part(draft, turn, said, results, part, place)
     turn.texts, turn.images = said.texts, said.images
     if role in ("model", "assistant"):
         return [turn, *results]

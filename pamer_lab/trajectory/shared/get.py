@@ -3,29 +3,32 @@
 Several keys are alternatives, tried in order. Invariant: nothing here raises, whatever it is given.
 """
 
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import Any, TypeVar
 
 import orjson
+
+T = TypeVar("T")
+
+
+def _known(value: Any, keys: tuple[str, ...]) -> tuple[str, ...]:
+    """Those of the keys that the value has; none where it is not an object."""
+    return tuple(key for key in keys if key in value) if isinstance(value, dict) else ()
 
 
 def text(value: Any, *keys: str) -> str:
     """The first of these fields that is a non-empty text or a number, as text."""
-    for key in keys if isinstance(value, dict) else ():
-        if found := as_text(value.get(key)):
-            return found
-    return ""
+    return next((found for key in _known(value, keys) if (found := as_text(value[key]))), "")
 
 
 def obj(value: Any, *keys: str) -> dict[str, Any]:
     """The first of these fields that is an object; empty where none is."""
-    fields = value if isinstance(value, dict) else {}
-    return next((fields[key] for key in keys if isinstance(fields.get(key), dict)), {})
+    return next((value[key] for key in _known(value, keys) if isinstance(value[key], dict)), {})
 
 
 def items(value: Any, *keys: str) -> list[Any]:
     """The first of these fields that is a list; empty where none is."""
-    fields = value if isinstance(value, dict) else {}
-    return next((fields[key] for key in keys if isinstance(fields.get(key), list)), [])
+    return next((value[key] for key in _known(value, keys) if isinstance(value[key], list)), [])
 
 
 def objects(value: Any, *keys: str) -> list[dict[str, Any]]:
@@ -41,20 +44,17 @@ def first(value: Any, *keys: str) -> dict[str, Any]:
 
 def count(value: Any, *keys: str) -> int | None:
     """The first of these fields that is a finite number, as a whole number."""
-    fields = value if isinstance(value, dict) else {}
-    return next((number for key in keys if (number := as_count(fields.get(key))) is not None), None)
+    return next((number for key in _known(value, keys) if (number := as_count(value[key])) is not None), None)
 
 
 def amount(value: Any, *keys: str) -> float | None:
     """The first of these fields that is a number or a truth value, such as a reward or a price."""
-    fields = value if isinstance(value, dict) else {}
-    return next((float(fields[key]) for key in keys if isinstance(fields.get(key), int | float)), None)
+    return next((number for key in _known(value, keys) if (number := as_amount(value[key])) is not None), None)
 
 
 def some(value: Any, *keys: str) -> Any:
     """The first of these fields that holds anything, of whatever type."""
-    fields = value if isinstance(value, dict) else {}
-    return next((fields[key] for key in keys if fields.get(key)), None)
+    return next((value[key] for key in _known(value, keys) if value[key]), None)
 
 
 def facts(value: Any, *keys: str) -> dict[str, Any]:
@@ -62,11 +62,16 @@ def facts(value: Any, *keys: str) -> dict[str, Any]:
     return {key: value.get(key) for key in keys} if isinstance(value, dict) else {}
 
 
+def placed(found: Iterable[T], place: str) -> Iterator[tuple[str, T]]:
+    """The items of a list with their places: `messages[0]`, `messages[1]` and so on."""
+    return ((f"{place}[{number}]", item) for number, item in enumerate(found))
+
+
 def as_text(value: Any) -> str:
     """A short fact as text: text stays, a number is written, anything else is empty."""
     if isinstance(value, str):
         return value
-    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else ""
+    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) and _is_bearable(value) else ""
 
 
 def as_list(value: Any) -> list[Any]:
@@ -79,6 +84,16 @@ def as_count(value: Any) -> int | None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return int(value) if value == value and abs(value) < 1e15 else None
+
+
+def as_amount(value: Any) -> float | None:
+    """A recorded number as a float, NaN included; None for anything else."""
+    return float(value) if isinstance(value, int | float) and _is_bearable(value) else None
+
+
+def _is_bearable(value: int | float) -> bool:
+    """JSON has whole numbers that no float can hold and that Python refuses to write."""
+    return isinstance(value, float) or abs(value) < 10**300
 
 
 def parsed(value: Any) -> Any:

@@ -55,8 +55,8 @@ def add_messages(draft: Draft, messages: Any, *, place: str = "messages") -> Non
     """Append OpenAI-shaped messages (Anthropic parts inside them are understood too)."""
     if not isinstance(messages, list):
         raise draft.fault(place, f"is {type(messages).__name__}, not a list of messages")
-    for number, item in enumerate(messages):
-        add_message(draft, item, f"{place}[{number}]")
+    for where, item in get.placed(messages, place):
+        add_message(draft, item, where)
 
 
 def add_message(draft: Draft, item: Any, where: str) -> None:

@@ -13,7 +13,7 @@ def read_usage(value: Any, cost: Any = None) -> Usage | None:
 
     Anthropic's `input_tokens` leaves cached tokens out, so they are added; everyone else's number includes them.
     """
-    price = float(cost) if isinstance(cost, int | float) and cost == cost and cost > 0 else None
+    price = _price(cost) or None
     if not isinstance(value, dict):
         return Usage(cost_usd=price) if price is not None else None
     written, read = _number(value, "cache_creation_input_tokens"), _number(value, "cache_read_input_tokens")
@@ -32,8 +32,7 @@ def read_usage(value: Any, cost: Any = None) -> Usage | None:
 def usage_in(value: Any, *, sent: str, given: str, cached: str = "", cost: Any = None) -> Usage | None:
     """Usage in a source's own names: each argument lists the fields whose numbers are added up, `a|b` being two spellings of one."""
     tokens = [sum(_number(value, *name.split("|")) for name in names.split()) for names in (sent, given, cached)]
-    price = float(cost) if isinstance(cost, int | float) and cost == cost else None
-    usage = Usage(tokens[0], tokens[1], tokens[2], price)
+    usage = Usage(tokens[0], tokens[1], tokens[2], _price(cost))
     return usage if usage != Usage() else None
 
 
@@ -52,3 +51,8 @@ def add_usage(first: Usage | None, second: Usage | None) -> Usage | None:
 
 def _number(value: Any, *names: str) -> int:
     return get.count(value, *names) or 0
+
+
+def _price(cost: Any) -> float | None:
+    price = get.as_amount(cost)
+    return price if price is not None and price >= 0 else None
