@@ -80,7 +80,7 @@ class Draft:
             yield (where := f"{place}[{number}]"), self.expect(item, where, what)
 
     def kept_as_json(self, where: str, what: str, value: Any) -> str:
-        """JSON text that stands for a value no rule knows, with a warning."""
+        """A value that no rule knows as JSON text, with a warning."""
         self.warn(where, f"{what} was kept as JSON text")
         return json_text(value)
 

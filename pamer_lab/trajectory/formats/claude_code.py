@@ -11,13 +11,12 @@ snapshots are counted in `meta["other_lines"]`; `toolUseResult`, a second copy o
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
 from pamer_lab.trajectory.document import Document
 from pamer_lab.trajectory.draft import Draft, json_text
 from pamer_lab.trajectory.shared import get
-from pamer_lab.trajectory.shared.anthropic_lines import Line, to_steps, transcript
+from pamer_lab.trajectory.shared.anthropic_lines import Line, SideAgents, to_steps
 from pamer_lab.trajectory.shared.chain import in_causal_order, parent_of, session_of, sessions
 from pamer_lab.trajectory.shared.rows import Row, head, rows, warn_strays
 from pamer_lab.trajectory.shared.steps import Mark, add_steps
@@ -43,14 +42,6 @@ def read(document: Document) -> Iterator[Draft]:
         yield _read_session(draft, group)
 
 
-@dataclass
-class _Side:
-    """A side agent's lines, gathered under the place where it started."""
-
-    lines: list[Line] = field(default_factory=list)
-    facts: dict[str, Any] = field(default_factory=dict)
-
-
 def _read_session(draft: Draft, group: list[Row]) -> Draft:
     only_side = all(row.get("isSidechain") for _, row in group if row.get("type") in ("user", "assistant"))
     ordered, broken = in_causal_order(group)
@@ -71,7 +62,7 @@ class _Builder:
         self.draft = draft
         self.lines: list[Line | Mark] = []
         self.other: Counter[str] = Counter()
-        self.sides: dict[str, tuple[int, _Side]] = {}
+        self.sides = SideAgents(self.lines)
         self._rows = {row["uuid"]: row for _, row in ordered if isinstance(row.get("uuid"), str)}
         self._last = ""
         """Key of the newest assistant message."""
@@ -83,7 +74,8 @@ class _Builder:
         if kind in ("user", "assistant") and isinstance(body, dict):
             line = Line(where, "assistant" if kind == "assistant" else "user", body, get.text(body, "id"))
             if side:
-                self._side(get.text(row, "agentId") or self._root(row), line)
+                agent = get.text(row, "agentId") or self._root(row)
+                self.sides.add(agent, line, agent=agent)
             else:
                 self._message(line, row)
         elif kind == "system":
@@ -131,12 +123,6 @@ class _Builder:
             row = above
         return get.text(row, "uuid")
 
-    def _side(self, key: str, line: Line, **facts: Any) -> None:
-        position, side = self.sides.setdefault(key, (len(self.lines), _Side(facts={"agent": key, **facts})))
-        if position == len(self.lines):
-            self.lines.append(Mark("subagent", "", {}))
-        side.lines.append(line)
-
     def _system(self, row: dict[str, Any]) -> None:
         facts = dict(get.obj(row, "compactMetadata", "microcompactMetadata"))
         before = get.as_count(facts.pop("preTokens", None))
@@ -169,7 +155,8 @@ class _Builder:
         body = inner.get("message")
         if data.get("type") == "agent_progress" and isinstance(body, dict):
             line = Line(where, "assistant" if inner.get("type") == "assistant" else "user", body, get.text(body, "id"))
-            self._side(get.text(data, "agentId"), line, call=row.get("parentToolUseID"))
+            agent = get.text(data, "agentId")
+            self.sides.add(agent, line, agent=agent, call=row.get("parentToolUseID"))
         else:
             self.other[f"progress/{data.get('type')}"] += 1
 
@@ -179,13 +166,10 @@ def _is_prompt(body: dict[str, Any]) -> bool:
 
 
 def _close(draft: Draft, builder: _Builder, ordered: list[Row], only_side: bool) -> None:
-    for position, side in builder.sides.values():
-        turns = {line.key or line.where for line in side.lines if line.role == "assistant"}
-        facts = {**side.facts, "lines": len(side.lines), "turns": len(turns)}
-        builder.lines[position] = Mark("subagent", transcript(side.lines), facts)
+    builder.sides.close()
     models = (row["message"].get("model") for _, row in ordered if isinstance(row.get("message"), dict))
     draft.model = next((model for model in models if isinstance(model, str) and model != MADE_BY_PROGRAM), "")
-    facts = {}
+    facts: dict[str, Any] = {}
     for _, row in ordered:
         for key, name in (("sessionId", "session"), ("cwd", "cwd"), ("gitBranch", "branch"), ("version", "version"), ("agentId", "agent")):
             if name not in facts and isinstance(row.get(key), str) and (name != "agent" or only_side):

@@ -15,7 +15,7 @@ import msgspec
 from pamer_lab.trajectory.document import Document
 from pamer_lab.trajectory.draft import Draft
 from pamer_lab.trajectory.shared import get
-from pamer_lab.trajectory.shared.anthropic_lines import Line, to_steps, transcript
+from pamer_lab.trajectory.shared.anthropic_lines import Line, SideAgents, to_steps
 from pamer_lab.trajectory.shared.fields import read_tools
 from pamer_lab.trajectory.shared.rows import Row, head, rows, warn_strays
 from pamer_lab.trajectory.shared.steps import Mark, add_steps
@@ -67,8 +67,7 @@ def _sessions(found: list[Row]) -> list[list[Row]]:
 
 def _read_session(draft: Draft, group: list[Row]) -> Draft:
     lines: list[Line | Mark] = []
-    sides: dict[str, list[Line]] = {}
-    places: dict[str, int] = {}
+    sides = SideAgents(lines)
     other: Counter[str] = Counter()
     ended = ""
     for where, row in group:
@@ -76,16 +75,13 @@ def _read_session(draft: Draft, group: list[Row]) -> Draft:
         if kind in ("user", "assistant") and isinstance(body, dict):
             line = Line(where, "assistant" if kind == "assistant" else "user", body, get.text(body, "id"))
             parent = get.text(row, "parent_tool_use_id") or get.text(body, "parent_tool_use_id")
-            if not parent:
-                lines.append(line)
-                if ended and kind == "assistant":
-                    draft.warn(ended, "the run went on after this result, so its usage and cost are not of the whole run")
-                    ended = ""
+            if parent:
+                sides.add(parent, line, call=parent)
                 continue
-            if parent not in sides:
-                places[parent] = len(lines)
-                lines.append(Mark("subagent", "", {}))
-            sides.setdefault(parent, []).append(line)
+            lines.append(line)
+            if ended and kind == "assistant":
+                draft.warn(ended, "the run went on after this result, so its usage and cost are not of the whole run")
+                ended = ""
         elif kind == "system":
             _add_system(draft, lines, _payload(row), other)
         elif kind == "result":
@@ -93,9 +89,7 @@ def _read_session(draft: Draft, group: list[Row]) -> Draft:
             ended = where
         else:
             other[str(kind)] += 1
-    for call, said in sides.items():
-        turns = {line.key or line.where for line in said if line.role == "assistant"}
-        lines[places[call]] = Mark("subagent", transcript(said), {"call": call, "lines": len(said), "turns": len(turns)})
+    sides.close()
     draft.meta["other_lines"] = dict(sorted(other.items()))
     add_steps(draft, to_steps(draft, lines))
     models = (get.text(line.body, "model") for line in lines if isinstance(line, Line))

@@ -176,7 +176,7 @@ def _add(draft: Draft, item: Any, where: str, renamed: set[str]) -> None:
 
 
 def _unwrap(value: Any) -> Any:
-    """Content that stands one level deeper, as `{parts: [...]}` or `{content: ...}`."""
+    """Content that is one level deeper, as `{parts: [...]}` or `{content: ...}`."""
     if isinstance(value, dict) and not isinstance(value.get("type"), str):
         return next((value[key] for key in ("parts", "text", "content") if key in value), value)
     return value

@@ -78,10 +78,7 @@ class _Reader:
             self.steps.append(turn)
         match kind:
             case "content.part":
-                content = read_content(event.get("part"))
-                turn.texts += content.texts
-                turn.thinking += content.thinking
-                turn.images += content.images
+                turn.add(read_content(event.get("part")))
             case "tool.call":
                 turn.calls.append(read_call(event, id="toolCallId", arguments="args"))
             case "step.end":

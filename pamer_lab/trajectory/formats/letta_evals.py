@@ -88,9 +88,7 @@ def _add_to(turn: Turn, item: dict[str, Any], kind: str) -> None:
     if kind.endswith("reasoning_message"):
         turn.thinking.append(get.text(item, "reasoning", "hidden_reasoning"))
     elif kind == "assistant_message":
-        content = read_content(item.get("content"))
-        turn.texts += content.texts
-        turn.images += content.images
+        turn.add(read_content(item.get("content")))
     else:
         for call in get.items(item, "tool_calls") or [item.get("tool_call")]:
             if isinstance(call, dict):

@@ -96,10 +96,10 @@ def _add(draft: Draft, item: dict[str, Any], where: str) -> None:
         draft.warn(where, f"role {item['role']!r} was read as user")
         item = item | {"role": "user"}
     add_message(draft, item, where)
-    action, content = item.get("action"), item.get("content")
-    if item.get("role") == "assistant" and isinstance(action, str) and isinstance(content, str) and not item.get("tool_calls"):
+    action, text = item.get("action"), item.get("content")
+    if item.get("role") == "assistant" and isinstance(action, str) and isinstance(text, str) and not item.get("tool_calls"):
         command = action.strip()
-        if command and command not in content:
+        if command and command not in text:
             draft.event("note", command, action=command)
 
 

@@ -75,7 +75,28 @@ def _results(draft: Draft, content: Content, where: str) -> list[Step]:
     return steps
 
 
-def transcript(lines: Sequence[Line]) -> str:
+class SideAgents:
+    """Side agents of a log: the lines of each become one `subagent` event at the place where it started."""
+
+    def __init__(self, lines: list[Line | Mark]) -> None:
+        self.lines = lines
+        self._found: dict[str, tuple[int, list[Line], dict[str, Any]]] = {}
+
+    def add(self, key: str, line: Line, **facts: Any) -> None:
+        """A line of the agent with this key; the facts of its first line are kept."""
+        if key not in self._found:
+            self._found[key] = (len(self.lines), [], facts)
+            self.lines.append(Mark("subagent"))
+        self._found[key][1].append(line)
+
+    def close(self) -> None:
+        """Write the events, once all lines are known."""
+        for position, said, facts in self._found.values():
+            turns = {line.key or line.where for line in said if line.role == "assistant"}
+            self.lines[position] = Mark("subagent", _transcript(said), {**facts, "lines": len(said), "turns": len(turns)})
+
+
+def _transcript(lines: Sequence[Line]) -> str:
     """All that a side agent's lines say, as plain text."""
     said: list[str] = []
     for line in lines:

@@ -62,10 +62,7 @@ class Items:
         content = content_of(self.draft, item.get("content"), where)
         match item.get("role"):
             case "assistant":
-                turn = self._open(where)
-                turn.texts += content.texts
-                turn.images += content.images
-                turn.thinking += content.thinking
+                self._open(where).add(content)
             case "system" | "developer":
                 self.say(Said("system", content.text))
             case "tool":

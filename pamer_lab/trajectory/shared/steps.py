@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from pamer_lab.trajectory.draft import Draft
+from pamer_lab.trajectory.shared.parts import Content
 from pamer_lab.trajectory.values import EventKind, Image, ToolCall, Usage
 
 
@@ -25,6 +26,12 @@ class Turn:
     images: list[Image] = field(default_factory=list)
     usage: Usage | None = None
     name: str = ""
+
+    def add(self, content: Content) -> None:
+        """More of what the model said; calls and results inside the content are the reader's own affair."""
+        self.texts += content.texts
+        self.thinking += content.thinking
+        self.images += content.images
 
 
 @dataclass(frozen=True, slots=True)
