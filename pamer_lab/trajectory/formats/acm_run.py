@@ -13,11 +13,11 @@ from pamer_lab.trajectory.document import Document
 from pamer_lab.trajectory.draft import Draft, json_text
 from pamer_lab.trajectory.labels import is_compression, is_recall
 from pamer_lab.trajectory.shared import get
-from pamer_lab.trajectory.shared.fields import read_call, read_tools
+from pamer_lab.trajectory.shared.fields import read_tools
 from pamer_lab.trajectory.shared.messages import add_messages, is_message
 from pamer_lab.trajectory.shared.rows import first_episode, read_each
 from pamer_lab.trajectory.shared.usage import read_usage
-from pamer_lab.trajectory.values import EventKind
+from pamer_lab.trajectory.values import EventKind, ToolCall
 
 NAME = "acm-run"
 FACTS = ("status", "correct_answer", "final_answer", "confidence", "num_turns", "tool_call_counts", "error", "token_trajectory")
@@ -131,7 +131,12 @@ def _add_items(draft: Draft, value: dict[str, Any]) -> None:
                 thinking.append(text)
                 continue
             case "tool_call":
-                draft.assistant("", [read_call(item, id="", name="tool_name")], thinking="\n".join(thinking), where=where)
+                draft.assistant(
+                    "",
+                    [ToolCall("", get.text(item, "tool_name"), json_text(item.get("arguments")))],
+                    thinking="\n".join(thinking),
+                    where=where,
+                )
                 if item.get("output") is not None:
                     draft.tool("", text, where=where)
             case "output_text":

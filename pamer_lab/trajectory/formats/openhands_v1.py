@@ -15,6 +15,7 @@ from pamer_lab.trajectory.shared import get
 from pamer_lab.trajectory.shared.fields import read_openai_calls, read_thinking, read_tools
 from pamer_lab.trajectory.shared.parts import Content, read_content
 from pamer_lab.trajectory.shared.rows import attempt
+from pamer_lab.trajectory.shared.steps import Turn, add_steps
 from pamer_lab.trajectory.shared.usage import read_usage
 from pamer_lab.trajectory.values import Tool, ToolCall
 
@@ -62,10 +63,8 @@ class _Reader:
     def __init__(self, draft: Draft) -> None:
         self.draft = draft
         self.response = ""
-        self.texts: list[str] = []
-        self.thinking: list[str] = []
-        self.calls: list[ToolCall] = []
-        self.where = ""
+        """Id of the response whose actions are being gathered."""
+        self.turn = Turn()
         self.written: set[str] = set()
 
     def add(self, event: dict[str, Any], where: str) -> None:
@@ -97,9 +96,9 @@ class _Reader:
 
     def flush(self) -> None:
         """Write the turn that was being gathered."""
-        if self.calls or self.texts or self.thinking:
-            self.draft.assistant("\n".join(self.texts), self.calls, thinking="\n".join(self.thinking), where=self.where)
-        self.response, self.texts, self.thinking, self.calls = "", [], [], []
+        if self.turn != Turn(self.turn.where):
+            add_steps(self.draft, [self.turn])
+        self.response, self.turn = "", Turn()
 
     def _action(self, event: dict[str, Any], where: str) -> None:
         response = get.text(event, "llm_response_id")
@@ -107,19 +106,16 @@ class _Reader:
             self.flush()
             if response and response in self.written:
                 self.draft.warn(where, f"a call of response {response!r} stands after other events; it became a turn of its own")
-        self.response, self.where = response, where
+        self.response, self.turn.where = response, where
         self.written.add(response)
         thought = read_content(event.get("thought"), where=where)
-        self.texts += [text for text in thought.texts if text]
-        reasoning = read_thinking(event)
-        self.thinking += [text for text in (*thought.thinking, reasoning) if text]
-        self.calls += self._call(event)
-
-    def _call(self, event: dict[str, Any]) -> list[ToolCall]:
+        self.turn.texts += filter(None, thought.texts)
+        self.turn.thinking += filter(None, (*thought.thinking, read_thinking(event)))
         if isinstance(event.get("tool_call"), dict):
-            return read_openai_calls([event["tool_call"]])
-        arguments = {key: value for key, value in get.obj(event, "action").items() if key != "kind"}
-        return [ToolCall(get.text(event, "tool_call_id"), get.text(event, "tool_name"), json_text(arguments))]
+            self.turn.calls += read_openai_calls([event["tool_call"]])
+        else:
+            arguments = {key: value for key, value in get.obj(event, "action").items() if key != "kind"}
+            self.turn.calls.append(ToolCall(get.text(event, "tool_call_id"), get.text(event, "tool_name"), json_text(arguments)))
 
     def _message(self, event: dict[str, Any], where: str) -> None:
         message = event.get("llm_message", event if "role" in event else None)
