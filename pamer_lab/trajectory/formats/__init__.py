@@ -70,9 +70,9 @@ ORDER = (
 )
 
 
-def formats() -> list[Format]:
-    """All format modules in the order they are tried."""
-    return [import_module(f"{__name__}.{name}") for name in ORDER]  # type: ignore[misc]
+def formats() -> Iterator[Format]:
+    """All format modules in the order they are tried, each imported when its turn comes."""
+    return (import_module(f"{__name__}.{name}") for name in ORDER)  # type: ignore[misc]
 
 
 def read_suffixes() -> list[str]:

@@ -11,8 +11,6 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-import msgspec
-
 from pamer_lab.errors import FormatError
 from pamer_lab.trajectory.document import Document
 from pamer_lab.trajectory.draft import Draft, json_text
@@ -21,8 +19,7 @@ from pamer_lab.trajectory.shared.fields import read_call, read_tools
 from pamer_lab.trajectory.shared.parts import Content, content_of
 from pamer_lab.trajectory.shared.rows import Row, first_row, rows
 from pamer_lab.trajectory.shared.steps import Mark, Result, Said, Step, Turn, add_steps
-from pamer_lab.trajectory.shared.usage import read_usage, usage_in
-from pamer_lab.trajectory.values import Usage
+from pamer_lab.trajectory.shared.usage import priced, read_usage, usage_in
 
 NAME = "atif"
 CONTINUATION = re.compile(r"[-.]cont-\d+$")
@@ -124,10 +121,7 @@ class _Steps:
         turn = Turn(where, content.texts, calls, content.thinking, content.images)
         if thought := get.text(step, "reasoning_content"):
             turn.thinking.insert(0, thought)
-        turn.usage = read_usage(step.get("metrics"))
-        cost = get.amount(step.get("metrics"), "cost_usd")
-        if cost is not None and cost == cost:
-            turn.usage = msgspec.structs.replace(turn.usage or Usage(), cost_usd=cost)
+        turn.usage = priced(read_usage(step.get("metrics")), get.amount(step.get("metrics"), "cost_usd"))
         self.draft.model = self.draft.model or get.text(step, "model_name")
         return turn
 

@@ -10,8 +10,6 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-import msgspec
-
 from pamer_lab.trajectory.document import Document
 from pamer_lab.trajectory.draft import Draft
 from pamer_lab.trajectory.shared import get
@@ -19,8 +17,7 @@ from pamer_lab.trajectory.shared.anthropic_lines import Line, SideAgents, to_ste
 from pamer_lab.trajectory.shared.fields import read_tools
 from pamer_lab.trajectory.shared.rows import Row, head, rows, warn_strays
 from pamer_lab.trajectory.shared.steps import Mark, add_steps
-from pamer_lab.trajectory.shared.usage import read_usage
-from pamer_lab.trajectory.values import Usage
+from pamer_lab.trajectory.shared.usage import priced, read_usage
 
 NAME = "claude-agent-sdk-stream"
 
@@ -120,9 +117,5 @@ def _add_system(draft: Draft, lines: list[Line | Mark], body: dict[str, Any], ot
 
 def _add_result(draft: Draft, body: dict[str, Any]) -> None:
     """Usage and cost of the run; a resumed session has several results, and the last one's figures are kept."""
-    usage = read_usage(body.get("usage"))
-    cost = get.amount(body, "total_cost_usd")
-    if cost is not None and cost == cost:
-        usage = msgspec.structs.replace(usage or Usage(), cost_usd=cost)
-    draft.usage = usage or draft.usage
+    draft.usage = priced(read_usage(body.get("usage")), body.get("total_cost_usd")) or draft.usage
     draft.meta |= get.facts(body, "num_turns", "duration_ms", "is_error", "result", "modelUsage") | {"status": body.get("subtype")}

@@ -18,7 +18,7 @@ from pamer_lab.trajectory.shared.fields import read_tools
 from pamer_lab.trajectory.shared.messages import add_message, is_message
 from pamer_lab.trajectory.shared.parts import read_content
 from pamer_lab.trajectory.shared.rows import attempt, first_episode, one_value, read_each
-from pamer_lab.trajectory.shared.usage import add_usage, read_usage
+from pamer_lab.trajectory.shared.usage import add_usage, priced, read_usage
 from pamer_lab.trajectory.values import Usage
 
 NAME = "mini-swe-agent"
@@ -62,9 +62,8 @@ def _read_one(value: Any, where: str) -> Draft:
     draft.meta["trajectory_format"] = value.get("trajectory_format")
     for place, item in draft.each(value["messages"], "messages", "a message"):
         draft.usage = add_usage(draft.usage, _add(draft, item, place))
-    cost = get.amount(info.get("model_stats"), "instance_cost")
-    if draft.usage and cost is not None:
-        draft.usage = msgspec.structs.replace(draft.usage, cost_usd=cost)
+    if draft.usage:
+        draft.usage = priced(draft.usage, get.amount(info.get("model_stats"), "instance_cost"))
     return draft
 
 

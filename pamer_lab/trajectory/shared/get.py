@@ -11,24 +11,28 @@ import orjson
 T = TypeVar("T")
 
 
-def _known(value: Any, keys: tuple[str, ...]) -> tuple[str, ...]:
-    """Those of the keys that the value has; none where it is not an object."""
-    return tuple(key for key in keys if key in value) if isinstance(value, dict) else ()
-
-
 def text(value: Any, *keys: str) -> str:
     """The first of these fields that is a non-empty text or a number, as text."""
-    return next((found for key in _known(value, keys) if (found := as_text(value[key]))), "")
+    for key in keys if isinstance(value, dict) else ():
+        if found := as_text(value.get(key)):
+            return found
+    return ""
 
 
 def obj(value: Any, *keys: str) -> dict[str, Any]:
     """The first of these fields that is an object; empty where none is."""
-    return next((value[key] for key in _known(value, keys) if isinstance(value[key], dict)), {})
+    for key in keys if isinstance(value, dict) else ():
+        if isinstance(found := value.get(key), dict):
+            return found
+    return {}
 
 
 def items(value: Any, *keys: str) -> list[Any]:
     """The first of these fields that is a list; empty where none is."""
-    return next((value[key] for key in _known(value, keys) if isinstance(value[key], list)), [])
+    for key in keys if isinstance(value, dict) else ():
+        if isinstance(found := value.get(key), list):
+            return found
+    return []
 
 
 def objects(value: Any, *keys: str) -> list[dict[str, Any]]:
@@ -44,17 +48,26 @@ def first(value: Any, *keys: str) -> dict[str, Any]:
 
 def count(value: Any, *keys: str) -> int | None:
     """The first of these fields that is a finite number, as a whole number."""
-    return next((number for key in _known(value, keys) if (number := as_count(value[key])) is not None), None)
+    for key in keys if isinstance(value, dict) else ():
+        if (found := as_count(value.get(key))) is not None:
+            return found
+    return None
 
 
 def amount(value: Any, *keys: str) -> float | None:
     """The first of these fields that is a number or a truth value, such as a reward or a price."""
-    return next((number for key in _known(value, keys) if (number := as_amount(value[key])) is not None), None)
+    for key in keys if isinstance(value, dict) else ():
+        if (found := as_amount(value.get(key))) is not None:
+            return found
+    return None
 
 
 def some(value: Any, *keys: str) -> Any:
     """The first of these fields that holds anything, of whatever type."""
-    return next((value[key] for key in _known(value, keys) if value[key]), None)
+    for key in keys if isinstance(value, dict) else ():
+        if found := value.get(key):
+            return found
+    return None
 
 
 def facts(value: Any, *keys: str) -> dict[str, Any]:

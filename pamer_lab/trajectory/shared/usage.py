@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from msgspec import structs
+
 from pamer_lab.trajectory.shared import get
 from pamer_lab.trajectory.values import Usage
 
@@ -34,6 +36,12 @@ def usage_in(value: Any, *, sent: str, given: str, cached: str = "", cost: Any =
     tokens = [sum(_number(value, *name.split("|")) for name in names.split()) for names in (sent, given, cached)]
     usage = Usage(tokens[0], tokens[1], tokens[2], _price(cost))
     return usage if usage != Usage() else None
+
+
+def priced(usage: Usage | None, cost: Any) -> Usage | None:
+    """The usage with the cost that a source recorded beside it; as it was where there is none."""
+    price = _price(cost)
+    return usage if price is None else structs.replace(usage or Usage(), cost_usd=price)
 
 
 def add_usage(first: Usage | None, second: Usage | None) -> Usage | None:
