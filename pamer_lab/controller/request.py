@@ -15,8 +15,8 @@ from typing import Any
 from pamer_lab.blocks import Block, MessageTokens, content_hash, violations
 from pamer_lab.blocks.query import task_text
 from pamer_lab.errors import FormatError, ProtocolError
-from pamer_lab.trajectory.fields import read_openai_calls, read_tools
-from pamer_lab.trajectory.parts import read_content
+from pamer_lab.trajectory.shared.fields import read_openai_calls, read_tools
+from pamer_lab.trajectory.shared.parts import read_content
 from pamer_lab.trajectory.values import Message, Role, Tool, ToolCall
 
 Chat = dict[str, Any]

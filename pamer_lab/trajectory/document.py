@@ -1,8 +1,8 @@
 """A file or folder -> parsed JSON, within stated limits, or one clear sentence.
 
-Knows files and folders; what is packed or too much is known in `unpacking.py`, how JSON is read in `parsing.py`, and nothing
-here knows traces. What always holds: a file over the limits is refused before it is held in memory; every refusal names
-the file and the place; nothing is written, so that no name inside a file ever becomes a path.
+`unpacking.py` knows what is packed or too much, `parsing.py` how JSON is read; nothing here knows traces. Invariant: a file
+over the limits is refused before it is in memory, every refusal names the file and the place, and nothing is written, so
+that no name inside a file ever becomes a path.
 """
 
 import hashlib
@@ -22,6 +22,8 @@ from pamer_lab.trajectory.unpacking import gunzip, json_members, mb, refuse_many
 Kind = Literal["json", "jsonl", "zip", "folder"]
 """`json`: one value. `jsonl`: one value per line (or several). `zip`: named members. `folder`: numbered event files."""
 
+SUFFIXES = frozenset((".json", ".jsonl", ".ndjson", ".gz"))
+"""Usual endings of the files read here; a format may add its own."""
 GZIP_MAGIC = b"\x1f\x8b"
 ZIP_MAGIC = b"PK\x03\x04"
 EVENT_FILE = re.compile(r"^event-(\d+).*\.json$")

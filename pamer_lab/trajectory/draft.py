@@ -1,8 +1,7 @@
 """A trace in the making: what every format reader writes into.
 
-Knows the safe tool protocol and how to keep a source inside it; knows no format. What always holds: after
-`finish` every tool result answers exactly one earlier call of its own block, ids are unique within a block, and
-whatever had to be changed for that stands in the warnings.
+Knows the safe tool protocol and how to keep a source inside it; knows no format. Invariant: after `finish` every tool result
+answers exactly one earlier call of its own block, ids are unique within a block, and the warnings name whatever was changed for that.
 """
 
 import math
@@ -64,6 +63,26 @@ class Draft:
         """A warning with its place in the file."""
         place = where if not self.where or where.startswith(self.where) else f"{self.where} {where}".strip()
         return Warning(place or "file", text)
+
+    def fault(self, where: str, reason: str) -> FormatError:
+        """An error to raise, with its place in the file."""
+        return FormatError(reason, where=f"{self.where} {where}".strip())
+
+    def expect(self, item: Any, where: str, what: str) -> dict[str, Any]:
+        """The item as an object; a fault such as "is list, not a message" where it is anything else."""
+        if not isinstance(item, dict):
+            raise self.fault(where, f"is {type(item).__name__}, not {what}")
+        return item
+
+    def each(self, items: Iterable[Any], place: str, what: str) -> Iterator[tuple[str, dict[str, Any]]]:
+        """The items of a list with their places, each of which must be an object."""
+        for number, item in enumerate(items):
+            yield (where := f"{place}[{number}]"), self.expect(item, where, what)
+
+    def kept_as_json(self, where: str, what: str, value: Any) -> str:
+        """A value that no rule knows as JSON text, with a warning."""
+        self.warn(where, f"{what} was kept as JSON text")
+        return json_text(value)
 
     def event(self, kind: EventKind, text: str = "", **facts: Any) -> None:
         """Record something the source did to its own context, at the current position."""
@@ -182,7 +201,7 @@ class Draft:
         what = f"tool result {call_id!r}" if call_id else "a tool result"
         if self.orphans == "refuse":
             reason = f"{what} answers no open call of the assistant message before it; add the call or remove the result"
-            raise FormatError(reason, where=f"{self.where} {place}".strip())
+            raise self.fault(place, reason)
         self.warn(place, f"{what} answers no open call; kept as a user message")
         self.messages.append(Message("user", text, name=name, images=tuple(images)))
 

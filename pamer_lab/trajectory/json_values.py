@@ -1,7 +1,7 @@
 """One JSON value out of bytes, strictly: what is odd but readable is noted, what is not is refused with its place.
 
 Parsing uses msgspec, which is fast, strict and sparing with memory. Only when it refuses does the standard library's slower parser
-look again: to accept NaN and half surrogate pairs with a note, and to say where the fault is. What always holds: an object with a
+look again: to accept NaN and half surrogate pairs with a note, and to say where the fault is. Invariant: an object with a
 key twice is refused, and every text that comes out can be written as UTF-8 again.
 """
 

@@ -2,7 +2,7 @@
 
 A call of a `manage_context`-like tool marks compression at its decision point, a `query_memory`-like one marks recall; both
 with the origin `memory-operation`. A side file names traces by id, question or number and gives labels with the origin
-`side-file`. What always holds: a label points at a decision point that exists, and no two labels of a trace have the same
+`side-file`. Invariant: a label points at a decision point that exists, and no two labels of a trace have the same
 point, target and origin. Only positive points need a label: a trace that has labels of a target is labelled throughout for it,
 unless they are a model's, which says what it found at every point it was asked about.
 """

@@ -1,6 +1,6 @@
 """Bytes -> JSON values with their places: one value, or several in lines, or one clear sentence.
 
-Knows encodings and lines; one value is read by `json_values`. Nothing of files or traces. What always holds: every refusal names a
+Knows encodings and lines, nothing of files or traces; `json_values` reads one value. Invariant: every refusal names a
 place, and whatever was odd but readable is noted.
 """
 

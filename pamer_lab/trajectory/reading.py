@@ -1,6 +1,6 @@
 """Files and folders -> traces and rejections; one bad file never stops the others.
 
-What always holds: the same bytes give the same trace ids, whatever the file is called and however often it is read.
+Invariant: the same bytes give the same trace ids, whatever the file is called and however often it is read.
 """
 
 import hashlib
@@ -12,14 +12,12 @@ from pathlib import Path
 from pamer_lab.config import ReadLimits
 from pamer_lab.errors import FormatError, InputError
 from pamer_lab.trajectory.document import EVENT_FILE, Document, event_number, load_document, parse_document, parse_events
-from pamer_lab.trajectory.episodes import SHAPE_ERRORS, shape_fault
-from pamer_lab.trajectory.formats import find_format
+from pamer_lab.trajectory.formats import find_format, read_suffixes
 from pamer_lab.trajectory.labels import missing_labels
+from pamer_lab.trajectory.shared.rows import SHAPE_ERRORS, shape_fault
 from pamer_lab.trajectory.unpacking import shown_name
 from pamer_lab.trajectory.values import Source, Trace, Warning
 
-READ_SUFFIXES = {".json", ".jsonl", ".traj", ".gz", ".eval", ".af", ".ndjson"}
-"""Files a folder import looks at; a file named directly is read whatever its suffix."""
 LABEL_SUFFIX = ".labels.json"
 """Side files of labels, which hold no trace; `import --labels` reads them."""
 
@@ -81,7 +79,7 @@ def iter_traces(paths: Iterable[str | Path], limits: ReadLimits | None = None) -
             if not path.exists():
                 yield Rejection(shown_name(str(given)), "", "does not exist")
                 continue
-            sources = list(islice(_sources(path), limits.max_archive_members + 1))
+            sources = list(islice(_sources(path, tuple(read_suffixes())), limits.max_archive_members + 1))
         except OSError as error:
             yield Rejection(shown_name(str(given)), "", f"cannot be read ({error.strerror or error})")
             continue
@@ -89,8 +87,7 @@ def iter_traces(paths: Iterable[str | Path], limits: ReadLimits | None = None) -
             yield Rejection(str(given), "", f"holds more than {limits.max_archive_members:,} files; import its folders one by one")
             continue
         if not sources:
-            suffixes = " ".join(sorted(READ_SUFFIXES))
-            yield Rejection(str(given), "", f"is a folder without traces (it looks for {suffixes})")
+            yield Rejection(str(given), "", f"is a folder without traces (it looks for {' '.join(read_suffixes())})")
         for source in sources:
             try:
                 document = load_document(source, limits)
@@ -160,7 +157,7 @@ def traces_of(document: Document) -> Iterator[Trace | Rejection]:
         yield Rejection(document.path, "", "holds no messages")
 
 
-def _sources(path: Path) -> Iterator[Path]:
+def _sources(path: Path, suffixes: tuple[str, ...]) -> Iterator[Path]:
     """Files to read below `path`; a folder of numbered event files is one source."""
     if not path.is_dir():
         yield path
@@ -171,6 +168,6 @@ def _sources(path: Path) -> Iterator[Path]:
         return
     for child in children:
         if child.is_dir() and not child.is_symlink():
-            yield from _sources(child)
-        elif child.is_file() and child.suffix in READ_SUFFIXES and not child.name.endswith(LABEL_SUFFIX):
+            yield from _sources(child, suffixes)
+        elif child.is_file() and child.suffix in suffixes and not child.name.endswith(LABEL_SUFFIX):
             yield child

@@ -1,6 +1,6 @@
 """Packed bytes -> plain bytes within the limits, and the look at a text before it is parsed.
 
-Knows gzip, zip and how many values a JSON text holds; nothing of files or traces. What always holds: what a stranger's bytes
+Knows gzip, zip and how many values a JSON text holds; nothing of files or traces. Invariant: what a stranger's bytes
 would unpack or parse to is counted before it is held, so that a bomb costs a little time and no memory; a member's name
 is a label and never a path.
 """

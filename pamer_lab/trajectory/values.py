@@ -1,6 +1,6 @@
 """What a trace is made of: pure, frozen values, shaped like OpenAI chat messages.
 
-Knows nothing of files, formats or storage. What always holds: a `Trace` has at least one
+Knows nothing of files, formats or storage. Invariant: a `Trace` has at least one
 message; `messages` are in the order they were sent; text is what the source wrote, never trimmed.
 """
 

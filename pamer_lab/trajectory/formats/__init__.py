@@ -1,8 +1,7 @@
 """The formats we read, one module each, in the order they are tried.
 
-A format module offers `NAME`, `detect(document) -> bool` and `read(document) -> Iterator[Draft]`. Detection looks at
-content only and is cheap. Adding a format is one file and one line here (`docs/adding-a-format.md` shows it); the specific
-ones stand before the general ones, and `generic` is last.
+Adding a format is one file and one line in `ORDER` (`docs/adding-a-format.md` shows it): specific ones come before general
+ones, and `generic` is last.
 """
 
 from collections.abc import Iterator
@@ -10,19 +9,21 @@ from importlib import import_module
 from typing import Protocol
 
 from pamer_lab.errors import FormatError
-from pamer_lab.trajectory.document import Document
+from pamer_lab.trajectory.document import SUFFIXES, Document
 from pamer_lab.trajectory.draft import Draft
-from pamer_lab.trajectory.episodes import SHAPE_ERRORS
+from pamer_lab.trajectory.shared.rows import SHAPE_ERRORS
 
 
 class Format(Protocol):
-    """What a format module offers."""
+    """What a format module offers; it may also name the `SUFFIXES` of its files where `.json` and `.jsonl` are not enough."""
 
     NAME: str
 
-    def detect(self, document: Document) -> bool: ...
+    def detect(self, document: Document) -> bool:
+        """Whether the document is of this format, by a cheap look at its content."""
 
-    def read(self, document: Document) -> Iterator[Draft]: ...
+    def read(self, document: Document) -> Iterator[Draft]:
+        """One draft per trace, in the order of the file."""
 
 
 ORDER = (
@@ -69,9 +70,15 @@ ORDER = (
 )
 
 
-def formats() -> list[Format]:
-    """All format modules in the order they are tried."""
-    return [import_module(f"{__name__}.{name}") for name in ORDER]  # type: ignore[misc]
+def formats() -> Iterator[Format]:
+    """All format modules in the order they are tried, each imported when its turn comes."""
+    return (import_module(f"{__name__}.{name}") for name in ORDER)  # type: ignore[misc]
+
+
+def read_suffixes() -> list[str]:
+    """Endings of the files that a folder import looks at; a file named directly is read whatever its ending."""
+    own = {suffix for candidate in formats() for suffix in getattr(candidate, "SUFFIXES", ())}
+    return sorted(SUFFIXES | own)
 
 
 def find_format(document: Document) -> Format:
@@ -83,7 +90,7 @@ def find_format(document: Document) -> Format:
 
 
 def _knows(candidate: Format, document: Document) -> bool:
-    """Detection looks at a stranger's values; one that trips over an odd value does not know the document."""
+    """Detection looks at untrusted values; a format that fails on an odd value does not know the document."""
     try:
         return candidate.detect(document)
     except SHAPE_ERRORS:

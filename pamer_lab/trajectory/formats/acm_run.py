@@ -11,11 +11,12 @@ from typing import Any
 from pamer_lab.errors import FormatError
 from pamer_lab.trajectory.document import Document
 from pamer_lab.trajectory.draft import Draft, json_text
-from pamer_lab.trajectory.episodes import first_episode, read_each
-from pamer_lab.trajectory.fields import read_number, read_tools, read_usage
-from pamer_lab.trajectory.formats.openai_chat import add_messages, is_message, text_of
 from pamer_lab.trajectory.labels import is_compression, is_recall
-from pamer_lab.trajectory.parts import read_content
+from pamer_lab.trajectory.shared import get
+from pamer_lab.trajectory.shared.fields import read_tools
+from pamer_lab.trajectory.shared.messages import add_messages, is_message
+from pamer_lab.trajectory.shared.rows import first_episode, read_each
+from pamer_lab.trajectory.shared.usage import read_usage
 from pamer_lab.trajectory.values import EventKind, Message, ToolCall
 
 NAME = "acm-run"
@@ -30,17 +31,16 @@ def detect(document: Document) -> bool:
 
 def _history(value: dict[str, Any]) -> tuple[str, list[Any]]:
     """The best conversation of a run: the raw one, else the live one of a file that is surely ACM's."""
-    raw, live = value.get("raw_history"), value.get("history")
-    if isinstance(raw, list) and raw and is_message(raw[0]):
+    raw, live = get.items(value, "raw_history"), get.items(value, "history")
+    if raw and is_message(raw[0]):
         return "raw_history", raw
-    if isinstance(live, list) and live and is_message(live[0]) and ("mem_operations" in value or "token_trajectory" in value):
+    if live and is_message(live[0]) and ("mem_operations" in value or "token_trajectory" in value):
         return "history", live
     return "", []
 
 
 def _has_items(value: dict[str, Any]) -> bool:
-    items = value.get("result")
-    return isinstance(items, list) and bool(items) and isinstance(items[0], dict) and items[0].get("type") in ITEMS
+    return get.first(value, "result").get("type") in ITEMS
 
 
 def read(document: Document) -> Iterator[Draft]:
@@ -67,35 +67,33 @@ def _read_one(value: Any, where: str) -> Draft:
 
 
 def _read_facts(draft: Draft, value: dict[str, Any]) -> None:
-    metadata = value.get("metadata")
-    metadata = metadata if isinstance(metadata, dict) else {}
-    draft.question_id = text_of(value, "query_id", "question_id")
+    metadata = get.obj(value, "metadata")
+    draft.question_id = get.text(value, "query_id", "question_id")
     draft.task_id = draft.question_id
-    draft.model = text_of(metadata, "model") or text_of(value, "model")
+    draft.model = get.text(metadata, "model") or get.text(value, "model")
     draft.usage = read_usage(value.get("usage"))
     draft.tools = read_tools(value.get("tools"))
-    draft.reward = read_number(value.get("reward", value.get("is_correct", value.get("correct"))))
-    draft.meta = {key: value.get(key) for key in FACTS}
+    draft.reward = get.amount(value, "reward", "is_correct", "correct")
+    draft.meta = get.facts(value, *FACTS)
     draft.meta["mode"] = metadata.get("mode")
 
 
 def _add_operations(draft: Draft, value: dict[str, Any]) -> None:
-    """Recorded operations at the calls that made them, in order; one without a call is told, not lost."""
-    operations = value.get("mem_operations")
-    tokens = _tokens_by_turn(value.get("token_trajectory"))
+    """Recorded operations at the calls that made them, in order; one without a call gets a warning and is kept."""
+    tokens = _tokens_by_turn(value)
     gone: tuple[tuple[int, int], ...] = ()
     places = {"compression": _calls(draft, is_compression), "recall": _calls(draft, is_recall)}
-    for number, operation in enumerate(operations if isinstance(operations, list) else []):
+    for where, operation in get.placed(get.items(value, "mem_operations"), "mem_operations"):
         if not isinstance(operation, dict):
-            draft.warn(f"mem_operations[{number}]", f"is {type(operation).__name__}, not an operation; left out")
+            draft.warn(where, f"is {type(operation).__name__}, not an operation; left out")
             continue
-        tool = text_of(operation, "tool", "name")
+        tool = get.text(operation, "tool", "name")
         target = "recall" if is_recall(tool) else "compression"
         kind: EventKind = "memory_read" if target == "recall" else "compaction"
         facts = {key: item for key, item in operation.items() if key != "query"}
-        text = text_of(operation, "query", "summary")
+        text = get.text(operation, "query", "summary")
         if not places[target]:
-            draft.warn(f"mem_operations[{number}]", f"no call of {tool!r} is left for it in the history; kept as an event at the end")
+            draft.warn(where, f"no call of {tool!r} is left for it in the history; kept as an event at the end")
             draft.event(kind, text, **facts)
             continue
         turn, index = places[target].pop(0)
@@ -131,33 +129,32 @@ def _calls(draft: Draft, wanted: Any) -> list[tuple[int, int]]:
     return found
 
 
-def _tokens_by_turn(value: Any) -> dict[int, int]:
+def _tokens_by_turn(value: dict[str, Any]) -> dict[int, int]:
     """Tokens of the live context after each turn."""
-    rows = [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
-    return {
-        row["turn"]: row["tokens_actual"] for row in rows if isinstance(row.get("turn"), int) and isinstance(row.get("tokens_actual"), int)
-    }
+    counts = ((get.count(row, "turn"), get.count(row, "tokens_actual")) for row in get.objects(value, "token_trajectory"))
+    return {turn: tokens for turn, tokens in counts if turn is not None and tokens is not None}
 
 
 def _add_items(draft: Draft, value: dict[str, Any]) -> None:
-    question = text_of(value, "question", "query")
+    question = get.text(value, "question", "query")
     if question:
         draft.user(question)
     else:
         draft.warn("question", "is not in the file, so the trace has no prefix")
     thinking: list[str] = []
-    for number, item in enumerate(value["result"]):
-        where = f"result[{number}]"
-        if not isinstance(item, dict):
-            raise FormatError(f"is {type(item).__name__}, not an item", where=f"{draft.where} {where}".strip())
+    for where, item in draft.each(value["result"], "result", "an item"):
         text = _output(item.get("output"))
         match item.get("type"):
             case "reasoning":
                 thinking.append(text)
                 continue
             case "tool_call":
-                call = ToolCall("", text_of(item, "tool_name"), json_text(item.get("arguments")))
-                draft.assistant("", [call], thinking="\n".join(thinking), where=where)
+                draft.assistant(
+                    "",
+                    [ToolCall("", get.text(item, "tool_name"), json_text(item.get("arguments")))],
+                    thinking="\n".join(thinking),
+                    where=where,
+                )
                 if item.get("output") is not None:
                     draft.tool("", text, where=where)
             case "output_text":
@@ -174,4 +171,4 @@ def _output(value: Any) -> str:
     """Text, a list of texts (reasoning summaries), or anything else as JSON."""
     if isinstance(value, list) and all(isinstance(item, str) for item in value):
         return "\n".join(value)
-    return read_content(value, where="output").text if isinstance(value, str | None) else json_text(value)
+    return json_text("" if value is None else value)

@@ -1,6 +1,6 @@
 """Anthropic messages: `system` beside `messages` whose content holds `tool_use` and `tool_result` parts.
 
-One object, a list of them, one per line, or the bare list of messages. Results stand in user messages and become results
+One object, a list of them, one per line, or the bare list of messages. Results are parts of user messages and become results
 of their calls; text beside them follows as the user's. A stored `response` closes the conversation.
 """
 
@@ -10,9 +10,10 @@ from typing import Any
 from pamer_lab.errors import FormatError
 from pamer_lab.trajectory.document import Document
 from pamer_lab.trajectory.draft import Draft
-from pamer_lab.trajectory.episodes import attempt, first_episode, read_each
-from pamer_lab.trajectory.formats.openai_chat import add_messages, is_message, read_facts
-from pamer_lab.trajectory.parts import read_content
+from pamer_lab.trajectory.shared import get
+from pamer_lab.trajectory.shared.messages import add_messages, is_message, read_facts
+from pamer_lab.trajectory.shared.parts import read_content
+from pamer_lab.trajectory.shared.rows import attempt, first_episode, read_each
 
 NAME = "anthropic-messages"
 OWN_PARTS = ("tool_use", "tool_result", "thinking", "redacted_thinking", "server_tool_use")
@@ -21,23 +22,23 @@ OWN_PARTS = ("tool_use", "tool_result", "thinking", "redacted_thinking", "server
 def detect(document: Document) -> bool:
     first = first_episode(document)
     if is_message(first):
-        found = document.root if isinstance(document.root, list) else [record.value for record in document.records]
-        return document.kind in ("json", "jsonl") and _is_anthropic(found)
-    if not isinstance(first, dict) or not isinstance(first.get("messages"), list) or not first["messages"]:
-        return False
-    messages = first["messages"]
-    if not is_message(messages[0]):
+        return _is_anthropic(document.root if isinstance(document.root, list) else _lines(document))
+    messages = get.items(first, "messages")
+    if not messages or not is_message(messages[0]):
         return False
     has_system = isinstance(first.get("system"), str | list) and messages[0].get("role") in ("user", "assistant")
     return has_system or _is_anthropic(messages)
+
+
+def _lines(document: Document) -> list[Any]:
+    return [record.value for record in document.records]
 
 
 def _is_anthropic(messages: list[Any]) -> bool:
     """Only user and assistant speak, and some part is of a type that only Anthropic's content has."""
     if any(isinstance(item, dict) and item.get("role") not in ("user", "assistant", "system") for item in messages):
         return False
-    contents = (item["content"] for item in messages if isinstance(item, dict) and isinstance(item.get("content"), list))
-    return any(isinstance(part, dict) and part.get("type") in OWN_PARTS for content in contents for part in content)
+    return any(part.get("type") in OWN_PARTS for item in messages for part in get.objects(item, "content"))
 
 
 def read(document: Document) -> Iterator[Draft]:
@@ -45,11 +46,9 @@ def read(document: Document) -> Iterator[Draft]:
         yield from read_each(document, NAME, _read_one)
     elif isinstance(document.root, list):
         for record in document.records:
-            messages = record.value
-            yield attempt(NAME, record.where, lambda messages=messages, where=record.where: _read_one({"messages": messages}, where))  # type: ignore[misc]
+            yield attempt(NAME, record.where, _read_one, {"messages": record.value}, record.where)
     else:
-        lines = [record.value for record in document.records]
-        yield attempt(NAME, "", lambda: _read_one({"messages": lines}, ""))
+        yield attempt(NAME, "", _read_one, {"messages": _lines(document)}, "")
 
 
 def _read_one(value: Any, where: str) -> Draft:
@@ -60,7 +59,7 @@ def _read_one(value: Any, where: str) -> Draft:
     if value.get("system") is not None:
         draft.system(read_content(value["system"], where=f"{where} system".strip()).text)
     add_messages(draft, value["messages"])
-    answer = value.get("response")
-    if isinstance(answer, dict) and isinstance(answer.get("content"), list | str):
+    answer = get.obj(value, "response")
+    if isinstance(answer.get("content"), list | str):
         add_messages(draft, [{"role": "assistant", "content": answer["content"], "usage": answer.get("usage")}], place="response")
     return draft

@@ -1,6 +1,6 @@
 """BFCL multi-turn results with their inference log: per turn a query and numbered steps of assistant and tool messages.
 
-Calls are `{function: arguments}` in the assistant's content. What the assistant said beside its calls stands only in
+Calls are `{function: arguments}` in the assistant's content. What the assistant said beside its calls is only in
 the last prompt, which the log repeats as Python text; that text is kept as a note. State snapshots and handler lines
 are counted in `meta`.
 """
@@ -11,26 +11,25 @@ from typing import Any
 
 from pamer_lab.trajectory.document import Document
 from pamer_lab.trajectory.draft import Draft, json_text
-from pamer_lab.trajectory.fields import read_tools
-from pamer_lab.trajectory.formats.rows import head, number_of, rows, text_of
-from pamer_lab.trajectory.parts import read_content
+from pamer_lab.trajectory.shared import get
+from pamer_lab.trajectory.shared.fields import read_tools
+from pamer_lab.trajectory.shared.parts import read_content
+from pamer_lab.trajectory.shared.rows import first_row, trace_rows
 from pamer_lab.trajectory.values import ToolCall, Usage
 
 NAME = "bfcl-multi-turn"
 
 
 def detect(document: Document) -> bool:
-    first = head(document, 1)
-    return document.kind in ("json", "jsonl") and bool(first) and isinstance(first[0].get("inference_log"), list) and "result" in first[0]
+    first = first_row(document)
+    return isinstance(first.get("inference_log"), list) and "result" in first
 
 
 def read(document: Document) -> Iterator[Draft]:
-    found = rows(document)
-    for where, row in found:
-        draft = Draft(NAME, where=where if len(found) > 1 else "", orphans="as_user")
-        log = row.get("inference_log")
-        _Log(draft, row).read(log if isinstance(log, list) else [])
-        draft.task_id = text_of(row.get("id"))
+    for where, row in trace_rows(document):
+        draft = Draft(NAME, where=where, orphans="as_user")
+        _Log(draft, row).read(get.items(row, "inference_log"))
+        draft.task_id = get.text(row, "id")
         yield draft
 
 
@@ -47,16 +46,12 @@ class _Log:
             if not isinstance(entry, dict):
                 self.other["state snapshots"] += 1
                 continue
-            queries = entry.get("begin_of_turn_query")
-            for query in queries if isinstance(queries, list) else []:
-                if isinstance(query, dict):
-                    text = read_content(query.get("content")).text
-                    (self.draft.system if query.get("role") == "system" else self.draft.user)(text)
-            steps = [(key, items) for key, items in entry.items() if key.startswith("step_") and isinstance(items, list)]
-            for step, (key, items) in enumerate(steps):
-                for item in items:
-                    if isinstance(item, dict):
-                        self._add(item, f"inference_log[{number}].{key}", self._usage(turn, step))
+            for query in get.objects(entry, "begin_of_turn_query"):
+                text = read_content(query.get("content")).text
+                (self.draft.system if query.get("role") == "system" else self.draft.user)(text)
+            for step, key in enumerate(key for key in entry if key.startswith("step_") and isinstance(entry[key], list)):
+                for item in get.objects(entry, key):
+                    self._add(item, f"inference_log[{number}].{key}", self._usage(turn, step))
             turn += 1
         if self.prompt is not None:
             self.draft.event("note", json_text(self.prompt), of="the last prompt, as the log wrote it")
@@ -66,7 +61,7 @@ class _Log:
         content = item.get("content")
         match item.get("role"):
             case "assistant" if isinstance(content, list):
-                calls = [ToolCall("", name, json_text(given)) for call in content if isinstance(call, dict) for name, given in call.items()]
+                calls = [ToolCall("", name, json_text(given)) for call in get.objects(item, "content") for name, given in call.items()]
                 self.draft.assistant("", calls, usage=usage, where=where)
             case "assistant":
                 self.draft.assistant(json_text(content or ""), usage=usage, where=where)
@@ -76,13 +71,14 @@ class _Log:
                 self.draft.tools = self.draft.tools or read_tools(content.get("tools"))
                 self.prompt = content.get("message")
             case role:
-                self.other[text_of(role)] += 1
+                self.other[get.as_text(role)] += 1
 
     def _usage(self, turn: int, step: int) -> Usage | None:
+        """The counts are lists of lists: one list per turn, one number per step."""
         found: list[int] = []
         for key in ("input_token_count", "output_token_count"):
             value = self.row.get(key)
             for place in (turn, step):
                 value = value[place] if isinstance(value, list) and place < len(value) else None
-            found.append(number_of(value) or 0)
+            found.append(get.as_count(value) or 0)
         return Usage(*found) if any(found) else None

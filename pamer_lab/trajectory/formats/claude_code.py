@@ -1,25 +1,25 @@
 """Claude Code session transcripts: one JSON object per line, chained by `parentUuid`.
 
-The transcript is the whole session, so a compaction does not remove what came before it: it is an event with the recorded
+The transcript is the complete session, so a compaction does not remove what came before it: it is an event with the recorded
 token count, and the summary that followed is the user message it was. Order is the chain's, not the file's.
 
-Side agents are not the main agent's turns: in a session's file each becomes one `subagent` event that holds its whole text;
+Side agents are not the main agent's turns: in a session's file each becomes one `subagent` event that holds all its text;
 a file that holds only a side agent (`agent-*.jsonl`) is a trace of its own. A conversation that was rewound keeps
-the abandoned messages, and a `context_edit` event stands where it went back. Lines about hooks, progress, queues and
+the abandoned messages, and a `context_edit` event marks where it went back. Lines about hooks, progress, queues and
 snapshots are counted in `meta["other_lines"]`; `toolUseResult`, a second copy of results for the interface, is not read.
 """
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
 from pamer_lab.trajectory.document import Document
 from pamer_lab.trajectory.draft import Draft, json_text
-from pamer_lab.trajectory.formats.anthropic_lines import Line, to_steps, transcript
-from pamer_lab.trajectory.formats.chain import in_causal_order, parent_of, session_of, sessions
-from pamer_lab.trajectory.formats.rows import Row, head, number_of, rows, strays, text_of
-from pamer_lab.trajectory.formats.steps import Mark, add_steps, keep_none
+from pamer_lab.trajectory.shared import get
+from pamer_lab.trajectory.shared.anthropic_lines import Line, SideAgents, to_steps
+from pamer_lab.trajectory.shared.chain import in_causal_order, parent_of, session_of, sessions
+from pamer_lab.trajectory.shared.rows import Row, head, rows, warn_strays
+from pamer_lab.trajectory.shared.steps import Mark, add_steps, keep_none
 
 NAME = "claude-code-jsonl"
 MADE_BY_PROGRAM = "<synthetic>"
@@ -27,7 +27,10 @@ MADE_BY_PROGRAM = "<synthetic>"
 
 
 def detect(document: Document) -> bool:
-    return document.kind in ("json", "jsonl") and any("parentUuid" in row and "sessionId" in row for row in head(document))
+    """Qwen Code's log has the same envelope, but its messages hold Gemini's `parts`, which this reader would lose."""
+    found = [row for row in head(document) if "parentUuid" in row and "sessionId" in row]
+    bodies = [body for row in found if (body := get.obj(row, "message"))]
+    return bool(found) and (not bodies or any("content" in body for body in bodies))
 
 
 def read(document: Document) -> Iterator[Draft]:
@@ -38,17 +41,8 @@ def read(document: Document) -> Iterator[Draft]:
         draft = Draft(NAME, where=f"session {number + 1}" if len(groups) > 1 else "", orphans="as_user")
         if number == 0:
             _add_loose(draft, loose)
-            for where in strays(document):
-                draft.warn(where, "is not an object; left out")
+            warn_strays(draft, document)
         yield _read_session(draft, group)
-
-
-@dataclass
-class _Side:
-    """A side agent's lines, gathered under the place where it started."""
-
-    lines: list[Line] = field(default_factory=list)
-    facts: dict[str, Any] = field(default_factory=dict)
 
 
 def _read_session(draft: Draft, group: list[Row]) -> Draft:
@@ -71,7 +65,7 @@ class _Builder:
         self.draft = draft
         self.lines: list[Line | Mark] = []
         self.other: Counter[str] = Counter()
-        self.sides: dict[str, tuple[int, _Side]] = {}
+        self.sides = SideAgents(self.lines)
         self._rows = {row["uuid"]: row for _, row in ordered if isinstance(row.get("uuid"), str)}
         self._last = ""
         """Key of the newest assistant message."""
@@ -81,9 +75,10 @@ class _Builder:
         body = row.get("message")
         kind = row.get("type")
         if kind in ("user", "assistant") and isinstance(body, dict):
-            line = Line(where, "assistant" if kind == "assistant" else "user", body, text_of(body.get("id")))
+            line = Line(where, "assistant" if kind == "assistant" else "user", body, get.text(body, "id"))
             if side:
-                self._side(text_of(row.get("agentId")) or self._root(row), line)
+                agent = get.text(row, "agentId") or self._root(row)
+                self.sides.add(agent, line, agent=agent)
             else:
                 self._message(line, row)
         elif kind == "system":
@@ -117,7 +112,7 @@ class _Builder:
         while parent and (above := self._rows.get(parent)) is not None and seen < len(self._rows):
             body = above.get("message")
             if above.get("type") == "assistant" and isinstance(body, dict):
-                return text_of(body.get("id")) != self._last
+                return get.text(body, "id") != self._last
             if above.get("subtype") == "compact_boundary":
                 return False
             parent, seen = parent_of(above), seen + 1
@@ -129,29 +124,22 @@ class _Builder:
             if above is None or not above.get("isSidechain"):
                 break
             row = above
-        return text_of(row.get("uuid"))
-
-    def _side(self, key: str, line: Line, **facts: Any) -> None:
-        position, side = self.sides.setdefault(key, (len(self.lines), _Side(facts={"agent": key, **facts})))
-        if position == len(self.lines):
-            self.lines.append(Mark("subagent", "", {}))
-        side.lines.append(line)
+        return get.text(row, "uuid")
 
     def _system(self, row: dict[str, Any]) -> None:
-        given = row.get("compactMetadata") or row.get("microcompactMetadata")
-        facts: dict[str, Any] = dict(given) if isinstance(given, dict) else {}
-        before = number_of(facts.pop("preTokens", None))
+        facts = dict(get.obj(row, "compactMetadata", "microcompactMetadata"))
+        before = get.as_count(facts.pop("preTokens", None))
         match row.get("subtype"):
             case "compact_boundary":
                 self._boundary = True
-                after = number_of(facts.pop("postTokens", None))
+                after = get.as_count(facts.pop("postTokens", None))
                 facts = {"trigger": facts.pop("trigger", None), "details": facts or None, "tokens_before": before, "tokens_after": after}
-                self.lines.append(Mark("compaction", text_of(row.get("content")), facts, keep_none))
+                self.lines.append(Mark("compaction", get.text(row, "content"), facts, keep_none))
             case "microcompact_boundary":
-                saved = number_of(facts.get("tokensSaved"))
+                saved = get.count(facts, "tokensSaved")
                 after = before - saved if before is not None and saved is not None else None
                 facts = {"details": facts or None, "tokens_before": before, "tokens_after": after}
-                self.lines.append(Mark("context_edit", text_of(row.get("content")), facts))
+                self.lines.append(Mark("context_edit", get.text(row, "content"), facts))
             case subtype if isinstance(row.get("content"), str) and row["content"]:
                 self.lines.append(Mark("note", row["content"], {"system": subtype}))
             case subtype:
@@ -166,28 +154,25 @@ class _Builder:
     def _progress(self, where: str, row: dict[str, Any]) -> None:
         """Newer versions report a side agent's messages inside progress lines."""
         data = row["data"]
-        inner = data.get("message")
-        body = inner.get("message") if isinstance(inner, dict) else None
-        if data.get("type") == "agent_progress" and isinstance(inner, dict) and isinstance(body, dict):
-            line = Line(where, "assistant" if inner.get("type") == "assistant" else "user", body, text_of(body.get("id")))
-            self._side(text_of(data.get("agentId")), line, call=row.get("parentToolUseID"))
+        inner = get.obj(data, "message")
+        body = inner.get("message")
+        if data.get("type") == "agent_progress" and isinstance(body, dict):
+            line = Line(where, "assistant" if inner.get("type") == "assistant" else "user", body, get.text(body, "id"))
+            agent = get.text(data, "agentId")
+            self.sides.add(agent, line, agent=agent, call=row.get("parentToolUseID"))
         else:
             self.other[f"progress/{data.get('type')}"] += 1
 
 
 def _is_prompt(body: dict[str, Any]) -> bool:
-    content = body.get("content")
-    return not (isinstance(content, list) and any(isinstance(part, dict) and part.get("type") == "tool_result" for part in content))
+    return not any(part.get("type") == "tool_result" for part in get.objects(body, "content"))
 
 
 def _close(draft: Draft, builder: _Builder, ordered: list[Row], only_side: bool) -> None:
-    for position, side in builder.sides.values():
-        turns = {line.key or line.where for line in side.lines if line.role == "assistant"}
-        facts = {**side.facts, "lines": len(side.lines), "turns": len(turns)}
-        builder.lines[position] = Mark("subagent", transcript(side.lines), facts)
+    builder.sides.close()
     models = (row["message"].get("model") for _, row in ordered if isinstance(row.get("message"), dict))
     draft.model = next((model for model in models if isinstance(model, str) and model != MADE_BY_PROGRAM), "")
-    facts = {}
+    facts: dict[str, Any] = {}
     for _, row in ordered:
         for key, name in (("sessionId", "session"), ("cwd", "cwd"), ("gitBranch", "branch"), ("version", "version"), ("agentId", "agent")):
             if name not in facts and isinstance(row.get(key), str) and (name != "agent" or only_side):

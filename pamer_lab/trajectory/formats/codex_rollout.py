@@ -13,23 +13,24 @@ from typing import Any
 
 from pamer_lab.trajectory.document import Document
 from pamer_lab.trajectory.draft import Draft
-from pamer_lab.trajectory.fields import read_tools
-from pamer_lab.trajectory.formats.responses_items import Items
-from pamer_lab.trajectory.formats.rows import Row, head, number_of, rows, strays, text_of
-from pamer_lab.trajectory.formats.steps import Mark, Result, Said, Turn, add_steps
-from pamer_lab.trajectory.parts import read_content
-from pamer_lab.trajectory.values import Message, Usage
+from pamer_lab.trajectory.shared import get
+from pamer_lab.trajectory.shared.fields import read_tools
+from pamer_lab.trajectory.shared.parts import read_content
+from pamer_lab.trajectory.shared.responses_items import Items
+from pamer_lab.trajectory.shared.rows import Row, head, rows, warn_strays
+from pamer_lab.trajectory.shared.steps import Mark, Result, Said, Turn, add_steps
+from pamer_lab.trajectory.shared.usage import usage_in
+from pamer_lab.trajectory.values import Message
 
 NAME = "codex-rollout"
 ENVELOPE = ("session_meta", "response_item", "event_msg", "turn_context", "compacted")
 ITEMS = ("message", "reasoning", "function_call", "function_call_output", "custom_tool_call", "local_shell_call", "web_search_call")
 NOT_SENT = ("ghost_snapshot", "other", "compaction", "compaction_summary", "compaction_trigger")
 """Items that Codex keeps for itself and that hold no readable text."""
+TOKENS = {"sent": "input_tokens", "given": "output_tokens", "cached": "cached_input_tokens"}
 
 
 def detect(document: Document) -> bool:
-    if document.kind not in ("json", "jsonl"):
-        return False
     first = head(document, 20)
     if any(row.get("type") in ENVELOPE and isinstance(row.get("payload"), dict) for row in first):
         return True
@@ -40,8 +41,7 @@ def detect(document: Document) -> bool:
 
 def read(document: Document) -> Iterator[Draft]:
     draft = Draft(NAME, orphans="as_user")
-    for where in strays(document):
-        draft.warn(where, "is not an object; left out")
+    warn_strays(draft, document)
     found = rows(document)
     reader = _Reader(draft, found)
     for where, row in found:
@@ -64,13 +64,12 @@ class _Reader:
         self.only_events = not any(row.get("type") == "response_item" or row.get("type") in ITEMS for _, row in found)
 
     def add(self, where: str, row: dict[str, Any]) -> None:
-        payload = row.get("payload")
-        body: dict[str, Any] = payload if isinstance(payload, dict) else {}
+        body = get.obj(row, "payload")
         match row.get("type"):
             case "session_meta":
-                self._header({**body, **meta} if isinstance(meta := body.get("meta"), dict) else body)
+                self._header({**body, **get.obj(body, "meta")})
             case "turn_context":
-                self.draft.model = self.draft.model or text_of(body.get("model"))
+                self.draft.model = self.draft.model or get.text(body, "model")
                 self.draft.meta.setdefault("effort", body.get("effort"))
             case "response_item":
                 self._item(body, where)
@@ -79,7 +78,7 @@ class _Reader:
             case "compacted":
                 self._compacted(body)
             case None if row.get("record_type"):
-                self.other[text_of(row["record_type"])] += 1
+                self.other[get.text(row, "record_type")] += 1
             case None if "role" not in row:
                 self._header(row)
             case _ if "payload" in row:
@@ -94,24 +93,24 @@ class _Reader:
             self.items.add(item, where)
 
     def _header(self, body: dict[str, Any]) -> None:
-        base = body.get("base_instructions")
-        for text in (base.get("text") if isinstance(base, dict) else base, body.get("instructions")):
-            if isinstance(text, str) and text not in self.instructions:
+        base = get.text(get.obj(body, "base_instructions"), "text") or get.text(body, "base_instructions")
+        for text in (base, get.text(body, "instructions")):
+            if text and text not in self.instructions:
                 self.instructions.append(text)
         self.draft.tools = self.draft.tools or read_tools(body.get("dynamic_tools"))
-        self.draft.model = self.draft.model or text_of(body.get("model"))
+        self.draft.model = self.draft.model or get.text(body, "model")
         names = {"id": "session", "cwd": "cwd", "cli_version": "version", "originator": "originator", "source": "source", "git": "git"}
         for key, name in names.items():
             if body.get(key) is not None:
                 self.draft.meta.setdefault(name, body[key])
 
     def _event(self, body: dict[str, Any], where: str) -> None:
-        kind = text_of(body.get("type"))
+        kind = get.text(body, "type")
         match kind:
             case "token_count":
-                self._count(body.get("info"))
+                self._count(get.obj(body, "info"))
             case "user_message" | "agent_message" | "agent_reasoning" | "agent_reasoning_raw_content":
-                text = text_of(body.get("message")) or text_of(body.get("text"))
+                text = get.text(body, "message", "text")
                 if self.only_events:
                     self._from_event(kind, text, where)
                 elif text:
@@ -119,7 +118,7 @@ class _Reader:
             case "thread_rolled_back":
                 self.items.say(Mark("context_edit", "the conversation was rolled back", {"turns": body.get("num_turns")}))
             case "turn_aborted" | "error" | "stream_error" | "warning":
-                text = text_of(body.get("message")) or text_of(body.get("reason"))
+                text = get.text(body, "message", "reason")
                 self.items.say(Mark("note", text, {"event": kind}))
             case _:
                 self.other[f"event_msg/{kind}"] += 1
@@ -133,21 +132,19 @@ class _Reader:
         else:
             self.items.add({"type": "reasoning", "content": text}, where)
 
-    def _count(self, info: Any) -> None:
+    def _count(self, info: dict[str, Any]) -> None:
         """The usage of the newest turn; a count that repeats the totals before it says nothing new."""
-        last = info.get("last_token_usage") if isinstance(info, dict) else None
+        last = info.get("last_token_usage")
         if not isinstance(last, dict) or info.get("total_token_usage") == self.total:
             return
         self.total = info.get("total_token_usage")
-        self.tokens = number_of(last.get("total_tokens")) or self.tokens
-        sent, given, cached = (number_of(last.get(key)) or 0 for key in ("input_tokens", "output_tokens", "cached_input_tokens"))
-        if self.items.last is not None and self.items.last.usage is None and (sent or given):
-            self.items.last.usage = Usage(sent, given, cached)
+        self.tokens = get.count(last, "total_tokens") or self.tokens
+        if self.items.last is not None and self.items.last.usage is None:
+            self.items.last.usage = usage_in(last, **TOKENS)
 
     def _compacted(self, body: dict[str, Any]) -> None:
-        text = text_of(body.get("message")) or text_of(body.get("summary"))
-        kept = body.get("replacement_history")
-        history = kept if isinstance(kept, list) else []
+        text = get.text(body, "message", "summary")
+        history = get.items(body, "replacement_history")
         known = {step.text for step in self.items.steps if isinstance(step, Said)}
         texts = [read_content(item.get("content")).text for item in history if isinstance(item, dict) and item.get("role")]
         new = [said for said in texts if said and said not in known and said != text]
@@ -175,9 +172,7 @@ class _Reader:
                 steps.insert(before, Mark("note", text, {"event": kind}))
         said = [step.text for step in steps if isinstance(step, Said)]
         heads = [Said("system", text) for text in self.instructions if not any(text in other for other in said)]
-        total = self.total if isinstance(self.total, dict) else {}
-        sent, given, cached = (number_of(total.get(key)) or 0 for key in ("input_tokens", "output_tokens", "cached_input_tokens"))
-        self.draft.usage = Usage(sent, given, cached) if sent or given else None
+        self.draft.usage = usage_in(self.total, **TOKENS)
         self.draft.meta["other_lines"] = dict(sorted(self.other.items()))
         add_steps(self.draft, [*heads, *steps])
 

@@ -9,12 +9,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from pamer_lab.trajectory.document import Document
-from pamer_lab.trajectory.draft import Draft, json_text
-from pamer_lab.trajectory.fields import read_tools
-from pamer_lab.trajectory.formats.gemini_parts import declared_tools, to_steps
-from pamer_lab.trajectory.formats.rows import Row, list_of, number_of, rows, text_of
-from pamer_lab.trajectory.formats.steps import Mark, Result, Said, Step, Turn, add_steps
-from pamer_lab.trajectory.values import ToolCall, Usage
+from pamer_lab.trajectory.draft import Draft
+from pamer_lab.trajectory.shared import get
+from pamer_lab.trajectory.shared.fields import read_call, read_tools
+from pamer_lab.trajectory.shared.gemini_parts import declared_tools, to_steps
+from pamer_lab.trajectory.shared.rows import first_row, first_value, trace_rows
+from pamer_lab.trajectory.shared.steps import Mark, Result, Said, Step, Turn, add_steps
+from pamer_lab.trajectory.shared.usage import usage_in
 
 NAME = "gemini-contents"
 HISTORIES = ("history", "context", "contents")
@@ -22,12 +23,10 @@ ROLES = ("user", "model", "function", "system")
 
 
 def detect(document: Document) -> bool:
-    if document.kind not in ("json", "jsonl"):
-        return False
-    root = document.root
+    root = first_value(document)
     if document.kind == "jsonl":
-        return _is_content(root) or _is_wrapper(root) or _is_recording(root)
-    return _is_history(root) or _is_wrapper(root) or _is_recording(root) or (type(root) is list and bool(root) and _is_wrapper(root[0]))
+        return _is_content(root) or bool(_history_key(root)) or _is_recording(root)
+    return _is_history(root) or _is_recording(root) or bool(_history_key(first_row(document)))
 
 
 def _is_content(value: Any) -> bool:
@@ -39,18 +38,12 @@ def _is_history(value: Any) -> bool:
 
 
 def _history_key(value: Any) -> str:
-    found = (key for key in HISTORIES if _is_history(value.get(key))) if isinstance(value, dict) else iter(())
-    return next(found, "")
-
-
-def _is_wrapper(value: Any) -> bool:
-    return bool(_history_key(value))
+    """The field of an object that holds a history; empty where none does."""
+    return next((key for key in HISTORIES if _is_history(get.items(value, key))), "")
 
 
 def _is_recording(value: Any) -> bool:
-    if not isinstance(value, dict) or "sessionId" not in value or not isinstance(value.get("messages"), list):
-        return False
-    return any(isinstance(item, dict) and item.get("type") == "gemini" for item in value["messages"])
+    return isinstance(value, dict) and "sessionId" in value and any(item.get("type") == "gemini" for item in get.objects(value, "messages"))
 
 
 def read(document: Document) -> Iterator[Draft]:
@@ -60,9 +53,8 @@ def read(document: Document) -> Iterator[Draft]:
     if _is_content(document.root):
         yield _read_history(Draft(NAME, orphans="as_user"), [record.value for record in document.records], "")
         return
-    found = rows(document)
-    for where, value in found:
-        draft = Draft(NAME, where=where if len(found) > 1 else "", orphans="as_user")
+    for where, value in trace_rows(document):
+        draft = Draft(NAME, where=where, orphans="as_user")
         if _is_recording(value):
             yield _read_recording(draft, value)
         elif key := _history_key(value):
@@ -70,25 +62,23 @@ def read(document: Document) -> Iterator[Draft]:
 
 
 def _read_wrapper(draft: Draft, value: dict[str, Any], key: str) -> Draft:
-    given = value.get("config")
-    config: dict[str, Any] = given if isinstance(given, dict) else {}
-    system = value.get("systemInstruction") or value.get("system_instruction") or config.get("systemInstruction")
+    config = get.obj(value, "config")
+    system = get.some(value, "systemInstruction", "system_instruction") or config.get("systemInstruction")
     if system:
         parts = system.get("parts") if isinstance(system, dict) else system
         add_steps(draft, to_steps(draft, "system", parts, "systemInstruction"))
     draft.tools = read_tools(declared_tools(value.get("tools") or config.get("tools")))
-    draft.task_id = text_of(value.get("scenarioId") or value.get("id"))
-    draft.model = text_of(value.get("model"))
+    draft.task_id = get.text(value, "scenarioId", "id")
+    draft.model = get.text(value, "model")
     draft.meta = {name: item for name, item in value.items() if name not in (key, "tools", "systemInstruction", "config")}
     return _read_history(draft, value[key], key)
 
 
 def _read_history(draft: Draft, history: list[Any], place: str) -> Draft:
     steps: list[Step] = []
-    for number, content in enumerate(history):
-        where = f"{place}[{number}]"
+    for where, content in get.placed(history, place):
         if isinstance(content, dict):
-            steps += to_steps(draft, text_of(content.get("role")), content.get("parts") or [], where)
+            steps += to_steps(draft, get.text(content, "role"), content.get("parts") or [], where)
         else:
             # A report may end with the bare parts that were about to be sent.
             steps += to_steps(draft, "user", content, where)
@@ -98,34 +88,32 @@ def _read_history(draft: Draft, history: list[Any], place: str) -> Draft:
 
 def _read_recording(draft: Draft, value: dict[str, Any]) -> Draft:
     steps: list[Step] = []
-    for number, item in enumerate(value["messages"]):
+    for where, item in get.placed(value["messages"], "messages"):
         if isinstance(item, dict):
-            steps += _recorded(draft, (f"messages[{number}]", item))
+            steps += _recorded(draft, item, where)
     draft.meta = {"session": value.get("sessionId"), "project": value.get("projectHash"), "summary": value.get("summary")}
     add_steps(draft, steps)
     return draft
 
 
-def _recorded(draft: Draft, row: Row) -> list[Step]:
-    where, item = row
-    kind = text_of(item.get("type"))
+def _recorded(draft: Draft, item: dict[str, Any], where: str) -> list[Step]:
+    kind = get.text(item, "type")
     parts = item.get("content") or []
     if kind == "user":
         return to_steps(draft, "user", parts, where)
     if kind != "gemini":
         texts = [step.text for step in to_steps(draft, "user", parts, where) if isinstance(step, Said)]
         return [Mark("note", "\n".join(texts), {"type": kind})]
-    draft.model = draft.model or text_of(item.get("model"))
-    steps = to_steps(draft, "model", parts, where, usage=_tokens(item.get("tokens")))
+    draft.model = draft.model or get.text(item, "model")
+    usage = usage_in(item.get("tokens"), sent="input", given="output thoughts", cached="cached")
+    steps = to_steps(draft, "model", parts, where, usage=usage)
     turn = steps[0]
     if isinstance(turn, Turn):
-        for thought in list_of(item.get("thoughts")):
-            if isinstance(thought, dict):
-                turn.thinking.append(": ".join(filter(None, (text_of(thought.get("subject")), text_of(thought.get("description"))))))
-        for call in list_of(item.get("toolCalls")):
-            if isinstance(call, dict):
-                turn.calls.append(ToolCall(text_of(call.get("id")), text_of(call.get("name")), json_text(call.get("args"))))
-                steps += _answers(draft, call, where)
+        for thought in get.objects(item, "thoughts"):
+            turn.thinking.append(": ".join(filter(None, (get.text(thought, "subject"), get.text(thought, "description")))))
+        for call in get.objects(item, "toolCalls"):
+            turn.calls.append(read_call(call, arguments="args"))
+            steps += _answers(draft, call, where)
     return steps
 
 
@@ -136,11 +124,4 @@ def _answers(draft: Draft, call: dict[str, Any], where: str) -> list[Step]:
     failed = call.get("status") in ("error", "cancelled")
     pieces = [step for step in to_steps(draft, "user", call["result"], where) if isinstance(step, Result | Said)]
     images = [image for step in pieces for image in step.images]
-    return [Result(text_of(call.get("id")), "\n".join(step.text for step in pieces), where, images, failed, text_of(call.get("name")))]
-
-
-def _tokens(value: Any) -> Usage | None:
-    if not isinstance(value, dict):
-        return None
-    sent, given, cached, thought = (number_of(value.get(key)) or 0 for key in ("input", "output", "cached", "thoughts"))
-    return Usage(sent, given + thought, cached) if sent or given else None
+    return [Result(get.text(call, "id"), "\n".join(step.text for step in pieces), where, images, failed, get.text(call, "name"))]

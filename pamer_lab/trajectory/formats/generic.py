@@ -1,8 +1,8 @@
 """The last reader: finds lists of messages anywhere in a document, and says that it guessed.
 
 Takes the longest list whose items look like messages (a role under any of the usual names, and something said). A document
-of several records, or a list or dictionary of them, gives one trace per record that holds such a list. What always holds:
-every trace of this reader carries a warning that names where the messages were found and how roles were read.
+of several records, or a list or dictionary of them, gives one trace per record that holds such a list. Invariant: every
+trace of this reader carries a warning that names where the messages were found and how roles were read.
 """
 
 from collections.abc import Iterable, Iterator
@@ -11,10 +11,10 @@ from typing import Any
 from pamer_lab.errors import FormatError
 from pamer_lab.trajectory.document import Document
 from pamer_lab.trajectory.draft import Draft, json_text
-from pamer_lab.trajectory.episodes import attempt
-from pamer_lab.trajectory.fields import parse_json
-from pamer_lab.trajectory.formats.exchanges import common
-from pamer_lab.trajectory.formats.openai_chat import add_message, read_facts
+from pamer_lab.trajectory.shared import get
+from pamer_lab.trajectory.shared.exchanges import common
+from pamer_lab.trajectory.shared.messages import add_message, read_facts
+from pamer_lab.trajectory.shared.rows import attempt
 
 NAME = "generic"
 MAX_DEPTH = 12
@@ -24,26 +24,14 @@ ROLES = {
     **dict.fromkeys(("system", "developer", "system_prompt"), "system"),
     **dict.fromkeys(("user", "human", "environment", "env", "question", "user_message"), "user"),
     **dict.fromkeys(("assistant", "ai", "model", "agent", "gpt", "bot", "chatgpt", "claude", "gemini", "assistant_message"), "assistant"),
-    **dict.fromkeys(
-        ("tool", "function", "observation", "tool_result", "tool_response", "function_response", "toolresult", "ipython"), "tool"
-    ),
+    **dict.fromkeys(("tool", "function", "observation", "tool_result", "toolresult", "ipython"), "tool"),
+    **dict.fromkeys(("tool_response", "function_response"), "tool"),
     **dict.fromkeys(("function_call", "tool_call"), "call"),
 }
 """What a source calls a speaker -> what we call it; `call` is an assistant turn that is a call and nothing else."""
 
-
-USED = {
-    *ROLE_KEYS,
-    *TEXT_KEYS,
-    "name",
-    "tool_calls",
-    "tool_call_id",
-    "function_call",
-    "usage",
-    "reasoning",
-    "reasoning_content",
-    "thinking",
-}
+OTHER_KEYS = ("name", "tool_calls", "tool_call_id", "function_call", "usage", "reasoning", "reasoning_content", "thinking")
+USED = {*ROLE_KEYS, *TEXT_KEYS, *OTHER_KEYS}
 
 
 def detect(document: Document) -> bool:
@@ -53,30 +41,24 @@ def detect(document: Document) -> bool:
 def read(document: Document) -> Iterator[Draft]:
     lines = [record.value for record in document.records]
     if document.kind == "jsonl" and _is_conversation(lines):
-        yield attempt(NAME, "", lambda: _read_one(lines, "", "lines", lines))
+        yield attempt(NAME, "", _read_one, lines, "", "lines", lines)
         return
     for record in document.records:
         for where, value in _episodes(record.where, record.value):
-            found = _find(value)
-            if found:
-                path, messages = found
-                yield attempt(
-                    NAME,
-                    where,
-                    lambda value=value, where=where, path=path, messages=messages: _read_one(value, where, path, messages),  # type: ignore[misc]
-                )
+            if found := _find(value):
+                yield attempt(NAME, where, _read_one, value, where, *found)
 
 
 def _episodes(where: str, value: Any) -> Iterator[tuple[str, Any]]:
     """The record itself, or its items where several of them hold a conversation each."""
     items: list[tuple[str, Any]] = []
     if isinstance(value, list) and not _is_conversation(value):
-        items = [(f"{where} [{number}]".strip(), item) for number, item in enumerate(value)]
+        items = [(place.strip(), item) for place, item in get.placed(value, f"{where} ")]
     elif isinstance(value, dict):
         held = [(key, item) for key, item in value.items() if isinstance(item, list) and len(item) > 1 and not _is_conversation(item)]
         for key, item in held:
             if _are_several(found for one in item if (found := _find(one))):
-                items = [(f"{where} {key}[{number}]".strip(), one) for number, one in enumerate(item)]
+                items = [(place.strip(), one) for place, one in get.placed(item, f"{where} {key}")]
                 break
         else:
             if len(value) > 1 and all(isinstance(item, dict) and _find(item) for item in value.values()):
@@ -103,7 +85,7 @@ def _find(value: Any) -> tuple[str, list[Any]] | None:
         if isinstance(item, list):
             if _is_conversation(item) and (best is None or len(item) > len(best[1])):
                 best = (path or "the list itself", item)
-            children: list[tuple[str, Any]] = [(f"{path}[{number}]", child) for number, child in enumerate(item)]
+            children = list(get.placed(item, path))
         elif isinstance(item, dict):
             children = [(f"{path}.{key}".lstrip("."), child) for key, child in item.items()]
         else:
@@ -156,10 +138,10 @@ def _read_one(value: Any, where: str, path: str, messages: list[Any]) -> Draft:
     if isinstance(value, dict):
         read_facts(draft, value)
         if isinstance(value.get("tools"), str):
-            read_facts(draft, value | {"tools": parse_json(value["tools"])})
+            read_facts(draft, value | {"tools": get.parsed(value["tools"])})
     renamed: set[str] = set()
-    for number, item in enumerate(messages):
-        _add(draft, item, f"{path}[{number}]", renamed)
+    for place, item in get.placed(messages, path):
+        _add(draft, item, place, renamed)
     how = f"; roles read as {', '.join(sorted(renamed))}" if renamed else ""
     if unused := {key for item in messages if isinstance(item, dict) for key in item} - USED:
         how += f"; fields of messages left out: {', '.join(sorted(unused)[:20])}"
@@ -194,7 +176,7 @@ def _add(draft: Draft, item: Any, where: str, renamed: set[str]) -> None:
 
 
 def _unwrap(value: Any) -> Any:
-    """Content that stands one level deeper, as `{parts: [...]}` or `{content: ...}`."""
+    """Content that is one level deeper, as `{parts: [...]}` or `{content: ...}`."""
     if isinstance(value, dict) and not isinstance(value.get("type"), str):
         return next((value[key] for key in ("parts", "text", "content") if key in value), value)
     return value
@@ -202,10 +184,9 @@ def _unwrap(value: Any) -> Any:
 
 def _add_call(draft: Draft, content: Any, where: str) -> None:
     """A turn that is only a call, written as JSON text with `name` and `arguments`."""
-    call = parse_json(content) if isinstance(content, str) else content
-    calls = call if isinstance(call, list) else [call]
+    calls = get.as_list(get.parsed(content))
     if all(isinstance(one, dict) and ("name" in one or "function" in one) for one in calls):
         add_message(draft, {"role": "assistant", "content": None, "tool_calls": calls}, where)
     else:
         draft.warn(where, "is a call that is not JSON with a name; kept as the agent's text")
-        draft.assistant(content if isinstance(content, str) else json_text(content), where=where)
+        draft.assistant(json_text(content), where=where)

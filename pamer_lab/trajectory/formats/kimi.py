@@ -11,17 +11,19 @@ from typing import Any
 
 from pamer_lab.trajectory.document import Document
 from pamer_lab.trajectory.draft import Draft, json_text
-from pamer_lab.trajectory.fields import read_tools
-from pamer_lab.trajectory.formats.rows import head, number_of, rows, text_of
-from pamer_lab.trajectory.formats.steps import Mark, Result, Said, Step, Turn, add_steps
-from pamer_lab.trajectory.parts import read_content
-from pamer_lab.trajectory.values import Message, ToolCall, Usage
+from pamer_lab.trajectory.shared import get
+from pamer_lab.trajectory.shared.fields import read_call, read_tools
+from pamer_lab.trajectory.shared.parts import read_content
+from pamer_lab.trajectory.shared.rows import head, rows
+from pamer_lab.trajectory.shared.steps import Mark, Result, Said, Step, Turn, add_steps
+from pamer_lab.trajectory.shared.usage import usage_in
+from pamer_lab.trajectory.values import Message
 
 NAME = "kimi-cli-jsonl"
 
 
 def detect(document: Document) -> bool:
-    return document.kind == "jsonl" and any(text_of(row.get("type")).startswith("context.append_") for row in head(document))
+    return document.kind == "jsonl" and any(get.text(row, "type").startswith("context.append_") for row in head(document))
 
 
 def read(document: Document) -> Iterator[Draft]:
@@ -43,56 +45,56 @@ class _Reader:
     def add(self, where: str, row: dict[str, Any]) -> None:
         match row.get("type"):
             case "config.update":
-                if text_of(row.get("systemPrompt")):
-                    self.steps.append(Said("system", row["systemPrompt"]))
+                if prompt := get.text(row, "systemPrompt"):
+                    self.steps.append(Said("system", prompt))
             case "tools.set_active_tools":
                 self.draft.tools = read_tools(row.get("names")) or self.draft.tools
             case "llm.tools_snapshot":
                 self.draft.tools = read_tools(row.get("tools")) or self.draft.tools
             case "llm.request":
-                self.draft.model = self.draft.model or text_of(row.get("model"))
+                self.draft.model = self.draft.model or get.text(row, "model")
             case "context.append_message" if isinstance(row.get("message"), dict):
                 content = read_content(row["message"].get("content"))
-                role = "system" if row["message"].get("role") == "system" else "user"
+                role = row["message"].get("role")
                 self.steps.append(Said("system" if role == "system" else "user", content.text, content.images))
             case "context.append_loop_event" if isinstance(row.get("event"), dict):
                 self._loop(where, row["event"])
             case "context.apply_compaction":
-                before, after = number_of(row.get("tokensBefore")), number_of(row.get("tokensAfter"))
+                before, after = get.count(row, "tokensBefore"), get.count(row, "tokensAfter")
                 facts = {"tokens_before": before, "tokens_after": after, "compacted": row.get("compactedCount")}
-                users = partial(_keep_users, number_of(row.get("keptUserMessageCount")) or 0)
-                self.steps.append(Mark("compaction", text_of(row.get("summary")), facts, users))
-                if text_of(row.get("contextSummary")):
-                    self.steps.append(Said("user", row["contextSummary"]))
+                users = partial(_keep_users, get.count(row, "keptUserMessageCount") or 0)
+                self.steps.append(Mark("compaction", get.text(row, "summary"), facts, users))
+                if summary := get.text(row, "contextSummary"):
+                    self.steps.append(Said("user", summary))
             case kind:
                 self.other[str(kind)] += 1
 
     def _loop(self, where: str, event: dict[str, Any]) -> None:
         kind = event.get("type")
-        key = text_of(event.get("uuid")) if kind in ("step.begin", "step.end") else text_of(event.get("stepUuid"))
         if kind == "tool.result":
-            given = event.get("result")
-            result: dict[str, Any] = given if isinstance(given, dict) else {"output": given}
-            failed = bool(result.get("isError") or result.get("error"))
-            content = result.get("output", result.get("error"))
-            shown = read_content(content) if isinstance(content, str | list) else read_content(json_text(content))
-            self.steps.append(Result(text_of(event.get("toolCallId")), shown.text, where, shown.images, failed))
+            self._result(where, event)
             return
+        key = get.text(event, "uuid" if kind in ("step.begin", "step.end") else "stepUuid")
         turn = self.turns.get(key)
         if turn is None:
             turn = self.turns[key] = Turn(where)
             self.steps.append(turn)
-        if kind == "content.part":
-            content = read_content(event.get("part"))
-            turn.texts += content.texts
-            turn.thinking += content.thinking
-            turn.images += content.images
-        elif kind == "tool.call":
-            turn.calls.append(ToolCall(text_of(event.get("toolCallId")), text_of(event.get("name")), json_text(event.get("args"))))
-        elif kind == "step.end" and isinstance(usage := event.get("usage"), dict):
-            keys = ("inputOther", "inputCacheRead", "inputCacheCreation", "output")
-            sent, read, written, given_out = (number_of(usage.get(name)) or 0 for name in keys)
-            turn.usage = Usage(sent + read + written, given_out, read)
+        match kind:
+            case "content.part":
+                turn.add(read_content(event.get("part")))
+            case "tool.call":
+                turn.calls.append(read_call(event, id="toolCallId", arguments="args"))
+            case "step.end":
+                sent = "inputOther inputCacheRead inputCacheCreation"
+                turn.usage = usage_in(event.get("usage"), sent=sent, given="output", cached="inputCacheRead")
+
+    def _result(self, where: str, event: dict[str, Any]) -> None:
+        given = event.get("result")
+        result: dict[str, Any] = given if isinstance(given, dict) else {"output": given}
+        content = result.get("output", result.get("error"))
+        shown = read_content(content if isinstance(content, str | list) else json_text(content))
+        failed = bool(result.get("isError") or result.get("error"))
+        self.steps.append(Result(get.text(event, "toolCallId"), shown.text, where, shown.images, failed))
 
 
 def _keep_users(count: int, messages: Sequence[Message]) -> list[int]:

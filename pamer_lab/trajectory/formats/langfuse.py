@@ -10,28 +10,24 @@ from typing import Any
 from pamer_lab.errors import FormatError
 from pamer_lab.trajectory.document import Document
 from pamer_lab.trajectory.draft import Draft, json_text
-from pamer_lab.trajectory.fields import read_tools
-from pamer_lab.trajectory.formats.dialects import messages_of, parsed, to_steps
-from pamer_lab.trajectory.formats.rows import number_of, text_of
-from pamer_lab.trajectory.formats.steps import Mark, Result, Said, Step, Turn, add_steps
-from pamer_lab.trajectory.parts import read_content
-from pamer_lab.trajectory.values import Usage
+from pamer_lab.trajectory.shared import get
+from pamer_lab.trajectory.shared.dialects import messages_of, parsed, to_steps
+from pamer_lab.trajectory.shared.fields import read_tools
+from pamer_lab.trajectory.shared.parts import read_content
+from pamer_lab.trajectory.shared.rows import one_value
+from pamer_lab.trajectory.shared.steps import Mark, Result, Said, Step, Turn, add_steps
+from pamer_lab.trajectory.shared.usage import usage_in
 
 NAME = "langfuse-trace-export"
 
 
 def detect(document: Document) -> bool:
-    root = document.root
-    if document.kind != "json" or not isinstance(root, dict) or not isinstance(root.get("observations"), list):
-        return False
-    return any(isinstance(item, dict) and "startTime" in item and "type" in item for item in root["observations"][:1])
+    return {"startTime", "type"} <= get.first(one_value(document), "observations").keys()
 
 
 def read(document: Document) -> Iterator[Draft]:
     root = document.root
-    given = root.get("trace")
-    about: dict[str, Any] = given if isinstance(given, dict) else root
-    seen = sorted((item for item in root["observations"] if isinstance(item, dict)), key=lambda item: text_of(item.get("startTime")))
+    seen = sorted(get.objects(root, "observations"), key=lambda item: get.text(item, "startTime"))
     draft = Draft(NAME, orphans="as_user")
     calls = [item for item in seen if item.get("type") == "GENERATION"]
     longest = max(seen, key=lambda item: len(messages_of(item.get("input"))), default=None)
@@ -43,19 +39,18 @@ def read(document: Document) -> Iterator[Draft]:
         draft.warn("observations", "no prompt repeats the history; it was put together from the answers and tools in the order of time")
         steps = _sequence(draft, seen)
     steps += _unheard(draft, steps, seen)
-    _add_facts(draft, about, calls, steps)
+    _add_facts(draft, get.obj(root, "trace") or root, calls, steps)
     add_steps(draft, steps)
     yield draft
 
 
 def _history(draft: Draft, observation: dict[str, Any]) -> list[Step]:
-    where = text_of(observation.get("name"))
+    where = get.text(observation, "name")
     answer = parsed(observation.get("output"))
     steps: list[Step] = []
-    if isinstance(answer, dict) and text_of(answer.get("instructions")):
-        steps.append(Said("system", answer["instructions"]))
-    if isinstance(answer, dict):
-        draft.tools = read_tools(answer.get("tools"))
+    if instructions := get.text(answer, "instructions"):
+        steps.append(Said("system", instructions))
+    draft.tools = read_tools(get.items(answer, "tools"))
     steps += to_steps(draft, messages_of(observation.get("input")), f"{where}.input")
     said = steps[-1].texts if steps and isinstance(steps[-1], Turn) else None
     for step in to_steps(draft, messages_of(answer), f"{where}.output"):
@@ -67,7 +62,7 @@ def _history(draft: Draft, observation: dict[str, Any]) -> list[Step]:
 def _sequence(draft: Draft, seen: list[dict[str, Any]]) -> list[Step]:
     steps: list[Step] = []
     for observation in seen:
-        where, kind = text_of(observation.get("name")), observation.get("type")
+        where, kind = get.text(observation, "name"), observation.get("type")
         if kind == "GENERATION":
             steps += [step for step in to_steps(draft, messages_of(observation.get("output")), where) if isinstance(step, Turn)]
         elif kind == "TOOL":
@@ -82,7 +77,7 @@ def _opening(draft: Draft, seen: list[dict[str, Any]]) -> list[Step]:
     for observation in seen:
         value = parsed(observation.get("input"))
         if isinstance(value, dict) and isinstance(value.get("prompt"), str):
-            return to_steps(draft, messages_of(value), text_of(observation.get("name")))
+            return to_steps(draft, messages_of(value), get.text(observation, "name"))
     return []
 
 
@@ -100,15 +95,15 @@ def _joined(steps: list[Step]) -> list[Step]:
 
 def _unheard(draft: Draft, steps: list[Step], seen: list[dict[str, Any]]) -> list[Step]:
     """What other observations asked and answered that the conversation does not hold."""
-    told = "\n".join(text for step in steps for text in _spoken(step))
+    known = "\n".join(text for step in steps for text in _spoken(step))
     marks: list[Step] = []
     for observation in seen:
         if observation.get("type") not in ("GENERATION", "TOOL"):
             continue
         answers = [text for step in to_steps(draft, messages_of(observation.get("output")), "") for text in _spoken(step)]
-        if any(text and text not in told for text in answers):
+        if any(text and text not in known for text in answers):
             asked = [text for step in to_steps(draft, messages_of(observation.get("input")), "") for text in _spoken(step)]
-            new = [text for text in [*asked, *answers] if text and text not in told]
+            new = [text for text in [*asked, *answers] if text and text not in known]
             marks.append(Mark("note", "\n".join(new), {"observation": observation.get("name")}))
     return marks
 
@@ -120,18 +115,10 @@ def _spoken(step: Step) -> list[str]:
 
 
 def _add_facts(draft: Draft, about: dict[str, Any], calls: list[dict[str, Any]], steps: list[Step]) -> None:
-    draft.model = next((text_of(call.get("model")) for call in calls if call.get("model")), "")
+    draft.model = next(filter(None, (get.text(call, "model") for call in calls)), "")
     turns = [step for step in steps if isinstance(step, Turn)]
-    usages = [_usage(call.get("usageDetails")) for call in calls]
-    if len(turns) == len(usages):
-        for turn, usage in zip(turns, usages, strict=True):
-            turn.usage = usage
-    draft.meta = {key: about.get(key) for key in ("id", "name", "sessionId", "environment", "tags", "timestamp")}
-
-
-def _usage(value: Any) -> Usage | None:
-    if not isinstance(value, dict):
-        return None
-    sent, given = (number_of(value.get(key)) or 0 for key in ("input", "output"))
-    cached = number_of(value.get("input_cache_read")) or number_of(value.get("prompt_details.cache_read")) or 0
-    return Usage(sent, given, cached) if sent or given else None
+    if len(turns) == len(calls):
+        for turn, call in zip(turns, calls, strict=True):
+            cached = "input_cache_read|prompt_details.cache_read"
+            turn.usage = usage_in(call.get("usageDetails"), sent="input", given="output", cached=cached)
+    draft.meta = get.facts(about, "id", "name", "sessionId", "environment", "tags", "timestamp")

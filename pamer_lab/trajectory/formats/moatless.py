@@ -1,4 +1,4 @@
-"""Moatless trajectories: a search tree whose nodes each repeat the whole prompt in Anthropic's or OpenAI's shape.
+"""Moatless trajectories: a search tree whose nodes each repeat the prompt so far in Anthropic's or OpenAI's shape.
 
 The trace is the path to the last node: the longest prompt on it, its response, and the last observation. Nodes on other branches
 are named in a warning, with their texts as notes.
@@ -12,41 +12,40 @@ import msgspec
 from pamer_lab.errors import FormatError
 from pamer_lab.trajectory.document import Document
 from pamer_lab.trajectory.draft import Draft, json_text
-from pamer_lab.trajectory.formats.openai_chat import add_messages
-from pamer_lab.trajectory.formats.rows import number_of, text_of
-from pamer_lab.trajectory.values import Usage
+from pamer_lab.trajectory.shared import get
+from pamer_lab.trajectory.shared.messages import add_messages
+from pamer_lab.trajectory.shared.rows import one_value
+from pamer_lab.trajectory.shared.usage import usage_in
 
 NAME = "moatless-tree"
 
 
 def detect(document: Document) -> bool:
-    root = document.root
-    nodes = root.get("nodes") if document.kind == "json" and isinstance(root, dict) else None
-    return isinstance(nodes, list) and bool(nodes) and isinstance(nodes[0], dict) and "node_id" in nodes[0]
+    return "node_id" in get.first(one_value(document), "nodes")
 
 
 def read(document: Document) -> Iterator[Draft]:
     root = document.root
     draft = Draft(NAME, orphans="as_user")
-    nodes = [node for node in root["nodes"] if isinstance(node, dict)]
+    nodes = get.objects(root, "nodes")
     path = _path(nodes)
     asked = [(node, call) for node in path if (call := _completion(node))]
     if not asked:
         raise FormatError("holds no recorded completions, so there are no messages")
-    agent, metadata = (value if isinstance(value := root.get(key), dict) else {} for key in ("agent", "metadata"))
-    if text_of(agent.get("system_prompt")):
-        draft.system(agent["system_prompt"])
+    if prompt := get.text(get.obj(root, "agent"), "system_prompt"):
+        draft.system(prompt)
     node, last = max(asked, key=lambda pair: len(pair[1]["input"]))
     add_messages(draft, last["input"], place=f"nodes[{node.get('node_id')}].input")
-    response = last.get("response")
-    if isinstance(response, dict) and "content" in response:
+    response = get.obj(last, "response")
+    if "content" in response:
         add_messages(draft, [{"role": "assistant", "content": response["content"]}], place="response")
     _add_end(draft, node)
-    _add_usage(draft, asked)
+    _add_usage(draft, [call for _, call in asked])
     _add_branches(draft, nodes, path)
-    draft.task_id = text_of(metadata.get("instance_id"))
-    draft.model = text_of(last.get("model"))
-    draft.meta = {**metadata, "max_iterations": root.get("max_iterations"), "max_cost": root.get("max_cost")}
+    metadata = get.obj(root, "metadata")
+    draft.task_id = get.text(metadata, "instance_id")
+    draft.model = get.text(last, "model")
+    draft.meta = metadata | get.facts(root, "max_iterations", "max_cost")
     yield draft
 
 
@@ -61,31 +60,27 @@ def _path(nodes: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return path[::-1]
 
 
-def _completion(node: dict[str, Any]) -> dict[str, Any] | None:
-    completions = node.get("completions")
-    call = completions.get("build_action") if isinstance(completions, dict) else None
-    return call if isinstance(call, dict) and isinstance(call.get("input"), list) and call["input"] else None
+def _completion(node: dict[str, Any]) -> dict[str, Any]:
+    call = get.obj(get.obj(node, "completions"), "build_action")
+    return call if get.items(call, "input") else {}
 
 
 def _add_end(draft: Draft, node: dict[str, Any]) -> None:
-    observation = node.get("observation")
-    text = text_of(observation.get("message")) if isinstance(observation, dict) else ""
+    text = get.text(get.obj(node, "observation"), "message")
     if text and draft.open_calls():
         draft.tool("", text)
     elif text:
         draft.user(text)
 
 
-def _add_usage(draft: Draft, asked: list[tuple[dict[str, Any], dict[str, Any]]]) -> None:
+def _add_usage(draft: Draft, calls: list[dict[str, Any]]) -> None:
     """Usage per turn, where every turn has its node."""
     turns = [number for number, message in enumerate(draft.messages) if message.role == "assistant"]
-    for number, (_, call) in zip(turns, asked, strict=False) if len(turns) == len(asked) else ():
-        value = call.get("usage")
-        if isinstance(value, dict):
-            sent, given, cached = (number_of(value.get(key)) or 0 for key in ("prompt_tokens", "completion_tokens", "cached_tokens"))
-            cost = value.get("completion_cost")
-            usage = Usage(sent + cached, given, cached, float(cost) if isinstance(cost, int | float) else None)
-            draft.messages[number] = msgspec.structs.replace(draft.messages[number], usage=usage)
+    for number, call in zip(turns, calls, strict=False) if len(turns) == len(calls) else ():
+        value = get.obj(call, "usage")
+        cost = value.get("completion_cost")
+        usage = usage_in(value, sent="prompt_tokens cached_tokens", given="completion_tokens", cached="cached_tokens", cost=cost)
+        draft.messages[number] = msgspec.structs.replace(draft.messages[number], usage=usage)
 
 
 def _add_branches(draft: Draft, nodes: list[dict[str, Any]], path: list[dict[str, Any]]) -> None:
@@ -94,4 +89,4 @@ def _add_branches(draft: Draft, nodes: list[dict[str, Any]], path: list[dict[str
     if others:
         draft.warn("nodes", f"{len(others)} nodes are on branches that were left; their texts are kept as notes")
     for node in others:
-        draft.event("note", json_text({key: node.get(key) for key in ("action", "observation", "message")}), node=node.get("node_id"))
+        draft.event("note", json_text(get.facts(node, "action", "observation", "message")), node=node.get("node_id"))

@@ -12,7 +12,8 @@ import orjson
 from pamer_lab.errors import FormatError
 from pamer_lab.trajectory.document import Document
 from pamer_lab.trajectory.draft import Draft
-from pamer_lab.trajectory.episodes import read_each
+from pamer_lab.trajectory.shared import get
+from pamer_lab.trajectory.shared.rows import first_episode, read_each
 from pamer_lab.trajectory.values import Event, Label, Message, Tool, Trace, Usage
 
 NAME = "pamer-lab"
@@ -39,10 +40,8 @@ PARTS = {"messages": Message, "tools": Tool, "labels": Label, "events": Event}
 
 
 def detect(document: Document) -> bool:
-    first = document.root
-    if isinstance(first, list) and first:
-        first = first[0]
-    return document.kind in ("json", "jsonl") and isinstance(first, dict) and "pamer_lab" in first and "messages" in first
+    first = first_episode(document)
+    return isinstance(first, dict) and "pamer_lab" in first and "messages" in first
 
 
 def read(document: Document) -> Iterator[Draft]:
@@ -89,8 +88,7 @@ def _refuse_impossible(event: Event, count: int, where: str) -> None:
 def _refuse_unknown(value: Any, where: str) -> None:
     """A misspelt field of a message or label would vanish; it is refused like one of the trace."""
     for field, kind in PARTS.items():
-        items = value.get(field) if isinstance(value, dict) else None
-        for number, item in enumerate(items if isinstance(items, list) else []):
+        for number, item in enumerate(get.items(value, field)):
             if isinstance(item, dict) and (unknown := item.keys() - set(kind.__struct_fields__)):
                 reason = f"has unknown fields {sorted(unknown)}; known: {', '.join(kind.__struct_fields__)}"
                 raise FormatError(reason, where=f"{where} {field}[{number}]".strip())
@@ -98,8 +96,7 @@ def _refuse_unknown(value: Any, where: str) -> None:
 
 def _add_messages(draft: Draft, messages: tuple[Message, ...]) -> None:
     """Messages pass through unchanged; only the tool protocol is checked, by the same rules as everywhere."""
-    for number, message in enumerate(messages):
-        where = f"messages[{number}]"
+    for where, message in get.placed(messages, "messages"):
         match message.role:
             case "assistant":
                 draft.assistant(message.content, message.tool_calls, where=where)

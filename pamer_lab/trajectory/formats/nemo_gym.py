@@ -8,13 +8,14 @@ the agent did not record stay unanswered. `instructions` is the system message. 
 from collections.abc import Iterator
 from typing import Any
 
-from pamer_lab.errors import FormatError
 from pamer_lab.trajectory.document import Document
 from pamer_lab.trajectory.draft import Draft
-from pamer_lab.trajectory.fields import read_tools, read_usage
-from pamer_lab.trajectory.formats.responses_items import Items
-from pamer_lab.trajectory.formats.rows import head, rows, text_of
-from pamer_lab.trajectory.formats.steps import Said, add_steps
+from pamer_lab.trajectory.shared import get
+from pamer_lab.trajectory.shared.fields import read_tools
+from pamer_lab.trajectory.shared.responses_items import Items
+from pamer_lab.trajectory.shared.rows import first_row, trace_rows
+from pamer_lab.trajectory.shared.steps import Said, add_steps
+from pamer_lab.trajectory.shared.usage import read_usage
 
 NAME = "openai-responses-nemo-gym"
 PROBLEMS = ("problem_statement", "instruction", "problem", "question", "prompt", "task_description", "task")
@@ -22,40 +23,35 @@ PROBLEMS = ("problem_statement", "instruction", "problem", "question", "prompt",
 
 
 def detect(document: Document) -> bool:
-    first = head(document, 1)
-    return document.kind in ("json", "jsonl") and bool(first) and "responses_create_params" in first[0]
+    return "responses_create_params" in first_row(document)
 
 
 def read(document: Document) -> Iterator[Draft]:
-    found = rows(document)
-    for where, row in found:
-        yield _read_one(row, where if len(found) > 1 else "")
+    for where, row in trace_rows(document):
+        yield _read_one(Draft(NAME, where=where), row)
 
 
-def _read_one(row: dict[str, Any], where: str) -> Draft:
-    draft = Draft(NAME, where=where)
-    params, response = _object(row.get("responses_create_params")), _object(row.get("response"))
-    metadata = {**_object(row.get("metadata")), **_object(params.get("metadata"))}
+def _read_one(draft: Draft, row: dict[str, Any]) -> Draft:
+    params, response = get.obj(row, "responses_create_params"), get.obj(row, "response")
+    metadata = {**get.obj(row, "metadata"), **get.obj(params, "metadata")}
     items = Items(draft)
-    if instructions := text_of(params.get("instructions") or response.get("instructions")):
+    if instructions := get.text(params, "instructions") or get.text(response, "instructions"):
         items.say(Said("system", instructions))
     _add_input(items, params.get("input"), {**row, **metadata})
     items.close()
     _add_all(items, response.get("output"), "response.output")
     add_steps(draft, items.steps)
     draft.tools = read_tools(params.get("tools")) or read_tools(response.get("tools"))
-    draft.model = text_of(response.get("model") or params.get("model"))
+    draft.model = get.text(response, "model") or get.text(params, "model")
     draft.usage = read_usage(response.get("usage"))
-    reward = row.get("reward")
-    draft.reward = float(reward) if isinstance(reward, int | float) else None
-    names = (source.get(key) for key in ("instance_id", "task_id", "task_name") for source in (row, metadata))
-    agent = text_of(_object(row.get("agent_ref")).get("name"))
+    draft.reward = get.amount(row, "reward")
+    agent = get.text(get.obj(row, "agent_ref"), "name")
     # The number alone would join the first task of every rollout file to one question.
     numbered = f"{agent}/{row['_ng_task_index']}" if "_ng_task_index" in row else ""
-    draft.task_id = next((text_of(name) for name in names if name), "") or numbered
+    names = (get.text(source, key) for key in ("instance_id", "task_id", "task_name") for source in (row, metadata))
+    draft.task_id = next(filter(None, names), numbered)
     draft.meta = {key: value for key, value in row.items() if isinstance(value, str | int | float) and key != "reward"}
-    draft.meta["agent"] = agent
-    draft.meta["metadata"] = metadata
+    draft.meta |= {"agent": agent, "metadata": metadata}
     return draft
 
 
@@ -73,15 +69,8 @@ def _add_input(items: Items, given: Any, facts: dict[str, Any]) -> None:
 
 def _add_all(items: Items, values: Any, place: str) -> None:
     if values is None:
-        values = []
+        return
     if not isinstance(values, list):
-        raise FormatError(f"is {type(values).__name__}, not a list of items", where=f"{items.draft.where} {place}".strip())
-    for number, item in enumerate(values):
-        if isinstance(item, dict):
-            items.add(item, f"{place}[{number}]")
-        else:
-            raise FormatError(f"is {type(item).__name__}, not an item", where=f"{items.draft.where} {place}[{number}]".strip())
-
-
-def _object(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
+        raise items.draft.fault(place, f"is {type(values).__name__}, not a list of items")
+    for where, item in items.draft.each(values, place, "an item"):
+        items.add(item, where)

@@ -2,7 +2,7 @@
 
 Parts are written many times while they grow; the last version counts, and text that only arrived as deltas is kept. One
 model step (from `step-start` to `step-finish`) is one turn. A session that has a parent is a side agent: one `subagent`
-event with its whole text.
+event with all its text.
 """
 
 from collections.abc import Iterator
@@ -11,10 +11,12 @@ from typing import Any
 
 from pamer_lab.trajectory.document import Document
 from pamer_lab.trajectory.draft import Draft, json_text
-from pamer_lab.trajectory.formats.rows import list_of, number_of, text_of
-from pamer_lab.trajectory.formats.steps import Mark, Result, Said, Step, Turn, add_steps, keep_none
-from pamer_lab.trajectory.parts import Content, add_image
-from pamer_lab.trajectory.values import Tool, ToolCall, Usage
+from pamer_lab.trajectory.shared import get
+from pamer_lab.trajectory.shared.parts import Content, add_image
+from pamer_lab.trajectory.shared.rows import one_value
+from pamer_lab.trajectory.shared.steps import Mark, Result, Said, Step, Turn, add_steps, keep_none
+from pamer_lab.trajectory.shared.usage import usage_in
+from pamer_lab.trajectory.values import Tool, ToolCall
 
 NAME = "opencode-events"
 
@@ -31,15 +33,14 @@ class _Session:
 
 
 def detect(document: Document) -> bool:
-    root = document.root
     if document.kind == "jsonl":
         return any(_name(record.value) == "event" and "event" in record.value[1] for record in document.records[:50])
-    exported = isinstance(root, dict) and isinstance(root.get("info"), dict) and isinstance(root.get("messages"), list)
-    return exported and any(isinstance(item, dict) and "parts" in item and "info" in item for item in root["messages"][:1])
+    root = one_value(document)
+    return isinstance(root, dict) and isinstance(root.get("info"), dict) and {"parts", "info"} <= get.first(root, "messages").keys()
 
 
 def _name(value: Any) -> str:
-    return text_of(value[0]) if isinstance(value, list) and len(value) > 1 and isinstance(value[1], dict) else ""
+    return get.as_text(value[0]) if isinstance(value, list) and len(value) > 1 and isinstance(value[1], dict) else ""
 
 
 def read(document: Document) -> Iterator[Draft]:
@@ -50,7 +51,7 @@ def read(document: Document) -> Iterator[Draft]:
             _add_line(sessions, tools, record.value)
     else:
         _add_export(sessions, document.root)
-    roots = [key for key, session in sessions.items() if text_of(session.info.get("parentID")) not in sessions]
+    roots = [key for key, session in sessions.items() if get.text(session.info, "parentID") not in sessions]
     for key in roots:
         draft = Draft(NAME, where=key if len(roots) > 1 else "")
         draft.tools = list(tools.values())
@@ -61,59 +62,58 @@ def read(document: Document) -> Iterator[Draft]:
 def _add_line(sessions: dict[str, _Session], tools: dict[str, Tool], value: Any) -> None:
     match _name(value):
         case "event" if isinstance(event := value[1].get("event"), dict) and isinstance(event.get("properties"), dict):
-            _add_event(sessions, text_of(event.get("type")), event["properties"])
+            _add_event(sessions, get.text(event, "type"), event["properties"])
         case "tool.definition" if len(value) > 2 and isinstance(value[2], dict):
-            name, schema = text_of(value[1].get("toolID")), value[2].get("parameters")
-            tools[name] = Tool(name, text_of(value[2].get("description")), schema if isinstance(schema, dict) else {})
+            name, schema = get.text(value[1], "toolID"), get.obj(value[2], "parameters")
+            tools[name] = Tool(name, get.text(value[2], "description"), schema)
         case "experimental.chat.system.transform" if len(value) > 2 and isinstance(value[2], dict):
-            texts, model = value[2].get("system"), value[1].get("model")
-            session = sessions.setdefault(text_of(value[1].get("sessionID")), _Session())
-            name = text_of(model.get("id")) if isinstance(model, dict) else ""
-            session.systems.setdefault(name, "\n".join(map(text_of, texts)) if isinstance(texts, list) else text_of(texts))
+            session = sessions.setdefault(get.text(value[1], "sessionID"), _Session())
+            name = get.text(get.obj(value[1], "model"), "id")
+            session.systems.setdefault(name, "\n".join(map(get.as_text, get.as_list(value[2].get("system")))))
         case "chat.message" if len(value) > 2 and isinstance(value[2], dict):
             _add_message(sessions, value[2].get("message"))
-            for part in list_of(value[2].get("parts")):
+            for part in get.items(value[2], "parts"):
                 _add_part(sessions, part)
 
 
 def _add_event(sessions: dict[str, _Session], kind: str, facts: dict[str, Any]) -> None:
     if kind in ("session.created", "session.updated") and isinstance(facts.get("info"), dict):
-        sessions.setdefault(text_of(facts["info"].get("id")), _Session()).info.update(facts["info"])
+        sessions.setdefault(get.text(facts["info"], "id"), _Session()).info.update(facts["info"])
     elif kind == "message.updated":
         _add_message(sessions, facts.get("info"))
     elif kind == "message.part.updated":
         _add_part(sessions, facts.get("part"))
     elif kind == "message.part.delta":
-        parts = sessions.setdefault(text_of(facts.get("sessionID")), _Session()).parts.get(text_of(facts.get("messageID")), {})
-        part = parts.get(text_of(facts.get("partID")))
-        name = text_of(facts.get("field"))
+        parts = sessions.setdefault(get.text(facts, "sessionID"), _Session()).parts.get(get.text(facts, "messageID"), {})
+        part = parts.get(get.text(facts, "partID"))
+        name = get.text(facts, "field")
         if part is not None and isinstance(part.get(name, ""), str):
-            part[name] = part.get(name, "") + text_of(facts.get("delta"))
+            part[name] = part.get(name, "") + get.text(facts, "delta")
 
 
 def _add_message(sessions: dict[str, _Session], info: Any) -> None:
     if isinstance(info, dict):
-        session = sessions.setdefault(text_of(info.get("sessionID")), _Session())
-        session.messages.setdefault(text_of(info.get("id")), {}).update(info)
+        session = sessions.setdefault(get.text(info, "sessionID"), _Session())
+        session.messages.setdefault(get.text(info, "id"), {}).update(info)
 
 
 def _add_part(sessions: dict[str, _Session], part: Any) -> None:
     if isinstance(part, dict):
-        session = sessions.setdefault(text_of(part.get("sessionID")), _Session())
-        session.parts.setdefault(text_of(part.get("messageID")), {})[text_of(part.get("id"))] = dict(part)
+        session = sessions.setdefault(get.text(part, "sessionID"), _Session())
+        session.parts.setdefault(get.text(part, "messageID"), {})[get.text(part, "id")] = dict(part)
 
 
 def _add_export(sessions: dict[str, _Session], root: dict[str, Any]) -> None:
-    session = sessions.setdefault(text_of(root["info"].get("id")), _Session(root["info"]))
+    session = sessions.setdefault(get.text(root["info"], "id"), _Session(root["info"]))
     for number, item in enumerate(root["messages"]):
         if isinstance(item, dict) and isinstance(item.get("info"), dict):
-            key = text_of(item["info"].get("id")) or str(number)
+            key = get.text(item["info"], "id") or str(number)
             session.messages[key] = item["info"]
             session.parts[key] = {str(place): part for place, part in enumerate(item.get("parts") or []) if isinstance(part, dict)}
 
 
 def _read_session(draft: Draft, session: _Session, children: dict[str, _Session]) -> Draft:
-    models = [text_of(info.get("modelID")) for info in session.messages.values() if info.get("role") == "assistant"]
+    models = [get.text(info, "modelID") for info in session.messages.values() if info.get("role") == "assistant"]
     draft.model = next(filter(None, models), "")
     steps: list[Step] = []
     if system := session.systems.get(draft.model) or next(iter(session.systems.values()), ""):
@@ -152,12 +152,11 @@ def _steps(draft: Draft, session: _Session) -> list[Step]:
 def _add_said(draft: Draft, content: Content, part: dict[str, Any], where: str) -> None:
     kind = part.get("type")
     if kind == "text":
-        content.texts.append(text_of(part.get("text")))
-    elif kind == "file" and text_of(part.get("mime")).startswith("image/"):
+        content.texts.append(get.text(part, "text"))
+    elif kind == "file" and get.text(part, "mime").startswith("image/"):
         add_image(content, {"image_url": part.get("url"), "media_type": part.get("mime")})
     elif kind != "compaction":
-        draft.warn(where, f"part of type {kind!r} was kept as JSON text")
-        content.texts.append(json_text(part))
+        content.texts.append(draft.kept_as_json(where, f"part of type {kind!r}", part))
 
 
 def _turns(draft: Draft, parts: list[dict[str, Any]], where: str) -> list[Step]:
@@ -173,39 +172,27 @@ def _turns(draft: Draft, parts: list[dict[str, Any]], where: str) -> list[Step]:
                     turn, answers, used = Turn(where), [], False
                 continue
             case "text":
-                turn.texts.append(text_of(part.get("text")))
+                turn.texts.append(get.text(part, "text"))
             case "reasoning":
-                turn.thinking.append(text_of(part.get("text")))
+                turn.thinking.append(get.text(part, "text"))
             case "tool":
                 _add_tool(turn, answers, part, where)
             case "step-finish":
-                turn.usage = _usage(part)
+                tokens = get.obj(part, "tokens")
+                tokens = {**tokens, **get.obj(tokens, "cache")}
+                turn.usage = usage_in(tokens, sent="input read write", given="output reasoning", cached="read", cost=part.get("cost"))
             case "patch" | "snapshot" | "agent" | "retry":
                 continue
             case kind:
-                draft.warn(where, f"part of type {kind!r} was kept as JSON text")
-                turn.texts.append(json_text(part))
+                turn.texts.append(draft.kept_as_json(where, f"part of type {kind!r}", part))
         used = True
     return [*steps, turn, *answers] if used else steps
 
 
 def _add_tool(turn: Turn, answers: list[Step], part: dict[str, Any], where: str) -> None:
-    given = part.get("state")
-    state: dict[str, Any] = given if isinstance(given, dict) else {}
-    call = ToolCall(text_of(part.get("callID")), text_of(part.get("tool")), json_text(state.get("input")))
+    state = get.obj(part, "state")
+    call = ToolCall(get.text(part, "callID"), get.text(part, "tool"), json_text(state.get("input")))
     turn.calls.append(call)
     if state.get("status") in ("completed", "error"):
         failed = state["status"] == "error"
         answers.append(Result(call.id, json_text(state.get("error" if failed else "output") or ""), where, error=failed, name=call.name))
-
-
-def _usage(part: dict[str, Any]) -> Usage | None:
-    tokens = part.get("tokens")
-    if not isinstance(tokens, dict):
-        return None
-    given = tokens.get("cache")
-    cache: dict[str, Any] = given if isinstance(given, dict) else {}
-    sent, out, thought = (number_of(tokens.get(key)) or 0 for key in ("input", "output", "reasoning"))
-    read, written = (number_of(cache.get(key)) or 0 for key in ("read", "write"))
-    cost = part.get("cost")
-    return Usage(sent + read + written, out + thought, read, float(cost) if isinstance(cost, int | float) else None)

@@ -12,11 +12,12 @@ from typing import Any
 from pamer_lab.errors import FormatError
 from pamer_lab.trajectory.document import Document
 from pamer_lab.trajectory.draft import Draft, json_text
-from pamer_lab.trajectory.episodes import attempt, first_episode, first_episodes, read_each
-from pamer_lab.trajectory.fields import read_openai_calls, read_thinking, read_tools, read_usage
-from pamer_lab.trajectory.formats.openai_chat import text_of
-from pamer_lab.trajectory.formats.steps import ranges
-from pamer_lab.trajectory.parts import measure_image, read_content
+from pamer_lab.trajectory.shared import get
+from pamer_lab.trajectory.shared.fields import read_openai_calls, read_thinking, read_tools
+from pamer_lab.trajectory.shared.parts import measure_image, read_content
+from pamer_lab.trajectory.shared.rows import attempt, first_episode, first_episodes, read_each
+from pamer_lab.trajectory.shared.steps import ranges
+from pamer_lab.trajectory.shared.usage import read_usage
 from pamer_lab.trajectory.values import Image, Message, ToolCall
 
 NAME = "openhands-v0-events"
@@ -35,10 +36,7 @@ def detect(document: Document) -> bool:
 
 def _are_episodes(document: Document) -> bool:
     """Records with a `history` of events; a failed run's may be empty."""
-    histories = [
-        value["history"] for value in first_episodes(document) if isinstance(value, dict) and isinstance(value.get("history"), list)
-    ]
-    return any(_is_event(item) or _is_pair(item) for history in histories for item in history[:3])
+    return any(_is_event(item) or _is_pair(item) for value in first_episodes(document) for item in get.items(value, "history")[:3])
 
 
 def _is_event(value: Any) -> bool:
@@ -57,26 +55,20 @@ def read(document: Document) -> Iterator[Draft]:
         yield from read_each(document, NAME, _read_episode)
     else:
         events = document.root if isinstance(document.root, list) else [record.value for record in document.records]
-        yield attempt(NAME, "", lambda: _read_events(Draft(NAME, orphans="as_user"), events, "events"))
+        yield attempt(NAME, "", _read_events, Draft(NAME, orphans="as_user"), events, "events")
 
 
 def _read_episode(value: Any, where: str) -> Draft:
     if not isinstance(value, dict) or not isinstance(value.get("history"), list):
         raise FormatError("is not an episode with a `history` list", where=where)
     draft = Draft(NAME, where=where, orphans="as_user")
-    draft.task_id = text_of(value, "instance_id")
-    metadata, metrics, result = (value.get(key) for key in ("metadata", "metrics", "test_result"))
-    if isinstance(metadata, dict):
-        config = metadata.get("llm_config")
-        draft.model = text_of(config, "model") if isinstance(config, dict) else text_of(metadata, "model_name")
-        draft.meta["agent"] = metadata.get("agent_class")
-    if isinstance(metrics, dict):
-        draft.usage = read_usage(metrics.get("accumulated_token_usage"), metrics.get("accumulated_cost"))
-    if isinstance(result, dict):
-        resolved = result.get("resolved", result.get("result"))
-        draft.reward = float(resolved) if isinstance(resolved, bool) else None
-        draft.meta["git_patch"] = result.get("git_patch")
-    draft.meta |= {"error": value.get("error"), "success": value.get("success")}
+    draft.task_id = get.text(value, "instance_id")
+    metadata, metrics, result = (get.obj(value, key) for key in ("metadata", "metrics", "test_result"))
+    draft.model = get.text(get.obj(metadata, "llm_config"), "model") or get.text(metadata, "model_name")
+    draft.usage = read_usage(metrics.get("accumulated_token_usage"), metrics.get("accumulated_cost"))
+    resolved = result.get("resolved", result.get("result"))
+    draft.reward = float(resolved) if isinstance(resolved, bool) else None
+    draft.meta = {"agent": metadata.get("agent_class"), "git_patch": result.get("git_patch")} | get.facts(value, "error", "success")
     _read_events(draft, value["history"], "history")
     if isinstance(value.get("instruction"), str):
         _add_instruction(draft, value["instruction"])
@@ -95,21 +87,18 @@ def _add_instruction(draft: Draft, instruction: str) -> None:
 
 def _read_events(draft: Draft, events: list[Any], place: str) -> Draft:
     reader = _Reader(draft)
-    for number, item in enumerate(events):
-        pair = item if isinstance(item, list) else [item]
-        for event in pair:
-            if not isinstance(event, dict):
-                raise FormatError(f"is {type(event).__name__}, not an event", where=f"{draft.where} {place}[{number}]".strip())
-            reader.add(event, f"{place}[{number}]")
+    for where, item in get.placed(events, place):
+        for event in get.as_list(item):
+            reader.add(draft.expect(event, where, "an event"), where)
     return draft
 
 
 class _Reader:
-    """Turns events into messages; remembers which responses were told and which action an id names."""
+    """Turns events into messages; remembers which responses were added and which action an id names."""
 
     def __init__(self, draft: Draft) -> None:
         self.draft = draft
-        self.told: set[str] = set()
+        self.added: set[str] = set()
         """Responses whose calls were added, by response id and call ids."""
         self.call_of: dict[str, str] = {}
         """Action id -> call id, for observations that only name their cause."""
@@ -129,26 +118,25 @@ class _Reader:
             self._action(event, event["action"], where)
         elif isinstance(event.get("observation"), str):
             self._observation(event, event["observation"], where)
-        elif text_of(event, "content", "message"):
+        elif get.text(event, "content", "message"):
             self.draft.warn(where, "is neither an action nor an observation; kept as an event")
-            self.draft.event("note", text_of(event, "content", "message"))
+            self.draft.event("note", get.text(event, "content", "message"))
 
     def _action(self, event: dict[str, Any], action: str, where: str) -> None:
-        args = event.get("args")
-        args = args if isinstance(args, dict) else {}
+        args = get.obj(event, "args")
         match action:
             case "system":
-                self.draft.system(text_of(args, "content"))
+                self.draft.system(get.text(args, "content"))
                 self.draft.tools = self.draft.tools or read_tools(args.get("tools"))
             case "message" if event.get("source") != "agent" and not (event.get("source") is None and args.get("wait_for_response")):
-                self.draft.user(text_of(args, "content"), images=_images(args))
+                self.draft.user(get.text(args, "content"), images=_images(args))
             case "condensation":
-                summary = text_of(args, "summary")
+                summary = get.text(args, "summary")
                 facts = {"forgotten": args.get("forgotten_event_ids"), "kept_from": args.get("summary_offset")}
                 self.forgotten.update(index for key in _forgotten(args, self.messages_of) for index in self.messages_of.get(key, ()))
                 self.draft.event("compaction", summary, **facts, replaced=ranges(sorted(self.forgotten)))
             case "condensation_request" | "recall":
-                self.draft.event("note", text_of(args, "query"), what=action)
+                self.draft.event("note", get.text(args, "query"), what=action)
             case _ if action in SILENT:
                 return
             case _ if event.get("source") in ("user", "environment"):
@@ -158,28 +146,28 @@ class _Reader:
 
     def _turn(self, event: dict[str, Any], action: str, args: dict[str, Any], where: str) -> None:
         call_id, response = _call_metadata(event)
-        choice = _message_of(response)
-        if choice is not None:
+        choice = get.obj(get.first(response, "choices"), "message")
+        if choice:
             calls = read_openai_calls(choice.get("tool_calls"))
             key = f"{response.get('id')}/{'/'.join(call.id for call in calls)}"
             self.call_of[str(event.get("id"))] = call_id
-            if key in self.told and any(call.id == call_id for call in calls):
+            if key in self.added and any(call.id == call_id for call in calls):
                 return
-            self.told.add(key)
+            self.added.add(key)
             content = read_content(choice.get("content"), where=where)
             thinking = content.thought or read_thinking(choice)
             usage = read_usage(response.get("usage"))
             self.draft.assistant(content.text, calls or self._own_call(event, action, args), thinking=thinking, usage=usage, where=where)
-            self.draft.model = self.draft.model or text_of(response, "model")
+            self.draft.model = self.draft.model or get.text(response, "model")
         elif action == "message":
-            self.draft.assistant(text_of(args, "content"), images=_images(args), where=where)
+            self.draft.assistant(get.text(args, "content"), images=_images(args), where=where)
         else:
-            thought = text_of(args, "thought") or (text_of(event, "message") if action == "finish" else "")
+            thought = get.text(args, "thought") or (get.text(event, "message") if action == "finish" else "")
             self.draft.assistant(thought, self._own_call(event, action, args), where=where)
 
     def _own_call(self, event: dict[str, Any], action: str, args: dict[str, Any]) -> list[ToolCall]:
         call_id, _ = _call_metadata(event)
-        name = _function_name(event) or action
+        name = get.text(get.obj(event, "tool_call_metadata"), "function_name") or action
         self.last = call_id or f"action_{event.get('id', len(self.draft.messages))}"
         self.call_of[str(event.get("id"))] = self.last
         if action == "message":
@@ -192,8 +180,7 @@ class _Reader:
             if text.strip():
                 self.draft.event("note", text, what=kind)
             return
-        extras = event.get("extras")
-        extras = extras if isinstance(extras, dict) else {}
+        extras = get.obj(event, "extras")
         if kind in ("recall", "condense", "condensation", "agent_condensation"):
             data = {key: value for key, value in extras.items() if value not in (None, "", [], {})}
             self.draft.event("memory_read" if kind == "recall" else "compaction", text, what=kind, **({"data": data} if data else {}))
@@ -207,7 +194,8 @@ class _Reader:
         if call_id == self.last:
             self.last = ""
         failed = kind == "error" or event.get("success") is False
-        self.draft.tool(call_id, text, name=_function_name(event), images=images, error=failed, where=where)
+        name = get.text(get.obj(event, "tool_call_metadata"), "function_name")
+        self.draft.tool(call_id, text, name=name, images=images, error=failed, where=where)
 
 
 def _forgotten(args: dict[str, Any], known: Iterable[str]) -> list[str]:
@@ -222,36 +210,20 @@ def _forgotten(args: dict[str, Any], known: Iterable[str]) -> list[str]:
 
 
 def _call_metadata(event: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    metadata = event.get("tool_call_metadata")
-    if not isinstance(metadata, dict):
-        return "", {}
-    response = metadata.get("model_response")
-    return text_of(metadata, "tool_call_id"), response if isinstance(response, dict) else {}
-
-
-def _function_name(event: dict[str, Any]) -> str:
-    metadata = event.get("tool_call_metadata")
-    return text_of(metadata, "function_name") if isinstance(metadata, dict) else ""
-
-
-def _message_of(response: dict[str, Any]) -> dict[str, Any] | None:
-    choices = response.get("choices")
-    first = choices[0] if isinstance(choices, list) and choices else None
-    message = first.get("message") if isinstance(first, dict) else None
-    return message if isinstance(message, dict) else None
+    """(call id, model response) that an event recorded."""
+    metadata = get.obj(event, "tool_call_metadata")
+    return get.text(metadata, "tool_call_id"), get.obj(metadata, "model_response")
 
 
 def _observed_text(event: dict[str, Any]) -> str:
     """The content with the head and foot that the agent saw around it, where the event recorded them."""
-    extras = event.get("extras")
-    metadata = extras.get("metadata") if isinstance(extras, dict) else None
-    metadata = metadata if isinstance(metadata, dict) else {}
+    metadata = get.obj(get.obj(event, "extras"), "metadata")
     text = read_content(event.get("content"), where="content").text
-    return f"{text_of(metadata, 'prefix')}{text}{text_of(metadata, 'suffix')}"
+    return f"{get.text(metadata, 'prefix')}{text}{get.text(metadata, 'suffix')}"
 
 
 def _images(args: dict[str, Any]) -> list[Image]:
-    given = args.get("image_urls")
-    urls = list(given) if isinstance(given, list) else []
-    urls += [args[key] for key in ("screenshot", "set_of_marks") if isinstance(args.get(key), str) and args[key]]
+    urls = get.items(args, "image_urls") + [
+        args[key] for key in ("screenshot", "set_of_marks") if isinstance(args.get(key), str) and args[key]
+    ]
     return [measure_image({"image_url": url}) for url in urls]

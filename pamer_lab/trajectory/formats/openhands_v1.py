@@ -11,12 +11,13 @@ from typing import Any
 from pamer_lab.errors import FormatError
 from pamer_lab.trajectory.document import Document
 from pamer_lab.trajectory.draft import Draft, json_text
-from pamer_lab.trajectory.episodes import attempt
-from pamer_lab.trajectory.fields import read_openai_calls, read_thinking, read_tools, read_usage
-from pamer_lab.trajectory.formats.openai_chat import text_of
-from pamer_lab.trajectory.formats.steps import ranges
-from pamer_lab.trajectory.parts import Content, read_content
-from pamer_lab.trajectory.values import ToolCall
+from pamer_lab.trajectory.shared import get
+from pamer_lab.trajectory.shared.fields import read_openai_calls, read_thinking, read_tools
+from pamer_lab.trajectory.shared.parts import Content, read_content
+from pamer_lab.trajectory.shared.rows import attempt
+from pamer_lab.trajectory.shared.steps import Turn, add_steps, ranges
+from pamer_lab.trajectory.shared.usage import read_usage
+from pamer_lab.trajectory.values import Tool, ToolCall
 
 NAME = "openhands-v1-events"
 KINDS = {"SystemPromptEvent", "MessageEvent", "ActionEvent", "ObservationEvent", "ConversationStateUpdateEvent", "AgentErrorEvent"}
@@ -31,19 +32,16 @@ def detect(document: Document) -> bool:
 
 def _kind(event: dict[str, Any]) -> str:
     """An event's kind; some writers of `events.jsonl` call the field `event` and flatten the message into it."""
-    return text_of(event, "kind") or text_of(event, "event")
+    return get.text(event, "kind", "event")
 
 
 def read(document: Document) -> Iterator[Draft]:
-    yield attempt(NAME, "", lambda: _read_events(document))
+    yield attempt(NAME, "", _read_events, document)
 
 
 def _events(document: Document) -> Iterator[tuple[str, Any]]:
     if document.kind == "json":
-        root = document.root
-        if isinstance(root, dict) and isinstance(root.get("events"), list):
-            root = root["events"]
-        for number, value in enumerate(root if isinstance(root, list) else [root]):
+        for number, value in enumerate(get.items(document.root, "events") or get.as_list(document.root)):
             yield f"[{number}]", value
     else:
         for record in document.records:
@@ -54,9 +52,7 @@ def _read_events(document: Document) -> Draft:
     draft = Draft(NAME, orphans="as_user")
     reader = _Reader(draft)
     for where, event in _events(document):
-        if not isinstance(event, dict):
-            raise FormatError(f"is {type(event).__name__}, not an event", where=where)
-        reader.add(event, where)
+        reader.add(draft.expect(event, where, "an event"), where)
     reader.flush()
     return draft
 
@@ -67,11 +63,9 @@ class _Reader:
     def __init__(self, draft: Draft) -> None:
         self.draft = draft
         self.response = ""
-        self.texts: list[str] = []
-        self.thinking: list[str] = []
-        self.calls: list[ToolCall] = []
-        self.where = ""
-        self.told: set[str] = set()
+        """Id of the response whose actions are being gathered."""
+        self.turn = Turn()
+        self.written: set[str] = set()
         self.gathered: list[str] = []
         """Ids of the actions in the turn that is being gathered."""
         self.messages_of: dict[str, range] = {}
@@ -82,32 +76,32 @@ class _Reader:
         kind = _kind(event)
         if kind == "ActionEvent":
             self._action(event, where)
-            self.gathered.append(text_of(event, "id"))
+            self.gathered.append(get.text(event, "id"))
             return
         self.flush()
         before = len(self.draft.messages)
         self._add(event, kind, where)
-        self.messages_of[text_of(event, "id")] = range(before, len(self.draft.messages))
+        self.messages_of[get.text(event, "id")] = range(before, len(self.draft.messages))
 
     def _add(self, event: dict[str, Any], kind: str, where: str) -> None:
         match kind:
             case "SystemPromptEvent":
                 self.draft.system("\n\n".join(filter(None, [_text(event, "system_prompt"), _text(event, "dynamic_context")])))
-                self.draft.tools = _tools(event.get("tools"))
+                self.draft.tools = _tools(event)
             case "MessageEvent":
                 self._message(event, where)
             case "ObservationEvent":
-                self._result(event, _part(event, "observation"), where)
+                self._result(event, get.obj(event, "observation"), where)
             case "UserRejectObservation" | "AgentErrorEvent":
-                text = text_of(event, "rejection_reason", "error")
+                text = get.text(event, "rejection_reason", "error")
                 self._answer(event, Content([text]), where, error=True)
             case "Condensation":
-                forgotten = event.get("forgotten_event_ids")
-                for key in forgotten if isinstance(forgotten, list) else []:
+                for key in get.items(event, "forgotten_event_ids"):
                     self.forgotten.update(self.messages_of.get(str(key), ()))
-                self.draft.event("compaction", text_of(event, "summary"), forgotten=forgotten, replaced=ranges(sorted(self.forgotten)))
+                gone = ranges(sorted(self.forgotten))
+                self.draft.event("compaction", get.text(event, "summary"), forgotten=event.get("forgotten_event_ids"), replaced=gone)
             case "CondensationSummaryEvent":
-                self.draft.event("compaction", text_of(event, "summary"))
+                self.draft.event("compaction", get.text(event, "summary"))
             case "ConversationStateUpdateEvent":
                 self._state(event)
             case _:
@@ -116,32 +110,27 @@ class _Reader:
 
     def flush(self) -> None:
         """Write the turn that was being gathered."""
-        if self.calls or self.texts or self.thinking:
+        if self.turn != Turn(self.turn.where):
             self.messages_of |= dict.fromkeys(self.gathered, range(len(self.draft.messages), len(self.draft.messages) + 1))
-            self.draft.assistant("\n".join(self.texts), self.calls, thinking="\n".join(self.thinking), where=self.where)
-        self.response, self.texts, self.thinking, self.calls, self.gathered = "", [], [], [], []
+            add_steps(self.draft, [self.turn])
+        self.response, self.turn, self.gathered = "", Turn(), []
 
     def _action(self, event: dict[str, Any], where: str) -> None:
-        response = text_of(event, "llm_response_id")
+        response = get.text(event, "llm_response_id")
         if not response or response != self.response:
             self.flush()
-            if response and response in self.told:
+            if response and response in self.written:
                 self.draft.warn(where, f"a call of response {response!r} stands after other events; it became a turn of its own")
-        self.response, self.where = response, where
-        self.told.add(response)
+        self.response, self.turn.where = response, where
+        self.written.add(response)
         thought = read_content(event.get("thought"), where=where)
-        self.texts += [text for text in thought.texts if text]
-        reasoning = read_thinking(event)
-        self.thinking += [text for text in (*thought.thinking, reasoning) if text]
-        self.calls += self._call(event)
-
-    def _call(self, event: dict[str, Any]) -> list[ToolCall]:
-        given = event.get("tool_call")
-        if isinstance(given, dict):
-            return read_openai_calls([given])
-        action = event.get("action")
-        arguments = {key: value for key, value in action.items() if key != "kind"} if isinstance(action, dict) else {}
-        return [ToolCall(text_of(event, "tool_call_id"), text_of(event, "tool_name"), json_text(arguments))]
+        self.turn.texts += filter(None, thought.texts)
+        self.turn.thinking += filter(None, (*thought.thinking, read_thinking(event)))
+        if isinstance(event.get("tool_call"), dict):
+            self.turn.calls += read_openai_calls([event["tool_call"]])
+        else:
+            arguments = {key: value for key, value in get.obj(event, "action").items() if key != "kind"}
+            self.turn.calls.append(ToolCall(get.text(event, "tool_call_id"), get.text(event, "tool_name"), json_text(arguments)))
 
     def _message(self, event: dict[str, Any], where: str) -> None:
         message = event.get("llm_message", event if "role" in event else None)
@@ -162,50 +151,41 @@ class _Reader:
                 self.draft.user(text, images=content.images + extended.images)
 
     def _result(self, event: dict[str, Any], observation: dict[str, Any], where: str) -> None:
-        given = next((observation[key] for key in ("content", "output", "result", "message", "error") if observation.get(key)), None)
-        if given is None:
-            rest = {
-                key: value for key, value in observation.items() if key not in ("kind", "content", "is_error") and value not in (None, "")
-            }
-            given = json_text(rest) if rest and "content" not in observation else ""
+        given = get.some(observation, "content", "output", "result", "message", "error")
+        if given is None and "content" not in observation:
+            rest = {key: value for key, value in observation.items() if key not in ("kind", "is_error") and value not in (None, "")}
+            given = json_text(rest) if rest else ""
         content = read_content(given, where=where)
         metadata = observation.get("metadata")
         if isinstance(metadata, dict):
-            content.texts = [f"{text_of(metadata, 'prefix')}{content.text}{text_of(metadata, 'suffix')}"]
+            content.texts = [f"{get.text(metadata, 'prefix')}{content.text}{get.text(metadata, 'suffix')}"]
         self._answer(event, content, where, error=observation.get("is_error") is True)
 
     def _answer(self, event: dict[str, Any], content: Content, where: str, *, error: bool) -> None:
         self.draft.tool(
-            text_of(event, "tool_call_id"), content.text, name=text_of(event, "tool_name"), images=content.images, error=error, where=where
+            get.text(event, "tool_call_id"),
+            content.text,
+            name=get.text(event, "tool_name"),
+            images=content.images,
+            error=error,
+            where=where,
         )
 
     def _state(self, event: dict[str, Any]) -> None:
-        value = event.get("value")
-        state = value if isinstance(value, dict) else {}
-        if event.get("key") == "stats":
-            state = {"stats": state}
-        agent, stats = _part(state, "agent"), _part(state, "stats")
-        self.draft.model = self.draft.model or text_of(_part(agent, "llm"), "model")
-        metrics = _part(_part(stats, "usage_to_metrics"), "agent") or _part(_part(stats, "service_to_metrics"), "agent")
+        state = get.obj(event, "value")
+        stats = state if event.get("key") == "stats" else get.obj(state, "stats")
+        self.draft.model = self.draft.model or get.text(get.obj(get.obj(state, "agent"), "llm"), "model")
+        metrics = get.obj(get.obj(stats, "usage_to_metrics"), "agent") or get.obj(get.obj(stats, "service_to_metrics"), "agent")
         usage = read_usage(metrics.get("accumulated_token_usage"), metrics.get("accumulated_cost"))
         self.draft.usage = usage or self.draft.usage
         if event.get("key") == "execution_status":
-            self.draft.meta["execution_status"] = value
-
-
-def _part(value: dict[str, Any], key: str) -> dict[str, Any]:
-    found = value.get(key)
-    return found if isinstance(found, dict) else {}
+            self.draft.meta["execution_status"] = event.get("value")
 
 
 def _text(event: dict[str, Any], key: str) -> str:
     return read_content(event.get(key), where=key).text
 
 
-def _tools(value: Any) -> list[Any]:
+def _tools(event: dict[str, Any]) -> list[Tool]:
     """Descriptions in OpenAI's shape, or the SDK's own with `title` or `name`."""
-    items = value if isinstance(value, list) else []
-    named = [
-        item | {"name": item["title"]} if isinstance(item, dict) and "title" in item and "name" not in item else item for item in items
-    ]
-    return list(read_tools(named))
+    return read_tools([{"name": item["title"], **item} if get.text(item, "title") else item for item in get.items(event, "tools")])

@@ -9,6 +9,8 @@ from typing import Any
 from pamer_lab.errors import FormatError
 from pamer_lab.trajectory.document import Document
 from pamer_lab.trajectory.draft import Draft
+from pamer_lab.trajectory.shared import get
+from pamer_lab.trajectory.shared.rows import first_value
 
 NAME = "refused"
 
@@ -18,8 +20,7 @@ def _is_ticks(value: dict[str, Any]) -> bool:
 
 
 def _is_tau2_index(value: dict[str, Any]) -> bool:
-    info = value.get("info")
-    return isinstance(info, dict) and "user_info" in info and not value.get("simulations") and "tasks" in value
+    return "user_info" in get.obj(value, "info") and not value.get("simulations") and "tasks" in value
 
 
 def _is_display_text(value: dict[str, Any]) -> bool:
@@ -38,10 +39,8 @@ def detect(document: Document) -> bool:
 
 
 def _reason(document: Document) -> str:
-    root = document.root
-    if document.kind not in ("json", "jsonl") or not isinstance(root, dict):
-        return ""
-    return next((reason for recognises, reason in REFUSALS if recognises(root)), "")
+    root = first_value(document)
+    return next((reason for recognises, reason in REFUSALS if recognises(root)), "") if isinstance(root, dict) else ""
 
 
 def read(document: Document) -> Iterator[Draft]:

@@ -10,10 +10,10 @@ from typing import Any
 
 from pamer_lab.trajectory.document import Document
 from pamer_lab.trajectory.draft import Draft
-from pamer_lab.trajectory.episodes import attempt, episodes
-from pamer_lab.trajectory.fields import read_usage
-from pamer_lab.trajectory.formats.exchanges import Conversation, Exchange, group, read_answer, write
-from pamer_lab.trajectory.formats.openai_chat import text_of
+from pamer_lab.trajectory.shared import get
+from pamer_lab.trajectory.shared.exchanges import Conversation, Exchange, group, read_answer, write
+from pamer_lab.trajectory.shared.rows import attempt, episodes, first_episodes
+from pamer_lab.trajectory.shared.usage import read_usage
 
 NAME = "llm-request-response-log"
 REQUEST_KEYS = ("request_params", "request", "request_body", "params", "body", "payload", "kwargs", "input")
@@ -21,14 +21,14 @@ SESSION_KEYS = ("trial_id", "session_id", "conversation_id", "run_id", "trace_id
 
 
 def detect(document: Document) -> bool:
-    if document.kind not in ("json", "jsonl") or (document.kind == "json" and not isinstance(document.root, list)):
+    if document.kind == "json" and not isinstance(document.root, list):
         return False
-    head = [value for _, value in zip(range(10), (value for _, value in episodes(document)), strict=False)]
+    head = first_episodes(document, 10)
     return any(_request(value) is not None and _answers(head, value) for value in head)
 
 
 def _answers(head: list[Any], request: Any) -> bool:
-    """A request alone could be anything: the record says what it is, or a response stands with it."""
+    """A request alone could be anything: the record says what it is, or a response comes with it."""
     if request.get("type") in ("request", "llm_request") or "response" in request:
         return True
     return any(isinstance(value, dict) and isinstance(value.get("response"), dict) for value in head)
@@ -39,9 +39,8 @@ def _request(value: Any) -> dict[str, Any] | None:
     if not isinstance(value, dict):
         return None
     for key in REQUEST_KEYS:
-        body = value.get(key)
-        if isinstance(body, dict) and isinstance(body.get("messages"), list):
-            return body
+        if isinstance(get.obj(value, key).get("messages"), list):
+            return get.obj(value, key)
     has_both = isinstance(value.get("messages"), list) and isinstance(value.get("response"), dict)
     return value if has_both else None
 
@@ -51,7 +50,7 @@ def read(document: Document) -> Iterator[Draft]:
     conversations = group(exchanges)
     for number, conversation in enumerate(conversations):
         where = f"{conversation.exchanges[0].where} to {conversation.exchanges[-1].where}"
-        draft = attempt(NAME, where, lambda conversation=conversation: _read_one(conversation))  # type: ignore[misc]
+        draft = attempt(NAME, where, _read_one, conversation)
         if len(conversations) > 1:
             draft.warn(where, f"the log holds {len(conversations)} conversations; this is number {number + 1}")
         for place in stray if number == 0 else []:
@@ -74,13 +73,14 @@ def _exchanges(document: Document) -> tuple[list[Exchange], list[str]]:
     for where, value in episodes(document):
         body = _request(value)
         response = value.get("response") if isinstance(value, dict) else None
+        identity = get.text(value, "request_id", "call_id")
         if body is not None:
-            exchange = _exchange(where, value, body)
-            found.append(exchange)
-            by_id[text_of(value, "request_id", "call_id")] = exchange
+            session = get.text(value, *SESSION_KEYS)
+            found.append(Exchange(where, body["messages"], body.get("system"), body.get("tools"), get.text(body, "model"), session))
+            by_id[identity] = found[-1]
         if isinstance(response, dict):
-            known = by_id.get(text_of(value, "request_id", "call_id"))
-            target = found[-1] if body is not None and found else known or next((one for one in found if one.answer is None), None)
+            unanswered = next((one for one in found if one.answer is None), None)
+            target = found[-1] if body is not None else by_id.get(identity) or unanswered
             if target is not None:
                 _answer(target, value, response)
                 continue
@@ -89,14 +89,7 @@ def _exchanges(document: Document) -> tuple[list[Exchange], list[str]]:
     return found, stray
 
 
-def _exchange(where: str, value: dict[str, Any], body: dict[str, Any]) -> Exchange:
-    session = text_of(value, *SESSION_KEYS)
-    return Exchange(where, body["messages"], body.get("system"), body.get("tools"), text_of(body, "model"), session)
-
-
 def _answer(exchange: Exchange, value: dict[str, Any], response: dict[str, Any]) -> None:
-    answer, usage, model = read_answer(response)
-    cost = value.get("cost")
-    exchange.answer = answer
-    exchange.usage = read_usage(response.get("usage") or value.get("usage"), cost) or usage
+    exchange.answer, usage, model = read_answer(response)
+    exchange.usage = read_usage(response.get("usage") or value.get("usage"), value.get("cost")) or usage
     exchange.model = model or exchange.model

@@ -7,13 +7,12 @@ are no ids.
 from collections.abc import Iterator
 from typing import Any
 
-import orjson
-
 from pamer_lab.errors import FormatError
 from pamer_lab.trajectory.document import Document
 from pamer_lab.trajectory.draft import Draft, json_text
-from pamer_lab.trajectory.fields import read_openai_calls, read_tools
-from pamer_lab.trajectory.formats.rows import head, rows, text_of
+from pamer_lab.trajectory.shared import get
+from pamer_lab.trajectory.shared.fields import read_openai_calls, read_tools
+from pamer_lab.trajectory.shared.rows import first_row, trace_rows
 from pamer_lab.trajectory.values import ToolCall
 
 NAME = "sharegpt-toolcall"
@@ -22,29 +21,22 @@ RESULT = ("observation", "tool", "function_response", "tool_response", "function
 
 
 def detect(document: Document) -> bool:
-    first = head(document, 1)
-    turns = first[0].get("conversations") if document.kind in ("json", "jsonl") and first else None
-    return isinstance(turns, list) and bool(turns) and isinstance(turns[0], dict) and "from" in turns[0] and "value" in turns[0]
+    return {"from", "value"} <= get.first(first_row(document), "conversations").keys()
 
 
 def read(document: Document) -> Iterator[Draft]:
-    found = rows(document)
-    for where, value in found:
-        turns = value.get("conversations")
-        if not isinstance(turns, list):
+    for where, value in trace_rows(document):
+        if not isinstance(value.get("conversations"), list):
             raise FormatError("has no conversations like the ones before it", where=where)
-        yield _read_one(Draft(NAME, where=where if len(found) > 1 else "", orphans="as_user"), value, turns)
+        yield _read_one(Draft(NAME, where=where, orphans="as_user"), value)
 
 
-def _read_one(draft: Draft, value: dict[str, Any], turns: list[Any]) -> Draft:
-    draft.tools = read_tools(_parsed(value.get("tools")))
-    draft.task_id = text_of(value.get("id"))
-    if text_of(value.get("system")):
-        draft.system(value["system"])
-    for number, turn in enumerate(turns):
-        where = f"conversations[{number}]"
-        if not isinstance(turn, dict):
-            raise FormatError(f"is {type(turn).__name__}, not a turn", where=f"{draft.where} {where}".strip())
+def _read_one(draft: Draft, value: dict[str, Any]) -> Draft:
+    draft.tools = read_tools(get.parsed(value.get("tools")))
+    draft.task_id = get.text(value, "id")
+    if system := get.text(value, "system"):
+        draft.system(system)
+    for where, turn in draft.each(value["conversations"], "conversations", "a turn"):
         said, speaker = json_text(turn.get("value") or ""), turn.get("from")
         if speaker in ASSISTANT:
             draft.assistant(said, where=where)
@@ -55,24 +47,14 @@ def _read_one(draft: Draft, value: dict[str, Any], turns: list[Any]) -> Draft:
         elif speaker == "system":
             draft.system(said)
         else:
-            draft.user(said, name=text_of(speaker) if speaker not in ("human", "user") else "")
+            draft.user(said, name=get.as_text(speaker) if speaker not in ("human", "user") else "")
     return draft
 
 
 def _add_call(draft: Draft, said: str, where: str) -> None:
-    given = _parsed(said)
-    listed = given if isinstance(given, list) else [given]
-    if all(isinstance(item, dict) and "name" in item for item in listed):
-        draft.assistant("", read_openai_calls(listed), where=where)
+    calls = get.as_list(get.parsed(said))
+    if all(isinstance(item, dict) and "name" in item for item in calls):
+        draft.assistant("", read_openai_calls(calls), where=where)
     else:
         draft.warn(where, "the call is not JSON; its text was kept as the arguments")
         draft.assistant("", [ToolCall("", "function_call", said)], where=where)
-
-
-def _parsed(value: Any) -> Any:
-    if not isinstance(value, str):
-        return value
-    try:
-        return orjson.loads(value)
-    except orjson.JSONDecodeError:
-        return None

@@ -1,7 +1,7 @@
 """SWE-agent `.traj` files, 0.x and 1.x: the run's `history`, with `trajectory`, `info` and `replay_config` beside it.
 
-`history` is the conversation; `trajectory` repeats it per step (1.x with the whole prompt each time), and what it adds
-becomes events (`swe_agent_steps.py`). Demonstrations are not the agent's turns: they stay in the prefix as user text, exactly as
+`history` is the conversation; `trajectory` repeats it per step (1.x with the complete prompt each time), and what it adds
+becomes events. Demonstrations are not the agent's turns: they stay in the prefix as user text, exactly as
 written, with the role they were sent under as the speaker's name. Commands fenced in text stay text (0.x and
 `thought_action`), and their observations are user messages, as they were sent; function calls are calls.
 """
@@ -14,53 +14,39 @@ from typing import Any
 from pamer_lab.errors import FormatError
 from pamer_lab.trajectory.document import Document
 from pamer_lab.trajectory.draft import Draft
-from pamer_lab.trajectory.episodes import attempt, episodes, first_episode
-from pamer_lab.trajectory.fields import parse_json, read_usage
-from pamer_lab.trajectory.formats.openai_chat import add_message, text_of
-from pamer_lab.trajectory.formats.swe_agent_steps import tell_steps
-from pamer_lab.trajectory.parts import read_content
+from pamer_lab.trajectory.shared import get
+from pamer_lab.trajectory.shared.messages import add_message
+from pamer_lab.trajectory.shared.parts import read_content
+from pamer_lab.trajectory.shared.rows import attempt, episodes, first_episode
+from pamer_lab.trajectory.shared.usage import read_usage
 
 NAME = "swe-agent-traj"
+SUFFIXES = (".traj",)
 INSTANCE = re.compile(r"[\w.-]+__[\w.-]+-\d+")
 STEP_KEYS = {"action", "observation"}
 
 
 def detect(document: Document) -> bool:
     first = first_episode(document)
-    if not isinstance(first, dict):
-        return False
-    attempts = first.get("attempts")
-    if isinstance(attempts, list) and attempts:
-        first = attempts[0]
-    return _is_run(first)
+    return _is_run(get.first(first, "attempts") or first)
 
 
 def _is_run(value: Any) -> bool:
-    if not isinstance(value, dict):
-        return False
-    history, steps = _items(value, "history"), _items(value, "trajectory")
+    history, steps = get.objects(value, "history"), get.objects(value, "trajectory")
     told = bool(history) and "role" in history[0]
     if steps and set(steps[0]) >= STEP_KEYS and (told or "response" in steps[0] or "thought" in steps[0]):
         return True
     return told and any("agent" in item or "message_type" in item for item in history[:5])
 
 
-def _items(value: dict[str, Any], key: str) -> list[dict[str, Any]]:
-    """The objects of a list, for detection; empty where the field is no list of objects."""
-    found = value.get(key)
-    return [item for item in found if isinstance(item, dict)] if isinstance(found, list) else []
-
-
 def read(document: Document) -> Iterator[Draft]:
     named = _instance_name(document.path)
     for where, value in episodes(document):
-        attempts = value.get("attempts") if isinstance(value, dict) else None
-        if not isinstance(attempts, list) or not attempts:
-            yield attempt(NAME, where, lambda value=value, where=where: _read_one(value, where, value, named))  # type: ignore[misc]
-            continue
-        for number, one in enumerate(attempts):
-            place = f"{where} attempts[{number}]".strip()
-            yield attempt(NAME, place, lambda one=one, place=place, value=value: _read_one(one, place, value, named))  # type: ignore[misc]
+        attempts = get.items(value, "attempts")
+        if not attempts:
+            yield attempt(NAME, where, _read_one, value, where, value, named)
+        for place, one in get.placed(attempts, f"{where} attempts".strip()):
+            yield attempt(NAME, place, _read_one, one, place, value, named)
 
 
 def _instance_name(path: str) -> str:
@@ -75,45 +61,33 @@ def _read_one(value: Any, where: str, whole: dict[str, Any], named: str) -> Draf
     draft = Draft(NAME, where=where, orphans="as_user")
     _read_facts(draft, value, whole)
     draft.task_id = draft.task_id or named
-    history = value.get("history")
-    steps = value.get("trajectory")
-    steps = steps if isinstance(steps, list) else []
-    if isinstance(history, list) and history:
-        for number, item in enumerate(history):
-            _add(draft, item, f"history[{number}]")
-        tell_steps(draft, history, steps)
+    history, steps = get.items(value, "history"), get.items(value, "trajectory")
+    for place, item in draft.each(history, "history", "a message"):
+        _add(draft, item, place)
+    if history:
+        _note_steps(draft, history, steps)
     else:
         _add_steps(draft, steps)
     return draft
 
 
 def _read_facts(draft: Draft, value: dict[str, Any], whole: dict[str, Any]) -> None:
-    info = value.get("info")
-    info = info if isinstance(info, dict) else {}
-    stats = info.get("model_stats")
-    if isinstance(stats, dict):
-        draft.usage = read_usage(stats, stats.get("instance_cost"))
-        draft.meta["api_calls"] = stats.get("api_calls")
-    draft.meta |= {"exit_status": info.get("exit_status"), "submission": info.get("submission"), "environment": value.get("environment")}
-    config = value.get("replay_config") or whole.get("replay_config")
-    config = parse_json(config) if isinstance(config, str) else config
-    if isinstance(config, dict):
-        agent, problem = config.get("agent"), config.get("problem_statement")
-        model = agent.get("model") if isinstance(agent, dict) else None
-        draft.model = text_of(model, "name") if isinstance(model, dict) else ""
-        draft.task_id = text_of(problem, "id") if isinstance(problem, dict) else ""
-    draft.task_id = draft.task_id or text_of(value, "instance_id") or text_of(whole, "instance_id")
+    info = get.obj(value, "info")
+    stats = get.obj(info, "model_stats")
+    draft.usage = read_usage(stats, stats.get("instance_cost"))
+    draft.meta = get.facts(stats, "api_calls") | get.facts(info, "exit_status", "submission") | get.facts(value, "environment")
+    config = get.parsed(value.get("replay_config") or whole.get("replay_config"))
+    draft.model = get.text(get.obj(get.obj(config, "agent"), "model"), "name")
+    problem = get.text(get.obj(config, "problem_statement"), "id")
+    draft.task_id = problem or get.text(value, "instance_id") or get.text(whole, "instance_id")
 
 
-def _add(draft: Draft, item: Any, where: str) -> None:
-    if not isinstance(item, dict):
-        raise FormatError(f"is {type(item).__name__}, not a message", where=f"{draft.where} {where}".strip())
+def _add(draft: Draft, item: dict[str, Any], where: str) -> None:
     if item.get("is_demo"):
         content = read_content(item.get("content"), where=f"{draft.where} {where}.content".strip())
-        draft.user(content.text, images=content.images, name=f"demonstration-{text_of(item, 'role')}")
+        draft.user(content.text, images=content.images, name=f"demonstration-{get.text(item, 'role')}")
         return
-    ids = item.get("tool_call_ids")
-    if item.get("role") == "tool" and isinstance(ids, list) and ids:
+    if item.get("role") == "tool" and (ids := get.items(item, "tool_call_ids")):
         _add_results(draft, item, [str(call_id) for call_id in ids], where)
         return
     if item.get("role") == "tool" and not item.get("tool_call_id") and not draft.open_calls():
@@ -122,10 +96,10 @@ def _add(draft: Draft, item: Any, where: str) -> None:
         draft.warn(where, f"role {item['role']!r} was read as user")
         item = item | {"role": "user"}
     add_message(draft, item, where)
-    action, content = item.get("action"), item.get("content")
-    if item.get("role") == "assistant" and isinstance(action, str) and isinstance(content, str) and not item.get("tool_calls"):
+    action, text = item.get("action"), item.get("content")
+    if item.get("role") == "assistant" and isinstance(action, str) and isinstance(text, str) and not item.get("tool_calls"):
         command = action.strip()
-        if command and command not in content:
+        if command and command not in text:
             draft.event("note", command, action=command)
 
 
@@ -141,15 +115,10 @@ def _add_results(draft: Draft, item: dict[str, Any], ids: list[str], where: str)
 def _add_steps(draft: Draft, steps: list[Any]) -> None:
     """A file without `history`: the first step's prompt where there is one, then each response and its observation."""
     draft.warn("trajectory", "the file has no `history`; the conversation was rebuilt from the steps")
-    first = steps[0] if isinstance(steps[0], dict) else {}
-    prompt: list[Any] = next((first[key] for key in ("messages", "query") if isinstance(first.get(key), list)), [])
-    for number, item in enumerate(prompt):
-        _add(draft, item, f"trajectory[0].messages[{number}]")
-    for number, step in enumerate(steps):
-        where = f"trajectory[{number}]"
-        if not isinstance(step, dict):
-            raise FormatError(f"is {type(step).__name__}, not a step", where=f"{draft.where} {where}".strip())
-        response = text_of(step, "response", "thought") or text_of(step, "action")
+    for where, item in draft.each(get.items(steps[0], "messages", "query"), "trajectory[0].messages", "a message"):
+        _add(draft, item, where)
+    for where, step in draft.each(steps, "trajectory", "a step"):
+        response = get.text(step, "response", "thought", "action")
         add_message(draft, {"role": "assistant", "content": response, "tool_calls": step.get("tool_calls")}, where)
         observation = step.get("observation")
         if isinstance(observation, str):
@@ -158,3 +127,46 @@ def _add_steps(draft: Draft, steps: list[Any]) -> None:
                 _add_results(draft, {"role": "tool", "content": observation}, waiting, where)
             else:
                 draft.user(observation)
+
+
+def _note_steps(draft: Draft, history: list[Any], steps: list[Any]) -> None:
+    """What `trajectory` knows beyond `history`, as events, each before the turn of the same number.
+
+    A step's answer or observation that no message holds (an answer that was asked again, the observation of the last action), and
+    messages that a history processor shortened before they were sent (1.x keeps the complete prompt of each step).
+    """
+    turns = [index for index, message in enumerate(draft.messages) if message.role == "assistant"]
+    said: list[str] = []
+    shortened: set[str] = set()
+    for number, step in enumerate(steps):
+        if not isinstance(step, dict):
+            draft.warn(f"trajectory[{number}]", f"is {type(step).__name__}, not a step; left out")
+            continue
+        place = turns[number] if number < len(turns) else len(draft.messages)
+        _note_shortened(draft, history, step, place, shortened)
+        for key in ("thought", "response", "observation"):
+            text = step.get(key)
+            if isinstance(text, str) and text.strip() and not _is_held(draft, text.strip(), place, said):
+                draft.event_at(min(place + 1, len(draft.messages)), "note", text, what=f"{key} of step {number}; no message holds it")
+                said.append(text)
+
+
+def _is_held(draft: Draft, text: str, place: int, said: list[str]) -> bool:
+    """Nearly always beside its turn, so the other messages are searched only when it is not there."""
+    near = draft.messages[max(place - 1, 0) : place + 3]
+    everywhere = (message for message in draft.messages)
+    return any(text in message.content for messages in (near, everywhere) for message in messages) or any(text in one for one in said)
+
+
+def _note_shortened(draft: Draft, history: list[Any], step: dict[str, Any], place: int, known: set[str]) -> None:
+    """Messages that were sent in another form than the history keeps them."""
+    for number, (kept, item) in enumerate(zip(history, get.items(step, "messages", "query"), strict=False)):
+        if kept is item or kept == item or not isinstance(kept, dict) or not isinstance(item, dict):
+            continue
+        text = read_content(item.get("content"), where="content").text
+        whole = read_content(kept.get("content"), where="content").text
+        if text != whole and f"{number}/{text}" not in known:
+            known.add(f"{number}/{text}")
+            index = next((index for index, message in enumerate(draft.messages[:place]) if message.content == whole), None)
+            replaced = () if index is None else ((index, index + 1),)
+            draft.event_at(place, "context_edit", text, what=f"history[{number}] was sent in this form from here on", replaced=replaced)

@@ -11,10 +11,11 @@ from typing import Any
 from pamer_lab.errors import FormatError
 from pamer_lab.trajectory.document import Document
 from pamer_lab.trajectory.draft import Draft, json_text
-from pamer_lab.trajectory.episodes import attempt
-from pamer_lab.trajectory.fields import add_usage, read_number, read_openai_calls, read_thinking, read_tools, read_usage
-from pamer_lab.trajectory.formats.openai_chat import text_of
-from pamer_lab.trajectory.parts import read_content
+from pamer_lab.trajectory.shared import get
+from pamer_lab.trajectory.shared.fields import read_openai_calls, read_thinking, read_tools
+from pamer_lab.trajectory.shared.parts import content_of
+from pamer_lab.trajectory.shared.rows import attempt, first_value
+from pamer_lab.trajectory.shared.usage import add_usage, read_usage
 from pamer_lab.trajectory.values import Usage
 
 NAME = "tau2-bench"
@@ -22,91 +23,69 @@ FACTS = ("id", "trial", "seed", "termination_reason", "duration", "start_time", 
 
 
 def detect(document: Document) -> bool:
-    if document.kind not in ("json", "jsonl") or not isinstance(document.root, dict):
-        return False
-    return any(isinstance(item, dict) and isinstance(item.get("messages"), list) for item in _simulations(document.root))
+    return any(isinstance(item, dict) and isinstance(item.get("messages"), list) for item in _simulations(first_value(document)))
 
 
-def _simulations(root: dict[str, Any]) -> list[Any]:
+def _simulations(root: Any) -> list[Any]:
     """The runs of a results file; a single saved run counts as one."""
-    runs = root.get("simulations")
-    if isinstance(runs, list):
-        return runs
-    return [root] if "messages" in root and "task_id" in root and "reward_info" in root else []
+    if not isinstance(root, dict):
+        return []
+    if isinstance(root.get("simulations"), list):
+        return list(root["simulations"])
+    return [root] if {"messages", "task_id", "reward_info"} <= root.keys() else []
 
 
 def read(document: Document) -> Iterator[Draft]:
     for record in document.records:
         if not isinstance(record.value, dict):
             raise FormatError("is not a results object with `simulations`", where=record.where)
-        shared = _Shared(record.value)
-        for number, run in enumerate(_simulations(record.value)):
-            where = f"{record.where} simulations[{number}]".strip()
-            yield attempt(NAME, where, lambda run=run, where=where, shared=shared: _read_one(run, where, shared))  # type: ignore[misc]
+        for where, run in get.placed(_simulations(record.value), f"{record.where} simulations".strip()):
+            yield attempt(NAME, where, _read_one, run, where, get.obj(record.value, "info"))
 
 
-class _Shared:
-    """What all simulations of one file have in common."""
-
-    def __init__(self, root: dict[str, Any]) -> None:
-        info = root.get("info")
-        info = info if isinstance(info, dict) else {}
-        environment, agent = info.get("environment_info"), info.get("agent_info")
-        self.environment: dict[str, Any] = environment if isinstance(environment, dict) else {}
-        self.agent: dict[str, Any] = agent if isinstance(agent, dict) else {}
-        self.policy = text_of(self.environment, "policy")
-        definitions = self.environment.get("tool_defs")
-        self.tools = read_tools(list(definitions.values()) if isinstance(definitions, dict) else definitions)
-
-
-def _read_one(run: Any, where: str, shared: _Shared) -> Draft:
+def _read_one(run: Any, where: str, info: dict[str, Any]) -> Draft:
     if not isinstance(run, dict) or not isinstance(run.get("messages"), list):
         raise FormatError("is not a simulation with a `messages` list", where=where)
+    environment, agent = get.obj(info, "environment_info"), get.obj(info, "agent_info")
     draft = Draft(NAME, where=where)
-    draft.task_id = draft.question_id = text_of(run, "task_id")
-    draft.model, draft.tools = text_of(shared.agent, "llm"), list(shared.tools)
-    reward = run.get("reward_info")
-    draft.reward = read_number(reward.get("reward")) if isinstance(reward, dict) else None
-    draft.meta = {key: run.get(key) for key in FACTS}
-    draft.meta |= {"domain": shared.environment.get("domain_name"), "agent": shared.agent.get("implementation")}
-    policy = text_of(run, "policy") or shared.policy
-    if policy:
+    draft.task_id = draft.question_id = get.text(run, "task_id")
+    draft.model = get.text(agent, "llm")
+    tools = environment.get("tool_defs")
+    draft.tools = read_tools(list(tools.values()) if isinstance(tools, dict) else tools)
+    draft.reward = get.amount(run.get("reward_info"), "reward")
+    draft.meta = get.facts(run, *FACTS)
+    draft.meta |= {"domain": environment.get("domain_name"), "agent": agent.get("implementation")}
+    if policy := get.text(run, "policy") or get.text(environment, "policy"):
         draft.system(policy)
     else:
         draft.warn("info.environment_info.policy", "is missing, so the trace has no system message")
-    total: Usage | None = None
-    for number, item in enumerate(run["messages"]):
-        total = add_usage(total, _add(draft, item, f"messages[{number}]"))
-    draft.usage = total
+    for place, item in draft.each(run["messages"], "messages", "a message"):
+        draft.usage = add_usage(draft.usage, _add(draft, item, place))
     return draft
 
 
-def _add(draft: Draft, item: Any, where: str) -> Usage | None:
+def _add(draft: Draft, item: dict[str, Any], where: str) -> Usage | None:
     """Append one message; returns the agent's usage where this is the agent's."""
-    if not isinstance(item, dict):
-        raise FormatError(f"is {type(item).__name__}, not a message", where=f"{draft.where} {where}")
-    content = read_content(item.get("content"), where=f"{draft.where} {where}.content")
-    for kind in content.unknown:
-        draft.warn(where, f"part of type {kind!r} was kept as JSON text")
-    usage = None
+    content = content_of(draft, item.get("content"), where)
     match item.get("role"):
         case "assistant":
             usage = read_usage(item.get("usage"), item.get("cost"))
             calls = content.calls + read_openai_calls(item.get("tool_calls"))
             thinking = content.thought or read_thinking(item)
             draft.assistant(content.text, calls, thinking=thinking, usage=usage, images=content.images, where=where)
+            return usage
         case "user":
             _add_user(draft, item, content.text, where)
         case "tool" if isinstance(item.get("tool_messages"), list):
-            for number, inner in enumerate(item["tool_messages"]):
-                _add(draft, inner, f"{where}.tool_messages[{number}]")
+            for place, inner in draft.each(item["tool_messages"], f"{where}.tool_messages", "a message"):
+                _add(draft, inner, place)
         case "tool":
             _add_result(draft, item, content.text, where)
         case "system" | "developer":
             draft.system(content.text)
         case other:
-            raise FormatError(f"has the role {other!r}; known: assistant, user, tool, system", where=f"{draft.where} {where}")
-    return usage
+            raise draft.fault(where, f"has the role {other!r}; known: assistant, user, tool, system")
+    return None
 
 
 def _add_user(draft: Draft, item: dict[str, Any], text: str, where: str) -> None:
@@ -122,9 +101,9 @@ def _add_user(draft: Draft, item: dict[str, Any], text: str, where: str) -> None
 
 
 def _add_result(draft: Draft, item: dict[str, Any], text: str, where: str) -> None:
-    call_id = text_of(item, "id", "tool_call_id")
+    call_id = get.text(item, "id", "tool_call_id")
     if item.get("requestor") == "user":
         draft.event("note", "a tool of the user answered", id=call_id, error=bool(item.get("error")))
         draft.user(text or json_text(item.get("content")), name="user-tool-result")
         return
-    draft.tool(call_id, text, name=text_of(item, "name"), error=bool(item.get("error")), where=where)
+    draft.tool(call_id, text, name=get.text(item, "name"), error=bool(item.get("error")), where=where)

@@ -1,4 +1,4 @@
-"""tau-bench results: a list of episodes (or one episode) whose OpenAI chat stands under `traj`.
+"""tau-bench results: a list of episodes (or one episode) whose OpenAI chat is under `traj`.
 
 Taken: task id, reward, trial, the task's instruction and user id (as facts, they were never sent to the agent), and the
 messages. Arguments may be JSON text or objects; ids may be missing or small numbers.
@@ -10,9 +10,9 @@ from typing import Any
 from pamer_lab.errors import FormatError
 from pamer_lab.trajectory.document import Document
 from pamer_lab.trajectory.draft import Draft
-from pamer_lab.trajectory.episodes import first_episodes, read_each
-from pamer_lab.trajectory.fields import read_number
-from pamer_lab.trajectory.formats.openai_chat import add_messages, is_message, text_of
+from pamer_lab.trajectory.shared import get
+from pamer_lab.trajectory.shared.messages import add_messages, is_message
+from pamer_lab.trajectory.shared.rows import first_episodes, read_each
 
 NAME = "tau-bench"
 
@@ -22,10 +22,11 @@ def detect(document: Document) -> bool:
 
 
 def _is_episode(value: Any) -> bool:
-    traj = value.get("traj") if isinstance(value, dict) else None
-    if not isinstance(traj, list) or not ("task_id" in value or "reward" in value):
+    if not isinstance(value, dict) or not isinstance(value.get("traj"), list):
         return False
-    return is_message(traj[0]) if traj else "task_id" in value and "reward" in value
+    if not value["traj"]:  # a failed run
+        return "task_id" in value and "reward" in value
+    return is_message(value["traj"][0]) and ("task_id" in value or "reward" in value)
 
 
 def read(document: Document) -> Iterator[Draft]:
@@ -35,31 +36,14 @@ def read(document: Document) -> Iterator[Draft]:
 def _read_one(value: Any, where: str) -> Draft:
     if not isinstance(value, dict) or not isinstance(value.get("traj"), list):
         raise FormatError("is not an episode with a `traj` list", where=where)
+    info = get.obj(value, "info")
     if not value["traj"]:
-        raise FormatError(f"holds no messages; the run failed with {_error(value)!r}", where=where)
+        raise FormatError(f"holds no messages; the run failed with {get.text(info, 'error')!r}", where=where)
     draft = Draft(NAME, where=where)
-    draft.task_id = draft.question_id = text_of(value, "task_id")
-    draft.reward = read_number(value.get("reward"))
-    _read_info(draft, value)
+    draft.task_id = draft.question_id = get.text(value, "task_id")
+    draft.reward = get.amount(value, "reward")
+    task = get.obj(info, "task")
+    draft.meta = get.facts(value, "trial") | get.facts(task, "user_id", "instruction") | get.facts(info, "user_cost", "error")
+    draft.meta["expected_outputs"] = task.get("outputs")
     add_messages(draft, value["traj"], place="traj")
     return draft
-
-
-def _read_info(draft: Draft, value: dict[str, Any]) -> None:
-    info = value.get("info")
-    info = info if isinstance(info, dict) else {}
-    task = info.get("task")
-    task = task if isinstance(task, dict) else {}
-    draft.meta = {
-        "trial": value.get("trial"),
-        "user_id": task.get("user_id"),
-        "instruction": task.get("instruction"),
-        "expected_outputs": task.get("outputs"),
-        "user_cost": info.get("user_cost"),
-        "error": info.get("error"),
-    }
-
-
-def _error(value: dict[str, Any]) -> str:
-    info = value.get("info")
-    return text_of(info, "error") if isinstance(info, dict) else ""

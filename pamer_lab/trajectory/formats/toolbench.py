@@ -9,22 +9,22 @@ from collections.abc import Iterator
 from pamer_lab.errors import FormatError
 from pamer_lab.trajectory.document import Document
 from pamer_lab.trajectory.draft import Draft, json_text
-from pamer_lab.trajectory.fields import read_tools
-from pamer_lab.trajectory.formats.openai_chat import add_messages
-from pamer_lab.trajectory.formats.rows import number_of, text_of
+from pamer_lab.trajectory.shared import get
+from pamer_lab.trajectory.shared.fields import read_tools
+from pamer_lab.trajectory.shared.messages import add_messages
+from pamer_lab.trajectory.shared.rows import one_value
 
 NAME = "toolbench-dfs-tree"
 
 
 def detect(document: Document) -> bool:
-    root = document.root
-    return document.kind == "json" and isinstance(root, dict) and isinstance(root.get("answer_generation"), dict) and "tree" in root
+    root = one_value(document)
+    return isinstance(root, dict) and isinstance(root.get("answer_generation"), dict) and "tree" in root
 
 
 def read(document: Document) -> Iterator[Draft]:
     answer = document.root["answer_generation"]
-    given = answer.get("train_messages")
-    chains = [chain for chain in given if isinstance(chain, list) and chain] if isinstance(given, list) else []
+    chains = [chain for chain in get.items(answer, "train_messages") if isinstance(chain, list) and chain]
     if not chains:
         raise FormatError("recorded no message chain: the search ended without an answer", where="answer_generation.train_messages")
     draft = Draft(NAME, orphans="as_user")
@@ -36,8 +36,8 @@ def read(document: Document) -> Iterator[Draft]:
     if left:
         draft.warn("train_messages", f"{len(left)} messages of chains that the search left are kept as notes")
     draft.tools = read_tools(answer.get("function"))
-    draft.question_id = text_of(answer.get("query"))[:200]
+    draft.question_id = get.text(answer, "query")[:200]
     draft.reward = float(bool(document.root.get("win")))
-    names = ("query", "final_answer", "finish_type", "query_count", "valid_data")
-    draft.meta = {**{name: answer.get(name) for name in names}, "total_tokens": number_of(answer.get("total_tokens"))}
+    draft.meta = get.facts(answer, "query", "final_answer", "finish_type", "query_count", "valid_data")
+    draft.meta["total_tokens"] = get.count(answer, "total_tokens")
     yield draft

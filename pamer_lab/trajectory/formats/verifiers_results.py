@@ -10,9 +10,11 @@ from typing import Any
 from pamer_lab.errors import FormatError
 from pamer_lab.trajectory.document import Document
 from pamer_lab.trajectory.draft import Draft
-from pamer_lab.trajectory.episodes import first_episodes, read_each
-from pamer_lab.trajectory.fields import parse_json, read_number, read_tools, read_usage
-from pamer_lab.trajectory.formats.openai_chat import add_messages, is_message, text_of
+from pamer_lab.trajectory.shared import get
+from pamer_lab.trajectory.shared.fields import read_tools
+from pamer_lab.trajectory.shared.messages import add_messages, is_message
+from pamer_lab.trajectory.shared.rows import first_episodes, read_each
+from pamer_lab.trajectory.shared.usage import read_usage
 
 NAME = "verifiers-results"
 TAKEN = {"prompt", "completion", "info", "example_id", "id", "reward", "messages", "trajectory", "tool_defs"}
@@ -44,13 +46,12 @@ def _read_one(value: Any, where: str) -> Draft:
     if not isinstance(value, dict) or "completion" not in value:
         raise FormatError("is not a result with `prompt` and `completion`", where=where)
     draft = Draft(NAME, where=where)
-    info = parse_json(value["info"]) if isinstance(value.get("info"), str) else value.get("info")
-    info = info if isinstance(info, dict) else {}
-    definitions = value.get("tool_defs") or info.get("oai_tools") or info.get("tools") or value.get("tools")
-    draft.tools = read_tools(parse_json(definitions) if isinstance(definitions, str) else definitions)
-    draft.question_id, draft.task_id = text_of(value, "example_id", "id"), text_of(value, "task")
-    draft.model, draft.reward = text_of(value, "model"), read_number(value.get("reward"))
-    draft.usage = read_usage(value.get("token_usage") or value.get("usage"))
+    info = get.parsed(value.get("info"))
+    tools = value.get("tool_defs") or get.some(info, "oai_tools", "tools") or value.get("tools")
+    draft.tools = read_tools(get.parsed(tools))
+    draft.question_id, draft.task_id = get.text(value, "example_id", "id"), get.text(value, "task")
+    draft.model, draft.reward = get.text(value, "model"), get.amount(value, "reward")
+    draft.usage = read_usage(get.some(value, "token_usage", "usage"))
     draft.meta = {key: item for key, item in value.items() if key not in TAKEN and isinstance(item, str | int | float)}
     add_messages(draft, _part(value.get("prompt"), "user"), place="prompt")
     add_messages(draft, _part(value["completion"], "assistant"), place="completion")

@@ -6,7 +6,7 @@ from pamer_lab.figures.numbers import counted, short
 from pamer_lab.importing import DEMO_FOLDER, Imported, import_demo, import_paths, import_uploads, upload_fault
 from pamer_lab.replay.samples import import_sample_runs
 from pamer_lab.trajectory import Rejection
-from pamer_lab.trajectory.reading import READ_SUFFIXES
+from pamer_lab.trajectory.formats import read_suffixes
 from pamer_lab.ui.shared.loaders import workspace
 from pamer_lab.ui.shared.state import remember
 from pamer_lab.ui.shared.widgets import rejections, table, table_height
@@ -45,7 +45,7 @@ def _from_upload(*, folder: bool) -> None:
     number = st.session_state.setdefault("uploads", 0)
     files = st.file_uploader(
         "Drop a folder of traces, or an OpenHands folder of event files" if folder else "Drop one or many trace files here",
-        type=sorted(suffix[1:] for suffix in READ_SUFFIXES) if folder else None,
+        type=[suffix[1:] for suffix in read_suffixes()] if folder else None,
         accept_multiple_files="directory" if folder else True,
         key=f"upload-{number}",
     )

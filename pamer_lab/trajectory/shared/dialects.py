@@ -1,33 +1,26 @@
 """One message in whichever dialect a tracing library wrote it -> steps.
 
-Not a format itself: trace exports hold the prompts of many frameworks as JSON text. Known are OpenAI chat and Responses items, Anthropic
-parts, OpenTelemetry's GenAI parts, Gemini contents and LangChain's constructors; a role no dialect knows is a tool's name.
+Trace exports hold the prompts of many frameworks as JSON text. Known are OpenAI chat and Responses items, Anthropic parts,
+OpenTelemetry's GenAI parts, Gemini contents and LangChain's constructors; a role no dialect knows is a tool's name.
 """
 
 from typing import Any
 
-import orjson
-
 from pamer_lab.trajectory.draft import Draft, json_text
-from pamer_lab.trajectory.fields import read_openai_calls
-from pamer_lab.trajectory.formats.gemini_parts import to_steps as gemini_steps
-from pamer_lab.trajectory.formats.responses_items import Items
-from pamer_lab.trajectory.formats.rows import text_of
-from pamer_lab.trajectory.formats.steps import Result, Said, Step, Turn
-from pamer_lab.trajectory.parts import read_content
-from pamer_lab.trajectory.values import ToolCall
+from pamer_lab.trajectory.shared import get
+from pamer_lab.trajectory.shared.fields import read_call, read_openai_calls
+from pamer_lab.trajectory.shared.gemini_parts import to_steps as gemini_steps
+from pamer_lab.trajectory.shared.parts import read_content
+from pamer_lab.trajectory.shared.responses_items import Items
+from pamer_lab.trajectory.shared.steps import Result, Said, Step, Turn
 
 ROLES = {"human": "user", "ai": "assistant", "model": "assistant", "developer": "system"}
 
 
 def parsed(value: Any) -> Any:
-    """JSON text as its value; anything else as it is."""
-    if isinstance(value, str) and value[:1] in ("{", "[", '"'):
-        try:
-            return orjson.loads(value)
-        except orjson.JSONDecodeError:
-            return value
-    return value
+    """A text that is an object, a list or a text in JSON as its value; anything else as it is."""
+    found = get.parsed(value) if isinstance(value, str) and value[:1] in ("{", "[", '"') else None
+    return value if found is None else found
 
 
 def messages_of(value: Any) -> list[dict[str, Any]]:
@@ -41,7 +34,7 @@ def messages_of(value: Any) -> list[dict[str, Any]]:
         if isinstance(value.get(key), list):
             return messages_of(value[key])
     if isinstance(value.get("candidates"), list):
-        return [item["content"] for item in value["candidates"] if isinstance(item, dict) and isinstance(item.get("content"), dict)]
+        return [item["content"] for item in get.objects(value, "candidates") if isinstance(item.get("content"), dict)]
     if isinstance(value.get("contents"), str):
         return [{"role": "user", "content": value["contents"]}]
     if isinstance(value.get("prompt"), str):
@@ -53,16 +46,17 @@ def messages_of(value: Any) -> list[dict[str, Any]]:
 def to_steps(draft: Draft, messages: list[dict[str, Any]], where: str) -> list[Step]:
     """The steps of messages, each in its own dialect."""
     steps: list[Step] = []
-    for number, message in enumerate(messages):
-        steps += _steps(draft, message, f"{where}[{number}]")
+    for place, message in get.placed(messages, where):
+        steps += _steps(draft, message, place)
     return steps
 
 
 def _steps(draft: Draft, message: dict[str, Any], where: str) -> list[Step]:
     if isinstance(message.get("kwargs"), dict) and isinstance(message.get("id"), list):
-        kind = text_of(message["id"][-1]).removesuffix("Message").lower() if message["id"] else ""
+        kind = get.as_text(message["id"][-1]).removesuffix("Message").lower() if message["id"] else ""
         message = {"role": kind, **message["kwargs"]}
-    role = ROLES.get(text_of(message.get("role")), text_of(message.get("role")))
+    role = get.text(message, "role")
+    role = ROLES.get(role, role)
     parts = message.get("parts")
     if isinstance(parts, list):
         if any(isinstance(part, dict) and "type" in part for part in parts):
@@ -81,7 +75,7 @@ def _steps(draft: Draft, message: dict[str, Any], where: str) -> list[Step]:
         said: list[Step] = [Said("system" if role == "system" else "user", content.text, content.images)]
         return results + (said if content.texts or not results else [])
     name = "" if role in ("tool", "function") else role
-    return [Result(text_of(message.get("tool_call_id")), content.text, where, content.images, name=text_of(message.get("name")) or name)]
+    return [Result(get.text(message, "tool_call_id"), content.text, where, content.images, name=get.text(message, "name") or name)]
 
 
 def _genai(role: str, parts: list[Any], where: str) -> list[Step]:
@@ -92,14 +86,14 @@ def _genai(role: str, parts: list[Any], where: str) -> list[Step]:
             continue
         match part.get("type"):
             case "text":
-                turn.texts.append(text_of(part.get("content", part.get("text"))))
+                turn.texts.append(get.text(part, "content", "text"))
             case "thinking" | "reasoning":
-                turn.thinking.append(text_of(part.get("content")))
+                turn.thinking.append(get.text(part, "content"))
             case "tool_call":
-                turn.calls.append(ToolCall(text_of(part.get("id")), text_of(part.get("name")), json_text(part.get("arguments"))))
+                turn.calls.append(read_call(part))
             case "tool_call_response":
                 answer = part.get("result", part.get("response"))
-                results.append(Result(text_of(part.get("id")), json_text(answer), where, name=text_of(part.get("name"))))
+                results.append(Result(get.text(part, "id"), json_text(answer), where, name=get.text(part, "name")))
             case _:
                 turn.texts.append(json_text(part))
     if role == "assistant":

@@ -1,17 +1,17 @@
 """Lines that name their parent -> sessions, and each session in causal order.
 
-Not a format itself. What always holds: no line is lost but exact repetitions of one (same `uuid`, same message); a line
-never stands before its parent unless the parents form a ring.
+Invariant: no line is lost but exact repetitions of one (same `uuid`, same message), and a line never comes before its
+parent unless the parents form a ring.
 """
 
 from heapq import heapify, heappop, heappush
 from typing import Any
 
-from pamer_lab.trajectory.formats.rows import Row
+from pamer_lab.trajectory.shared.rows import Row
 
 
 def parent_of(row: dict[str, Any]) -> str:
-    """The line this one follows; after a compaction the logical one, because the chain starts anew there."""
+    """The line this one follows; after a compaction the logical one, because a new chain starts there."""
     parent = row.get("parentUuid") or row.get("logicalParentUuid")
     return parent if isinstance(parent, str) else ""
 

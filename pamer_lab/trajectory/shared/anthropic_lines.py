@@ -1,19 +1,17 @@
 """Anthropic messages that a log spread over several lines -> steps.
 
-Not a format itself: Claude Code transcripts and Agent SDK streams share it. Both write one line per content block, all with the
-message's id and all repeating its usage. What always holds: lines with one id become one turn, which stands at the first of
-them and carries the last usage.
+Claude Code transcripts and Agent SDK streams write one line per content block, all with the message's id and all repeating its
+usage. Invariant: lines with one id become one turn, which takes the place of the first and the usage of the last.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from pamer_lab.errors import FormatError
 from pamer_lab.trajectory.draft import Draft
-from pamer_lab.trajectory.fields import read_usage
-from pamer_lab.trajectory.formats.steps import Mark, Result, Said, Step, Turn
-from pamer_lab.trajectory.parts import Content, read_content
+from pamer_lab.trajectory.shared.parts import Content, content_of, read_content, warn_unknown
+from pamer_lab.trajectory.shared.steps import Mark, Result, Said, Step, Turn
+from pamer_lab.trajectory.shared.usage import read_usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +37,7 @@ def to_steps(draft: Draft, lines: Sequence[Line | Mark]) -> list[Step]:
         if isinstance(line, Mark):
             steps.append(line)
         elif line.role == "user":
-            content = _content(draft, line.body.get("content"), line.where)
+            content = content_of(draft, line.body.get("content"), line.where)
             steps += _results(draft, content, line.where)
             if content.texts or not content.results:
                 steps.append(Said("user", content.text, content.images))
@@ -59,7 +57,7 @@ def _turn(draft: Draft, group: list[Line]) -> list[Step]:
         blocks = new if blocks and new[: len(blocks)] == blocks else blocks + [block for block in new if not _seen_call(block, blocks)]
         usage = line.body.get("usage") or usage
     turn.usage = read_usage(usage)
-    content = _content(draft, blocks, turn.where)
+    content = content_of(draft, blocks, turn.where)
     turn.texts, turn.calls, turn.thinking, turn.images = content.texts, content.calls, content.thinking, content.images
     # Results of tools that ran on the server are part of the assistant's own message.
     return [turn, *_results(draft, content, turn.where)]
@@ -72,26 +70,33 @@ def _seen_call(block: Any, blocks: list[Any]) -> bool:
 def _results(draft: Draft, content: Content, where: str) -> list[Step]:
     steps: list[Step] = []
     for call_id, result, failed in content.results:
-        _warn_unknown(draft, result, where)
+        warn_unknown(draft, result, where)
         steps.append(Result(call_id, result.text, where, result.images, failed))
     return steps
 
 
-def _content(draft: Draft, value: Any, where: str) -> Content:
-    try:
-        content = read_content(value)
-    except FormatError as error:
-        raise FormatError(error.reason, where=f"{draft.where} {where}".strip()) from error
-    _warn_unknown(draft, content, where)
-    return content
+class SideAgents:
+    """Side agents of a log: the lines of each become one `subagent` event at the place where it started."""
+
+    def __init__(self, lines: list[Line | Mark]) -> None:
+        self.lines = lines
+        self._found: dict[str, tuple[int, list[Line], dict[str, Any]]] = {}
+
+    def add(self, key: str, line: Line, **facts: Any) -> None:
+        """A line of the agent with this key; the facts of its first line are kept."""
+        if key not in self._found:
+            self._found[key] = (len(self.lines), [], facts)
+            self.lines.append(Mark("subagent"))
+        self._found[key][1].append(line)
+
+    def close(self) -> None:
+        """Write the events, once all lines are known."""
+        for position, said, facts in self._found.values():
+            turns = {line.key or line.where for line in said if line.role == "assistant"}
+            self.lines[position] = Mark("subagent", _transcript(said), {**facts, "lines": len(said), "turns": len(turns)})
 
 
-def _warn_unknown(draft: Draft, content: Content, where: str) -> None:
-    for kind in content.unknown:
-        draft.warn(where, f"part of type {kind!r} was kept as JSON text")
-
-
-def transcript(lines: Sequence[Line]) -> str:
+def _transcript(lines: Sequence[Line]) -> str:
     """All that a side agent's lines say, as plain text."""
     said: list[str] = []
     for line in lines:

@@ -1,8 +1,8 @@
-"""What logs are made of, before it becomes messages: turns, results, prompts and events in log order.
+"""What a log consists of before it becomes messages: turns, results, prompts and events in log order.
 
-Not a format itself. A log may hold a result later than the assistant message that came after its call, because tools run
-while the log is written; the API however received it right after the call. `add_steps` puts it there. Ids that a log
-uses again are left alone: which call such a result answers is then only known from its place.
+A log may write a result after the next assistant message, because tools run while the log is written; the API however received
+it right after the call. `add_steps` puts it there. Ids that a log uses again are left alone: which call such a result answers
+is then only known from its place.
 """
 
 from collections import Counter
@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from pamer_lab.trajectory.draft import Draft
+from pamer_lab.trajectory.shared.parts import Content
 from pamer_lab.trajectory.values import EventKind, Image, Message, ToolCall, Usage
 
 
@@ -25,6 +26,12 @@ class Turn:
     images: list[Image] = field(default_factory=list)
     usage: Usage | None = None
     name: str = ""
+
+    def add(self, content: Content) -> None:
+        """More of what the model said; calls and results inside the content are the reader's own affair."""
+        self.texts += content.texts
+        self.thinking += content.thinking
+        self.images += content.images
 
 
 @dataclass(frozen=True, slots=True)

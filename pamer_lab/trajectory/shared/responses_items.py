@@ -1,19 +1,16 @@
 """Items of OpenAI's Responses API -> steps.
 
-Not a format itself: Codex rollouts and NeMo Gym rollouts share it. What always holds: what the model gave between two
-results (reasoning, text, calls) is one turn; every item with a text is found in the steps.
-
 A tool that ran on the provider's side (`web_search_call` and its like) has call and outcome in one item: it becomes a call
-and its result, the result being whatever the item recorded of the outcome.
+and its result, the result being whatever the item recorded of the outcome. Invariant: what the model gave between two
+results (reasoning, text, calls) is one turn, and every item with a text is found in the steps.
 """
 
 from typing import Any
 
-from pamer_lab.errors import FormatError
 from pamer_lab.trajectory.draft import Draft, json_text
-from pamer_lab.trajectory.formats.rows import text_of
-from pamer_lab.trajectory.formats.steps import Result, Said, Step, Turn
-from pamer_lab.trajectory.parts import Content, read_content
+from pamer_lab.trajectory.shared import get
+from pamer_lab.trajectory.shared.parts import content_of
+from pamer_lab.trajectory.shared.steps import Result, Said, Step, Turn
 from pamer_lab.trajectory.values import Image, ToolCall
 
 CALL_FACTS = {"type", "id", "call_id", "status", "name", "namespace"}
@@ -34,7 +31,7 @@ class Items:
         """One item of the API; its kind decides whether it joins the open turn or closes it."""
         kind = item.get("type") or ("message" if "role" in item else "")
         if not isinstance(kind, str):
-            raise FormatError(f"has the type {kind!r}, not text", where=f"{self.draft.where} {where}".strip())
+            raise self.draft.fault(where, f"has the type {kind!r}, not text")
         if kind == "message":
             self._message(item, where)
         elif kind == "reasoning":
@@ -45,8 +42,7 @@ class Items:
         elif kind.endswith("_call"):
             self._call(kind, item, where)
         else:
-            self.draft.warn(where, f"item of type {kind!r} was kept as JSON text")
-            self.say(Said("user", json_text(item)))
+            self.say(Said("user", self.draft.kept_as_json(where, f"item of type {kind!r}", item)))
 
     def say(self, step: Step) -> None:
         """A step that is not the model's: it closes the open turn."""
@@ -62,51 +58,35 @@ class Items:
             self.steps.append(self.turn)
         return self.turn
 
-    def _content(self, value: Any, where: str) -> Content:
-        try:
-            content = read_content(value)
-        except FormatError as error:
-            raise FormatError(error.reason, where=f"{self.draft.where} {where}".strip()) from error
-        for kind in content.unknown:
-            self.draft.warn(where, f"part of type {kind!r} was kept as JSON text")
-        return content
-
     def _message(self, item: dict[str, Any], where: str) -> None:
-        content = self._content(item.get("content"), where)
+        content = content_of(self.draft, item.get("content"), where)
         match item.get("role"):
             case "assistant":
-                turn = self._open(where)
-                turn.texts += content.texts
-                turn.images += content.images
-                turn.thinking += content.thinking
+                self._open(where).add(content)
             case "system" | "developer":
                 self.say(Said("system", content.text))
             case "tool":
-                self.say(Result(text_of(item.get("tool_call_id") or item.get("call_id")), content.text, where, content.images))
+                self.say(Result(get.text(item, "tool_call_id", "call_id"), content.text, where, content.images))
             case _:
                 self.say(Said("user", content.text, content.images))
 
     def _reasoning(self, item: dict[str, Any], where: str) -> None:
         turn = self._open(where)
         for key in ("summary", "content"):
-            # `read_content` takes some reasoning parts for text; here all of it is thought.
-            content = self._content(item.get(key), where)
+            # `content_of` takes some reasoning parts for text; here all of it is thought.
+            content = content_of(self.draft, item.get(key), where)
             turn.thinking += content.thinking + content.texts
 
     def _call(self, kind: str, item: dict[str, Any], where: str) -> None:
         turn = self._open(where)
-        call_id = text_of(item.get("call_id"))
-        name = text_of(item.get("name")) or kind.removesuffix("_call")
-        if "arguments" in item or "input" in item:
-            arguments = json_text(item["arguments"] if "arguments" in item else item["input"])
-        elif "action" in item:
-            arguments = json_text(item["action"])
-        else:
-            arguments = json_text({key: value for key, value in item.items() if key not in CALL_FACTS and key not in OUTCOMES})
+        call_id = get.text(item, "call_id")
+        name = get.text(item, "name") or kind.removesuffix("_call")
+        rest = {key: value for key, value in item.items() if key not in CALL_FACTS and key not in OUTCOMES}
+        arguments = json_text(next((item[key] for key in ("arguments", "input", "action") if key in item), rest))
         if call_id and not any(item.get(key) for key in OUTCOMES[:-1]):
             turn.calls.append(ToolCall(call_id, name, arguments))
             return
-        own = call_id or text_of(item.get("id")) or f"{kind}_{len(self.steps)}_{len(turn.calls)}"
+        own = call_id or get.text(item, "id") or f"{kind}_{len(self.steps)}_{len(turn.calls)}"
         turn.calls.append(ToolCall(own, name, arguments))
         if kind not in ("function_call", "custom_tool_call"):
             self.steps.append(self._outcome(own, kind, item, where))
@@ -128,10 +108,9 @@ class Items:
             output = output.get("content", output.get("body"))
         if isinstance(output, dict | int | float) and not _is_part(output):
             output = json_text(output)
-        content = self._content(output, where)
+        content = content_of(self.draft, output, where)
         failed = failed or item.get("status") == "failed" or _exit_code(content.text) not in (None, 0)
-        call_id = text_of(item.get("call_id") or item.get("id"))
-        self.steps.append(Result(call_id, content.text, where, content.images, failed))
+        self.steps.append(Result(get.text(item, "call_id", "id"), content.text, where, content.images, failed))
 
 
 def _is_part(value: Any) -> bool:

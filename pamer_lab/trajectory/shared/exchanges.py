@@ -1,8 +1,8 @@
-"""Logged model calls -> conversations: shared by the readers of request logs and completion logs.
+"""Logged model calls -> conversations, for the readers of request logs and completion logs.
 
-Every request of such a log repeats the whole prompt, so a conversation is its longest request plus the answer to it; the
-other requests are prefixes of it. What a retry dropped (a malformed answer and the hint after it) stands in no later
-request and is kept as an event. Knows no file; offers no format of its own.
+Every request of such a log repeats the prompt so far, so a conversation is its longest request plus the answer to it; the
+other requests are prefixes of it. What a retry dropped (a malformed answer and the hint after it) is in no later
+request and is kept as an event.
 """
 
 from collections.abc import Iterable
@@ -12,9 +12,11 @@ from typing import Any
 import msgspec
 
 from pamer_lab.trajectory.draft import Draft, json_text
-from pamer_lab.trajectory.fields import add_usage, read_openai_calls, read_tools, read_usage
-from pamer_lab.trajectory.formats.openai_chat import add_message, text_of
-from pamer_lab.trajectory.parts import read_content
+from pamer_lab.trajectory.shared import get
+from pamer_lab.trajectory.shared.fields import read_openai_calls, read_tools
+from pamer_lab.trajectory.shared.messages import add_message
+from pamer_lab.trajectory.shared.parts import read_content
+from pamer_lab.trajectory.shared.usage import add_usage, read_usage
 from pamer_lab.trajectory.values import Usage
 
 RETRY_MESSAGES = 6
@@ -77,7 +79,7 @@ def _equal(one: Any, other: Any) -> bool:
     if not isinstance(one, dict) or not isinstance(other, dict) or "content" not in one or "content" not in other:
         return False
     same = one.get("role") == other.get("role") and one.get("tool_call_id") == other.get("tool_call_id")
-    return same and _told(one) == _told(other)
+    return same and _in_words(one) == _in_words(other)
 
 
 def group(exchanges: Iterable[Exchange]) -> list[Conversation]:
@@ -99,9 +101,9 @@ def write(draft: Draft, conversation: Conversation) -> Draft:
     if final.system is not None:
         draft.system(read_content(final.system, where="system").text)
     starts: list[int] = []
-    for number, item in enumerate(final.messages):
+    for where, item in get.placed(final.messages, f"{final.where} messages"):
         starts.append(len(draft.messages))
-        add_message(draft, item, f"{final.where} messages[{number}]")
+        add_message(draft, item, where)
     starts.append(len(draft.messages))
     if final.answer is not None:
         add_message(draft, final.answer | {"role": "assistant"}, f"{final.where} response")
@@ -118,7 +120,7 @@ def _place_answers(draft: Draft, conversation: Conversation, final: Exchange, st
     for exchange in conversation.exchanges:
         draft.usage = add_usage(draft.usage, exchange.usage)
         shared = common(exchange.messages, final.messages)
-        dropped += [(shared, _told(item), exchange.where) for item in exchange.messages[shared:]]
+        dropped += [(shared, _in_words(item), exchange.where) for item in exchange.messages[shared:]]
         if exchange.answer is None:
             continue
         used = shared < len(chain) and shared not in kept and (exchange is final or _same(chain[shared], exchange.answer))
@@ -128,11 +130,11 @@ def _place_answers(draft: Draft, conversation: Conversation, final: Exchange, st
             if exchange.usage and index < len(draft.messages) and draft.messages[index].role == "assistant":
                 draft.messages[index] = msgspec.structs.replace(draft.messages[index], usage=exchange.usage)
         else:
-            dropped.append((shared, _told(exchange.answer), exchange.where))
-    told: set[tuple[int, str]] = set()
+            dropped.append((shared, _in_words(exchange.answer), exchange.where))
+    noted: set[tuple[int, str]] = set()
     for shared, text, where in sorted(dropped, key=lambda row: row[0]):
-        if text and (shared, text) not in told:
-            told.add((shared, text))
+        if text and (shared, text) not in noted:
+            noted.add((shared, text))
             draft.event_at(starts[shared], "note", text, what="dropped by a retry; no later request holds it", where=where)
 
 
@@ -155,7 +157,7 @@ def _signature(item: dict[str, Any]) -> tuple[str, ...]:
     return (content.text.strip(),)
 
 
-def _told(item: Any) -> str:
+def _in_words(item: Any) -> str:
     """A dropped message in words: its text and its calls."""
     if not isinstance(item, dict):
         return json_text(item)
@@ -169,11 +171,10 @@ def read_answer(response: Any) -> tuple[dict[str, Any] | None, Usage | None, str
     """(message, usage, model) of a logged response in the shape of OpenAI chat or Anthropic messages."""
     if not isinstance(response, dict):
         return None, None, ""
-    usage, model = read_usage(response.get("usage")), text_of(response, "model")
-    choices = response.get("choices")
-    if isinstance(choices, list) and choices and isinstance(choices[0], dict) and isinstance(choices[0].get("message"), dict):
-        return choices[0]["message"], usage, model
+    usage, model = read_usage(response.get("usage")), get.text(response, "model")
+    if chosen := get.obj(get.first(response, "choices"), "message"):
+        return chosen, usage, model
     if isinstance(response.get("content"), list | str):
         return {"role": "assistant", "content": response["content"]}, usage, model
-    inner = response.get("message")
-    return (inner if isinstance(inner, dict) and "content" in inner else None), usage, model
+    inner = get.obj(response, "message")
+    return (inner if "content" in inner else None), usage, model

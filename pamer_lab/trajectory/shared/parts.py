@@ -1,16 +1,20 @@
 """Message content in its many shapes -> text, images and thinking.
 
-Knows the part shapes of OpenAI, Anthropic, Gemini and their relatives; knows no file format (what stands beside the content is read
-by `fields`). What always holds: every text of a part is found again in the result, and an image leaves a placeholder that says its size.
+Knows the part shapes of OpenAI, Anthropic, Gemini and their relatives; knows no file format. `fields` reads what is beside the content.
+Invariant: every text of a part is found again in the result, and an image leaves a placeholder that gives its size.
 """
 
 from dataclasses import dataclass, field
 from typing import Any
 
 from pamer_lab.errors import FormatError
-from pamer_lab.trajectory.draft import json_text
-from pamer_lab.trajectory.fields import read_id
+from pamer_lab.trajectory.draft import Draft, json_text
+from pamer_lab.trajectory.shared import get
+from pamer_lab.trajectory.shared.fields import read_id
 from pamer_lab.trajectory.values import Image, ToolCall
+
+RESULT_KEYS = {"type", "tool_use_id", "is_error", "cache_control"}
+"""Fields of a `tool_result` part beside its `content`, which Anthropic lets a tool that returned nothing leave out."""
 
 
 @dataclass
@@ -52,6 +56,22 @@ def read_content(value: Any, *, where: str = "content") -> Content:
     return content
 
 
+def content_of(draft: Draft, value: Any, where: str) -> Content:
+    """The content of a message at a place: a fault names the place, and so do the warnings about parts that no rule knows."""
+    try:
+        content = read_content(value)
+    except FormatError as error:
+        raise draft.fault(where, error.reason) from error
+    warn_unknown(draft, content, where)
+    return content
+
+
+def warn_unknown(draft: Draft, content: Content, where: str) -> None:
+    """Name the parts that are not in the content as they were."""
+    for kind in content.unknown:
+        draft.warn(where, f"part of type {kind!r} was kept as JSON text" if "(" not in kind else f"part of type {kind}")
+
+
 def _read_part(content: Content, part: Any, where: str) -> None:
     if isinstance(part, str):
         content.texts.append(part)
@@ -60,21 +80,19 @@ def _read_part(content: Content, part: Any, where: str) -> None:
         raise FormatError(f"holds a part that is {type(part).__name__}, not text or an object", where=where)
     match part.get("type"):
         case "text" | "input_text" | "output_text" | "summary_text" | "reasoning_text":
-            content.texts.append(_text_of(part.get("text")))
+            content.texts.append(_plain_text(part.get("text")))
         case "thinking" | "reasoning" | "think":
-            thought = part.get("thinking") or part.get("reasoning") or part.get("text") or part.get("think") or ""
-            content.thinking.append(_text_of(thought))
+            content.thinking.append(_plain_text(get.some(part, "thinking", "reasoning", "text", "think")))
         case "redacted_thinking":
             content.thinking.append("[redacted thinking]")
         case "refusal":
-            content.texts.append(_text_of(part.get("refusal")))
+            content.texts.append(_plain_text(part.get("refusal")))
         case "image" | "image_url" | "input_image":
             add_image(content, part)
         case "tool_use" | "server_tool_use":
             content.calls.append(ToolCall(read_id(part.get("id")), str(part.get("name") or ""), json_text(part.get("input"))))
         case "tool_result":
-            inner = read_content(part.get("content"), where=where)
-            inner.texts.extend(inner.thinking)
+            inner = _read_result(part, where)
             content.unknown.extend(inner.unknown)
             content.results.append((read_id(part.get("tool_use_id")), inner, bool(part.get("is_error"))))
         case "document" | "file" | "input_file" | "audio" | "input_audio" | "video" | "media":
@@ -88,20 +106,30 @@ def _read_part(content: Content, part: Any, where: str) -> None:
             content.texts.append(json_text(part))
 
 
+def _read_result(part: dict[str, Any], where: str) -> Content:
+    """What a tool returned; where it is not under `content`, the other fields are kept as JSON text."""
+    rest = {key: value for key, value in part.items() if key not in RESULT_KEYS}
+    if rest and "content" not in part:
+        return Content([json_text(rest)], unknown=["tool_result"])
+    inner = read_content(part.get("content"), where=where)
+    inner.texts.extend(inner.thinking)
+    return inner
+
+
 def _add_attachment(content: Content, part: dict[str, Any]) -> None:
     """A file inside a message: its text where it is text, else a placeholder with its size."""
-    inner = next((part[key] for key in ("source", "file", "input_audio", "audio", "video") if isinstance(part.get(key), dict)), part)
+    inner = get.obj(part, "source", "file", "input_audio", "audio", "video") or part
     if inner.get("type") == "text" and isinstance(inner.get("data"), str):
         content.texts.append(inner["data"])
         return
-    data = inner.get("data") or inner.get("file_data") or ""
+    data = get.some(inner, "data", "file_data")
     size = f"{len(data) * 3 // 4:,} bytes" if isinstance(data, str) and data else "size not recorded"
     name = inner.get("filename") or part.get("title") or inner.get("media_type") or inner.get("format") or inner.get("file_id") or "unnamed"
     content.texts.append(f"[{part.get('type')}: {name}, {size}]")
     content.unknown.append(f"{part.get('type')} (a placeholder with its size)")
 
 
-def _text_of(value: Any) -> str:
+def _plain_text(value: Any) -> str:
     if isinstance(value, str):
         return value
     if value is None:
@@ -121,13 +149,12 @@ def add_image(content: Content, part: dict[str, Any]) -> None:
 
 def measure_image(part: dict[str, Any]) -> Image:
     """Media type and decoded size of an image part, whichever of the usual shapes it has."""
-    given = part.get("source")
-    source: dict[str, Any] = given if isinstance(given, dict) else {}
-    address = part.get("image_url") or part.get("image") or part.get("url") or ""
+    source = get.obj(part, "source")
+    address = get.some(part, "image_url", "image", "url")
     if isinstance(address, dict):
-        address = address.get("url") or ""
-    data = source.get("data") or part.get("data") or ""
-    media = source.get("media_type") or part.get("mime_type") or part.get("mimeType") or part.get("media_type") or "image"
+        address = address.get("url")
+    data = get.some(source, "data") or get.some(part, "data") or ""
+    media = get.some(source, "media_type") or get.some(part, "mime_type", "mimeType", "media_type") or "image"
     if isinstance(address, str) and address.startswith("data:"):
         head, _, data = address.partition(",")
         media = head[5:].split(";")[0] or media

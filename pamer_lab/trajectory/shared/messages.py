@@ -1,0 +1,168 @@
+"""Chat messages in OpenAI's shape, Anthropic's parts inside them included -> messages of a draft.
+
+For every format that wraps a list of such messages. Extra keys of a message that carry no text are left out; tags and fenced
+commands inside a text stay text, and no call is made from them.
+"""
+
+from typing import Any
+
+from pamer_lab.errors import FormatError
+from pamer_lab.trajectory.draft import Draft
+from pamer_lab.trajectory.shared import get
+from pamer_lab.trajectory.shared.fields import read_id, read_openai_calls, read_thinking, read_tools
+from pamer_lab.trajectory.shared.parts import Content, read_content, warn_unknown
+from pamer_lab.trajectory.shared.usage import read_usage
+from pamer_lab.trajectory.values import Message, ToolCall
+
+ROLES = {"system", "developer", "user", "assistant", "tool", "function"}
+KNOWN = frozenset(
+    {"role", "content", "name", "tool_calls", "tool_call_id", "function_call", "refusal", "usage", "is_error", "status", "timestamp"}
+    | {"reasoning_content", "reasoning", "thinking", "thinking_blocks", "reasoning_details", "id", "type", "index", "weight"}
+)
+"""Fields of a message that are taken, or that carry nothing a conversation needs."""
+PLAIN_KEYS = frozenset(("role", "content", "name", "tool_calls", "tool_call_id", "timestamp", "id", "turn_idx"))
+META = ("answer", "status", "domain", "source", "split", "tag", "category", "env_name", "termination_reason", "success")
+
+
+def warn_unused(draft: Draft, messages: list[Any], known: frozenset[str] = KNOWN) -> None:
+    """One warning that names the fields of messages that no rule takes."""
+    if unused := {key for item in messages for key in item} - known:
+        draft.warn("messages", f"fields of messages that were left out: {', '.join(sorted(unused)[:20])}")
+
+
+def read_facts(draft: Draft, value: dict[str, Any]) -> None:
+    """What an object that wraps a conversation commonly says about it."""
+    draft.tools = read_tools(value.get("tools") or value.get("functions"))
+    draft.model = get.text(value, "model", "model_name")
+    draft.usage = read_usage(value.get("usage"))
+    draft.question_id = get.text(value, "query_id", "question_id", "example_id")
+    draft.task_id = get.text(value, "task_id", "instance_id", "id")
+    draft.reward = get.amount(value, "reward", "score")
+    draft.meta.update({key: value[key] for key in META if isinstance(value.get(key), str | int | float)})
+
+
+def is_message(value: Any) -> bool:
+    """An object with a known role and something said."""
+    return (
+        isinstance(value, dict)
+        and isinstance(role := value.get("role"), str)
+        and role in ROLES
+        and ("content" in value or "tool_calls" in value or "function_call" in value)
+    )
+
+
+def add_messages(draft: Draft, messages: Any, *, place: str = "messages") -> None:
+    """Append OpenAI-shaped messages (Anthropic parts inside them are understood too)."""
+    if not isinstance(messages, list):
+        raise draft.fault(place, f"is {type(messages).__name__}, not a list of messages")
+    for where, item in get.placed(messages, place):
+        add_message(draft, item, where)
+
+
+def add_message(draft: Draft, item: Any, where: str) -> None:
+    """Append one OpenAI-shaped message; a fault names its place."""
+    try:
+        if not isinstance(item, dict):
+            raise FormatError(f"is {type(item).__name__}, not a message")
+        content = item.get("content")
+        if (type(content) is not str and content is not None) or not _add_plain(draft, item, content or "", where):
+            _add(draft, item, content, where)
+    except FormatError as error:
+        raise FormatError(error.reason, where=_inside(f"{draft.where} {where}".strip(), error.where)) from error
+
+
+def _add_plain(draft: Draft, item: dict[str, Any], text: str, where: str) -> bool:
+    """The common case without the detour over parts: text, and fields that need no second look."""
+    if not item.keys() <= PLAIN_KEYS:
+        return False
+    match item.get("role"):
+        case "assistant":
+            calls = item.get("tool_calls")
+            draft.assistant(text, read_openai_calls(calls) if calls else (), name=speaker(item), where=where)
+        case "tool":
+            draft.tool(read_id(item.get("tool_call_id")), text, name=speaker(item), where=where)
+        case "user" if not item.get("tool_calls"):
+            draft.messages.append(Message("user", text, name=speaker(item)))
+        case _:
+            return False
+    return True
+
+
+def _inside(outer: str, inner: str) -> str:
+    return inner if inner.startswith(outer) else f"{outer}.{inner}" if inner else outer
+
+
+def _add(draft: Draft, item: dict[str, Any], given: Any, where: str) -> None:
+    content = Content([given]) if type(given) is str else read_content(given, where="content")
+    warn_unknown(draft, content, where)
+    if content.calls or content.thinking:
+        _keep_misplaced(draft, content, item.get("role"), where)
+    match item.get("role"):
+        case "assistant":
+            _add_assistant(draft, content, item, where)
+        case "tool" | "function":
+            _add_result(draft, content, item, where)
+        case "user":
+            _add_user(draft, content, item, where)
+        case "system" | "developer":
+            draft.system(content.text)
+        case other:
+            raise FormatError(f"has the role {other!r}; known: {', '.join(sorted(ROLES))}")
+
+
+def _keep_misplaced(draft: Draft, content: Content, role: Any, where: str) -> None:
+    """Calls and thinking belong to the assistant; in any other message they are kept as text."""
+    if role == "assistant":
+        return
+    content.texts.extend(content.thinking)
+    for call in content.calls:
+        content.texts.append(f"{call.name}({call.arguments})")
+        draft.warn(where, f"a {role} message calls {call.name!r}; kept as text, because only the agent's calls are calls")
+
+
+def _add_assistant(draft: Draft, content: Content, item: dict[str, Any], where: str) -> None:
+    calls = content.calls
+    if item.get("tool_calls"):
+        calls = _without_repeats(calls, read_openai_calls(item["tool_calls"]))
+    if isinstance(item.get("function_call"), dict):
+        calls = calls + read_openai_calls([item["function_call"]])
+    if isinstance(item.get("refusal"), str) and item["refusal"] and item["refusal"] not in content.texts:
+        content.texts.append(item["refusal"])
+    thinking, beside = content.thought, read_thinking(item)
+    if beside and beside not in thinking:
+        thinking = f"{beside}\n{thinking}" if thinking else beside
+    usage = read_usage(item["usage"]) if "usage" in item else None
+    draft.assistant(content.text, calls, thinking=thinking, images=content.images, usage=usage, name=speaker(item), where=where)
+    for call_id, result, failed in content.results:
+        draft.tool(call_id, result.text, images=result.images, error=failed, where=where)
+
+
+def _without_repeats(parts: list[ToolCall], calls: list[ToolCall]) -> list[ToolCall]:
+    """Some wrappers list Anthropic's `tool_use` parts again as `tool_calls`; each call counts once."""
+    if not parts:
+        return calls
+    ids = {call.id for call in calls if call.id}
+    return [part for part in parts if part.id not in ids] + calls
+
+
+def _add_result(draft: Draft, content: Content, item: dict[str, Any], where: str) -> None:
+    if content.results and not content.texts:
+        _add_user(draft, content, item, where)
+        return
+    error = item.get("is_error") is True or item.get("status") == "error"
+    draft.tool(
+        read_id(item.get("tool_call_id")), content.text, name=str(item.get("name") or ""), images=content.images, error=error, where=where
+    )
+
+
+def _add_user(draft: Draft, content: Content, item: dict[str, Any], where: str) -> None:
+    """A user message; Anthropic puts tool results into it, and they come first."""
+    for call_id, result, failed in content.results:
+        draft.tool(call_id, result.text, images=result.images, error=failed, where=where)
+    if content.texts or not content.results:
+        draft.user(content.text, images=content.images, name=speaker(item))
+
+
+def speaker(item: dict[str, Any]) -> str:
+    name = item.get("name")
+    return name if type(name) is str else ""
