@@ -27,7 +27,10 @@ MADE_BY_PROGRAM = "<synthetic>"
 
 
 def detect(document: Document) -> bool:
-    return any("parentUuid" in row and "sessionId" in row for row in head(document))
+    """Qwen Code's log has the same envelope, but its messages hold Gemini's `parts`, which this reader would lose."""
+    found = [row for row in head(document) if "parentUuid" in row and "sessionId" in row]
+    bodies = [body for row in found if (body := get.obj(row, "message"))]
+    return bool(found) and (not bodies or any("content" in body for body in bodies))
 
 
 def read(document: Document) -> Iterator[Draft]:

@@ -25,7 +25,12 @@ NAME = "pi-session-jsonl"
 def detect(document: Document) -> bool:
     first = head(document, 2)
     opening = bool(first) and first[0].get("type") == "session" and "cwd" in first[0]
-    return document.kind == "jsonl" and (opening or any(_is_message(row) for row in first))
+    return document.kind == "jsonl" and (opening or any(_is_message(row) for row in first)) and not any(map(_is_foreign, head(document)))
+
+
+def _is_foreign(row: dict[str, Any]) -> bool:
+    """Factory Droid's log has the same envelope, but its calls and results are Anthropic's parts, which this reader would lose."""
+    return any(part.get("type") in ("tool_use", "tool_result") for part in get.objects(get.obj(row, "message"), "content"))
 
 
 def _is_message(row: dict[str, Any]) -> bool:

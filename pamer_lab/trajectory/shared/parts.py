@@ -13,6 +13,9 @@ from pamer_lab.trajectory.shared import get
 from pamer_lab.trajectory.shared.fields import read_id
 from pamer_lab.trajectory.values import Image, ToolCall
 
+RESULT_KEYS = {"type", "tool_use_id", "is_error", "cache_control"}
+"""Fields of a `tool_result` part beside its `content`, which Anthropic lets a tool that returned nothing leave out."""
+
 
 @dataclass
 class Content:
@@ -89,8 +92,7 @@ def _read_part(content: Content, part: Any, where: str) -> None:
         case "tool_use" | "server_tool_use":
             content.calls.append(ToolCall(read_id(part.get("id")), str(part.get("name") or ""), json_text(part.get("input"))))
         case "tool_result":
-            inner = read_content(part.get("content"), where=where)
-            inner.texts.extend(inner.thinking)
+            inner = _read_result(part, where)
             content.unknown.extend(inner.unknown)
             content.results.append((read_id(part.get("tool_use_id")), inner, bool(part.get("is_error"))))
         case "document" | "file" | "input_file" | "audio" | "input_audio" | "video" | "media":
@@ -102,6 +104,16 @@ def _read_part(content: Content, part: Any, where: str) -> None:
         case other:
             content.unknown.append(str(other))
             content.texts.append(json_text(part))
+
+
+def _read_result(part: dict[str, Any], where: str) -> Content:
+    """What a tool returned; where it is not under `content`, the other fields are kept as JSON text."""
+    rest = {key: value for key, value in part.items() if key not in RESULT_KEYS}
+    if rest and "content" not in part:
+        return Content([json_text(rest)], unknown=["tool_result"])
+    inner = read_content(part.get("content"), where=where)
+    inner.texts.extend(inner.thinking)
+    return inner
 
 
 def _add_attachment(content: Content, part: dict[str, Any]) -> None:

@@ -1,12 +1,14 @@
 """Hand-made files of every format, and the real files of the formats beside the required ones, against counts of our own."""
 
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 
-from pamer_lab.trajectory import Trace, read_all, read_traces
+from pamer_lab.trajectory import Trace, read_all, read_bytes, read_traces
 from tests.trajectory.formats.told import counts, only, raw_values, strings, told
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures" / "traces"
@@ -259,29 +261,64 @@ def test_real_files_keep_their_texts(real_traces: Path, name: str) -> None:
     assert told(read_traces(real_traces / name)).misses(texts) == []
 
 
+def real_files(folder: Path) -> list[Path]:
+    """What one would import: each file of each format's folder, a folder of numbered event files as one."""
+    return [path for form in sorted(folder.iterdir()) for path in sorted(form.iterdir())]
+
+
+def mostly_silent(trace: Trace) -> set[str]:
+    """Roles of which half of the messages or more came out empty: the sign of a reader that does not know the file."""
+    silent: Counter[str] = Counter()
+    for message in trace.messages:
+        silent[message.role] += 1 if not (message.content.strip() or message.tool_calls or message.thinking) else -1
+    return {role for role, balance in silent.items() if balance >= 0}
+
+
 def test_every_real_file_is_read_or_refused_in_words(real_traces: Path) -> None:
-    refused = {"MockAirlineDomainEnv-few_shot.jsonl", "49b22f0c-4a56-41c5-922f-bc2a56e53a23.json", "results.json", "void.af"}
-    folders = [folder for folder in sorted(real_traces.iterdir()) if folder.name not in FORMATS_TESTED_ELSEWHERE]
-    for path in (file for folder in folders for file in sorted(folder.iterdir())):
+    for path in real_files(real_traces):
         reading = read_all([path])
-        assert bool(reading.rejected) == (path.name in refused), [item.sentence for item in reading.rejected]
-        assert all("unexpected shape" not in item.reason for item in reading.rejected)
-        if path.name not in refused:
-            assert sum(trace.turns for trace in reading.traces) > 0
+        assert bool(reading.traces) != bool(reading.rejected), path
+        for refused in reading.rejected:
+            assert refused.sentence.startswith(str(path))
+            assert refused.reason.split()[0] in ("is", "holds"), refused.sentence
+            assert "unexpected" not in refused.reason, refused.sentence
+        for trace in reading.traces:
+            assert trace.turns > 0, path
+            assert not mostly_silent(trace), (path, trace.format)
 
 
-FORMATS_TESTED_ELSEWHERE = {
-    "tau-bench",
-    "tau2-bench",
-    "swe-agent-traj-v0",
-    "swe-agent-traj-v1",
-    "mini-swe-agent",
-    "openhands-v0-events",
-    "openhands-v1-events",
-    "openhands-llm-completion-log",
-    "llm-request-response-log",
-    "verifiers-results",
-}
+def test_the_real_formats_that_have_a_chapter_are_read_unless_they_hold_no_run(real_traces: Path) -> None:
+    """The index of the real files describes in chapters what must be read, and lists in tables what else people have."""
+    index = (real_traces.parent / "INDEX.md").read_text(encoding="utf-8")
+    chapters = {line.removeprefix("## ") for line in index.splitlines() if line.startswith("## ")}
+    files = [path for path in real_files(real_traces) if path.parent.name in chapters]
+    refused = {path.name for path in files if read_all([path]).rejected}
+    assert refused == {"MockAirlineDomainEnv-few_shot.jsonl", "49b22f0c-4a56-41c5-922f-bc2a56e53a23.json", "results.json", "void.af"}
+    assert len(refused) < len(files)
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"uuid": "a", "parentUuid": None, "sessionId": "s", "type": "assistant", "message": {"role": "model", "parts": [{"text": "Dig."}]}},
+        {"type": "message", "id": "a", "message": {"role": "assistant", "content": [{"type": "tool_use", "id": "c", "name": "dig"}]}},
+    ],
+    ids=["qwen-code", "droid"],
+)
+def test_a_log_with_a_known_envelope_and_other_messages_is_not_taken_with_empty_turns(row: dict[str, Any]) -> None:
+    lines = [row, row | {"uuid": "b", "id": "b"}]
+    reading = read_bytes(b"\n".join(map(orjson.dumps, lines)), "log.jsonl")
+    assert reading.traces or [refused.path for refused in reading.rejected] == ["log.jsonl"]
+    assert [mostly_silent(trace) for trace in reading.traces if mostly_silent(trace)] == []
+
+
+def test_a_result_that_is_not_under_content_is_kept_as_json_with_a_warning() -> None:
+    call = {"type": "tool_use", "id": "c", "name": "dig", "input": {}}
+    result = {"type": "tool_result", "tool_use_id": "c", "run": {"result": "a bean"}}
+    messages = [{"role": "user", "content": "Dig."}, {"role": "assistant", "content": [call]}, {"role": "user", "content": [result]}]
+    trace = only(read_bytes(orjson.dumps({"messages": messages}), "log.json").traces)
+    assert [orjson.loads(message.content) for message in trace.messages if message.role == "tool"] == [{"run": {"result": "a bean"}}]
+    assert [warning.where for warning in trace.warnings] == ["messages[2]"]
 
 
 def test_alfworld_attempts_are_traces_of_their_own(real_traces: Path) -> None:
