@@ -22,7 +22,7 @@ def why_not(policy: Policy, factory: Factory) -> str:
 
 def other_heads(settings: dict[str, Any], policy: Policy, factory: Factory) -> bool:
     """Whether a run with these settings was made with other heads than those that would vote now."""
-    if not policy.needs_models:
+    if not policy.needs_models or settings.get("heads") == {}:  # a probe that was given voted, not heads
         return False
     try:
         now = factory.heads_identity()

@@ -8,11 +8,12 @@ import msgspec
 import numpy as np
 import pytest
 
+from pamer_lab.blocks.query import query_text
 from pamer_lab.contexts.caps import within_cap
 from pamer_lab.contexts.points import DecisionPoint, decision_point
 from pamer_lab.contexts.registry import all_conditions, choose, condition, parse_caps
 from pamer_lab.contexts.selectors.chance import ByChance, lot
-from pamer_lab.contexts.selectors.embedding import ByEmbedding, block_text, query_text
+from pamer_lab.contexts.selectors.embedding import ByEmbedding, block_text
 from pamer_lab.contexts.selectors.lexical import Lexical, words
 from pamer_lab.contexts.selectors.recency import ByRecency
 from pamer_lab.contexts.values import Evidence
@@ -49,7 +50,8 @@ def test_selective_raw_ranks_as_a_table_of_all_word_frequencies_does(seed: int) 
 @pytest.mark.parametrize("seed", range(3))
 def test_embedding_recency_and_chance_rank_as_brute_force_does(seed: int) -> None:
     point = decision_point(random_trace(seed), 9)
-    rows = HashingEmbedder().embed([query_text(point), *(block_text(point, number) for number in range(7))])
+    query = query_text(point.task, [*point.block(7), *point.block(8)])
+    rows = HashingEmbedder().embed([query, *(block_text(point, number) for number in range(7))])
     found = ByEmbedding().rank(point, resources())
     assert {one.block: one.score for one in found} == pytest.approx({number: float(rows[0] @ rows[number + 1]) for number in range(7)})
     assert [one.score for one in found] == sorted((one.score for one in found), reverse=True)

@@ -1,5 +1,8 @@
 """Rows, controls and students on a small made-up corpus; no model, no weights."""
 
+from types import SimpleNamespace
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -127,8 +130,10 @@ def test_students_learn_from_their_teacher_and_become_heads(study: tuple) -> Non
     assert [row["name"] for row in own] == ["Recent2"] * 2 + ["Recent2 + decision KD"] * 2
     assert [row["metric"] for row in compared] == ["auroc", "f1"] * 2
     assert compared[0]["p"] in (0.5, 1.0)
-    heads = make_heads(lab, student, compact, "Some-Model", {"why": "test"})
-    assert heads.layer == "final"
+    model: Any = SimpleNamespace(name="Some-Model", fingerprint="of-its-weights")
+    heads = make_heads(lab, student, compact, model, "Watch the memory.", {"why": "test"})
+    assert (heads.layer, heads.model_name, heads.model_fingerprint) == ("final", "Some-Model", "of-its-weights")
+    assert heads.probe_system_prompt == "Watch the memory."
     assert heads.seeds == (0, 1)
     assert np.abs(heads.logits(compact.of("final")[7]) - student.logits[0, :, 7]).max() < 1e-3
     said = np.array([heads.votes(heads.logits(vector)) for vector in compact.of("final")[:50]])
