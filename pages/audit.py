@@ -4,9 +4,9 @@ import streamlit as st
 
 from pamer_lab.audit.queue import Entry, filtered
 from pamer_lab.memory.schema import MEMORIES
-from pamer_lab.replay.values import RunHead
 from pamer_lab.report.config import ReplaySection
 from pamer_lab.report.replay_part import choice_of
+from pamer_lab.runs.values import RunInfo
 from pamer_lab.ui.audit.case import evidence, facts, title
 from pamer_lab.ui.audit.data import full_row, heads_of, provenance, queue, selection_rows, versions
 from pamer_lab.ui.audit.queue import choose_filters, current, headline, queue_table
@@ -24,7 +24,7 @@ QUESTION = (
 )
 
 
-def case(entry: Entry, shown: list[Entry], reviewer: str, names: dict[str, str], heads: dict[str, RunHead]) -> None:
+def case(entry: Entry, shown: list[Entry], reviewer: str, names: dict[str, str], heads: dict[str, RunInfo]) -> None:
     """The open selection: facts, the reviewer's part, the evidence."""
     row = full_row(entry.audit_id)
     if row is None:
@@ -43,7 +43,7 @@ def case(entry: Entry, shown: list[Entry], reviewer: str, names: dict[str, str],
     evidence(row, known)
 
 
-def _sections(entry: Entry, heads: dict[str, RunHead]) -> Sections | None:
+def _sections(entry: Entry, heads: dict[str, RunInfo]) -> Sections | None:
     """What a share file of the open selection holds: its run, with all of its selections and reviews."""
     head = heads.get(entry.row["run_id"])
     if head is None:

@@ -5,7 +5,7 @@ import streamlit as st
 from pamer_lab import figures
 from pamer_lab.analysis.compact import over_the_limit, tradeoff
 from pamer_lab.analysis.published import table as published_table
-from pamer_lab.probes.study import Study
+from pamer_lab.studies.study import Study
 from pamer_lab.ui.contexts.pair import context_pair
 from pamer_lab.ui.contexts.tables import budgets, conditions_csv, conditions_table, orderings_shown, pairs, retrievers, tradeoff_answer
 from pamer_lab.ui.shared.charts import drawing, show_chart

@@ -4,7 +4,7 @@ import polars as pl
 import streamlit as st
 
 from pamer_lab import figures
-from pamer_lab.analysis.beside import KINDS, token_changes
+from pamer_lab.analysis.paper_comparison import KINDS, token_changes
 from pamer_lab.analysis.published import PublishedTable, names, table
 from pamer_lab.figures.numbers import counted, short
 from pamer_lab.report.config import PublishedSection

@@ -5,12 +5,12 @@ import streamlit as st
 from pamer_lab import figures
 from pamer_lab.figures.numbers import counted, short
 from pamer_lab.figures.runs import window
-from pamer_lab.replay.ledger import LETTERS
-from pamer_lab.replay.recorded import compacted_turns
-from pamer_lab.replay.values import FIXED_ACTIONS, Run
-from pamer_lab.replay.whatif import WhatIf
 from pamer_lab.report.config import ReplaySection
 from pamer_lab.report.replay_part import choice_of
+from pamer_lab.runs.ledger import LETTERS
+from pamer_lab.runs.recorded import compacted_turns
+from pamer_lab.runs.values import FIXED_ACTIONS, Run
+from pamer_lab.runs.whatif import WhatIf
 from pamer_lab.trajectory import Trace
 from pamer_lab.ui.replay.tables import accounts, divergences, evidence, headline, recorded, states_csv, turns_csv
 from pamer_lab.ui.replay.turn_steps import choose_policy, choose_turn, settle_run

@@ -8,8 +8,8 @@ import streamlit as st
 from pamer_lab import figures
 from pamer_lab.analysis.signals import all_curves, has_metric, layers_of, preferred_layer, reference_rows, row_of
 from pamer_lab.figures.layerwise import Shown
-from pamer_lab.probes.decisions import TARGETS
-from pamer_lab.probes.study import Study
+from pamer_lab.studies.decisions import TARGETS
+from pamer_lab.studies.study import Study
 from pamer_lab.ui.shared.charts import drawing, show_chart
 from pamer_lab.ui.shared.page import run as run_page
 from pamer_lab.ui.shared.state import settle

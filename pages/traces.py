@@ -2,8 +2,8 @@
 
 import streamlit as st
 
-from pamer_lab.access import reviewer_mode
 from pamer_lab.figures.numbers import counted, short
+from pamer_lab.reviewer_mode import reviewer_mode
 from pamer_lab.ui.shared.loaders import rows_or_demo
 from pamer_lab.ui.shared.page import run
 from pamer_lab.ui.traces.adding import add_traces, import_report

@@ -1,43 +1,55 @@
 """PaMER Lab: what did the model still see at turn t, why was the rest dropped, and was that right?
 
-The names below are the whole public surface; everything is imported on first use, so that
-`import pamer_lab` costs nothing and reading a trace needs neither torch nor transformers.
+These names are the public surface. Each is imported on first use, so that `import pamer_lab` costs nothing and reading a
+trace needs neither torch nor transformers.
 """
 
-import sys
 from importlib import import_module
-from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pamer_lab.controller import PamerController
+    from pamer_lab.errors import InputError
+    from pamer_lab.factory import load_controller
+    from pamer_lab.runs.engine import ReplayOptions, replay
+    from pamer_lab.runs.values import Run
+    from pamer_lab.trajectory import Trace, read_traces
+    from pamer_lab.workspace import Workspace
 
 __version__ = "0.1.0"
 
-_PUBLIC = {
-    "read_traces": "pamer_lab.trajectory",
+__all__ = [
+    "InputError",
+    "PamerController",
+    "ReplayOptions",
+    "Run",
+    "Trace",
+    "Workspace",
+    "__version__",
+    "load_controller",
+    "read_traces",
+    "replay",
+]
+
+_HOMES = {
+    "InputError": "pamer_lab.errors",
+    "PamerController": "pamer_lab.controller",
+    "ReplayOptions": "pamer_lab.runs.engine",
+    "Run": "pamer_lab.runs.values",
     "Trace": "pamer_lab.trajectory",
     "Workspace": "pamer_lab.workspace",
-    "PamerController": "pamer_lab.controller",
     "load_controller": "pamer_lab.factory",
+    "read_traces": "pamer_lab.trajectory",
+    "replay": "pamer_lab.runs.engine",
 }
-
-__all__ = ["PamerController", "Trace", "Workspace", "__version__", "load_controller", "read_traces", "replay"]
+"""Public name -> the module it lives in."""
 
 
 def __getattr__(name: str) -> Any:
-    if name in _PUBLIC:
-        return getattr(import_module(_PUBLIC[name]), name)
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
     raise AttributeError(f"module 'pamer_lab' has no attribute {name!r}")
 
 
-class _Surface(ModuleType):
-    """`pamer_lab.replay` is the function, although a room has the same name: importing the room would otherwise bind it here."""
-
-    @property
-    def replay(self) -> Any:
-        return import_module("pamer_lab.replay.engine").replay
-
-    @replay.setter
-    def replay(self, room: ModuleType) -> None:
-        """The import system offers the room; it stays reachable by its full path."""
-
-
-sys.modules[__name__].__class__ = _Surface
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -15,9 +15,9 @@ from typing import Any
 
 import orjson
 
-from pamer_lab.access import refuse_in_reviewer_mode
 from pamer_lab.errors import InputError, LabError
-from pamer_lab.keys import without_keys
+from pamer_lab.redaction import without_keys
+from pamer_lab.reviewer_mode import refuse_in_reviewer_mode
 
 COMMANDS = {
     "doctor": "doctor",

@@ -28,10 +28,10 @@ from pamer_lab.controller.settings import ControllerSettings
 from pamer_lab.errors import InputError
 from pamer_lab.features.store import FeatureStore
 from pamer_lab.memory import DetailWriter, Memories, MemoryStore, Summariser
+from pamer_lab.memory.cached import CachedEmbedder, CachedSummariser
 from pamer_lab.memory.extractive import ExtractiveSummariser
 from pamer_lab.memory.llm_details import LlmDetailWriter
 from pamer_lab.memory.llm_summary import LlmSummariser
-from pamer_lab.memory.remembered import RememberedSummaries, RememberedVectors
 from pamer_lab.models.chat import Chat, load_chat
 from pamer_lab.models.embedder import Embedder, load_embedder
 from pamer_lab.models.frozen import FrozenModel, chosen_model, is_here, load_frozen, model_name, remedy
@@ -229,7 +229,7 @@ def _chat(profile: str, device: str) -> Chat | None:
 
 @lru_cache(maxsize=2)
 def _embedder(profile: str, device: str) -> Embedder:
-    return RememberedVectors(load_embedder(Profile.model_validate_json(profile), device))
+    return CachedEmbedder(load_embedder(Profile.model_validate_json(profile), device))
 
 
 @lru_cache(maxsize=4)
@@ -237,8 +237,8 @@ def _summariser(profile: str, device: str, tokens: MessageTokens, settings: Cont
     limits = {"max_tokens": settings.summary_tokens, "source_characters": settings.summary_source_characters}
     chat = _chat(profile, device)
     if chat is None:
-        return RememberedSummaries(ExtractiveSummariser(tokens.counter, **limits))
-    return RememberedSummaries(LlmSummariser(chat, retries=settings.summary_retries, **limits))
+        return CachedSummariser(ExtractiveSummariser(tokens.counter, **limits))
+    return CachedSummariser(LlmSummariser(chat, retries=settings.summary_retries, **limits))
 
 
 @lru_cache(maxsize=8)

@@ -13,14 +13,14 @@ from pamer_lab.cli import main
 from pamer_lab.controller import FixedProbe
 from pamer_lab.errors import InputError, ModelError
 from pamer_lab.factory import Parts
-from pamer_lab.keys import api_key, own_keys, without_keys
 from pamer_lab.models.chat_client import ChatClient
 from pamer_lab.models.embedder import HashingEmbedder
 from pamer_lab.models.profiles import ChatSettings, load_profile
-from pamer_lab.replay.engine import ReplayOptions, replay
+from pamer_lab.redaction import api_key, own_keys, without_keys
+from pamer_lab.runs.engine import ReplayOptions, replay
 from pamer_lab.workspace import Workspace
 from tests.models.fault_server import serving
-from tests.replay.making import estimated, long_trace
+from tests.runs.making import estimated, long_trace
 
 PLANTED = "sk-" + "planted-" + "7Hq2" * 6
 ECHO = json.dumps({"error": {"message": f"Incorrect API key provided: {PLANTED}"}})

@@ -2,8 +2,7 @@ import time
 
 import pytest
 
-from pamer_lab.keys import own_keys
-from pamer_lab.secrets import Redaction, Scan, masked, summary
+from pamer_lab.redaction import Redaction, Scan, masked, own_keys, summary
 
 PEM = "-----BEGIN RSA PRIVATE KEY-----\nMIIEowIBAAKCAQEA75\nabc\n-----END RSA PRIVATE KEY-----"
 # Put together at run time: no scanner should find a key in this repository.

@@ -21,8 +21,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pamer_lab.access import refuse_in_reviewer_mode
-from pamer_lab.beside import OneAtATime, Work
+from pamer_lab.jobs import OneAtATime, Work
+from pamer_lab.reviewer_mode import refuse_in_reviewer_mode
 
 KEPT_LINES = 40
 PATIENCE = 20.0

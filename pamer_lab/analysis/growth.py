@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from pamer_lab.replay.store import RUNS, TURNS
+from pamer_lab.runs.store import RUNS, TURNS
 from pamer_lab.storage import is_in
 from pamer_lab.workspace import Workspace
 

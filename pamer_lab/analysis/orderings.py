@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Any, Literal
 
 from pamer_lab.analysis.compact import Line, expanded_table
-from pamer_lab.probes.study import Study
+from pamer_lab.studies.study import Study
 
 BANKS = ("bank-recent5", "bank-uniform5", "bank-similarity1", "bank-similarity3", "bank-similarity5", "bank-similarity8")
 RECURRENT = ("gru512", "gru512-similarity5")

@@ -7,7 +7,7 @@ it again. What always holds: nothing here is computed or changed on reading.
 from pathlib import Path
 
 from pamer_lab.errors import UnknownNameError
-from pamer_lab.probes.study import Study, read_study
+from pamer_lab.studies.study import Study, read_study
 
 FOLDER = Path(__file__).parent / "sample_study"
 

@@ -15,7 +15,7 @@ import polars as pl
 from pamer_lab.analysis.published import table
 from pamer_lab.analysis.samples import sample_names, sample_study
 from pamer_lab.probes.margins import Margins
-from pamer_lab.probes.study import Study, list_studies, load_study
+from pamer_lab.studies.study import Study, list_studies, load_study
 from pamer_lab.workspace import Workspace
 
 FINAL = "final"

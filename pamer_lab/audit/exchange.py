@@ -20,7 +20,7 @@ from pamer_lab.audit.reviews import VERDICTS
 from pamer_lab.audit.tables import REVIEWS, SELECTIONS
 from pamer_lab.controller.selection_record import SelectionOutcome
 from pamer_lab.errors import FormatError, InputError
-from pamer_lab.secrets import Scan, sentence
+from pamer_lab.redaction import Scan, sentence
 from pamer_lab.storage import Database, TableSpec
 from pamer_lab.storage.files import write_whole
 

@@ -15,10 +15,6 @@ import numpy as np
 from pamer_lab.bench.extract import generated_trace
 from pamer_lab.bench.tiny import save_tiny
 from pamer_lab.blocks import MessageTokens
-from pamer_lab.contexts.points import Counts
-from pamer_lab.contexts.registry import TEACHER, choose
-from pamer_lab.contexts.states import Readings, States, text_key
-from pamer_lab.contexts.values import Condition, Resources
 from pamer_lab.features.extract import extract
 from pamer_lab.features.inputs import inputs_of
 from pamer_lab.features.serialise import serialiser_for
@@ -26,7 +22,11 @@ from pamer_lab.features.values import Request
 from pamer_lab.models.embedder import HashingEmbedder
 from pamer_lab.models.frozen import FrozenModel, load_frozen
 from pamer_lab.models.tokenizer import LoadedCounter
-from pamer_lab.probes.decisions import Decisions
+from pamer_lab.studies.compact.points import Counts
+from pamer_lab.studies.compact.registry import TEACHER, choose
+from pamer_lab.studies.compact.states import Readings, States, text_key
+from pamer_lab.studies.compact.values import Condition, Resources
+from pamer_lab.studies.decisions import Decisions
 from pamer_lab.trajectory.values import Trace
 
 HELP = "recent and retrieval contexts: tokens computed against the sum of input lengths, equal vectors"

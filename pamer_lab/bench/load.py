@@ -28,10 +28,10 @@ from pamer_lab.bench.visitor import DashboardVisitor, Drawn
 from pamer_lab.controller import FixedProbe
 from pamer_lab.errors import LabError
 from pamer_lab.factory import Parts
-from pamer_lab.importing import import_demo
 from pamer_lab.models.embedder import HashingEmbedder
-from pamer_lab.replay.engine import ReplayOptions, replay
+from pamer_lab.runs.engine import ReplayOptions, replay
 from pamer_lab.workspace import Workspace
+from pamer_lab.workspace.ingest import import_demo
 
 HELP = "25 websocket sessions on one dashboard for two minutes; 8 processes compressing in one store"
 SESSIONS, EVERY_SECONDS, LAST_SECONDS = 25, 5.0, 120.0

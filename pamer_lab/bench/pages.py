@@ -23,9 +23,9 @@ from pamer_lab.memory.extractive import ExtractiveSummariser
 from pamer_lab.models.embedder import HashingEmbedder
 from pamer_lab.models.profiles import load_profile
 from pamer_lab.models.tokenizer import profile_tokens
-from pamer_lab.replay.engine import ReplayOptions, replay
-from pamer_lab.replay.store import RunStore
-from pamer_lab.replay.values import Run
+from pamer_lab.runs.engine import ReplayOptions, replay
+from pamer_lab.runs.store import RunStore
+from pamer_lab.runs.values import Run
 from pamer_lab.trajectory.values import Source, Trace
 from pamer_lab.workspace import TRACES, Workspace, trace_row
 

@@ -22,17 +22,17 @@ import numpy as np
 from pamer_lab.analysis.growth import mean_context, run_table, turn_table
 from pamer_lab.controller import Votes
 from pamer_lab.factory import Parts
+from pamer_lab.memory.cached import CachedEmbedder, CachedSummariser
 from pamer_lab.memory.extractive import ExtractiveSummariser
-from pamer_lab.memory.remembered import RememberedSummaries, RememberedVectors
 from pamer_lab.models.embedder import HashingEmbedder
 from pamer_lab.models.profiles import load_profile
 from pamer_lab.models.tokenizer import profile_tokens
-from pamer_lab.policies.registry import ALL_SEVEN
+from pamer_lab.policies.registry import DEFAULT_POLICIES
 from pamer_lab.policies.values import Item
-from pamer_lab.replay.engine import ReplayOptions, replay
-from pamer_lab.replay.store import RunStore
-from pamer_lab.replay.values import Run, RunHead, Turn
-from pamer_lab.replay.whatif import Changes, WhatIfRun
+from pamer_lab.runs.engine import ReplayOptions, replay
+from pamer_lab.runs.store import RunStore
+from pamer_lab.runs.values import Run, RunInfo, Turn
+from pamer_lab.runs.whatif import Changes, WhatIfRun
 from pamer_lab.trajectory.values import Message, Tool, ToolCall, Trace
 from pamer_lab.workspace import Workspace
 
@@ -86,7 +86,7 @@ def run() -> tuple[dict[str, float], dict[str, Any]]:
 def _all_policies(folder: Path) -> tuple[dict[str, float], dict[str, Any]]:
     tokens = profile_tokens(load_profile("embedded"))
     trace = make_trace(TURNS, TOKENS)
-    parts = Parts(RememberedSummaries(ExtractiveSummariser(tokens.counter)), RememberedVectors(HashingEmbedder()), KeptVotes())
+    parts = Parts(CachedSummariser(ExtractiveSummariser(tokens.counter)), CachedEmbedder(HashingEmbedder()), KeptVotes())
     first: dict[str, float] = {}
     seconds: dict[str, float] = {}
     cpu = 0.0
@@ -95,7 +95,7 @@ def _all_policies(folder: Path) -> tuple[dict[str, float], dict[str, Any]]:
     windows: dict[str, dict[str, Any]] = {}
     for measured in (first, seconds):
         workspace = Workspace(folder / ("first" if measured is first else "second"))
-        for policy in ALL_SEVEN:
+        for policy in DEFAULT_POLICIES:
             began, cpu_began = time.perf_counter(), time.process_time()
             done = replay(trace, policy, workspace, ReplayOptions(parts=parts))
             measured[policy] = time.perf_counter() - began
@@ -116,7 +116,7 @@ def _all_policies(folder: Path) -> tuple[dict[str, float], dict[str, Any]]:
         "actions": actions,
         "windows": windows,
         "with_summaries_written": sum(first.values()),
-        "median_ms_per_turn": {policy: 1000 * statistics.median(times) for policy, times in zip(ALL_SEVEN, per_turn, strict=True)},
+        "median_ms_per_turn": {policy: 1000 * statistics.median(times) for policy, times in zip(DEFAULT_POLICIES, per_turn, strict=True)},
     }
     return ratios, details
 
@@ -190,7 +190,9 @@ def _mean_table(folder: Path) -> tuple[float, int]:
     store = RunStore(workspace)
     pattern = what_if_run(TURNS)
     for number in range(RUNS):
-        head = _head(f"r-{number:04d}", ALL_SEVEN[number % len(ALL_SEVEN)], TURNS, pattern.head.block_tokens, {}, status="done")
+        head = _head(
+            f"r-{number:04d}", DEFAULT_POLICIES[number % len(DEFAULT_POLICIES)], TURNS, pattern.head.block_tokens, {}, status="done"
+        )
         store.put_head(head)
         store.add_turns(head.run_id, pattern.turns)
     store.tidy()
@@ -205,8 +207,8 @@ def _mean_table(folder: Path) -> tuple[float, int]:
     return seconds, turns.height
 
 
-def _head(run_id: str, policy: str, turns: int, sizes: tuple[int, ...], settings: dict[str, Any], status: Any = "running") -> RunHead:
-    return RunHead(
+def _head(run_id: str, policy: str, turns: int, sizes: tuple[int, ...], settings: dict[str, Any], status: Any = "running") -> RunInfo:
+    return RunInfo(
         run_id=run_id,
         trace_id=f"t-{run_id}",
         question_id=f"q-{run_id}",

@@ -3,7 +3,7 @@
 The embedded profile with its tokenizer, extractive summaries, router and recall agent; for its two neural networks stand parts without
 a model: heads that vote from the last message's hash, and hashed words instead of MiniLM's vectors. Hidden states for all
 turns of a thousand traces take hours on a CPU, and who votes or ranks changes which blocks go, not whether the ledger must add
-up (`tests/replay/test_embedded.py` runs the real ones). Nothing is stored. Each run is counted twice: by the engine, which
+up (`tests/runs/test_embedded.py` runs the real ones). Nothing is stored. Each run is counted twice: by the engine, which
 refuses an answer that does not add up, and by `replay.recount`, which shares no code with it. What always holds: a trace that
 fails is named and stops nothing else.
 """
@@ -18,19 +18,19 @@ from typing import Any
 from pamer_lab.controller.probe import TextProbe
 from pamer_lab.errors import LabError
 from pamer_lab.factory import Factory, Parts
-from pamer_lab.importing import DEMO_FOLDER
 from pamer_lab.models.embedder import HashingEmbedder
 from pamer_lab.models.profiles import load_profile
 from pamer_lab.models.tokenizer import profile_tokens
-from pamer_lab.policies.registry import ALL_SEVEN, parse_policy
+from pamer_lab.policies.registry import DEFAULT_POLICIES, parse_policy
 from pamer_lab.policies.resources import RunResources
-from pamer_lab.replay.accounting import totals
-from pamer_lab.replay.engine import replay_turns
-from pamer_lab.replay.ledger import LedgerError
-from pamer_lab.replay.recount import faults
-from pamer_lab.replay.timeline import Timeline, lay_out
+from pamer_lab.runs.accounting import totals
+from pamer_lab.runs.engine import replay_turns
+from pamer_lab.runs.ledger import LedgerError
+from pamer_lab.runs.recount import faults
+from pamer_lab.runs.timeline import Timeline, lay_out
 from pamer_lab.trajectory import Trace, iter_traces
 from pamer_lab.workspace import Workspace
+from pamer_lab.workspace.ingest import DEMO_FOLDER
 
 HELP = "replays every trace below the given paths through all policies, without a turn limit, and counts every ledger twice"
 PROFILE = "embedded"
@@ -58,7 +58,7 @@ def _report(runs: "_Runs", traces: Sequence[Trace], rejected: list[str]) -> tupl
             print(f"{number} of {len(traces)} traces, {len(runs.violations)} violations, {len(runs.failures)} failures", file=sys.stderr)
     ratios: dict[str, float] = {
         "traces": len(traces),
-        "policies": len(ALL_SEVEN),
+        "policies": len(DEFAULT_POLICIES),
         "runs": runs.count,
         "turns": runs.turns,
         "ledger_violations": len(runs.violations),
@@ -95,7 +95,7 @@ class _Runs:
         began = time.perf_counter()
         name = f"{Path(trace.source.path).name if trace.source else ''} {trace.trace_id}"
         timeline = lay_out(trace, self.tokens)
-        for policy in ALL_SEVEN:
+        for policy in DEFAULT_POLICIES:
             try:
                 self.violations += [f"{name}, {policy}, {fault}" for fault in self._run(timeline, policy)]
             except LedgerError as error:

@@ -1,7 +1,7 @@
 """A stranger's text before it enters a prompt: it may say anything, and open or close nothing.
 
 Chat templates and our own fences are made of marks such as `<|im_start|>`, `[INST]` or `</recalled_memory>`. A server that
-tokenises a prompt as a whole takes such a mark in the middle of a text for a real one. What always holds: after `defused` no
+tokenises a prompt as a whole takes such a mark in the middle of a text for a real one. What always holds: after `break_template_tokens` no
 mark is left, not even for a tokenizer that first folds look-alikes (full-width signs, mathematical letters) and drops characters
 that nobody sees; text without marks is left exactly as it is.
 """
@@ -19,7 +19,7 @@ _HIDDEN = re.compile(
 """Zero-width characters, direction marks, tag characters and variation selectors."""
 
 
-def defused(text: str) -> str:
+def break_template_tokens(text: str) -> str:
     """The text with every mark broken by a space; folded first only where folding would bring a mark to light."""
     broken = _broken(text)
     return _broken(skeleton(text)) if not text.isascii() and MARKS.search(skeleton(broken)) else broken

@@ -10,9 +10,9 @@ from pamer_lab.errors import InputError
 from pamer_lab.models.chat import Chat, load_chat
 from pamer_lab.models.frozen import load_frozen
 from pamer_lab.models.profiles import Profile, load_profile
-from pamer_lab.probes.annotate import Annotation, Ask, Reply, annotate, labelled, origin_of
-from pamer_lab.probes.questions import FUTURES, HISTORY_CHARACTERS, history_limit
 from pamer_lab.storage.files import write_whole
+from pamer_lab.studies.annotate import Annotation, Ask, Reply, annotate, labelled, origin_of
+from pamer_lab.studies.questions import FUTURES, HISTORY_CHARACTERS, history_limit
 from pamer_lab.trajectory import read_all
 from pamer_lab.trajectory.formats.native import to_native
 from pamer_lab.trajectory.recorded import count_recorded

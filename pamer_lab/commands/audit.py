@@ -10,7 +10,7 @@ from pamer_lab.audit.exchange import audit_bytes
 from pamer_lab.audit.store import steps_of
 from pamer_lab.commands.scanning import configure_scan, scan_facts, show_findings
 from pamer_lab.errors import InputError
-from pamer_lab.secrets import own_scan
+from pamer_lab.redaction import own_scan
 from pamer_lab.workspace import Workspace
 
 HELP = "list, export or import step selections and their reviews, or measure how far reviewers agree"

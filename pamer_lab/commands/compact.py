@@ -9,23 +9,23 @@ from pamer_lab.blocks import MessageTokens
 from pamer_lab.cli import say
 from pamer_lab.commands import studying
 from pamer_lab.commands.compact_text import tables
-from pamer_lab.contexts.embeddings import KeptEmbeddings
-from pamer_lab.contexts.fitting import Fitter
-from pamer_lab.contexts.overlap import differences
-from pamer_lab.contexts.points import Counts
-from pamer_lab.contexts.registry import CAPS, choose, parse_caps
-from pamer_lab.contexts.retrieved import cap_words
-from pamer_lab.contexts.sampling import sample
-from pamer_lab.contexts.states import Readings, States
-from pamer_lab.contexts.study import PREFERRED, Bench, evaluated
-from pamer_lab.contexts.values import Condition, Resources
 from pamer_lab.factory import Factory
 from pamer_lab.features.store import FeatureStore
 from pamer_lab.models.embedder import HashingEmbedder, load_embedder
 from pamer_lab.models.tokenizer import LoadedCounter
-from pamer_lab.probes.decisions import make_splits
-from pamer_lab.probes.distill import Lab
-from pamer_lab.probes.study import Study
+from pamer_lab.studies.compact.embeddings import KeptEmbeddings
+from pamer_lab.studies.compact.fitting import Fitter
+from pamer_lab.studies.compact.overlap import differences
+from pamer_lab.studies.compact.points import Counts
+from pamer_lab.studies.compact.registry import CAPS, choose, parse_caps
+from pamer_lab.studies.compact.retrieved import cap_words
+from pamer_lab.studies.compact.sampling import sample
+from pamer_lab.studies.compact.states import Readings, States
+from pamer_lab.studies.compact.study import PREFERRED, Bench, evaluated
+from pamer_lab.studies.compact.values import Condition, Resources
+from pamer_lab.studies.decisions import make_splits
+from pamer_lab.studies.distill import Lab
+from pamer_lab.studies.study import Study
 
 HELP = "token share, AUROC, F1 and agreement of every compact context, against the full one"
 LAYER_HELP = "layer all conditions are read at; preferred: by validation on the Full Context (default: preferred; final for paper)"

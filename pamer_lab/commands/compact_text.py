@@ -5,7 +5,7 @@ from typing import Any
 
 from pamer_lab.analysis.compact import Line, budget_table, expanded_table, over_the_limit, paired_table, retrieval_table
 from pamer_lab.analysis.orderings import orderings
-from pamer_lab.probes.study import Study
+from pamer_lab.studies.study import Study
 
 CELL = 15
 

@@ -8,10 +8,10 @@ from pamer_lab.commands import studying
 from pamer_lab.commands.studying import show
 from pamer_lab.models.embedder import load_embedder
 from pamer_lab.models.tokenizer import LoadedCounter
-from pamer_lab.probes.controls import hidden_rows, observable_rows, rule_rows
-from pamer_lab.probes.decisions import TARGETS
-from pamer_lab.probes.study import Study
-from pamer_lab.probes.tables import compare
+from pamer_lab.studies.controls import hidden_rows, observable_rows, rule_rows
+from pamer_lab.studies.decisions import TARGETS
+from pamer_lab.studies.study import Study
+from pamer_lab.studies.tables import compare
 
 HELP = "the hidden state against what can be seen without a model, on the same splits"
 __all__ = ["HELP", "configure", "run", "show"]

@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any
 
 from pamer_lab.cli import INPUT_FAULT, say
-from pamer_lab.importing import import_paths
 from pamer_lab.models.profiles import load_profile
 from pamer_lab.models.tokenizer import profile_tokens
 from pamer_lab.workspace import Workspace
+from pamer_lab.workspace.ingest import import_paths
 
 HELP = "read trace files and folders into the workspace"
 KEYS = [

@@ -5,9 +5,9 @@ from typing import Any
 
 from pamer_lab.commands import studying
 from pamer_lab.commands.studying import show
-from pamer_lab.probes.decisions import TARGETS
-from pamer_lab.probes.layerwise import layerwise, preferred_layer
-from pamer_lab.probes.study import Study
+from pamer_lab.studies.decisions import TARGETS
+from pamer_lab.studies.layerwise import layerwise, preferred_layer
+from pamer_lab.studies.study import Study
 
 HELP = "how well each layer tells compression and recall needs, last token against mean pooling"
 __all__ = ["HELP", "configure", "run", "show"]

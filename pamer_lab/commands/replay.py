@@ -15,19 +15,19 @@ from pamer_lab.blocks import MessageTokens
 from pamer_lab.cli import say
 from pamer_lab.errors import InputError
 from pamer_lab.factory import Factory
-from pamer_lab.importing import import_paths
 from pamer_lab.models.profiles import load_profile
-from pamer_lab.policies.registry import ALL_SEVEN, describe_policies, parse_policies
-from pamer_lab.replay.batch import BatchOptions, Outcome, Progress, replay_batch
-from pamer_lab.replay.divergence import first_divergence
-from pamer_lab.replay.estimate import estimate
-from pamer_lab.replay.evidence import uses
-from pamer_lab.replay.export import run_json
-from pamer_lab.replay.prices import FILE, PriceTable, read_prices
-from pamer_lab.replay.store import RunStore
-from pamer_lab.replay.timeline import lay_out
-from pamer_lab.replay.values import FIXED_ACTIONS
+from pamer_lab.policies.registry import DEFAULT_POLICIES, describe_policies, parse_policies
+from pamer_lab.runs.batch import BatchOptions, Outcome, Progress, replay_batch
+from pamer_lab.runs.divergence import first_divergence
+from pamer_lab.runs.estimate import estimate
+from pamer_lab.runs.evidence import uses
+from pamer_lab.runs.export import run_json
+from pamer_lab.runs.prices import FILE, PriceTable, read_prices
+from pamer_lab.runs.store import RunStore
+from pamer_lab.runs.timeline import lay_out
+from pamer_lab.runs.values import FIXED_ACTIONS
 from pamer_lab.workspace import Workspace
+from pamer_lab.workspace.ingest import import_paths
 
 LINE_EVERY = 10.0
 """Seconds between two progress lines where stderr is no terminal."""
@@ -37,7 +37,7 @@ HEADS_HELP = "heads that vote (pamer-lab heads list); default: the packaged ones
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("traces", nargs="*", metavar="TRACE", help="ids of imported traces, or trace files and folders")
-    parser.add_argument("--policy", default=",".join(ALL_SEVEN), help=f"NAME[,NAME...] (default: {','.join(ALL_SEVEN)})")
+    parser.add_argument("--policy", default=",".join(DEFAULT_POLICIES), help=f"NAME[,NAME...] (default: {','.join(DEFAULT_POLICIES)})")
     parser.add_argument("--turn-limit", type=int, default=0, metavar="N", help="replay only the first N turns of each trace")
     parser.add_argument("--processes", type=int, default=-1, metavar="N", help="worker processes; 0 works in this one")
     parser.add_argument("--fresh", action="store_true", help="forget stored runs and compute them again")

@@ -9,12 +9,12 @@ from pamer_lab.analysis.samples import sample_names
 from pamer_lab.cli import say
 from pamer_lab.commands.scanning import configure_scan, show_findings
 from pamer_lab.errors import InputError
-from pamer_lab.replay.store import RunStore
-from pamer_lab.replay.values import RunHead
+from pamer_lab.redaction import summary
 from pamer_lab.report.config import GrowthSection, PublishedSection, ReplaySection, ReportConfig, RunChoice, StudySection, read_config
 from pamer_lab.report.making import make, with_runs, write
 from pamer_lab.report.replay_part import choice_of
-from pamer_lab.secrets import summary
+from pamer_lab.runs.store import RunStore
+from pamer_lab.runs.values import RunInfo
 from pamer_lab.workspace import Workspace
 
 HELP = "write a standalone share page: one HTML file that opens from disk without a network and checks itself"
@@ -75,7 +75,7 @@ def _config(args: argparse.Namespace, workspace: Workspace) -> ReportConfig:
     return ReportConfig(title=args.title, sections=tuple(sections), text=not args.no_text, redact=args.redact, max_mb=args.max_mb)
 
 
-def _heads(name: str, workspace: Workspace) -> list[RunHead]:
+def _heads(name: str, workspace: Workspace) -> list[RunInfo]:
     """One run, or the newest finished run of each policy of a trace."""
     store = RunStore(workspace)
     head = store.head(name)

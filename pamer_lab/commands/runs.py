@@ -5,9 +5,9 @@ from typing import Any
 
 from pamer_lab.commands.scanning import configure_scan, scan_facts, show_findings
 from pamer_lab.errors import InputError
-from pamer_lab.replay.bundle import pack_runs, read_bundle, unpack_runs
-from pamer_lab.replay.store import RunStore
-from pamer_lab.secrets import own_scan
+from pamer_lab.redaction import own_scan
+from pamer_lab.runs.bundle import pack_runs, read_bundle, unpack_runs
+from pamer_lab.runs.store import RunStore
 from pamer_lab.storage.files import write_whole
 from pamer_lab.workspace import Workspace
 

@@ -3,7 +3,7 @@
 import argparse
 from typing import Any
 
-from pamer_lab.secrets import Scan, summary
+from pamer_lab.redaction import Scan, summary
 
 LISTED = 20
 """Findings printed; all of them are in the JSON."""

@@ -15,11 +15,11 @@ from pamer_lab.factory import Factory
 from pamer_lab.features.store import layer_names
 from pamer_lab.models.frozen import FrozenModel
 from pamer_lab.models.profiles import Profile, load_profile
-from pamer_lab.probes.bank import BankMaker
-from pamer_lab.probes.decisions import Decisions, decisions_of, make_splits
 from pamer_lab.probes.intervals import MOST_DIFFERENCES
 from pamer_lab.probes.split import SEEDS, Split
-from pamer_lab.probes.study import ALL, Study, save_study, write_study
+from pamer_lab.studies.bank import BankMaker
+from pamer_lab.studies.decisions import Decisions, decisions_of, make_splits
+from pamer_lab.studies.study import ALL, Study, save_study, write_study
 from pamer_lab.trajectory import read_all
 from pamer_lab.trajectory.values import Trace
 from pamer_lab.workspace import Workspace

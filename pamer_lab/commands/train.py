@@ -9,10 +9,10 @@ from pamer_lab.commands.studying import show
 from pamer_lab.errors import InputError
 from pamer_lab.features.contexts import check_context
 from pamer_lab.probes.artefact import HeadSet
-from pamer_lab.probes.bank import Bank
-from pamer_lab.probes.distill import Fitted, Lab, capacity_rows, make_heads, stability_of, student_rows
 from pamer_lab.probes.registry import check_name, is_name, register
-from pamer_lab.probes.study import Study
+from pamer_lab.studies.bank import Bank
+from pamer_lab.studies.distill import Fitted, Lab, capacity_rows, make_heads, stability_of, student_rows
+from pamer_lab.studies.study import Study
 
 HELP = "train probes (capacity x hint), the teacher, Recent2 students, and write the heads the controller votes with"
 LAYER_HELP = "layer of students and heads; preferred: by validation; teacher: where the teacher reads (default: preferred; final for paper)"

@@ -4,8 +4,8 @@ import argparse
 from typing import Any
 
 from pamer_lab.errors import InputError
-from pamer_lab.replay.store import RunStore
-from pamer_lab.replay.whatif import Changes, WhatIfRun
+from pamer_lab.runs.store import RunStore
+from pamer_lab.runs.whatif import Changes, WhatIfRun
 from pamer_lab.workspace import Workspace
 
 HELP = "recompute a run's decisions and tokens under other settings, from stored logits"

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pamer_lab.blocks import violations
-from pamer_lab.blocks.marks import defused
+from pamer_lab.blocks.marks import break_template_tokens
 from pamer_lab.controller.request import Chat, Request, read_message
 from pamer_lab.errors import LabError
 
@@ -45,8 +45,8 @@ def pieces(entries: Sequence[Entry], kind: str) -> list[str]:
     """The message's text, one piece per entry, each ending with its line."""
     parts = [f"{OPENING}\n", f"{NOTICE}\n"]
     for entry in sorted(entries, key=lambda entry: entry.name):
-        label = f" {defused(entry.label)}" if entry.label else ""
-        parts.append(f"<entry {kind} {defused(entry.name)}{label}>\n{defused(entry.text)}\n</entry>\n")
+        label = f" {break_template_tokens(entry.label)}" if entry.label else ""
+        parts.append(f"<entry {kind} {break_template_tokens(entry.name)}{label}>\n{break_template_tokens(entry.text)}\n</entry>\n")
     return [*parts, CLOSING]
 
 

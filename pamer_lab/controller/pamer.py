@@ -21,7 +21,7 @@ from pamer_lab.controller.probe import Probe
 from pamer_lab.controller.recall import Recalled, Recaller, TopSummaries
 from pamer_lab.controller.request import Chat, History
 from pamer_lab.controller.settings import ControllerSettings
-from pamer_lab.controller.turn import TurnInHand
+from pamer_lab.controller.turn import DecisionBuilder
 from pamer_lab.errors import InputError, StorageError
 from pamer_lab.memory import DetailWriter, LostRaceError, Memories, SessionMemory, Summariser
 from pamer_lab.models.embedder import Embedder
@@ -60,7 +60,7 @@ class PamerController:
 
     def transform(self, session_id: str, messages: Sequence[Chat], tools: Sequence[Any] | None = None) -> Outcome:
         """The request to send instead of `messages`, and why."""
-        turn = TurnInHand(session_id if isinstance(session_id, str) else "", self._tokens.counter.name)
+        turn = DecisionBuilder(session_id if isinstance(session_id, str) else "", self._tokens.counter.name)
         try:
             if not turn.session_id:
                 return messages, turn.fallback("the request names no session", "no session id")
@@ -76,7 +76,7 @@ class PamerController:
         """Go on with a session that has so many failed compressions behind it; what was counted here for it is replaced."""
         self._session(session_id).failures = failures
 
-    def _transform(self, turn: TurnInHand, session: "_Session", messages: Sequence[Chat], tools: Sequence[Any] | None) -> Outcome:
+    def _transform(self, turn: DecisionBuilder, session: "_Session", messages: Sequence[Chat], tools: Sequence[Any] | None) -> Outcome:
         with turn.stage("read"):
             request = turn.request = session.history.read(messages, tools)
         for _ in range(self.settings.race_attempts):
@@ -94,7 +94,7 @@ class PamerController:
             return self._pass(turn, current)
         return messages, turn.fallback(f"other processes were first {self.settings.race_attempts} times", turn.errors[-1])
 
-    def _load(self, turn: TurnInHand) -> SessionMemory:
+    def _load(self, turn: DecisionBuilder) -> SessionMemory:
         """The session's memory; one that cannot be read counts as empty, and the decision says so."""
         try:
             memory = self.store.load(turn.session_id)
@@ -104,7 +104,7 @@ class PamerController:
         turn.errors.extend(f"a stored memory was discarded: {reason}" for reason in memory.discarded)
         return memory
 
-    def _wants_compression(self, turn: TurnInHand, current: Plan) -> bool:
+    def _wants_compression(self, turn: DecisionBuilder, current: Plan) -> bool:
         """Ask the heads, where there is enough to compress; a probe that fails means no."""
         settings = self.settings
         turn.votes = None
@@ -119,7 +119,7 @@ class PamerController:
             return False
         return sum(turn.votes.votes) >= settings.vote
 
-    def _compress(self, turn: TurnInHand, current: Plan, session: "_Session") -> Outcome:
+    def _compress(self, turn: DecisionBuilder, current: Plan, session: "_Session") -> Outcome:
         chosen, failures = self._range(current, session.failures), session.failures
         try:
             done = self._compressor.compress(chosen, turn.stage, turn.auxiliary)
@@ -149,7 +149,7 @@ class PamerController:
         halvings = failures - self.settings.failures_before_shorter + 1
         return current.shortened(halvings) if halvings > 0 else current
 
-    def _recall(self, turn: TurnInHand, current: Plan) -> Outcome:
+    def _recall(self, turn: DecisionBuilder, current: Plan) -> Outcome:
         with turn.stage("recall"):
             found = self._found(turn, current)
         if found.error:
@@ -173,7 +173,7 @@ class PamerController:
             block_states=current.states(numbers, found.memories if not found.restored else (), found.restored),
         )
 
-    def _found(self, turn: TurnInHand, current: Plan) -> Recalled:
+    def _found(self, turn: DecisionBuilder, current: Plan) -> Recalled:
         """What the recaller finds; what its calls took is kept, also where it fails."""
         try:
             found = self._recaller.recall(current)
@@ -183,7 +183,7 @@ class PamerController:
         turn.auxiliary.extend(found.auxiliary)
         return found
 
-    def _pass(self, turn: TurnInHand, current: Plan, found: Recalled | None = None) -> Outcome:
+    def _pass(self, turn: DecisionBuilder, current: Plan, found: Recalled | None = None) -> Outcome:
         numbers = current.active
         messages = injection.checked(current.request.rebuilt(numbers), current.request, numbers, ())
         reason = turn.not_compressed(current, self.settings)

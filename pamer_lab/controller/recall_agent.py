@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from pamer_lab.blocks.marks import defused
+from pamer_lab.blocks.marks import break_template_tokens
 from pamer_lab.controller.decision import Auxiliary
 from pamer_lab.controller.selection import Evidence, SelectionRefusedError
 from pamer_lab.memory.source import block_text, kept_pieces
@@ -59,7 +59,7 @@ def checked(packet: Packet, blocks: Sequence[Evidence]) -> Packet:
         if not citation.text.strip():
             raise SelectionRefusedError(f"invalid packet: it cites step {citation.step} without a text")
         text, source = citation.text.strip(), archived[citation.step]
-        shown = defused(source)  # as a model gets it: with chat template marks broken
+        shown = break_template_tokens(source)  # as a model gets it: with chat template marks broken
         if text in (source, shown):
             complete.add(citation.step)
         elif not verbatim(text, source) and not verbatim(text, shown):

@@ -5,7 +5,7 @@ It must quote: `recall_agent.checked` refuses a text that does not stand in the 
 from collections.abc import Sequence
 from typing import Any
 
-from pamer_lab.blocks.marks import defused
+from pamer_lab.blocks.marks import break_template_tokens
 from pamer_lab.controller.decision import Auxiliary
 from pamer_lab.controller.recall_agent import Citation, Packet
 from pamer_lab.controller.selection import Evidence
@@ -45,10 +45,13 @@ class LlmRecallAgent:
         self.name = f"llm {max_tokens} {chat.name}"
 
     def recall(self, task: str, goal: str, blocks: Sequence[Evidence]) -> Packet:
-        steps = "\n\n".join(f"## Step {block.covered.step}\n{defused(block_text(block.messages))}" for block in blocks)
+        steps = "\n\n".join(f"## Step {block.covered.step}\n{break_template_tokens(block_text(block.messages))}" for block in blocks)
         prompt = [
             {"role": "system", "content": INSTRUCTION},
-            {"role": "user", "content": f"Task:\n{defused(task)}\n\nGoal: {defused(goal)}\n\nSteps:\n\n{steps}"},
+            {
+                "role": "user",
+                "content": f"Task:\n{break_template_tokens(task)}\n\nGoal: {break_template_tokens(goal)}\n\nSteps:\n\n{steps}",
+            },
         ]
         answer = self._chat.complete(prompt, max_tokens=self._max_tokens, schema=SCHEMA)
         citations = tuple(Citation(entry["step"], entry["text"]) for entry in answer.data()["evidence"])

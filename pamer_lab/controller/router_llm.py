@@ -6,7 +6,7 @@ is a failure, not a guess.
 
 from typing import Any
 
-from pamer_lab.blocks.marks import defused
+from pamer_lab.blocks.marks import break_template_tokens
 from pamer_lab.controller.decision import Auxiliary
 from pamer_lab.controller.router import RouterQuery, Routing
 from pamer_lab.memory.source import block_text
@@ -46,10 +46,10 @@ class LlmRouter:
 
 def prompt_text(query: RouterQuery) -> str:
     """Task, recent blocks and index, in words; a detail keeps to its line, and no text holds a chat template's mark."""
-    parts = [f"Task:\n{defused(query.task)}", "Recent steps:"]
-    parts += [defused(block_text(messages)) for messages in query.recent]
+    parts = [f"Task:\n{break_template_tokens(query.task)}", "Recent steps:"]
+    parts += [break_template_tokens(block_text(messages)) for messages in query.recent]
     parts.append("Index of archived summaries:")
     for memory in query.memory.memories:
-        details = "\n".join(f"  step {block.step}: {defused(' '.join(block.detail.split()))}" for block in memory.blocks)
-        parts.append(f"{memory.memory_id}: {defused(memory.summary)}\n{details}")
+        details = "\n".join(f"  step {block.step}: {break_template_tokens(' '.join(block.detail.split()))}" for block in memory.blocks)
+        parts.append(f"{memory.memory_id}: {break_template_tokens(memory.summary)}\n{details}")
     return "\n\n".join(parts)

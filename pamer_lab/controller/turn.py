@@ -18,7 +18,7 @@ from pamer_lab.controller.settings import ControllerSettings
 
 
 @dataclass
-class TurnInHand:
+class DecisionBuilder:
     """Filled while a request is worked on."""
 
     session_id: str

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pamer_lab.figures.labels import LETTER, LINE
 from pamer_lab.figures.text import in_figure
 from pamer_lab.figures.theme import LIGHT, Meaning, layout
-from pamer_lab.probes.decisions import TARGETS
+from pamer_lab.studies.decisions import TARGETS
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from pamer_lab.analysis.signals import blocks_of, curve, depth, histogram, layers_of, published_curve
 from pamer_lab.figures.text import in_figure
 from pamer_lab.figures.theme import LIGHT, Meaning, layout
-from pamer_lab.probes.decisions import TARGETS
 from pamer_lab.probes.margins import Margins
-from pamer_lab.probes.study import Study
+from pamer_lab.studies.decisions import TARGETS
+from pamer_lab.studies.study import Study
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure

@@ -7,7 +7,7 @@ fails like that is an error. Knows nothing of summaries.
 from collections.abc import Sequence
 from typing import Any
 
-from pamer_lab.blocks.marks import defused
+from pamer_lab.blocks.marks import break_template_tokens
 from pamer_lab.memory.source import BUDGET, block_text, within_budget
 from pamer_lab.memory.steps import partition_faults
 from pamer_lab.memory.summary import DetailLines, SourceBlock
@@ -72,8 +72,8 @@ class LlmDetailWriter:
 
     def _ask(self, chat: Chat, task: str, blocks: Sequence[SourceBlock]) -> list[str]:
         steps = [block.step for block in blocks]
-        parts = [f"The session's task:\n{defused(task)}", f"Steps {', '.join(map(str, steps))}:"]
-        parts += [f"## Step {block.step}\n{defused(block_text(block.messages))}" for block in blocks]
+        parts = [f"The session's task:\n{break_template_tokens(task)}", f"Steps {', '.join(map(str, steps))}:"]
+        parts += [f"## Step {block.step}\n{break_template_tokens(block_text(block.messages))}" for block in blocks]
         prompt = [{"role": "system", "content": INSTRUCTION}, {"role": "user", "content": "\n\n".join(parts)}]
         answer = chat.complete(prompt, max_tokens=self._detail_tokens * len(steps), schema=SCHEMA)
         entries = answer.data()["step_details"]

@@ -7,7 +7,7 @@ the source, a bounded number of times; nothing is filled in for the model.
 
 from collections.abc import Sequence
 
-from pamer_lab.blocks.marks import defused
+from pamer_lab.blocks.marks import break_template_tokens
 from pamer_lab.memory.extractive import extractive_details
 from pamer_lab.memory.source import BUDGET, block_text, within_budget
 from pamer_lab.memory.summary import SourceBlock, Summary
@@ -57,6 +57,6 @@ class LlmSummariser:
 
 
 def _prompt(task: str, blocks: Sequence[SourceBlock]) -> str:
-    parts = [f"The session's task:\n{defused(task)}", f"Steps {', '.join(str(block.step) for block in blocks)}:"]
-    parts += [f"## Step {block.step}\n{defused(block_text(block.messages))}" for block in blocks]
+    parts = [f"The session's task:\n{break_template_tokens(task)}", f"Steps {', '.join(str(block.step) for block in blocks)}:"]
+    parts += [f"## Step {block.step}\n{break_template_tokens(block_text(block.messages))}" for block in blocks]
     return "\n\n".join(parts)

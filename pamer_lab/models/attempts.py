@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from pamer_lab.errors import ModelError
-from pamer_lab.keys import without_keys
+from pamer_lab.redaction import without_keys
 
 T = TypeVar("T")
 

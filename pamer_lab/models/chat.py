@@ -10,12 +10,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from pamer_lab.access import refuse_in_reviewer_mode
 from pamer_lab.errors import InputError
 from pamer_lab.models.attempts import BadAnswer
 from pamer_lab.models.frozen import FrozenModel
 from pamer_lab.models.profiles import Profile
 from pamer_lab.models.usage import ChatUsage, UsageKind
+from pamer_lab.reviewer_mode import refuse_in_reviewer_mode
 
 __all__ = ["Chat", "ChatAnswer", "ChatMessages", "ChatUsage", "UsageKind", "load_chat", "parsed_answer", "schema_fault", "without_thinking"]
 

@@ -9,11 +9,11 @@ from dataclasses import replace
 from typing import Any
 
 from pamer_lab.errors import InputError, ModelError
-from pamer_lab.keys import api_key
 from pamer_lab.models.attempts import BadAnswer, DoesNotFit, with_attempts
 from pamer_lab.models.chat import ChatAnswer, ChatMessages, ChatUsage, parsed_answer
 from pamer_lab.models.profiles import ChatSettings
 from pamer_lab.models.usage import NO_USAGE, UNKNOWN_USAGE, set_usage, usage_of
+from pamer_lab.redaction import api_key
 
 
 class ChatClient:

@@ -14,10 +14,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from pamer_lab.access import refuse_in_reviewer_mode
 from pamer_lab.config import cache_folder
 from pamer_lab.errors import ModelError
 from pamer_lab.models.seal import check, seal, sha256_of
+from pamer_lab.reviewer_mode import refuse_in_reviewer_mode
 
 PREPARED_VERSION = 1
 """Part of the prepared folder's name; raised when its content changes."""

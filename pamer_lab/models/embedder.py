@@ -12,8 +12,8 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from pamer_lab.access import refuse_in_reviewer_mode
 from pamer_lab.models.profiles import Profile
+from pamer_lab.reviewer_mode import refuse_in_reviewer_mode
 
 Matrix = npt.NDArray[np.float32]
 

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from pamer_lab.errors import InputError, ModelError
-from pamer_lab.keys import api_key
 from pamer_lab.models.attempts import BadAnswer, with_attempts
 from pamer_lab.models.embedder import Matrix, normalised
 from pamer_lab.models.profiles import EmbeddingSettings
+from pamer_lab.redaction import api_key
 
 BATCH = 64
 """Texts per request."""

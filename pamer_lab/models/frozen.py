@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pamer_lab.access import refuse_in_reviewer_mode
 from pamer_lab.errors import InputError, ModelError
 from pamer_lab.models import embedded
 from pamer_lab.models.devices import resolve_device, resolve_dtype
 from pamer_lab.models.profiles import EMBEDDED, FrozenSettings, Profile
+from pamer_lab.reviewer_mode import refuse_in_reviewer_mode
 
 SAMPLES = 16
 SAMPLE_BYTES = 65_536

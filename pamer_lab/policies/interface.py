@@ -14,7 +14,7 @@ from pamer_lab.controller.recall import Recaller
 from pamer_lab.controller.router_sources import RouterKind
 from pamer_lab.controller.selection_record import Recorder
 from pamer_lab.controller.settings import ControllerSettings
-from pamer_lab.memory import DetailWriter, HeldMemories, Summariser
+from pamer_lab.memory import BufferedMemories, DetailWriter, Summariser
 from pamer_lab.models.embedder import Embedder
 from pamer_lab.models.profiles import Profile
 from pamer_lab.policies.values import Answer, History
@@ -58,7 +58,7 @@ class Resources(Protocol):
     def probe(self) -> Probe: ...
 
     @property
-    def memory(self) -> HeldMemories:
+    def memory(self) -> BufferedMemories:
         """The run's memory; `Resources` stores what it holds together with the turns."""
         ...
 

@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from pamer_lab.policies.controlled import Controlled
+from pamer_lab.policies.pamer_policy import PamerPolicy
 
 
 @dataclass(frozen=True)
-class Pamer(Controlled):
+class Pamer(PamerPolicy):
     """The controller as it runs online."""
 
     title: ClassVar[str] = "pamer"

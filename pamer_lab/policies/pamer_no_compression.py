@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from pamer_lab.policies.controlled import Controlled
+from pamer_lab.policies.pamer_policy import PamerPolicy
 
 
 @dataclass(frozen=True)
-class PamerNoCompression(Controlled):
+class PamerNoCompression(PamerPolicy):
     """Recall alone."""
 
     title: ClassVar[str] = "pamer-no-compression"

@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from pamer_lab.policies.controlled import Controlled, Recalls
+from pamer_lab.policies.pamer_policy import PamerPolicy, Recalls
 
 
 @dataclass(frozen=True)
-class PamerNoRecall(Controlled):
+class PamerNoRecall(PamerPolicy):
     """Memory is written and never read."""
 
     title: ClassVar[str] = "pamer-no-recall"

@@ -6,12 +6,12 @@ from typing import Any, ClassVar, cast
 from pamer_lab.controller.recall import Recaller
 from pamer_lab.controller.router_sources import RouterKind
 from pamer_lab.memory import DetailWriter
-from pamer_lab.policies.controlled import Controlled, Recalls
 from pamer_lab.policies.interface import Resources
+from pamer_lab.policies.pamer_policy import PamerPolicy, Recalls
 
 
 @dataclass(frozen=True)
-class PamerPlus(Controlled):
+class PamerPlus(PamerPolicy):
     """Step-level evidence instead of whole summaries; every selection is kept for audit under the run's id."""
 
     title: ClassVar[str] = "pamer+"

@@ -28,7 +28,7 @@ POLICIES: dict[str, Any] = {
 }
 """Policy name -> its class: a frozen dataclass whose fields are the parameters, the first one being the unnamed one."""
 
-ALL_SEVEN = ("base", "sliding-window:5", "periodic-summary:5", "pamer", "pamer+", "pamer-no-recall", "pamer-no-compression")
+DEFAULT_POLICIES = ("base", "sliding-window:5", "periodic-summary:5", "pamer", "pamer+", "pamer-no-recall", "pamer-no-compression")
 """The policies of spec 8 with the parameters we show by default."""
 
 

@@ -15,12 +15,12 @@ from pamer_lab.controller.router_sources import RouterKind
 from pamer_lab.controller.selection_record import SelectionRecord
 from pamer_lab.controller.settings import ControllerSettings
 from pamer_lab.factory import Factory
-from pamer_lab.memory import DetailWriter, HeldMemories, Summariser
+from pamer_lab.memory import BufferedMemories, DetailWriter, Summariser
 from pamer_lab.models.embedder import Embedder
 from pamer_lab.models.profiles import Profile
 
 
-class HeldSelections:
+class BufferedSelections:
     """Keeps the records of PaMER+'s selections until they are stored together: a commit for each would take most of a replay's time."""
 
     def __init__(self) -> None:
@@ -42,7 +42,7 @@ class RunResources:
     factory: Factory
     session_id: str = ""
     trace_id: str = ""
-    recorder: HeldSelections = field(default_factory=HeldSelections)
+    recorder: BufferedSelections = field(default_factory=BufferedSelections)
 
     @property
     def profile(self) -> Profile:
@@ -69,8 +69,8 @@ class RunResources:
         return self.factory.settings
 
     @cached_property
-    def memory(self) -> HeldMemories:
-        return HeldMemories(self.factory.memory)
+    def memory(self) -> BufferedMemories:
+        return BufferedMemories(self.factory.memory)
 
     def detail_writer(self, settings: ControllerSettings) -> DetailWriter | None:
         return self.factory.detail_writer(settings)

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from pamer_lab.access import refuse_in_reviewer_mode
 from pamer_lab.errors import InputError, LabError
 from pamer_lab.probes.artefact import FACTS, TRAIN, WEIGHTS, HeadSet
+from pamer_lab.reviewer_mode import refuse_in_reviewer_mode
 
 PACKAGED = Path(__file__).parent / "heads"
 """Heads that come with the package, one folder per name."""

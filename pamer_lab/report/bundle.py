@@ -7,10 +7,10 @@ import hashlib
 import io
 import zipfile
 
+from pamer_lab.redaction import sentence
 from pamer_lab.report.config import config_json
 from pamer_lab.report.document import Document
 from pamer_lab.report.tables import tables
-from pamer_lab.secrets import sentence
 
 README = """The numbers of a PaMER Lab share page.
 

@@ -11,7 +11,7 @@ from pydantic import Field, ValidationError
 
 from pamer_lab.config import Settings
 from pamer_lab.errors import InputError
-from pamer_lab.secrets import Redaction
+from pamer_lab.redaction import Redaction
 
 Focus = Literal["context", "audit", "transcript"]
 """What a replay section opens with: the context chart, the selections of PaMER+, or the blocks of the trace."""

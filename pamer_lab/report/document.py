@@ -11,14 +11,14 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import pamer_lab
-from pamer_lab.replay.values import FIXED_ACTIONS
+from pamer_lab.redaction import Finding, own_scan, statement
 from pamer_lab.report.config import GrowthSection, PublishedSection, ReplaySection, ReportConfig, StudySection
 from pamer_lab.report.growth_part import growth_part
 from pamer_lab.report.inert import json_text
 from pamer_lab.report.replay_part import replay_part
 from pamer_lab.report.study_part import published_part, study_part
 from pamer_lab.report.texts import Fitted, Ref, Texts, fit, named
-from pamer_lab.secrets import Finding, own_scan, statement
+from pamer_lab.runs.values import FIXED_ACTIONS
 from pamer_lab.workspace import Workspace
 
 PACKAGES = ("lancedb", "numpy", "polars", "sentence-transformers", "tokenizers", "torch", "transformers")

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from pamer_lab.errors import InputError
-from pamer_lab.replay.engine import ReplayOptions, replay
-from pamer_lab.replay.store import RunStore
 from pamer_lab.report.bundle import bundle
 from pamer_lab.report.config import GrowthSection, ReplaySection, ReportConfig, RunChoice
 from pamer_lab.report.document import Document, build
 from pamer_lab.report.page import page
+from pamer_lab.runs.engine import ReplayOptions, replay
+from pamer_lab.runs.store import RunStore
 from pamer_lab.storage.files import write_whole
 from pamer_lab.workspace import Workspace
 

@@ -17,14 +17,14 @@ from pamer_lab.blocks.render import render_message, render_tools
 from pamer_lab.errors import InputError
 from pamer_lab.memory.records import Memory
 from pamer_lab.policies.values import Item
-from pamer_lab.replay.evidence import fates, survival_rates, uses
-from pamer_lab.replay.export import deviations
-from pamer_lab.replay.recorded import recorded_events
-from pamer_lab.replay.store import RunStore
-from pamer_lab.replay.timeline import Timeline, recorded_timeline, stored_timeline
-from pamer_lab.replay.values import Run, RunHead, Turn
 from pamer_lab.report.config import ReplaySection, RunChoice
 from pamer_lab.report.texts import Texts
+from pamer_lab.runs.evidence import fates, survival_rates, uses
+from pamer_lab.runs.export import deviations
+from pamer_lab.runs.recorded import recorded_events
+from pamer_lab.runs.store import RunStore
+from pamer_lab.runs.timeline import Timeline, recorded_timeline, stored_timeline
+from pamer_lab.runs.values import Run, RunInfo, Turn
 from pamer_lab.workspace import StoredTrace, Workspace
 
 SELECTION_COLUMNS = [*(name for name in SHORT if name not in ("created_at", "table_version")), "query", "candidates"]
@@ -49,7 +49,7 @@ def replay_part(section: ReplaySection, workspace: Workspace, texts: Texts) -> d
     }
 
 
-def choice_of(head: RunHead) -> RunChoice:
+def choice_of(head: RunInfo) -> RunChoice:
     """A run by what makes it."""
     limit = head.turns if head.turns < head.trace_turns else 0
     made = {"trace_id": head.trace_id, "policy": head.policy, "profile": head.profile, "heads": head.heads.get("name", "")}

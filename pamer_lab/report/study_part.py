@@ -4,8 +4,8 @@ from typing import Any
 
 from pamer_lab.analysis.published import table
 from pamer_lab.analysis.samples import sample_study
-from pamer_lab.probes.study import load_study
 from pamer_lab.report.config import PublishedSection, StudySection
+from pamer_lab.studies.study import load_study
 from pamer_lab.workspace import Workspace
 
 LEFT_OUT = frozenset({"margins"})

@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from pamer_lab.replay.store import text_id
+from pamer_lab.runs.store import text_id
 
 SURROGATES = re.compile("[\ud800-\udfff]")
 """Halves of a character, which no file can hold; they become U+FFFD."""

@@ -16,8 +16,8 @@ from typing import Any
 
 import lancedb
 
-from pamer_lab.access import refuse_in_reviewer_mode, reviewer_mode
 from pamer_lab.errors import LabError, StorageError
+from pamer_lab.reviewer_mode import refuse_in_reviewer_mode, reviewer_mode
 from pamer_lab.storage import faults
 from pamer_lab.storage.specs import TableSpec, migrate
 

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from pamer_lab.probes.decisions import TARGETS, decisions_of, make_splits
-from pamer_lab.probes.layerwise import layerwise, preferred_layer
-from pamer_lab.probes.study import Study
-from tests.probes.test_tables import bank, corpus
+from pamer_lab.studies.decisions import TARGETS, decisions_of, make_splits
+from pamer_lab.studies.layerwise import layerwise, preferred_layer
+from pamer_lab.studies.study import Study
+from tests.studies.test_tables import bank, corpus
 
 
 def layer_study(**changed: Any) -> Study:
@@ -34,7 +34,7 @@ def control_study(**changed: Any) -> Study:
     """Controls of the same corpus, without the part that needs a model."""
     from pamer_lab.blocks import EstimatedCounter, MessageTokens
     from pamer_lab.models.embedder import HashingEmbedder
-    from pamer_lab.probes.controls import observable_rows, rule_rows
+    from pamer_lab.studies.controls import observable_rows, rule_rows
 
     traces = corpus()
     decisions = decisions_of(traces.values())

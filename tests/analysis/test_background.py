@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from pamer_lab.analysis.background import StudyJobs
-from pamer_lab.probes.study import list_studies
+from pamer_lab.studies.study import list_studies
 from pamer_lab.workspace import Workspace
 from tests.commands.conftest import profile
 from tests.commands.test_studies import write_corpus

@@ -14,9 +14,9 @@ from pamer_lab.analysis.growth import (
     turn_table,
 )
 from pamer_lab.analysis.scores import recorded_scores, score_averages
-from pamer_lab.replay.engine import ReplayOptions, replay
+from pamer_lab.runs.engine import ReplayOptions, replay
 from pamer_lab.workspace import Workspace
-from tests.replay.making import long_trace
+from tests.runs.making import long_trace
 
 
 def test_the_mean_is_taken_over_the_traces_still_running(workspace: Workspace) -> None:

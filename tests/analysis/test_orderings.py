@@ -7,8 +7,8 @@ import pytest
 
 from pamer_lab.analysis.compact import published_row
 from pamer_lab.analysis.orderings import CLAIMS, orderings
-from pamer_lab.contexts.registry import all_conditions
-from pamer_lab.probes.study import read_study
+from pamer_lab.studies.compact.registry import all_conditions
+from pamer_lab.studies.study import read_study
 
 FIXTURE = Path(__file__).resolve().parents[1] / "fixtures" / "compact-study.json"
 LABELS = {one.name: one.label for one in all_conditions()}

@@ -13,12 +13,12 @@ from pamer_lab.commands.studying import first_replicas
 from pamer_lab.errors import UnknownNameError
 from pamer_lab.models.tokenizer import embedded_counter
 from pamer_lab.probes.artefact import HeadSet
-from pamer_lab.probes.controls import rule_rows
-from pamer_lab.probes.decisions import decisions_of, make_splits
-from pamer_lab.probes.fits import fit_columns
-from pamer_lab.probes.observables import observe, one_hot
 from pamer_lab.probes.registry import PACKAGED
-from pamer_lab.probes.tables import make_row
+from pamer_lab.studies.controls import rule_rows
+from pamer_lab.studies.decisions import decisions_of, make_splits
+from pamer_lab.studies.fits import fit_columns
+from pamer_lab.studies.observables import observe, one_hot
+from pamer_lab.studies.tables import make_row
 from pamer_lab.trajectory.values import Trace
 
 CORPUS = Path(__file__).resolve().parents[2] / "sample_traces" / "study"

@@ -8,7 +8,7 @@ import pytest
 from pamer_lab.analysis.published import table
 from pamer_lab.analysis.signals import all_curves, curve, histogram, matching_controls, published_curve, reference_rows
 from pamer_lab.probes.margins import unpack
-from pamer_lab.probes.study import Study, save_study
+from pamer_lab.studies.study import Study, save_study
 from pamer_lab.workspace import Workspace
 from tests.analysis.making import control_study, layer_study
 

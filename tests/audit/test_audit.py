@@ -16,7 +16,7 @@ from pamer_lab.cli import main
 from pamer_lab.controller.router import Candidate
 from pamer_lab.controller.selection_record import SelectionRecord
 from pamer_lab.errors import InputError
-from pamer_lab.secrets import Scan
+from pamer_lab.redaction import Scan
 from pamer_lab.storage import Database, TableSpec
 
 ODD = 'a "quoted", text\nwith lines\r\n; and ünïcode; =1+1'

@@ -7,11 +7,11 @@ from pamer_lab.audit import AuditStore
 from pamer_lab.audit.provenance import Provenance
 from pamer_lab.memory import MemoryStore
 from pamer_lab.memory.schema import BLOCKS
-from pamer_lab.replay.engine import ReplayOptions, replay
+from pamer_lab.runs.engine import ReplayOptions, replay
 from pamer_lab.storage import equals
 from pamer_lab.trajectory.values import Trace
 from pamer_lab.workspace import Workspace
-from tests.replay.making import PARTS, SMALL, long_trace
+from tests.runs.making import PARTS, SMALL, long_trace
 
 TRACE = long_trace(18, trace_id="t-audit")
 

@@ -4,11 +4,11 @@ import pytest
 
 from pamer_lab.bench import traces
 from pamer_lab.cli import main
-from pamer_lab.policies.registry import ALL_SEVEN
+from pamer_lab.policies.registry import DEFAULT_POLICIES
 from pamer_lab.policies.sliding_window import SlidingWindow
 from pamer_lab.policies.values import Answer, History
 from pamer_lab.trajectory.formats.native import to_native
-from tests.replay.making import long_trace
+from tests.runs.making import long_trace
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ def folder(tmp_path: Path) -> Path:
 def test_every_trace_goes_through_every_policy_to_its_last_turn(folder: Path) -> None:
     ratios, details = traces.run([folder])
     assert ratios == {"traces": 2, "policies": 7, "runs": 14, "turns": 16, "ledger_violations": 0, "failures": 0}
-    assert tuple(details["policies"]) == tuple(ALL_SEVEN) and {row["turns"] for row in details["policies"].values()} == {16}
+    assert tuple(details["policies"]) == tuple(DEFAULT_POLICIES) and {row["turns"] for row in details["policies"].values()} == {16}
     assert details["policies"]["pamer"]["compress"] > 0 and details["longest_turns"] == 12
     assert "without a model" in details["parts"] and "broken.json" in details["rejected"][0]
 

@@ -9,12 +9,12 @@ import pytest
 from playwright.sync_api import expect
 
 from pamer_lab.audit import AuditStore, ReviewStore
-from pamer_lab.importing import import_uploads
-from pamer_lab.replay.engine import ReplayOptions, replay
+from pamer_lab.runs.engine import ReplayOptions, replay
 from pamer_lab.workspace import Workspace
+from pamer_lab.workspace.ingest import import_uploads
 from tests.browser.driver import Visitor
 from tests.browser.test_reading import hostile
-from tests.replay.making import PARTS, SMALL, long_trace
+from tests.runs.making import PARTS, SMALL, long_trace
 
 pytestmark = pytest.mark.browser
 

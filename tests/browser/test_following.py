@@ -8,10 +8,10 @@ from urllib.parse import quote
 import pytest
 from playwright.sync_api import expect
 
-from pamer_lab.replay.engine import ReplayOptions, replay
+from pamer_lab.runs.engine import ReplayOptions, replay
 from pamer_lab.workspace import Workspace
 from tests.browser.driver import Visitor
-from tests.replay.making import PARTS, long_trace
+from tests.runs.making import PARTS, long_trace
 
 pytestmark = pytest.mark.browser
 

@@ -11,25 +11,25 @@ import pytest
 from playwright.sync_api import Browser, Page, Request
 
 from pamer_lab.audit import AuditStore, ReviewStore, import_audit
-from pamer_lab.replay.values import RunHead
 from pamer_lab.report.config import ReplaySection, ReportConfig
 from pamer_lab.report.making import make, write
 from pamer_lab.report.replay_part import choice_of
+from pamer_lab.runs.values import RunInfo
 from pamer_lab.workspace import Workspace
-from tests.replay.making import long_trace
 from tests.report.world import HOSTILE, everything, filled
+from tests.runs.making import long_trace
 
 pytestmark = pytest.mark.browser
 Open = Callable[..., Page]
 
 
 @pytest.fixture(scope="module")
-def reported(tmp_path_factory: pytest.TempPathFactory) -> tuple[Workspace, list[RunHead]]:
+def reported(tmp_path_factory: pytest.TempPathFactory) -> tuple[Workspace, list[RunInfo]]:
     return filled(tmp_path_factory.mktemp("share") / "workspace")
 
 
 @pytest.fixture(scope="module")
-def file(reported: tuple[Workspace, list[RunHead]], tmp_path_factory: pytest.TempPathFactory) -> Path:
+def file(reported: tuple[Workspace, list[RunInfo]], tmp_path_factory: pytest.TempPathFactory) -> Path:
     workspace, heads = reported
     path = tmp_path_factory.mktemp("pages") / "share.html"
     write(make(everything(heads), workspace, command="pamer-lab report t-hostile"), path)
@@ -151,7 +151,7 @@ def test_damaged_data_is_said_to_be_damaged(file: Path, tmp_path: Path, open_fil
 
 
 def test_a_review_written_in_the_page_comes_into_the_lab(
-    file: Path, reported: tuple[Workspace, list[RunHead]], tmp_path: Path, open_file: Open
+    file: Path, reported: tuple[Workspace, list[RunInfo]], tmp_path: Path, open_file: Open
 ) -> None:
     workspace, _ = reported
     page = open_file(file)

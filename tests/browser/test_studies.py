@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from pamer_lab.importing import import_uploads
-from pamer_lab.probes.study import read_study, save_study
+from pamer_lab.studies.study import read_study, save_study
 from pamer_lab.workspace import Workspace
+from pamer_lab.workspace.ingest import import_uploads
 from tests.analysis.making import control_study, layer_study
 from tests.browser.driver import Visitor
 from tests.browser.test_reading import hostile

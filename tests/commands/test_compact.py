@@ -10,8 +10,8 @@ from pamer_lab.analysis.compact import budget_table, compact_studies, expanded_t
 from pamer_lab.analysis.published import table
 from pamer_lab.cli import main
 from pamer_lab.commands.compact_text import tables
-from pamer_lab.contexts.embeddings import EMBEDDINGS
-from pamer_lab.probes.study import read_study
+from pamer_lab.studies.compact.embeddings import EMBEDDINGS
+from pamer_lab.studies.study import read_study
 from pamer_lab.workspace import Workspace
 from tests.commands.labelled import write_labelled
 

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from pamer_lab.cli import main
-from pamer_lab.importing import import_paths
 from pamer_lab.trajectory.recorded import count_recorded
 from pamer_lab.workspace import Workspace
+from pamer_lab.workspace.ingest import import_paths
 from tests.commands.labelled import write_labelled
 
 QUESTIONS = 14

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from pamer_lab.cli import main
-from pamer_lab.replay.store import RunStore
+from pamer_lab.runs.store import RunStore
 from pamer_lab.trajectory.formats.native import to_native
 from pamer_lab.workspace import Workspace
-from tests.replay.making import long_trace
+from tests.runs.making import long_trace
 
 PLAIN = "base,sliding-window:2,periodic-summary:2"
 TURN_KEYS = {

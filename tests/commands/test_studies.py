@@ -10,10 +10,10 @@ import pytest
 from pamer_lab.cli import main
 from pamer_lab.commands.studying import find_traces, first_replicas, layer_name
 from pamer_lab.errors import InputError
-from pamer_lab.importing import import_paths
 from pamer_lab.probes.artefact import HeadSet
-from pamer_lab.probes.study import list_studies, read_study
+from pamer_lab.studies.study import list_studies, read_study
 from pamer_lab.workspace import Workspace
+from pamer_lab.workspace.ingest import import_paths
 from tests.commands.labelled import write_labelled
 from tests.models.fault_server import CHAT, serving
 

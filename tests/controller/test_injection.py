@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from pamer_lab.blocks import EstimatedCounter, MessageTokens, TokenCounter
 from pamer_lab.blocks.render import render_message
-from pamer_lab.controller.injection import CLOSING, OPENING, Entry, defused, message
+from pamer_lab.controller.injection import CLOSING, OPENING, Entry, break_template_tokens, message
 from pamer_lab.controller.injection_tokens import InjectionTokens
 from pamer_lab.controller.request import read_message
 from pamer_lab.models.embedded import prepare
@@ -34,7 +34,7 @@ def test_no_text_can_leave_its_fence_or_open_a_chat_turn(bodies: list[str]) -> N
 
 def test_ordinary_text_is_left_as_it_is() -> None:
     text = "if a < b and c > d: x[0] = '<b>bold</b>' # 100% | ok"
-    assert defused(text) == text
+    assert break_template_tokens(text) == text
 
 
 @pytest.fixture(scope="module")

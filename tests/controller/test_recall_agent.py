@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from pamer_lab.blocks import EstimatedCounter
-from pamer_lab.blocks.marks import defused
+from pamer_lab.blocks.marks import break_template_tokens
 from pamer_lab.controller.recall_agent import Citation, Packet, checked
 from pamer_lab.controller.recall_agent_quote import QuotingAgent
 from pamer_lab.controller.recall_cache import RecallCache, material
@@ -89,9 +89,9 @@ def test_a_text_that_does_not_stand_in_the_block_is_refused(text: str) -> None:
 def test_a_model_may_quote_a_block_as_it_was_shown_with_broken_marks() -> None:
     chat = ({"role": "assistant", "content": "It says <|im_start|>system and ends."},)
     odd = Evidence("m", CoveredBlock(2, "2:0", "h", "d", 5), chat, tuple(read_message(item, "") for item in chat))
-    for text in ("<|im_start|>system", defused("<|im_start|>system")):
+    for text in ("<|im_start|>system", break_template_tokens("<|im_start|>system")):
         assert checked(Packet((Citation(2, text),)), [odd]).in_part == (2,)
-    assert checked(Packet((Citation(2, defused(block_text(odd.messages))),)), [odd]).in_part == ()
+    assert checked(Packet((Citation(2, break_template_tokens(block_text(odd.messages))),)), [odd]).in_part == ()
 
 
 @pytest.mark.parametrize("packet", [Packet((Citation(9, "from elsewhere"),)), Packet((Citation(2, " "),)), {"evidence": []}, None], ids=str)

@@ -9,9 +9,9 @@ from pamer_lab import figures
 from pamer_lab.analysis.compact import tradeoff
 from pamer_lab.analysis.samples import sample_study
 from pamer_lab.figures.theme import DARK, LIGHT
-from pamer_lab.replay.engine import replay
+from pamer_lab.runs.engine import replay
 from pamer_lab.workspace import Workspace
-from tests.replay.making import long_trace
+from tests.runs.making import long_trace
 
 
 def test_figures_import_neither_streamlit_nor_plotly_before_one_is_built() -> None:

@@ -6,11 +6,11 @@ from pamer_lab import figures
 from pamer_lab.figures.looks import look
 from pamer_lab.figures.runs import FEW, LETTERED, MANY, WINDOW, spans_of, window
 from pamer_lab.figures.theme import DARK, LIGHT
-from pamer_lab.replay.engine import ReplayOptions, replay
-from pamer_lab.replay.values import Run
-from pamer_lab.replay.whatif import Changes, WhatIfRun
+from pamer_lab.runs.engine import ReplayOptions, replay
+from pamer_lab.runs.values import Run
+from pamer_lab.runs.whatif import Changes, WhatIfRun
 from pamer_lab.workspace import Workspace
-from tests.replay.making import PARTS, long_trace
+from tests.runs.making import PARTS, long_trace
 
 
 def test_neighbours_in_one_state_are_one_span_wherever_they_stand() -> None:

@@ -5,14 +5,14 @@ from pathlib import Path
 import pytest
 
 from pamer_lab.errors import StorageError
-from pamer_lab.memory import HeldMemories, LostRaceError, MemoryStore
+from pamer_lab.memory import BufferedMemories, LostRaceError, MemoryStore
 from pamer_lab.memory.schema import BLOCKS, MEMORIES
 from pamer_lab.storage import Database
 from tests.memory.test_store import draft
 
 
 def test_what_is_held_is_seen_at_once_and_stored_only_at_the_flush(tmp_path: Path) -> None:
-    held, other = HeldMemories(MemoryStore(Database(tmp_path))), MemoryStore(Database(tmp_path))
+    held, other = BufferedMemories(MemoryStore(Database(tmp_path))), MemoryStore(Database(tmp_path))
     given, raw = draft("s", "a", "b")
     first = held.commit(given, raw, held.load("s"))
     second = held.commit(*draft("s", "c", step=2), held.load("s"))
@@ -27,7 +27,7 @@ def test_what_is_held_is_seen_at_once_and_stored_only_at_the_flush(tmp_path: Pat
 
 
 def test_a_state_that_is_not_the_newest_and_a_block_without_its_bytes_are_refused(tmp_path: Path) -> None:
-    held = HeldMemories(MemoryStore(Database(tmp_path)))
+    held = BufferedMemories(MemoryStore(Database(tmp_path)))
     seen = held.load("s")
     held.commit(*draft("s", "a"), seen)
     with pytest.raises(LostRaceError, match="has changed"):
@@ -38,7 +38,7 @@ def test_a_state_that_is_not_the_newest_and_a_block_without_its_bytes_are_refuse
 
 
 def test_a_crash_between_blocks_and_memories_leaves_blocks_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    held = HeldMemories(MemoryStore(Database(tmp_path)))
+    held = BufferedMemories(MemoryStore(Database(tmp_path)))
     held.commit(*draft("s", "a"), held.load("s"))
     plain = Database.insert
 
@@ -57,7 +57,7 @@ def test_a_crash_between_blocks_and_memories_leaves_blocks_only(tmp_path: Path, 
 
 
 def test_memories_are_forgotten_from_a_number_on_whether_held_or_stored(tmp_path: Path) -> None:
-    held = HeldMemories(MemoryStore(Database(tmp_path)))
+    held = BufferedMemories(MemoryStore(Database(tmp_path)))
     for number, text in enumerate("abcd"):
         held.commit(*draft("s", text, step=number), held.load("s"))
         if number == 1:

@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pamer_lab.importing import Imported, import_demo, import_uploads
-from pamer_lab.replay.bundle import pack_runs
-from pamer_lab.replay.engine import ReplayOptions, replay
-from pamer_lab.replay.samples import import_sample_runs
-from pamer_lab.replay.values import Run
-from pamer_lab.secrets import Scan
+from pamer_lab.redaction import Scan
+from pamer_lab.runs.bundle import pack_runs
+from pamer_lab.runs.engine import ReplayOptions, replay
+from pamer_lab.runs.samples import import_sample_runs
+from pamer_lab.runs.values import Run
 from pamer_lab.workspace import Workspace
-from tests.replay.making import PARTS
+from pamer_lab.workspace.ingest import Imported, import_demo, import_uploads
+from tests.runs.making import PARTS
 
 APP = Path(__file__).resolve().parents[2] / "app.py"
 

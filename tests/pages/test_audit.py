@@ -15,11 +15,11 @@ from pamer_lab.errors import StorageError
 from pamer_lab.memory.schema import BLOCKS
 from pamer_lab.models.profiles import load_profile
 from pamer_lab.models.tokenizer import profile_tokens
-from pamer_lab.replay.engine import ReplayOptions, replay
-from pamer_lab.secrets import Scan
+from pamer_lab.redaction import Scan
+from pamer_lab.runs.engine import ReplayOptions, replay
 from pamer_lab.workspace import Workspace
 from tests.pages.conftest import Visit, chat, put, texts
-from tests.replay.making import PARTS, SMALL, long_trace
+from tests.runs.making import PARTS, SMALL, long_trace
 
 PAGE = "pages/audit.py"
 EVIL = "<script>alert(1)</script> ![x](https://outside.example/a.png) [l](javascript:1) \x1b[31m \u202e :red[x] $y$"

@@ -16,11 +16,11 @@ from pamer_lab import figures
 from pamer_lab.analysis.compact import expanded_table, tradeoff
 from pamer_lab.figures.compact import LETTER, LINE, ROOM, placed, short_name
 from pamer_lab.figures.theme import LIGHT
-from pamer_lab.importing import import_paths
 from pamer_lab.models.embedder import HashingEmbedder
-from pamer_lab.probes.study import Study, read_study, save_study
+from pamer_lab.studies.study import Study, read_study, save_study
 from pamer_lab.ui.contexts.tables import best_line
 from pamer_lab.workspace import Workspace
+from pamer_lab.workspace.ingest import import_paths
 from tests.commands.test_compact import write_corpus
 from tests.pages.conftest import Visit, chat, put, texts
 

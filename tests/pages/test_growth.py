@@ -5,15 +5,15 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from pamer_lab.errors import StorageError
-from pamer_lab.importing import import_demo
-from pamer_lab.replay.engine import ReplayOptions, replay
-from pamer_lab.replay.prices import FILE, Price, PriceTable, write_prices
-from pamer_lab.replay.store import RunStore
+from pamer_lab.runs.engine import ReplayOptions, replay
+from pamer_lab.runs.prices import FILE, Price, PriceTable, write_prices
+from pamer_lab.runs.store import RunStore
 from pamer_lab.ui.growth.table import EVIDENCE_CHANGE, good_or_bad
 from pamer_lab.ui.shared.text import counted_with
 from pamer_lab.workspace import Workspace
+from pamer_lab.workspace.ingest import import_demo
 from tests.pages.conftest import Visit, chat, put, texts
-from tests.replay.making import PARTS, estimated, long_trace
+from tests.runs.making import PARTS, estimated, long_trace
 
 PAGE = "pages/growth.py"
 

@@ -6,11 +6,11 @@ import msgspec
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pamer_lab.replay.engine import ReplayOptions, replay
-from pamer_lab.replay.store import RunStore
+from pamer_lab.runs.engine import ReplayOptions, replay
+from pamer_lab.runs.store import RunStore
 from pamer_lab.workspace import Workspace
 from tests.pages.conftest import Visit
-from tests.replay.making import PARTS, SMALL, long_trace
+from tests.runs.making import PARTS, SMALL, long_trace
 
 EVIL = "x`y ![y](https://outside.example/b.png) <img src=x> :red[z]"
 

@@ -1,12 +1,12 @@
 """The published results page: every table opens, marked as published."""
 
 from pamer_lab.analysis.published import table
-from pamer_lab.importing import import_demo
-from pamer_lab.replay.engine import ReplayOptions, replay
+from pamer_lab.runs.engine import ReplayOptions, replay
 from pamer_lab.ui.shared.text import counted_with
 from pamer_lab.workspace import Workspace
+from pamer_lab.workspace.ingest import import_demo
 from tests.pages.conftest import Visit, texts
-from tests.replay.making import PARTS
+from tests.runs.making import PARTS
 
 PAGE = "pages/published.py"
 

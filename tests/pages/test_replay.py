@@ -8,21 +8,21 @@ from msgspec.structs import replace as changed
 from streamlit.testing.v1 import AppTest
 
 from pamer_lab import figures
-from pamer_lab.access import READONLY_VARIABLE
 from pamer_lab.audit import AuditStore
 from pamer_lab.controller import FixedProbe
 from pamer_lab.errors import StorageError
 from pamer_lab.factory import Parts
-from pamer_lab.importing import import_demo
-from pamer_lab.replay.background import Background, Batch
-from pamer_lab.replay.batch import BatchOptions
-from pamer_lab.replay.engine import ReplayOptions, replay
-from pamer_lab.replay.store import RunStore
-from pamer_lab.replay.values import Run
+from pamer_lab.reviewer_mode import READONLY_VARIABLE
+from pamer_lab.runs.background import Background, Batch
+from pamer_lab.runs.batch import BatchOptions
+from pamer_lab.runs.engine import ReplayOptions, replay
+from pamer_lab.runs.store import RunStore
+from pamer_lab.runs.values import Run
 from pamer_lab.ui.replay.turn_texts import block_words
 from pamer_lab.workspace import Workspace
+from pamer_lab.workspace.ingest import import_demo
 from tests.pages.conftest import Visit, chat, put, texts
-from tests.replay.making import PARTS, huge_trace, long_trace
+from tests.runs.making import PARTS, huge_trace, long_trace
 
 PAGE = "pages/replay.py"
 LIGHT = ["base", "sliding-window:5"]

@@ -7,7 +7,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pamer_lab.access import READONLY_VARIABLE
+from pamer_lab.reviewer_mode import READONLY_VARIABLE
 from pamer_lab.workspace import Workspace
 from tests.pages.conftest import Visit
 from tests.report.world import filled

@@ -12,7 +12,7 @@ from pamer_lab.errors import InputError
 from pamer_lab.figures.layerwise import Shown
 from pamer_lab.figures.theme import LIGHT
 from pamer_lab.probes.margins import confusion, unpack
-from pamer_lab.probes.study import Study, save_study
+from pamer_lab.studies.study import Study, save_study
 from pamer_lab.workspace import Workspace
 from tests.analysis.making import control_study, layer_study
 from tests.commands.test_studies import write_corpus

@@ -5,11 +5,11 @@ import json
 import msgspec
 import pytest
 
-from pamer_lab.importing import import_demo
 from pamer_lab.models.profiles import load_profile
 from pamer_lab.models.tokenizer import profile_tokens
 from pamer_lab.trajectory.values import Label
 from pamer_lab.workspace import Workspace
+from pamer_lab.workspace.ingest import import_demo
 from tests.pages.conftest import Visit, chat, put, texts
 
 PAGE = "pages/trace.py"

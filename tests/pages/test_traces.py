@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pamer_lab.importing import import_demo
-from pamer_lab.replay.engine import replay
+from pamer_lab.runs.engine import replay
 from pamer_lab.ui.traces.home import _newcomer, thinned
 from pamer_lab.workspace import Workspace
+from pamer_lab.workspace.ingest import import_demo
 from tests.pages.conftest import Visit, chat, put, texts
 
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from pamer_lab.policies import registry
-from tests.replay.making import long_trace, turns_of
-from tests.replay.test_ledger import assert_ledger
+from tests.runs.making import long_trace, turns_of
+from tests.runs.test_ledger import assert_ledger
 
 GUIDE = Path(__file__).resolve().parents[2] / "docs" / "adding-a-policy.md"
 

@@ -5,7 +5,7 @@ import pytest
 from pamer_lab.factory import Factory
 from pamer_lab.models.profiles import load_profile
 from pamer_lab.policies.availability import loads, other_heads, why_not
-from pamer_lab.policies.registry import ALL_SEVEN, parse_policy
+from pamer_lab.policies.registry import DEFAULT_POLICIES, parse_policy
 from pamer_lab.workspace import Workspace
 
 LIGHT = {"base", "sliding-window", "periodic-summary"}
@@ -16,7 +16,7 @@ def embedded(tmp_path: Path) -> Factory:
     return Factory(load_profile("embedded"), Workspace(tmp_path / "workspace"))
 
 
-@pytest.mark.parametrize("name", ALL_SEVEN)
+@pytest.mark.parametrize("name", DEFAULT_POLICIES)
 def test_a_policy_loads_models_exactly_when_its_heads_vote(name: str, embedded: Factory) -> None:
     policy = parse_policy(name)
     votes = name.partition(":")[0] not in LIGHT

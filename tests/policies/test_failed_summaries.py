@@ -11,15 +11,15 @@ from pamer_lab.controller import FixedProbe
 from pamer_lab.factory import Parts
 from pamer_lab.memory import MemoryStore
 from pamer_lab.memory.llm_summary import LlmSummariser
-from pamer_lab.replay.accounting import totals
-from pamer_lab.replay.engine import ReplayOptions, replay
-from pamer_lab.replay.recount import faults
-from pamer_lab.replay.values import Turn
-from pamer_lab.replay.whatif import Changes, WhatIfRun
+from pamer_lab.runs.accounting import totals
+from pamer_lab.runs.engine import ReplayOptions, replay
+from pamer_lab.runs.recount import faults
+from pamer_lab.runs.values import Turn
+from pamer_lab.runs.whatif import Changes, WhatIfRun
 from pamer_lab.workspace import Workspace
 from tests.controller.test_llm_parts import served, summary_or_details
 from tests.memory.chats import ScriptedChat
-from tests.replay.making import PARTS, estimated, long_trace, timeline_of, turns_of
+from tests.runs.making import PARTS, estimated, long_trace, timeline_of, turns_of
 
 MOST_STEPS = 3
 TURNS = 16

@@ -15,7 +15,7 @@ from pamer_lab.models.frozen import FrozenModel, load_frozen
 from pamer_lab.models.profiles import PROFILES
 from pamer_lab.probes.artefact import HeadSet
 from pamer_lab.probes.readout import HeadStack
-from tests.replay.making import long_trace, turns_of
+from tests.runs.making import long_trace, turns_of
 
 RESERVE = PROFILES["paper"].output_reserve
 

@@ -5,7 +5,7 @@ import pytest
 from pamer_lab.errors import ModelError
 from pamer_lab.memory.extractive import ExtractiveSummariser
 from pamer_lab.trajectory.values import Message, ToolCall
-from tests.replay.making import call, long_trace, make_trace, turns_of
+from tests.runs.making import call, long_trace, make_trace, turns_of
 
 
 def test_base_shows_everything_at_every_turn() -> None:

@@ -12,7 +12,7 @@ from pamer_lab.probes.grid import GridData, Training, train_grid, window_size, w
 from pamer_lab.probes.losses import weighted_bce
 from pamer_lab.probes.metrics import auroc
 from pamer_lab.probes.split import TEST, TRAIN, VALIDATION, split_by_question
-from tests.probes.small_study import train_alone
+from tests.studies.small_study import train_alone
 
 ROWS, WIDTH = 700, 10
 

@@ -11,12 +11,10 @@ from typing import Any
 import polars as pl
 import pytest
 
-from pamer_lab.access import READONLY_VARIABLE
 from pamer_lab.audit import AuditStore, ReviewStore
 from pamer_lab.cli import main
 from pamer_lab.errors import FormatError, InputError
 from pamer_lab.factory import Parts
-from pamer_lab.replay.values import FIXED_ACTIONS, RunHead
 from pamer_lab.report.bundle import bundle
 from pamer_lab.report.config import ReplaySection, ReportConfig, StudySection, config_json, read_config
 from pamer_lab.report.document import build
@@ -25,12 +23,14 @@ from pamer_lab.report.making import make, with_runs, write
 from pamer_lab.report.page import page
 from pamer_lab.report.replay_part import choice_of, letter_runs
 from pamer_lab.report.texts import fit, shortened, size_in_file
+from pamer_lab.reviewer_mode import READONLY_VARIABLE
+from pamer_lab.runs.values import FIXED_ACTIONS, RunInfo
 from pamer_lab.trajectory.values import Trace
 from pamer_lab.workspace import Workspace
-from tests.replay.making import call, estimated, make_trace
 from tests.report.world import HOSTILE, everything, filled, hostile_trace
+from tests.runs.making import call, estimated, make_trace
 
-Reported = tuple[Workspace, list[RunHead]]
+Reported = tuple[Workspace, list[RunInfo]]
 PLAIN = ["base", "sliding-window:3", "periodic-summary:3"]
 KEY = "sk-" + "proj-" + "Qq7w" * 9
 

@@ -4,13 +4,13 @@ from pathlib import Path
 
 from pamer_lab.audit import AuditStore, ReviewStore
 from pamer_lab.factory import Parts
-from pamer_lab.replay.engine import ReplayOptions, replay
-from pamer_lab.replay.values import RunHead
 from pamer_lab.report.config import GrowthSection, PublishedSection, ReplaySection, ReportConfig, StudySection
 from pamer_lab.report.replay_part import choice_of
+from pamer_lab.runs.engine import ReplayOptions, replay
+from pamer_lab.runs.values import RunInfo
 from pamer_lab.trajectory.values import Trace
 from pamer_lab.workspace import Workspace
-from tests.replay.making import PARTS, SMALL, call, estimated, make_trace
+from tests.runs.making import PARTS, SMALL, call, estimated, make_trace
 
 HOSTILE = [
     "</script><script>window.pwned = 1</script>",
@@ -39,7 +39,7 @@ def hostile_trace(turns: int = 16, words: int = 30, trace_id: str = "t-hostile")
 
 def filled(
     folder: Path, trace: Trace | None = None, policies: list[str] | None = None, parts: Parts = PARTS
-) -> tuple[Workspace, list[RunHead]]:
+) -> tuple[Workspace, list[RunInfo]]:
     """A workspace with the trace's runs, and a review of the first selection."""
     workspace = Workspace(folder)
     given = trace or hostile_trace()
@@ -51,7 +51,7 @@ def filled(
     return workspace, heads
 
 
-def everything(heads: list[RunHead], **more: object) -> ReportConfig:
+def everything(heads: list[RunInfo], **more: object) -> ReportConfig:
     """A report with every kind of section."""
     runs = tuple(choice_of(head) for head in heads)
     sections = (

@@ -12,7 +12,7 @@ from pamer_lab.audit.provenance import Provenance, Step
 from pamer_lab.audit.store import restored_tokens
 from pamer_lab.figures.numbers import counted, share
 from pamer_lab.figures.text import one_line
-from pamer_lab.replay.values import RunHead
+from pamer_lab.runs.values import RunInfo
 from pamer_lab.ui.audit.data import step_of
 from pamer_lab.ui.audit.queue import OUTCOME_COLOURS
 from pamer_lab.ui.shared.text import counted_with, in_code
@@ -40,7 +40,7 @@ MOST_SHOWN = 4
 """Steps of each side whose text is on the page at once; a page must stay readable."""
 
 
-def title(row: Mapping[str, Any], head: RunHead | None, name: str) -> None:
+def title(row: Mapping[str, Any], head: RunInfo | None, name: str) -> None:
     """Which selection this is."""
     badge = f":{OUTCOME_COLOURS.get(row['outcome'], 'gray')}-badge[{_plain(row['outcome'])}]"
     policy = f" under {in_code(head.policy, 60)}" if head else ""
@@ -48,7 +48,7 @@ def title(row: Mapping[str, Any], head: RunHead | None, name: str) -> None:
     st.markdown(f"**Turn {row['turn']}** of {in_code(name, 60)}{policy} {badge}{demo}", width="stretch")
 
 
-def facts(row: Mapping[str, Any], head: RunHead | None, version: int) -> None:
+def facts(row: Mapping[str, Any], head: RunInfo | None, version: int) -> None:
     """What came of the selection, what it saved, and how it was made."""
     st.text(_sentence(str(row["reason"])))
     chosen, covered, restored = int(row["chosen_tokens"] or 0), int(row["covered_tokens"] or 0), restored_tokens(row)

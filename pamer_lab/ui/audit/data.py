@@ -17,8 +17,8 @@ from pamer_lab.errors import InputError
 from pamer_lab.memory import MemoryStore
 from pamer_lab.memory.check import Findings, check
 from pamer_lab.memory.schema import BLOCKS, MEMORIES
-from pamer_lab.replay.values import RunHead
-from pamer_lab.secrets import Finding, Redaction, own_scan
+from pamer_lab.redaction import Finding, Redaction, own_scan
+from pamer_lab.runs.values import RunInfo
 from pamer_lab.storage import TableSpec
 from pamer_lab.ui.shared.loaders import table_version, workspace
 from pamer_lab.ui.shared.runs import run_store, version
@@ -126,12 +126,12 @@ def findings() -> Findings:
     return _findings(str(workspace().path), _key(MEMORIES, BLOCKS))
 
 
-def heads_of(rows: Sequence[dict[str, Any]]) -> dict[str, RunHead]:
+def heads_of(rows: Sequence[dict[str, Any]]) -> dict[str, RunInfo]:
     """The runs that these selections belong to, as far as they are still here."""
     names = tuple(sorted({str(row["run_id"]) for row in rows if row["run_id"]}))
     return _run_heads(str(workspace().path), version(), names) if names else {}
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)
-def _run_heads(path: str, at: tuple[int, int], names: tuple[str, ...]) -> dict[str, RunHead]:
+def _run_heads(path: str, at: tuple[int, int], names: tuple[str, ...]) -> dict[str, RunInfo]:
     return {head.run_id: head for head in run_store().heads(run_ids=names)}

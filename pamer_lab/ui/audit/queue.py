@@ -13,7 +13,7 @@ from pamer_lab.audit.queue import SHOWS, Entry, Filters, progress
 from pamer_lab.audit.store import restored_tokens
 from pamer_lab.figures.numbers import counted, share
 from pamer_lab.figures.text import one_line
-from pamer_lab.replay.values import RunHead
+from pamer_lab.runs.values import RunInfo
 from pamer_lab.ui.shared.state import choose, chosen, settle
 from pamer_lab.ui.shared.text import in_code
 from pamer_lab.ui.shared.widgets import mark_row, table_height
@@ -26,7 +26,7 @@ MARKS = {"right": "✓", "missing evidence": "+", "unnecessary step": "−", "wr
 HEIGHT = 560
 
 
-def run_label(run_id: str, heads: Mapping[str, RunHead], names: Mapping[str, str]) -> str:
+def run_label(run_id: str, heads: Mapping[str, RunInfo], names: Mapping[str, str]) -> str:
     """A run in a list: its trace, policy and time."""
     head = heads.get(run_id)
     if head is None:
@@ -34,7 +34,7 @@ def run_label(run_id: str, heads: Mapping[str, RunHead], names: Mapping[str, str
     return f"{one_line(names.get(head.trace_id, head.trace_id), 40)} · {head.policy} · {head.started[:16].replace('T', ' ')}"
 
 
-def choose_filters(queue: Sequence[Entry], heads: Mapping[str, RunHead], names: Mapping[str, str]) -> tuple[Filters, str]:
+def choose_filters(queue: Sequence[Entry], heads: Mapping[str, RunInfo], names: Mapping[str, str]) -> tuple[Filters, str]:
     """Run, outcome and state of review; and the reviewer's name."""
     runs = list(dict.fromkeys(str(entry.row["run_id"]) for entry in queue))
     asked = st.query_params.get("run", "")

@@ -5,12 +5,12 @@ from typing import Any
 
 import streamlit as st
 
-from pamer_lab.access import reviewer_mode
 from pamer_lab.factory import Factory
 from pamer_lab.models.profiles import load_profile
 from pamer_lab.policies.availability import why_not
 from pamer_lab.policies.registry import parse_policy
-from pamer_lab.replay.batch import BatchOptions
+from pamer_lab.reviewer_mode import reviewer_mode
+from pamer_lab.runs.batch import BatchOptions
 from pamer_lab.ui.audit.tools import exchange
 from pamer_lab.ui.shared.loaders import workspace
 from pamer_lab.ui.shared.picker import trace_label

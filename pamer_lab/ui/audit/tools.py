@@ -7,14 +7,14 @@ from typing import Any
 
 import streamlit as st
 
-from pamer_lab.access import reviewer_mode
 from pamer_lab.audit.agreement import all_agreements, quality
 from pamer_lab.audit.exchange import FORMATS, IMPORTED, audit_bytes, import_bytes
 from pamer_lab.audit.queue import Entry
 from pamer_lab.audit.store import steps_of
 from pamer_lab.figures.numbers import counted
 from pamer_lab.memory.schema import BLOCKS, MEMORIES
-from pamer_lab.secrets import Redaction, own_scan
+from pamer_lab.redaction import Redaction, own_scan
+from pamer_lab.reviewer_mode import reviewer_mode
 from pamer_lab.ui.audit.data import exported_findings, findings, reviews, versions
 from pamer_lab.ui.shared.loaders import workspace
 from pamer_lab.ui.shared.share import choose_redaction, show_findings

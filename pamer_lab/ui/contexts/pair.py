@@ -10,15 +10,15 @@ from typing import Any
 import streamlit as st
 
 from pamer_lab.analysis.compact import caps_of
-from pamer_lab.contexts.registry import all_conditions, condition
-from pamer_lab.contexts.values import Resources
-from pamer_lab.contexts.view import ContextView, Piece, context_at, resources_for
 from pamer_lab.figures.numbers import counted
 from pamer_lab.figures.text import one_line
 from pamer_lab.models.embedder import Embedder, load_embedder
 from pamer_lab.models.profiles import load_profile
-from pamer_lab.probes.decisions import TARGETS
-from pamer_lab.probes.study import Study
+from pamer_lab.studies.compact.registry import all_conditions, condition
+from pamer_lab.studies.compact.values import Resources
+from pamer_lab.studies.compact.view import ContextView, Piece, context_at, resources_for
+from pamer_lab.studies.decisions import TARGETS
+from pamer_lab.studies.study import Study
 from pamer_lab.trajectory.recorded import History
 from pamer_lab.ui.shared.loaders import stored_trace, trace_rows
 from pamer_lab.ui.shared.picker import pick_trace

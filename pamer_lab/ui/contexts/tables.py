@@ -5,8 +5,8 @@ import streamlit as st
 
 from pamer_lab.analysis.compact import CELLS, FULL, Line, best_line, budget_table, expanded_table, paired_table, retrieval_table
 from pamer_lab.analysis.orderings import State, orderings
-from pamer_lab.probes.decisions import TARGETS
-from pamer_lab.probes.study import Study
+from pamer_lab.studies.decisions import TARGETS
+from pamer_lab.studies.study import Study
 from pamer_lab.ui.shared.text import in_code
 from pamer_lab.ui.shared.widgets import table, table_height
 from pamer_lab.ui.shared.words import HINTS

@@ -10,9 +10,9 @@ from pamer_lab.analysis.growth import policy_table
 from pamer_lab.figures.numbers import short
 from pamer_lab.figures.text import one_line
 from pamer_lab.figures.theme import Meaning
-from pamer_lab.replay.evidence import survival_rates
-from pamer_lab.replay.prices import costs_by_policy
-from pamer_lab.replay.values import FIXED_ACTIONS
+from pamer_lab.runs.evidence import survival_rates
+from pamer_lab.runs.prices import costs_by_policy
+from pamer_lab.runs.values import FIXED_ACTIONS
 from pamer_lab.ui.shared.downloads import download
 from pamer_lab.ui.shared.loaders import workspace
 from pamer_lab.ui.shared.prices import own_prices

@@ -7,17 +7,17 @@ from urllib.parse import urlencode
 import polars as pl
 import streamlit as st
 
-from pamer_lab.access import reviewer_mode
 from pamer_lab.analysis.growth import mean_context, missing_runs, turn_table
 from pamer_lab.factory import Factory
 from pamer_lab.figures.numbers import counted
 from pamer_lab.policies.availability import why_not
 from pamer_lab.policies.registry import parse_policy
-from pamer_lab.replay.batch import BatchOptions
-from pamer_lab.replay.divergence import first_divergence
-from pamer_lab.replay.engine import ReplayOptions
 from pamer_lab.report.config import RunChoice
 from pamer_lab.report.replay_part import choice_of
+from pamer_lab.reviewer_mode import reviewer_mode
+from pamer_lab.runs.batch import BatchOptions
+from pamer_lab.runs.divergence import first_divergence
+from pamer_lab.runs.engine import ReplayOptions
 from pamer_lab.ui.shared.loaders import workspace
 from pamer_lab.ui.shared.picker import trace_label
 from pamer_lab.ui.shared.run_form import estimated, replay_at_once

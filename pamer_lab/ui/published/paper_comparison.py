@@ -3,7 +3,7 @@
 import polars as pl
 import streamlit as st
 
-from pamer_lab.analysis.beside import KINDS, beside
+from pamer_lab.analysis.paper_comparison import KINDS, beside
 from pamer_lab.analysis.samples import sample_names
 from pamer_lab.figures.numbers import counted
 from pamer_lab.ui.shared.downloads import download

@@ -8,11 +8,11 @@ import polars as pl
 import streamlit as st
 
 from pamer_lab.figures.numbers import counted, short
-from pamer_lab.replay.divergence import Divergence, first_divergence
-from pamer_lab.replay.evidence import FATES, survival_rates
-from pamer_lab.replay.prices import PriceTable, cost
-from pamer_lab.replay.recorded import recorded_events
-from pamer_lab.replay.values import FIXED_ACTIONS, Run
+from pamer_lab.runs.divergence import Divergence, first_divergence
+from pamer_lab.runs.evidence import FATES, survival_rates
+from pamer_lab.runs.prices import PriceTable, cost
+from pamer_lab.runs.recorded import recorded_events
+from pamer_lab.runs.values import FIXED_ACTIONS, Run
 from pamer_lab.trajectory import Trace
 from pamer_lab.ui.replay.turn_steps import open_turn
 from pamer_lab.ui.shared.prices import own_prices

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from pamer_lab.figures.looks import SIGNS
-from pamer_lab.replay.values import Run
+from pamer_lab.runs.values import Run
 from pamer_lab.ui.shared.marks import Click, Mark, marks
 from pamer_lab.ui.shared.run_form import AWAITED
 from pamer_lab.ui.shared.runs import background

@@ -12,9 +12,9 @@ import streamlit as st
 from pamer_lab.blocks.render import render_message, render_tools
 from pamer_lab.figures.text import visible
 from pamer_lab.policies.values import Span
-from pamer_lab.replay.sides import Row
-from pamer_lab.replay.timeline import Timeline
-from pamer_lab.replay.values import Run, Turn
+from pamer_lab.runs.alignment import Row
+from pamer_lab.runs.timeline import Timeline
+from pamer_lab.runs.values import Run, Turn
 from pamer_lab.ui.shared.runs import memories_of
 from pamer_lab.ui.shared.widgets import body
 

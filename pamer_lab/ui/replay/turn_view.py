@@ -12,9 +12,9 @@ from pamer_lab.figures.looks import ACTION_WORDS, SIGNS
 from pamer_lab.figures.numbers import counted, share
 from pamer_lab.probes.readout import logit
 from pamer_lab.probes.stability import vote_margins
-from pamer_lab.replay.sides import Row, sent_and_seen
-from pamer_lab.replay.timeline import Timeline
-from pamer_lab.replay.values import Run, Turn
+from pamer_lab.runs.alignment import Row, sent_and_seen
+from pamer_lab.runs.timeline import Timeline
+from pamer_lab.runs.values import Run, Turn
 from pamer_lab.ui.replay.turn_texts import block_words, row_texts, span_words
 from pamer_lab.ui.shared.runs import memories_of
 from pamer_lab.ui.shared.text import counted_with, in_code

@@ -8,8 +8,8 @@ from typing import Any
 import streamlit as st
 
 from pamer_lab.figures.numbers import counted, short
-from pamer_lab.replay.values import Run
-from pamer_lab.replay.whatif import Changes, WhatIf
+from pamer_lab.runs.values import Run
+from pamer_lab.runs.whatif import Changes, WhatIf
 from pamer_lab.ui.shared.runs import whatif_of
 from pamer_lab.ui.shared.words import HINTS
 

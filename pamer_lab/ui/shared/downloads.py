@@ -9,7 +9,7 @@ from functools import partial
 
 import streamlit as st
 
-from pamer_lab.secrets import own_scan
+from pamer_lab.redaction import own_scan
 
 
 def download(label: str, body: str | Callable[[], str], name: str, mime: str, *, key: str, quiet: bool = True) -> None:

@@ -8,13 +8,13 @@ from typing import Any
 
 import streamlit as st
 
-from pamer_lab.access import reviewer_mode
 from pamer_lab.config import default_workspace
-from pamer_lab.importing import DEMO_FOLDER, Imported, import_demo
-from pamer_lab.replay.samples import import_sample_runs
+from pamer_lab.reviewer_mode import reviewer_mode
+from pamer_lab.runs.samples import import_sample_runs
 from pamer_lab.storage import TableSpec
 from pamer_lab.ui.shared.transcript import Hit, Transcript
 from pamer_lab.workspace import TRACES, StoredTrace, Workspace
+from pamer_lab.workspace.ingest import DEMO_FOLDER, Imported, import_demo
 
 MOST_HITS = 5_000
 """Search hits of one trace that are counted; more are said to be more."""

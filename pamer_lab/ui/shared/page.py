@@ -13,7 +13,7 @@ from typing import ParamSpec
 
 import streamlit as st
 
-from pamer_lab.access import reviewer_mode
+from pamer_lab.reviewer_mode import reviewer_mode
 from pamer_lab.ui.shared.charts import caption_pictures
 from pamer_lab.ui.shared.theme import watch_theme
 from pamer_lab.ui.shared.widgets import sentences

@@ -2,8 +2,8 @@
 
 import streamlit as st
 
-from pamer_lab.access import reviewer_mode
-from pamer_lab.replay.prices import FILE, Price, PriceTable, read_prices, write_prices
+from pamer_lab.reviewer_mode import reviewer_mode
+from pamer_lab.runs.prices import FILE, Price, PriceTable, read_prices, write_prices
 from pamer_lab.ui.shared.loaders import workspace
 
 

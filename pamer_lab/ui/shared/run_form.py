@@ -9,18 +9,18 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from pamer_lab.access import reviewer_mode
 from pamer_lab.errors import LabError
 from pamer_lab.factory import Factory
 from pamer_lab.figures.numbers import counted, duration
 from pamer_lab.policies.availability import other_heads, why_not
-from pamer_lab.policies.registry import ALL_SEVEN, POLICIES, describe_policies, parse_policy
-from pamer_lab.replay.background import Batch
-from pamer_lab.replay.batch import BatchOptions
-from pamer_lab.replay.engine import ReplayOptions, replay
-from pamer_lab.replay.estimate import Estimate, estimate
-from pamer_lab.replay.store import newest
-from pamer_lab.replay.values import RunHead
+from pamer_lab.policies.registry import DEFAULT_POLICIES, POLICIES, describe_policies, parse_policy
+from pamer_lab.reviewer_mode import reviewer_mode
+from pamer_lab.runs.background import Batch
+from pamer_lab.runs.batch import BatchOptions
+from pamer_lab.runs.engine import ReplayOptions, replay
+from pamer_lab.runs.estimate import Estimate, estimate
+from pamer_lab.runs.store import newest
+from pamer_lab.runs.values import RunInfo
 from pamer_lab.ui.shared.heads_select import choose_heads, choose_profile, describe_heads
 from pamer_lab.ui.shared.loaders import table_version, trace_rows, workspace
 from pamer_lab.ui.shared.picker import trace_label
@@ -55,7 +55,7 @@ class Choice:
     def options(self, processes: int = 1) -> BatchOptions:
         return BatchOptions(self.profile, self.factory.device, processes=processes, heads=self.factory.heads_text)
 
-    def newest(self, trace_id: str) -> dict[str, RunHead]:
+    def newest(self, trace_id: str) -> dict[str, RunInfo]:
         """The runs to show: of the chosen heads where some were chosen, else the newest of any."""
         found = run_heads(trace_id)
         if self.factory.heads_text:
@@ -70,7 +70,7 @@ class Choice:
 
 def choose_policies(*, key: str = "policies") -> list[str]:
     """Policies by name, own parameters allowed; the choice is in the URL."""
-    known = list(dict.fromkeys([*DEFAULT, *ALL_SEVEN]))
+    known = list(dict.fromkeys([*DEFAULT, *DEFAULT_POLICIES]))
     words = "; ".join(f"{entry['name']}: {entry['description']}" for entry in describe_policies())
     picked = st.multiselect(
         "Policies",
@@ -99,7 +99,7 @@ def choose(trace_id: str) -> Choice:
     return Choice(tuple(policies), factory, reasons)
 
 
-def heads_shown(trace_id: str, choice: Choice) -> dict[str, RunHead]:
+def heads_shown(trace_id: str, choice: Choice) -> dict[str, RunInfo]:
     """The runs to show; policies without models are replayed first where there is no run."""
     found = choice.newest(trace_id)
     light = [policy for policy in choice.possible if policy not in found and not parse_policy(policy).needs_models]
@@ -124,7 +124,7 @@ def replay_at_once(pairs: Sequence[tuple[str, str]], options: ReplayOptions, wha
         st.warning(f"A policy without models could not be replayed; the runs that exist are shown. {in_code(str(error), 400)}")
 
 
-def run_panel(trace_id: str, choice: Choice, found: dict[str, RunHead]) -> None:
+def run_panel(trace_id: str, choice: Choice, found: dict[str, RunInfo]) -> None:
     """What is missing, what it would take, the button; or the progress of what runs."""
     if reviewer_mode():
         return
@@ -160,7 +160,7 @@ def run_panel(trace_id: str, choice: Choice, found: dict[str, RunHead]) -> None:
         st.warning(f"**{policy}** has {run_store().stored_count(head.run_id):,} of {counted(head.turns, 'turn')}: {why}.")
 
 
-def _other_heads(head: RunHead, factory: Factory) -> bool:
+def _other_heads(head: RunInfo, factory: Factory) -> bool:
     return other_heads(head.settings, parse_policy(head.policy), factory)
 
 

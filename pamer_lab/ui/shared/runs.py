@@ -16,12 +16,12 @@ from pamer_lab.errors import StorageError
 from pamer_lab.figures.numbers import counted
 from pamer_lab.figures.text import one_line
 from pamer_lab.memory.records import Memory
-from pamer_lab.replay.background import Background
-from pamer_lab.replay.evidence import Fate, Use, fates, uses
-from pamer_lab.replay.store import RUNS, RunStore
-from pamer_lab.replay.timeline import Timeline, stored_timeline
-from pamer_lab.replay.values import Run, RunHead
-from pamer_lab.replay.whatif import WhatIfRun, what_if
+from pamer_lab.runs.background import Background
+from pamer_lab.runs.evidence import Fate, Use, fates, uses
+from pamer_lab.runs.store import RUNS, RunStore
+from pamer_lab.runs.timeline import Timeline, stored_timeline
+from pamer_lab.runs.values import Run, RunInfo
+from pamer_lab.runs.whatif import WhatIfRun, what_if
 from pamer_lab.ui.shared.loaders import stored_trace, table_version, workspace
 from pamer_lab.ui.shared.text import DEMO, counted_with
 
@@ -51,11 +51,11 @@ def version() -> tuple[int, int]:
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
-def _heads(path: str, at: tuple[int, int], trace_id: str) -> list[RunHead]:
+def _heads(path: str, at: tuple[int, int], trace_id: str) -> list[RunInfo]:
     return run_store().heads(trace_id=trace_id)
 
 
-def run_heads(trace_id: str) -> list[RunHead]:
+def run_heads(trace_id: str) -> list[RunInfo]:
     """Runs of a trace, oldest first."""
     at = version()
     return _heads(str(workspace().path), at, trace_id) if at[1] else []
@@ -66,7 +66,7 @@ def _run(path: str, run_id: str, status: str, finished: str, stored: int, _load:
     return _load()[run_id]
 
 
-def open_runs(heads: Sequence[RunHead]) -> list[Run]:
+def open_runs(heads: Sequence[RunInfo]) -> list[Run]:
     """Runs with their turns, read together where one of them is not known yet; one under way is read as far as it is."""
 
     @cache
@@ -78,7 +78,7 @@ def open_runs(heads: Sequence[RunHead]) -> list[Run]:
     return [_run(path, head.run_id, head.status, head.finished, count, load) for head, count in zip(heads, stored, strict=True)]
 
 
-def open_run(head: RunHead) -> Run:
+def open_run(head: RunInfo) -> Run:
     """One run with its turns."""
     return open_runs([head])[0]
 

@@ -11,9 +11,9 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from pamer_lab.figures.numbers import counted
+from pamer_lab.redaction import Finding, Redaction, summary
 from pamer_lab.report.config import ReportConfig
 from pamer_lab.report.making import Report, make
-from pamer_lab.secrets import Finding, Redaction, summary
 from pamer_lab.ui.shared.charts import PICTURE, PICTURES, picture_format
 from pamer_lab.ui.shared.loaders import workspace
 from pamer_lab.ui.shared.widgets import sentences, table, table_height

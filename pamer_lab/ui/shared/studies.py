@@ -15,10 +15,10 @@ from pamer_lab.analysis.samples import sample_names, sample_study
 from pamer_lab.analysis.signals import matching_controls
 from pamer_lab.figures.numbers import counted
 from pamer_lab.figures.text import one_line
-from pamer_lab.probes.decisions import TARGETS
 from pamer_lab.probes.split import leaks
-from pamer_lab.probes.study import STUDIES, Kind, Study, list_studies, load_study
 from pamer_lab.report.config import StudySection
+from pamer_lab.studies.decisions import TARGETS
+from pamer_lab.studies.study import STUDIES, Kind, Study, list_studies, load_study
 from pamer_lab.ui.shared.downloads import download
 from pamer_lab.ui.shared.loaders import table_version, workspace
 from pamer_lab.ui.shared.share import Sections, share

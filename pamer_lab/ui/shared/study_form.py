@@ -9,23 +9,23 @@ from typing import Any
 
 import streamlit as st
 
-from pamer_lab.access import reviewer_mode
 from pamer_lab.analysis.background import Job
-from pamer_lab.contexts.estimate import estimate, layerwise_conditions, measured_speed
-from pamer_lab.contexts.registry import GROUPS, choose
-from pamer_lab.contexts.values import Condition
 from pamer_lab.features.store import every_fourth
 from pamer_lab.figures.numbers import counted, duration, short
-from pamer_lab.importing import DEMO_FOLDER, import_paths
 from pamer_lab.models.frozen import chosen_model, is_here, model_name, remedy
 from pamer_lab.models.profiles import EMBEDDED, Profile, known_profiles, load_profile
 from pamer_lab.probes.split import MINIMUM_QUESTIONS, SEEDS
-from pamer_lab.probes.study import ALL, Kind
+from pamer_lab.reviewer_mode import reviewer_mode
+from pamer_lab.studies.compact.estimate import estimate, layerwise_conditions, measured_speed
+from pamer_lab.studies.compact.registry import GROUPS, choose
+from pamer_lab.studies.compact.values import Condition
+from pamer_lab.studies.study import ALL, Kind
 from pamer_lab.ui.shared.loaders import trace_rows, workspace
 from pamer_lab.ui.shared.picker import trace_label
 from pamer_lab.ui.shared.studies import jobs, studies_version
 from pamer_lab.ui.shared.text import in_code
 from pamer_lab.ui.shared.words import HINTS
+from pamer_lab.workspace.ingest import DEMO_FOLDER, import_paths
 
 LOOK_EVERY = 1.0
 """Seconds between two looks at a study that runs."""

@@ -3,8 +3,8 @@
 from typing import Any
 
 from pamer_lab.analysis.signals import preferred_layer, reference_rows, row_of
-from pamer_lab.probes.decisions import TARGETS
-from pamer_lab.probes.study import Study
+from pamer_lab.studies.decisions import TARGETS
+from pamer_lab.studies.study import Study
 from pamer_lab.ui.shared.text import in_code
 
 CHANCE = 0.5

@@ -12,7 +12,7 @@ import streamlit as st
 from pamer_lab import figures
 from pamer_lab.figures.numbers import counted
 from pamer_lab.probes.margins import Confusion, Margins, confusion, unpack
-from pamer_lab.probes.study import Study
+from pamer_lab.studies.study import Study
 from pamer_lab.ui.shared.charts import drawing, show_chart
 from pamer_lab.ui.shared.page import part
 from pamer_lab.ui.shared.state import settle

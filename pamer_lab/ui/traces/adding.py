@@ -3,14 +3,14 @@
 import streamlit as st
 
 from pamer_lab.figures.numbers import counted, short
-from pamer_lab.importing import DEMO_FOLDER, Imported, import_demo, import_paths, import_uploads, upload_fault
-from pamer_lab.replay.samples import import_sample_runs
+from pamer_lab.runs.samples import import_sample_runs
 from pamer_lab.trajectory import Rejection
 from pamer_lab.trajectory.formats import read_suffixes
 from pamer_lab.ui.shared.loaders import workspace
 from pamer_lab.ui.shared.state import remember
 from pamer_lab.ui.shared.widgets import rejections, table, table_height
 from pamer_lab.ui.shared.words import HINTS
+from pamer_lab.workspace.ingest import DEMO_FOLDER, Imported, import_demo, import_paths, import_uploads, upload_fault
 
 TAKES = """Takes JSON and JSON lines, also `.gz`: OpenAI and Anthropic chats, SWE-agent, mini-SWE-agent, OpenHands, tau-bench,
 Claude Code, Codex, Gemini, ATIF, Inspect logs, LangGraph and more. The format is found from the content. Everything stays

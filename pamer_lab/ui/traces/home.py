@@ -8,8 +8,8 @@ import streamlit as st
 from pamer_lab import figures
 from pamer_lab.figures.numbers import counted, short
 from pamer_lab.policies.values import Action
-from pamer_lab.replay.store import newest
-from pamer_lab.replay.values import Run, RunHead
+from pamer_lab.runs.store import newest
+from pamer_lab.runs.values import Run, RunInfo
 from pamer_lab.ui.shared.charts import drawing, show_chart
 from pamer_lab.ui.shared.loaders import workspace
 from pamer_lab.ui.shared.runs import open_runs, run_heads, run_key, run_store
@@ -56,7 +56,7 @@ def _first(path: str, run_id: str, finished: str, action: Action) -> int | None:
     return run_store().first_turn(run_id, action)
 
 
-def first_turn(head: RunHead | None, action: Action) -> int:
+def first_turn(head: RunInfo | None, action: Action) -> int:
     """The first turn at which a run did something; 0 where it never did."""
     return (_first(str(workspace().path), head.run_id, head.finished, action) or 0) if head else 0
 
@@ -92,7 +92,7 @@ Link = tuple[str, str, str, dict[str, Any]]
 """Words, page, icon, state."""
 
 
-def _newcomer(row: dict[str, Any], heads: dict[str, RunHead]) -> list[Link]:
+def _newcomer(row: dict[str, Any], heads: dict[str, RunInfo]) -> list[Link]:
     trace, pamer = row["trace_id"], heads.get("pamer")
     turn, block = first_turn(pamer, "compress"), max(0, min(7, row["turns"] - 1))
     policies = ["base", *heads] if heads else ["base", "sliding-window:5", "periodic-summary:5"]
@@ -107,7 +107,7 @@ def _newcomer(row: dict[str, Any], heads: dict[str, RunHead]) -> list[Link]:
     return links
 
 
-def _reviewer(row: dict[str, Any], heads: dict[str, RunHead]) -> list[Link]:
+def _reviewer(row: dict[str, Any], heads: dict[str, RunInfo]) -> list[Link]:
     plus = heads.get("pamer+")
     links: list[Link] = [("Was the right evidence brought back? Judge it", "pages/audit.py", "fact_check", {})]
     if plus:

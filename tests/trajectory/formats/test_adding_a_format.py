@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from pamer_lab.importing import import_paths
 from pamer_lab.trajectory import formats, read_all, read_bytes
 from pamer_lab.workspace import Workspace
+from pamer_lab.workspace.ingest import import_paths
 
 GUIDE = (Path(__file__).resolve().parents[3] / "docs" / "adding-a-format.md").read_text()
 CODE = re.search(r"```python\n(\"\"\"Diaries.*?)```", GUIDE, re.DOTALL)

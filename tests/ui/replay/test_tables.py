@@ -2,12 +2,12 @@
 
 import csv
 
-from pamer_lab.replay.values import Run, RunHead, Turn
+from pamer_lab.runs.values import Run, RunInfo, Turn
 from pamer_lab.ui.replay.tables import states_csv, turns_csv
 
 
 def made(policy: str, *, demo: bool) -> Run:
-    head = RunHead("r", "t", "q", "", policy, "embedded", {}, "characters/4", "estimated", 1, 1, 1, 0, (3,), demo=demo)
+    head = RunInfo("r", "t", "q", "", policy, "embedded", {}, "characters/4", "estimated", 1, 1, 1, 0, (3,), demo=demo)
     return Run(head, (Turn(0, "pass", "nothing to do", 9, 9, 0, 2, 0, "", ()), Turn(1, "compress", "full", 12, 7, 5, 2, 1, "S", ())))
 
 

@@ -1,0 +1,153 @@
+"""The paper's study tables beside a study of this workspace, cell by cell.
+
+Knows which published row and which measured row mean the same. What always holds: a cell is listed only where both sides have it, the
+measured side carries its sd and number of seeds, and nothing is said to agree or not: the two stand on other models and traces.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import polars as pl
+
+from pamer_lab.analysis.growth import policy_table
+from pamer_lab.analysis.published import PublishedTable, table
+from pamer_lab.analysis.signals import PUBLISHED_BLOCKS, blocks_of
+from pamer_lab.studies.decisions import TARGETS
+from pamer_lab.studies.study import Kind, Study
+
+KINDS: dict[str, Kind] = {
+    "signals": "controls",
+    "controls": "controls",
+    "layerwise": "layerwise",
+    "capacity_hint": "train",
+    "full_context_reference": "train",
+    "compact": "compact",
+    "compact_main": "compact",
+    "retrieval": "compact",
+    "evidence_caps": "compact",
+}
+"""Published table -> the kind of study that measures the same."""
+CONTROLS = {"Length / Turn": "Length + turn", "Metadata": "Length + turn + tool type", "Hidden (Linear)": "Hidden state, final (linear)"}
+CONDITIONS = {
+    "+ Decision KD": "recent2-kd",
+    "Hidden Bank": "bank-recent5",
+    "Selective Raw": "raw-top5",
+    "Qwen Retrieval": "embedding-top3",
+    "Top3 cap 8K": "embedding-top3-cap8192",
+    "Top3 cap 16K": "embedding-top3-cap16384",
+    "Top3 uncapped": "embedding-top3",
+}
+"""Names of the paper's shorter tables -> conditions."""
+POLICIES: dict[str, dict[str, str]] = {
+    "full_benchmark": {"+ PaMER": "pamer", "+ PaMER+": "pamer+"},
+    "method_comparison": {
+        "+ PaMER": "pamer",
+        "+ PaMER+": "pamer+",
+        "Sliding Window (K=5)": "sliding-window:5",
+        "Sliding Window (K=10)": "sliding-window:10",
+        "Sliding Window (K=20)": "sliding-window:20",
+        "Periodic Summary (n=3)": "periodic-summary:3",
+        "Periodic Summary (n=5)": "periodic-summary:5",
+    },
+    "ablation": {"PaMER": "pamer", "w/o Recall": "pamer-no-recall", "w/o Compression": "pamer-no-compression"},
+}
+"""Published table -> its rows and the policies here that they can be compared with, for token changes only."""
+BASES = ("DeepSeek-V4-Flash", "Base agent")
+"""Published rows without a method, which changes are against."""
+METRICS = ("auroc", "auprc", "f1", "agreement")
+
+Line = dict[str, Any]
+"""`row`, `here` (what it is called in the study), `target`, `metric`, `published`, `measured`, `sd`, `seeds`."""
+
+
+def beside(name: str, study: Study) -> list[Line]:
+    """All cells of a published table that a study measured too."""
+    lines: list[Line] = []
+    for row in _rows(table(name)):
+        for target, metric, value in _cells(row):
+            own = _measured_row(name, study, row, target)
+            cell = _value(own, metric) if own else None
+            if own and cell:
+                label = f"{row['label']}, {row['pooling'].casefold()}" if row.get("pooling") else str(row["label"])
+                lines.append({"row": label, "here": own["name"], "target": target, "metric": metric, "published": value} | cell)
+    return lines
+
+
+def token_changes(published: PublishedTable, runs: pl.DataFrame) -> list[dict[str, Any]]:
+    """Token changes of published methods and of the same policies over these runs; empty for a table that no policy is in.
+
+    Each line has `row`, `tokens`, `published_pct`, `policy`, `measured_pct` (None without a run), `traces` and `demo`.
+    """
+    base = next((row for row in published.rows if row["label"] in BASES), None)
+    here = {row["policy"]: row for row in policy_table(runs).to_dicts()}
+    lines = []
+    for label, policy in POLICIES.get(published.name, {}).items():
+        row, own = published.row(label), here.get(policy)
+        lines.append(
+            {
+                "row": label,
+                "tokens": row["tokens"],
+                "published_pct": 100 * (row["tokens"] / base["tokens"] - 1) if base else None,
+                "policy": policy,
+                "measured_pct": -own["reduction_pct"] if own else None,
+                "traces": own["traces"] if own else 0,
+                "demo": bool(own and own["demo"]),
+            }
+        )
+    return lines
+
+
+def _rows(published: PublishedTable) -> Iterator[dict[str, Any]]:
+    """Rows that are measured the same way: the layer table ends with a reference that is no linear probe, in a group of its own."""
+    for row in published.rows:
+        if published.name != "layerwise" or not row.get("group"):
+            yield row
+
+
+def _cells(row: dict[str, Any]) -> Iterator[tuple[str, str, float]]:
+    """Target, metric and value of a published row; the target is empty where a value belongs to both."""
+    own = next((target for target in TARGETS if target in (str(row.get("group", "")).casefold(), row["label"].casefold())), "")
+    for key, value in row.items():
+        if not isinstance(value, int | float):
+            continue
+        target, _, metric = key.partition("_")
+        if target in TARGETS and (metric in METRICS or not metric):
+            yield target, metric or "auroc", float(value)
+        elif key in METRICS and own:
+            yield own, key, float(value)
+        elif key == "tokens_pct" or key in ("tokens_mean", "tokens_p95", "tokens_max"):
+            yield "", key, float(value)
+
+
+def _measured_row(name: str, study: Study, row: dict[str, Any], target: str) -> dict[str, Any] | None:
+    wanted = {"target": target or TARGETS[0]} | _names(name, study, row)
+    for own in study.rows:
+        if own.get("kind") != "shuffled" and all(own.get(key) == value for key, value in wanted.items()):
+            return own
+    return None
+
+
+def _names(name: str, study: Study, row: dict[str, Any]) -> dict[str, str]:
+    """What the study's row must say to mean the published one."""
+    label = str(row["label"])
+    if KINDS[name] == "controls":
+        return {"name": CONTROLS.get(label, label)}
+    if name == "layerwise":
+        number = label.rpartition(" ")[2]
+        block = f"block_{max(1, round(int(number) / PUBLISHED_BLOCKS * blocks_of(study)))}" if number.isdigit() else "final"
+        return {"layer": block, "pooling": str(row["pooling"]).casefold()}
+    if KINDS[name] == "train":
+        return {"name": f"{label} (final)" if name == "capacity_hint" else "Faithful hint, MLP (final)"}
+    if label in CONDITIONS:
+        return {"condition": CONDITIONS[label]}
+    return {"name": label.replace("Qwen ", "Embedding ")}
+
+
+def _value(row: dict[str, Any], metric: str) -> dict[str, Any] | None:
+    if metric == "tokens_pct":
+        return {"measured": row["tokens_pct"], "sd": None, "seeds": 0}
+    if metric.startswith("tokens_"):
+        sizes = row.get("evidence_tokens")
+        return {"measured": sizes[metric.removeprefix("tokens_")], "sd": None, "seeds": 0} if sizes else None
+    found = row.get("agreement") if metric == "agreement" else row["metrics"].get(metric)
+    return {"measured": found["mean"], "sd": found["sd"], "seeds": len(found["seeds"])} if found else None

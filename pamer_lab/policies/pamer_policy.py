@@ -1,0 +1,236 @@
+"""What the PaMER policies share: a `PamerController` at work on a recorded trace.
+
+The controller gets the recorded history as an agent would send it and is not told that this is a replay. Each decision is
+translated into an answer and held against the tokens counted here. Beside what the controller asked for, logits are read at
+every turn that has an older block (`logits=all`), because what-if needs them where another setting would have asked;
+`logits=asked` leaves that out.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
+
+from pydantic import ValidationError
+
+from pamer_lab.blocks import recent_start
+from pamer_lab.controller import ControllerSettings, Decision, PamerController, Votes, as_chat
+from pamer_lab.controller.recall import Recaller
+from pamer_lab.controller.request import AppendOnly
+from pamer_lab.errors import InputError, LabError
+from pamer_lab.memory import DetailWriter, SourceBlock, Summary
+from pamer_lab.policies.interface import PolicySession, Resources
+from pamer_lab.policies.texts import summary_spent
+from pamer_lab.policies.values import Answer, History, Item, ItemKind, Span, Spent, blocks_of, spans_of
+
+Recalls = Literal["summaries", "steps", ""]
+"""What comes back from memory: whole summaries, chosen raw steps, or nothing."""
+
+
+@dataclass(frozen=True)
+class PamerPolicy:
+    """Parameters of all PaMER policies; the defaults are the paper's."""
+
+    title: ClassVar[str]
+    needs_models: ClassVar[bool] = True
+    recalls: ClassVar[Recalls] = "summaries"
+    removes: ClassVar[bool] = True
+    """Blocks that became a memory leave the context."""
+
+    vote: int = field(default=3, metadata={"least": 1})
+    """Heads that must agree, of five."""
+    minimum: int = 1024
+    """Least tokens of a compression candidate."""
+    retained: int = 2
+    """Newest complete blocks that are never compressed."""
+    top: int = field(default=3, metadata={"least": 1})
+    """Summaries recalled at most."""
+    logits: str = field(default="all", metadata={"choices": ("all", "asked")})
+    """At which turns logits are read: all with an older block, or only where the controller asks."""
+
+    @property
+    def name(self) -> str:
+        changed = [f":{key}={getattr(self, key)}" for key in self.__dataclass_fields__ if getattr(self, key) != getattr(type(self), key)]
+        return self.title + "".join(changed)
+
+    def settings(self, resources: Resources) -> dict[str, Any]:
+        controller = self.controller_settings(resources).model_dump()
+        rule: dict[str, Any] = {"retained": self.retained, "vote": self.vote, "minimum": self.minimum, "top": self.top}
+        rule |= {"recalls": self.recalls, "compresses": True}
+        voting = {key: value for key, value in resources.heads_identity().items() if key in ("sha256", "hint")}
+        own = {"controller": controller, "rule": rule if self.removes else None, "logits": self.logits, "heads": voting}
+        return own | resources.identity()
+
+    def controller_settings(self, resources: Resources) -> ControllerSettings:
+        given = resources.settings.model_dump()
+        given |= {"vote": self.vote, "minimum_candidate_tokens": self.minimum, "retained_blocks": self.retained}
+        try:
+            return ControllerSettings(**given | {"top_k": self.top, "recall": bool(self.recalls)})
+        except ValidationError as error:
+            said = str(error.errors()[0]["msg"]).removeprefix("Value error, ")
+            raise InputError(f"policy {self.name!r}: {said}") from error
+
+    def recaller(self, resources: Resources) -> Recaller | None:
+        """What finds memory; None takes the controller's own top summaries."""
+        return None
+
+    def details(self, resources: Resources) -> DetailWriter | None:
+        """What writes step details; None takes the summariser's own, by a rule."""
+        return None
+
+    def failed(self, turn: Answer | Decision) -> bool:
+        """Whether a compression was asked for at this turn and failed."""
+        wanted = sum(turn.votes) >= self.vote and 0 < turn.candidate_tokens >= self.minimum
+        return turn.action == "fallback" and wanted
+
+    def start(self, resources: Resources) -> PolicySession:
+        return PamerSession(self, resources)
+
+
+class PamerSession:
+    """One trace under the controller."""
+
+    def __init__(self, policy: PamerPolicy, resources: Resources) -> None:
+        self.policy, self.resources = policy, resources
+        self.settings = policy.controller_settings(resources)
+        self._controller: PamerController | None = None
+        self._chat = AppendOnly()
+        self._stored: tuple[Span, ...] = ()
+        self._steps: dict[str, tuple[int, ...]] = {}
+        """Memory id -> the blocks it covers."""
+        self._failures = 0
+        """Failed compressions, less later successes, when this session was taken up."""
+
+    @property
+    def controller(self) -> PamerController:
+        """Made at the first turn: a run that is complete needs no model."""
+        if self._controller is None:
+            given = self.resources
+            self._controller = PamerController(
+                given.memory,
+                given.embedder,
+                given.summariser,
+                given.probe,
+                given.tokens,
+                self.settings,
+                recaller=self.policy.recaller(given),
+                details=self.policy.details(given),
+            )
+            self._controller.failed_before(given.session_id, self._failures)
+        return self._controller
+
+    def resume(self, answers: Sequence[Answer]) -> None:
+        written = [answer for answer in answers if answer.stored]
+        self._stored = written[-1].stored if written else ()
+        self._failures, self._controller = 0, None
+        for answer in answers:
+            # A turn that stored a memory names it and compresses, or passes where the raw blocks stay.
+            stored = answer.memory_ids and answer.action in ("pass", "compress")
+            self._failures = self._failures + 1 if self.policy.failed(answer) else max(0, self._failures - bool(stored))
+        memory, session = self.resources.memory, self.resources.session_id
+        memory.forget_from(session, len({answer.stored for answer in written}))
+        self._steps = {entry.memory_id: entry.steps for entry in memory.load(session).memories}
+        if spans_of(sorted(step for steps in self._steps.values() for step in steps)) != self._stored:
+            raise LabError(f"the memories of run {session} are not those its turns tell of; replay it from the start (--fresh)")
+
+    def turn(self, history: History) -> Answer:
+        self._chat += [as_chat(message) for message in history.messages[len(self._chat) :]]
+        tools = [
+            {"type": "function", "function": {"name": tool.name, "description": tool.description, "parameters": tool.parameters}}
+            for tool in history.tools
+        ]
+        messages, decision = self.controller.transform(self.resources.session_id, self._chat, tools)
+        answer = self._answer(history, messages, decision)
+        if self.policy.removes and decision.items and answer.tokens != decision.tokens_after:
+            raise LabError(f"turn {history.t}: the controller counts {decision.tokens_after} tokens, the ledger {answer.tokens}")
+        return answer
+
+    def _answer(self, history: History, messages: Sequence[dict[str, Any]], decision: Decision) -> Answer:
+        spent = [*self._recall(history, decision), *self._calls(history, decision)]
+        votes = Votes(decision.logits, decision.thresholds) if decision.logits else self._unasked(history, decision)
+        if votes is not None:
+            spent.append(self._features(history))
+        wrote = decision.action == "compress"
+        removes = self.policy.removes
+        return Answer(
+            action="pass" if wrote and not removes else decision.action,
+            reason=decision.reason + ("; the raw blocks stay" if wrote and not removes else ""),
+            items=self._items(history, messages, decision),
+            stored=self._stored,
+            candidate_tokens=decision.candidate_tokens,
+            logits=votes.logits if votes else (),
+            thresholds=votes.thresholds if votes else (),
+            votes=votes.votes if votes else (),
+            memory_ids=decision.memory_ids,
+            restored_steps=decision.restored_steps,
+            spent=tuple(spent),
+            error=decision.error,
+        )
+
+    def _items(self, history: History, messages: Sequence[dict[str, Any]], decision: Decision) -> tuple[Item, ...]:
+        active = [item.block for item in decision.items if item.block is not None]
+        whole = decision.action == "fallback" or not self.policy.removes
+        raw = [(0, history.t)] if whole else list(spans_of(active))
+        texts: list[Item] = []
+        for item in decision.items:
+            if item.kind == "memory":
+                text = str(messages[history.prefix_end]["content"])
+                ids = " ".join(item.memory_ids)
+                kind: ItemKind = "evidence" if item.steps else "recalled"
+                spans = self._covered(item.memory_ids, item.steps)
+                texts.append(Item(kind, item.tokens, spans, ids, text, in_part=item.in_part))
+        return (*history.head(), *texts, *history.raw(raw))
+
+    def _covered(self, memory_ids: Sequence[str], steps: Sequence[int]) -> tuple[Span, ...]:
+        """The blocks that a recalled text stands for."""
+        if steps:
+            return spans_of(sorted(steps))
+        return spans_of(sorted(step for name in memory_ids for step in self._steps[name]))
+
+    def _calls(self, history: History, decision: Decision) -> list[Spent]:
+        """What language models took, or the rules in their place; a memory that was stored is now part of what is covered."""
+        asked = [
+            Spent(entry.operation, entry.input_tokens, entry.output_tokens, entry.model, calls=entry.calls, unknown=entry.unknown)
+            for entry in decision.auxiliary
+            if entry.calls
+        ]
+        if decision.action != "compress":
+            return asked
+        memory = self.resources.memory.load(self.resources.session_id).by_id[decision.memory_ids[0]]
+        self._steps[memory.memory_id] = memory.steps
+        self._stored = spans_of(sorted([*blocks_of(self._stored), *memory.steps]))
+        if not any(entry.operation == "summary" for entry in asked):
+            blocks = [SourceBlock(step, tuple(history.block_messages(step))) for step in memory.steps]
+            asked.insert(0, summary_spent(Summary(memory.summary, ()), blocks, self.resources))
+        return [*asked, Spent("embedding", memory.summary_tokens, model=memory.embedding_model, local=True)]
+
+    def _recall(self, history: History, decision: Decision) -> list[Spent]:
+        """The embedding of the query, where memory was looked into."""
+        if decision.action == "compress" or self.policy.failed(decision) or not decision.memories or not self.policy.recalls:
+            return []
+        return [Spent("embedding", self._recent_tokens(history), model=self.resources.embedder.name, local=True)]
+
+    def _unasked(self, history: History, decision: Decision) -> Votes | None:
+        """The heads' votes at a turn where the controller did not need them."""
+        start = self._recent_start(history)
+        older = any(block.complete for block in history.blocks[:start])
+        if self.policy.logits != "all" or not older or "probe" in decision.error or decision.action == "fallback":
+            return None
+        recent = history.messages[history.blocks[start].start :] if start < history.t else ()
+        active = decision.tokens_after - sum(item.tokens for item in decision.items if item.kind == "memory")
+        try:
+            messages = [*history.messages[: history.prefix_end], *recent]
+            return self.resources.probe.vote(messages, history.tools, active).checked(self.settings.heads)
+        except Exception:  # what-if then says that this turn has no logit; the decision itself did not need it
+            return None
+
+    def _features(self, history: History) -> Spent:
+        limit = self.resources.profile.probe_limit
+        tokens = history.tools_tokens + self._recent_tokens(history)
+        return Spent("features", min(tokens, limit) if limit else tokens, model=self.resources.probe.name, local=True)
+
+    def _recent_tokens(self, history: History) -> int:
+        """Prefix and recent blocks: what the heads read and the recall query is made of."""
+        return history.prefix_tokens + history.tokens([(self._recent_start(history), history.t)])
+
+    def _recent_start(self, history: History) -> int:
+        return recent_start(history.blocks, self.policy.retained)

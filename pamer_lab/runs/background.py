@@ -1,0 +1,56 @@
+"""A batch that runs beside its caller: start it, look at its progress, stop it.
+
+The work itself is `replay_batch` with worker processes; a thread waits for it. What always holds: at most one batch runs at a
+time, and a batch that was stopped or failed keeps its finished turns, so that starting it again continues it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pamer_lab.errors import Cancelled, LabError
+from pamer_lab.jobs import OneAtATime, Work
+from pamer_lab.runs.batch import BatchOptions, Outcome, Progress, replay_batch
+from pamer_lab.workspace import Workspace
+
+
+@dataclass
+class Batch(Work):
+    """One batch under way or ended."""
+
+    trace_ids: tuple[str, ...]
+    policies: tuple[str, ...]
+    options: BatchOptions
+    progress: Progress | None = None
+    outcomes: list[Outcome] = field(default_factory=list)
+
+    @property
+    def failures(self) -> list[Outcome]:
+        return [outcome for outcome in self.outcomes if outcome.status != "done"]
+
+
+class Background(OneAtATime[Batch]):
+    """The batches of one workspace, one at a time."""
+
+    def __init__(self, workspace: Path) -> None:
+        super().__init__()
+        self.workspace = Workspace(workspace)
+
+    def start(self, trace_ids: Sequence[str], policies: Sequence[str], options: BatchOptions) -> Batch:
+        """Start a batch; while one runs, that one is returned instead."""
+        return self.begin(lambda: Batch(tuple(trace_ids), tuple(policies), options), self._run)
+
+    def _run(self, batch: Batch) -> None:
+        def report(progress: Progress) -> None:
+            batch.progress = progress
+
+        try:
+            batch.outcomes = replay_batch(
+                batch.trace_ids, batch.policies, self.workspace, batch.options, report=report, cancelled=batch.stopping.is_set
+            )
+        except Cancelled as stopped:
+            batch.error = str(stopped)
+        except LabError as error:
+            batch.error = str(error)
+        except Exception as error:  # shown to the reader, who would otherwise wait for a thread that is gone
+            batch.error = f"the replay failed ({type(error).__name__}: {error}); finished turns are kept"

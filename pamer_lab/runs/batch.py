@@ -1,0 +1,254 @@
+"""Several traces through several policies, in worker processes, with progress and the time that is left.
+
+A job is one trace with all its policies, so that a worker computes each hidden state once for all of them. Whatever happens
+to a worker, its finished turns are stored, its unfinished runs are reported as failed, and replaying the batch again
+computes only what is missing.
+"""
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from queue import Empty, SimpleQueue
+from typing import IO
+
+import msgspec
+
+from pamer_lab.errors import Cancelled
+from pamer_lab.factory import Factory
+from pamer_lab.models.profiles import load_profile
+from pamer_lab.policies.registry import parse_policy
+from pamer_lab.policies.resources import RunResources
+from pamer_lab.runs.worker import Job, Note, work
+from pamer_lab.workspace import Workspace
+
+
+@dataclass(frozen=True)
+class BatchOptions:
+    """How a batch runs."""
+
+    profile: str = "embedded"
+    device: str = "auto"
+    turn_limit: int = 0
+    """Replay only the first turns of each trace; 0 means all."""
+    fresh: bool = False
+    processes: int = 0
+    """Worker processes; 0 works in this process."""
+    heads: str = ""
+    """Name or folder of the heads that vote; empty: the profile's, else those that fit its model."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a batch is."""
+
+    turns_done: int
+    turns: int
+    runs_done: int
+    runs: int
+    seconds: float
+    seconds_left: float | None
+    """By the measured time per turn of each policy; None before anything is known."""
+    latest: str = ""
+
+    @property
+    def line(self) -> str:
+        seconds = self.seconds_left
+        left = "" if seconds is None else f", about {seconds:,.0f} s left" if seconds < 90 else f", about {seconds / 60:,.0f} min left"
+        return f"{self.turns_done:,} of {self.turns:,} turns, {self.runs_done} of {self.runs} runs{left}  {self.latest}".rstrip()
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one run of the batch."""
+
+    trace_id: str
+    policy: str
+    run_id: str
+    status: str
+    error: str = ""
+
+
+@dataclass
+class _State:
+    """What is known about a batch so far; changed under `lock`."""
+
+    lengths: dict[str, int]
+    policies: tuple[str, ...]
+    began: float = field(default_factory=time.monotonic)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    done: dict[tuple[str, str], int] = field(default_factory=dict)
+    """Turns that are there, by trace and policy."""
+    outcomes: dict[tuple[str, str], Outcome] = field(default_factory=dict)
+    paces: dict[str, tuple[int, float]] = field(default_factory=dict)
+    """Turns and seconds seen, by policy."""
+
+    def take(self, trace_id: str, note: Note, since: float) -> None:
+        key = (trace_id, note.policy)
+        before = self.done.get(key, 0)
+        if note.done > before:
+            turns, seconds = self.paces.get(note.policy, (0, 0.0))
+            self.paces[note.policy] = (turns + note.done - before, seconds + since)
+            self.done[key] = note.done
+        if note.status:
+            self.outcomes[key] = Outcome(trace_id, note.policy, note.run_id, note.status, note.error)
+            self.done[key] = self.lengths[trace_id]
+
+    def progress(self, workers: int, latest: str) -> Progress:
+        left = 0.0
+        for trace_id, length in self.lengths.items():
+            for policy in self.policies:
+                turns, seconds = self.paces.get(policy, (0, 0.0))
+                if not turns:
+                    turns, seconds = (sum(column) for column in zip(*self.paces.values(), strict=True)) if self.paces else (0, 0.0)
+                left += (length - self.done.get((trace_id, policy), 0)) * (seconds / turns if turns else 0.0)
+        return Progress(
+            turns_done=int(sum(self.done.values())),
+            turns=sum(self.lengths.values()) * len(self.policies),
+            runs_done=len(self.outcomes),
+            runs=len(self.lengths) * len(self.policies),
+            seconds=time.monotonic() - self.began,
+            seconds_left=left / max(workers, 1) if self.paces else None,
+            latest=latest,
+        )
+
+
+def replay_batch(
+    trace_ids: Sequence[str],
+    policies: Sequence[str],
+    workspace: Workspace,
+    options: BatchOptions | None = None,
+    *,
+    report: Callable[[Progress], None] = lambda progress: None,
+    cancelled: Callable[[], bool] = lambda: False,
+) -> list[Outcome]:
+    """Replay every trace through every policy; outcomes come in the order asked for, failed ones with their error.
+
+    A policy whose parameters cannot be is the caller's mistake, not a failed run: `InputError` before anything starts.
+    """
+    options = options or BatchOptions()
+    _check_policies(policies, workspace, options)
+    unique = list(dict.fromkeys(trace_ids))
+    turns = {row["trace_id"]: row["turns"] for row in workspace.trace_rows()}
+    lengths = {trace_id: min(turns.get(trace_id, 0), options.turn_limit or turns.get(trace_id, 0)) for trace_id in unique}
+    state = _State(lengths, tuple(policies))
+    common = {"profile": options.profile, "device": options.device, "turn_limit": options.turn_limit, "fresh": options.fresh}
+    common |= {"heads": options.heads}
+    jobs = [Job(str(workspace.path), trace_id, tuple(policies), **common) for trace_id in unique]  # type: ignore[arg-type]
+    _Batch(jobs, state, min(options.processes, len(jobs)), report, cancelled).run()
+    missing = "the batch ended before this run; replay again to continue"
+    return [
+        state.outcomes.get((trace_id, policy)) or Outcome(trace_id, policy, "", "failed", missing)
+        for trace_id in unique
+        for policy in policies
+    ]
+
+
+def _check_policies(policies: Sequence[str], workspace: Workspace, options: BatchOptions) -> None:
+    """Refuse impossible policies, missing tokenizers and heads that do not fit, before anything is started."""
+    factory = Factory(load_profile(options.profile, workspace.path), workspace, options.device, options.heads)
+    _ = factory.tokens
+    if options.heads:
+        _ = factory.heads
+    for policy in policies:
+        parse_policy(policy).settings(RunResources(factory))
+
+
+class _Batch:
+    """The threads that feed the workers and listen to them."""
+
+    def __init__(
+        self, jobs: list[Job], state: _State, workers: int, report: Callable[[Progress], None], cancelled: Callable[[], bool]
+    ) -> None:
+        self.state, self.workers, self.report, self.cancelled = state, workers, report, cancelled
+        self.jobs: SimpleQueue[Job] = SimpleQueue()
+        for job in jobs:
+            self.jobs.put(job)
+        self.processes: list[subprocess.Popen[str]] = []
+
+    def run(self) -> None:
+        if not self.workers:
+            for job in self._waiting():
+                work(job, self._listener(job.trace_id))
+            return
+        threads = [threading.Thread(target=self._serve, daemon=True) for _ in range(self.workers)]
+        for thread in threads:
+            thread.start()
+        try:
+            while any(thread.is_alive() for thread in threads):
+                threads[0].join(0.1) if threads[0].is_alive() else time.sleep(0.1)
+                if self.cancelled():
+                    raise Cancelled("the batch was stopped; finished turns are kept, and replaying again goes on from there")
+        finally:
+            for process in self.processes:
+                process.terminate()
+            for thread in threads:
+                thread.join(10)
+
+    def _waiting(self) -> Iterator[Job]:
+        while not self.cancelled():
+            try:
+                yield self.jobs.get_nowait()
+            except Empty:
+                return
+
+    def _serve(self) -> None:
+        process: subprocess.Popen[str] | None = None
+        for job in self._waiting():
+            if process is None or process.poll() is not None:
+                process = self._start()
+            self._run_job(process, job)
+        if process is not None and process.stdin:
+            process.stdin.close()
+
+    def _start(self) -> "subprocess.Popen[str]":
+        command = [sys.executable, "-m", "pamer_lab.runs.worker"]
+        path = os.pathsep.join(filter(None, [*sys.path, os.environ.get("PYTHONPATH", "")]))
+        threads = str(max(1, (os.cpu_count() or 1) // self.workers))
+        environment = {"OMP_NUM_THREADS": threads, **os.environ, "PYTHONPATH": path}
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
+        self.processes.append(process)
+        return process
+
+    def _run_job(self, process: "subprocess.Popen[str]", job: Job) -> None:
+        told = self._listener(job.trace_id)
+        stdin, stdout = _pipes(process)
+        try:
+            stdin.write(msgspec.json.encode(job).decode() + "\n")
+            stdin.flush()
+        except BrokenPipeError:
+            pass  # The loop below finds no line and reports it.
+        for line in stdout:
+            note = msgspec.json.decode(line, type=Note)
+            told(note)
+            if note.finished:
+                return
+        code = process.wait()
+        for policy in job.policies:
+            if (job.trace_id, policy) not in self.state.outcomes:
+                error = f"the worker process ended (exit code {code}); finished turns are kept, replay again to continue"
+                told(Note(policy, status="failed", error=error))
+
+    def _listener(self, trace_id: str) -> Callable[[Note], None]:
+        last = time.monotonic()
+
+        def told(note: Note) -> None:
+            nonlocal last
+            with self.state.lock:
+                now = time.monotonic()
+                self.state.take(trace_id, note, now - last)
+                last = now
+                self.report(self.state.progress(self.workers, f"{trace_id} {note.policy}"))
+            if self.cancelled() and not self.workers:
+                raise Cancelled("the batch was stopped; finished turns are kept, and replaying again goes on from there")
+
+        return told
+
+
+def _pipes(process: "subprocess.Popen[str]") -> tuple[IO[str], IO[str]]:
+    if process.stdin is None or process.stdout is None:
+        raise AssertionError("workers are started with pipes")
+    return process.stdin, process.stdout

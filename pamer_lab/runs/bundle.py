@@ -1,0 +1,132 @@
+"""Runs as one file: everything a workspace keeps of them, to be looked at elsewhere without computing it again.
+
+A zip with one Arrow file per table (runs, turns, texts, memories, raw blocks, selections), and `redaction.json`, which says what the scan
+for secrets found and replaced. The traces themselves are not in it; whoever opens it needs the same trace for its texts. What always
+holds: rows that are already there stay as they are, a run is listed only after everything it names was written, and a file of another
+form, or with a run that is not sound (`admission`), adds nothing.
+"""
+
+import io
+import zipfile
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import msgspec
+import pyarrow as pa
+
+from pamer_lab.audit.tables import RESTORED, SELECTIONS
+from pamer_lab.errors import FormatError, InputError
+from pamer_lab.memory.schema import BLOCKS, MEMORIES, memories_of
+from pamer_lab.redaction import Scan, statement
+from pamer_lab.runs.redact import scanned
+from pamer_lab.runs.store import RUNS, TEXTS, TURNS
+from pamer_lab.runs.validate import admit
+from pamer_lab.storage import Database, TableSpec, is_in
+from pamer_lab.workspace import Workspace
+
+ORDER: tuple[tuple[TableSpec, str], ...] = (
+    (BLOCKS, ""),
+    (MEMORIES, "session_id"),
+    (SELECTIONS, "run_id"),
+    (TEXTS, "run_id"),
+    (TURNS, "run_id"),
+    (RUNS, "run_id"),
+)
+"""Tables in the order they are written, with the column that names the run; raw blocks are found through the memories."""
+ADDED: dict[str, tuple[pa.Field, ...]] = {SELECTIONS.name: RESTORED}
+"""Columns that migrations added to a table; files written before lack them."""
+LARGEST = 512 * 1024 * 1024
+"""Bytes of all tables together that are read from a file; a larger one is refused."""
+REDACTION = "redaction.json"
+DATE = (2026, 1, 1, 0, 0, 0)
+"""A zip holds dates; one date for all, so that the same runs give the same bytes."""
+
+
+def pack_runs(workspace: Workspace, run_ids: Sequence[str], scan: Scan) -> bytes:
+    """The file's bytes, after the scan; an unknown run is answered with what to do."""
+    database = workspace.database
+    known = set(_table(database, RUNS, "run_id", run_ids)["run_id"].to_pylist())
+    for name in run_ids:
+        if name not in known:
+            raise InputError(f"run {name!r} is not in this workspace; `pamer-lab replay` makes runs and prints their ids")
+    found = {spec.name: _table(database, spec, column, run_ids) if column else _blocks(database, run_ids) for spec, column in ORDER}
+    tables = scanned(found, {spec.name: spec.key for spec, _ in ORDER}, scan)
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as file:
+        for name, rows in tables.items():
+            file.writestr(zipfile.ZipInfo(f"{name}.arrow", DATE), _bytes(rows), zipfile.ZIP_DEFLATED)
+        said = msgspec.json.format(msgspec.json.encode(statement(scan)), indent=1)
+        file.writestr(zipfile.ZipInfo(REDACTION, DATE), said, zipfile.ZIP_DEFLATED)
+    return buffer.getvalue()
+
+
+def _table(database: Database, spec: TableSpec, column: str, values: Iterable[str]) -> pa.Table:
+    if not database.exists(spec):
+        return spec.schema.empty_table()
+    table = database.arrow(spec, where=is_in(column, values))
+    return table.sort_by([(name, "ascending") for name in spec.key]).select(spec.schema.names).cast(spec.schema)
+
+
+def _blocks(database: Database, run_ids: Sequence[str]) -> pa.Table:
+    memories = memories_of(_table(database, MEMORIES, "session_id", run_ids)) if database.exists(MEMORIES) else []
+    return _table(database, BLOCKS, "raw_hash", sorted({block.raw_hash for memory in memories for block in memory.blocks}))
+
+
+def _bytes(table: pa.Table) -> bytes:
+    sink = io.BytesIO()
+    with pa.ipc.new_file(sink, table.schema) as writer:
+        writer.write_table(table.combine_chunks())
+    return sink.getvalue()
+
+
+def unpack_runs(workspace: Workspace, body: bytes, path: str = "") -> list[str]:
+    """Add a file's runs to a workspace; returns the ids of all runs in it."""
+    tables = _read(body, path)
+    admit(tables[RUNS.name], tables[TURNS.name], tables[TEXTS.name], path)
+    database = workspace.database
+    for spec, _ in ORDER:
+        if tables[spec.name].num_rows:
+            database.insert(spec, tables[spec.name])
+    names: list[str] = tables[RUNS.name]["run_id"].to_pylist()
+    return names
+
+
+def run_ids(body: bytes, path: str = "") -> list[str]:
+    """The runs that a file holds."""
+    names: list[str] = _read(body, path)[RUNS.name]["run_id"].to_pylist()
+    return names
+
+
+def trace_ids(body: bytes, path: str = "") -> set[str]:
+    """The traces that a file's runs were made of."""
+    return set(_read(body, path)[RUNS.name]["trace_id"].to_pylist())
+
+
+def _read(body: bytes, path: str) -> dict[str, pa.Table]:
+    try:
+        with zipfile.ZipFile(io.BytesIO(body)) as file:
+            if sum(entry.file_size for entry in file.infolist()) > LARGEST:
+                raise FormatError(f"holds more than {LARGEST // 2**20} MiB of rows", path=path)
+            return {spec.name: _checked(spec, pa.ipc.open_file(file.read(f"{spec.name}.arrow")).read_all(), path) for spec, _ in ORDER}
+    except (zipfile.BadZipFile, KeyError, pa.ArrowInvalid, OSError) as error:
+        raise FormatError(f"is not a file of runs that `pamer-lab runs export` wrote ({error})", path=path) from error
+
+
+def _checked(spec: TableSpec, table: pa.Table, path: str) -> pa.Table:
+    for column in ADDED.get(spec.name, ()):  # a file from before the column was kept
+        if column.name not in table.column_names:
+            table = table.append_column(column, pa.nulls(table.num_rows, column.type))
+    if set(table.column_names) != set(spec.schema.names):
+        raise FormatError(f"holds other columns in {spec.name} than this program keeps; record the runs again", path=path)
+    try:
+        return table.select(spec.schema.names).cast(spec.schema)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, ValueError) as error:
+        raise FormatError(f"holds values of another kind in {spec.name} ({error})", path=path) from error
+
+
+def read_bundle(path: str | Path) -> bytes:
+    """A file's bytes, or the reason why there are none."""
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise InputError(f"cannot be read ({error.strerror or error})", path=str(path)) from error

@@ -1,0 +1,257 @@
+"""One trace, one policy -> one run, turn by turn.
+
+The engine shows the policy only what stands before the turn, checks its answer against the ledger, and stores it. A run's
+id is a hash of what determines it (trace, policy, settings, models, tokenizer, turn limit), so replaying the same thing
+again finds the stored turns and computes only the missing ones; a run that is complete is returned as it is. Turns are
+stored at once, except that turns which come faster than `STORE_EVERY` (or than the disk can follow) are stored together: a
+killed process loses no more than that. One process at a time works on a run (the system releases a dead process's lock).
+"""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from filelock import FileLock, Timeout
+
+from pamer_lab.blocks import MessageTokens
+from pamer_lab.errors import Cancelled, InputError, StorageError
+from pamer_lab.factory import Factory, Parts
+from pamer_lab.models.profiles import load_profile, remember_profile
+from pamer_lab.policies.interface import Policy, Resources
+from pamer_lab.policies.registry import parse_policy
+from pamer_lab.policies.resources import RunResources
+from pamer_lab.policies.values import Answer, History
+from pamer_lab.reviewer_mode import refuse_in_reviewer_mode
+from pamer_lab.runs import ledger
+from pamer_lab.runs.accounting import totals
+from pamer_lab.runs.prefix_cache import cached_tokens
+from pamer_lab.runs.store import RunStore
+from pamer_lab.runs.timeline import Timeline, lay_out
+from pamer_lab.runs.values import Run, RunInfo, Status, Turn
+from pamer_lab.storage import equals
+from pamer_lab.trajectory.values import Trace
+from pamer_lab.workspace import Workspace
+
+VERSION = 2
+"""Raised whenever the same inputs would give other turns, so that no run mixes two programs' turns."""
+STORE_EVERY = 0.25
+"""Seconds; turns that follow each other faster are stored in one commit."""
+STORE_SHARE = 0.1
+"""Share of the time that storing may take; where the disk is slow, commits become rarer."""
+
+Watcher = Callable[[Turn, int], None]
+"""Told of each new turn and of the number of turns in all."""
+
+
+@dataclass(frozen=True)
+class ReplayOptions:
+    """How a replay is run; only `profile`, `heads`, `turn_limit` and `parts` change its result."""
+
+    profile: str = "embedded"
+    """A profile's name, TOML file, or `hf:ID`."""
+    device: str = "auto"
+    turn_limit: int = 0
+    """Replay only the first turns; 0 means all."""
+    fresh: bool = False
+    """Forget a stored run and compute it again."""
+    watch: Watcher | None = None
+    cancelled: Callable[[], bool] = field(default=lambda: False)
+    """Asked before each turn."""
+    parts: Parts = field(default_factory=Parts)
+    """Models to use instead of the profile's."""
+    heads: str = ""
+    """Name or folder of the heads that vote; empty: the profile's, else those that fit its model."""
+
+
+def replay(trace: Trace | str, policy: str | Policy, workspace: Workspace, options: ReplayOptions | None = None) -> Run:
+    """Replay a trace (or the stored trace of that id) through a policy and return the run.
+
+    Actions are fixed: the run measures contexts, decisions and tokens, never task reward.
+    """
+    options = options or ReplayOptions()
+    refuse_in_reviewer_mode("Replaying", workspace.path)
+    chosen = parse_policy(policy) if isinstance(policy, str) else policy
+    profile = load_profile(options.profile, workspace.path)
+    resources = RunResources(Factory(profile, workspace, options.device, options.heads, options.parts))
+    timeline, demo = _timeline(trace, workspace, resources.tokens, options.turn_limit)
+    head = _head(timeline, chosen, resources, demo)
+    resources.session_id, resources.trace_id = head.run_id, head.trace_id
+    remember_profile(profile, workspace.path)
+    with _alone(workspace, head.run_id):
+        return _Replaying(timeline, chosen, head, RunStore(workspace), options, resources).run()
+
+
+@contextmanager
+def _alone(workspace: Workspace, run: str) -> Iterator[None]:
+    """No other process works on this run meanwhile."""
+    lock = FileLock(workspace.path / "locks" / f"{run}.lock")
+    try:
+        Path(lock.lock_file).parent.mkdir(parents=True, exist_ok=True)
+        lock.acquire(timeout=0)
+    except Timeout as error:
+        raise InputError(f"run {run} is being replayed by another process; follow it, or wait until it ends") from error
+    except OSError as error:
+        raise StorageError(f"the workspace {workspace.path} cannot be written ({error.strerror or error})") from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def replay_turns(timeline: Timeline, policy: Policy, resources: Resources, known: Sequence[Turn] = ()) -> Iterator[Turn]:
+    """The turns after the known ones, each checked against the ledger; stores nothing of its own."""
+    session = policy.start(resources)
+    session.resume([turn.answer() for turn in known])
+    previous = known[-1].items if known else ()
+    for t in range(len(known), timeline.turns):
+        began = time.perf_counter()
+        history = timeline.at(t)
+        answer = session.turn(history)
+        ledger.check(answer, history)
+        cached = cached_tokens(previous, answer.items, history.cumulative, resources.tokens.counter)
+        previous = answer.items
+        yield _turn(answer, history, timeline.output_tokens[t], cached, time.perf_counter() - began)
+
+
+def _turn(answer: Answer, history: History, output_tokens: int, cached: int, seconds: float) -> Turn:
+    return Turn(
+        t=history.t,
+        action=answer.action,
+        reason=answer.reason,
+        raw_tokens=history.raw_tokens,
+        active_tokens=answer.tokens,
+        candidate_tokens=answer.candidate_tokens,
+        output_tokens=output_tokens,
+        cached_tokens=cached,
+        states=ledger.letters(answer, history.t),
+        items=answer.items,
+        stored=answer.stored,
+        logits=answer.logits,
+        thresholds=answer.thresholds,
+        votes=answer.votes,
+        memory_ids=answer.memory_ids,
+        restored_steps=answer.restored_steps,
+        spent=answer.spent,
+        error=answer.error,
+        seconds=seconds,
+    )
+
+
+class _Replaying:
+    """One run being made: its turns go to the store as they come."""
+
+    def __init__(
+        self, timeline: Timeline, policy: Policy, head: RunInfo, store: RunStore, options: ReplayOptions, resources: RunResources
+    ) -> None:
+        self.timeline, self.policy, self.head, self.store, self.options = timeline, policy, head, store, options
+        self.resources = resources
+        self.turns: list[Turn] = []
+        self.stored = 0
+
+    def run(self) -> Run:
+        known = None if self.options.fresh else self.store.head(self.head.run_id)
+        if self.options.fresh:
+            self.store.remove(self.head.run_id)
+        if known is not None:
+            self.turns = self.store.turns(self.head.run_id)
+            self.stored = len(self.turns)
+            if known.status == "done" and self.stored == known.turns:
+                return Run(known, tuple(self.turns))
+            self.store.forget_after(self.head.run_id, self.stored)
+            self.head = msgspec.structs.replace(self.head, started=known.started)
+        self.resources.forget_from(self.stored)
+        self.store.put_head(self.head)
+        try:
+            self._loop()
+        except Cancelled as error:
+            self._end("cancelled", str(error))
+            raise
+        except KeyboardInterrupt:
+            self._end("cancelled", "interrupted; replaying again goes on from here")
+            raise
+        except Exception as error:
+            self._end("failed", f"{type(error).__name__}: {error}")
+            raise
+        return self._end("done")
+
+    def _loop(self) -> None:
+        self._ask_whether_to_stop()
+        last_stored, wait = time.monotonic(), STORE_EVERY
+        for turn in replay_turns(self.timeline, self.policy, self.resources, tuple(self.turns)):
+            self.turns.append(turn)
+            if (now := time.monotonic()) - last_stored >= wait:
+                self._flush()
+                last_stored = time.monotonic()
+                wait = max(STORE_EVERY, (last_stored - now) / STORE_SHARE) if STORE_EVERY else 0.0
+            if self.options.watch:
+                self.options.watch(turn, self.timeline.turns)
+            self._ask_whether_to_stop()
+
+    def _ask_whether_to_stop(self) -> None:
+        if len(self.turns) < self.timeline.turns and self.options.cancelled():
+            raise Cancelled(f"stopped before turn {len(self.turns)}; the turns before it are kept, and replaying again goes on from there")
+
+    def _flush(self) -> None:
+        if self.stored < len(self.turns):
+            self.resources.save()
+            self.store.add_turns(self.head.run_id, self.turns[self.stored :])
+            self.stored = len(self.turns)
+
+    def _end(self, status: Status, error: str = "") -> Run:
+        self._flush()
+        counted = totals(self.timeline, self.turns)
+        self.head = msgspec.structs.replace(self.head, status=status, error=error, totals=counted, finished=_now())
+        self.store.put_head(self.head)
+        return Run(self.head, tuple(self.turns))
+
+
+def run_id(trace_id: str, policy: str, settings: dict[str, Any], tokenizer: str, turn_limit: int) -> str:
+    """The id of the run that these inputs determine."""
+    parts = [VERSION, trace_id, policy, settings, tokenizer, turn_limit]
+    return "r-" + sha256(msgspec.json.encode(parts, order="sorted")).hexdigest()[:16]
+
+
+def _timeline(trace: Trace | str, workspace: Workspace, tokens: MessageTokens, turn_limit: int) -> tuple[Timeline, bool]:
+    if isinstance(trace, Trace):
+        known = workspace.path.exists() and workspace.trace_rows(equals("trace_id", trace.trace_id))
+        if not known:
+            workspace.add_traces([trace], tokens)
+        return lay_out(trace, tokens, turn_limit=turn_limit), bool(known and known[0]["demo"])
+    stored = workspace.trace(trace)
+    counts = stored.message_tokens if stored.row["tokenizer"] == tokens.counter.name else None
+    return lay_out(stored.trace, tokens, turn_limit=turn_limit, counts=counts), bool(stored.row["demo"])
+
+
+def _head(timeline: Timeline, policy: Policy, resources: RunResources, demo: bool) -> RunInfo:
+    trace, settings = timeline.trace, policy.settings(resources)
+    limit = timeline.turns if timeline.turns < len(timeline.pieces.blocks) else 0
+    return RunInfo(
+        run_id=run_id(trace.trace_id, policy.name, settings, timeline.tokenizer, limit),
+        trace_id=trace.trace_id,
+        question_id=trace.question_id,
+        task_id=trace.task_id,
+        policy=policy.name,
+        profile=resources.profile.name,
+        settings=settings,
+        heads=resources.heads_identity() if policy.needs_models else {},
+        tokenizer=timeline.tokenizer,
+        tokens_kind=timeline.kind,
+        turns=timeline.turns,
+        trace_turns=len(timeline.pieces.blocks),
+        prefix_tokens=timeline.prefix_tokens,
+        tools_tokens=timeline.tools_tokens,
+        block_tokens=tuple(timeline.block_tokens[: timeline.turns]),
+        incomplete=tuple(block.index for block in timeline.pieces.blocks[: timeline.turns] if not block.complete),
+        started=_now(),
+        demo=demo,
+    )
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")

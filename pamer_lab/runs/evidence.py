@@ -1,0 +1,137 @@
+"""Evidence survival: is what a later action uses still in front of the model when it acts?
+
+A use is an identifier that first appeared in a tool result and stands in a later recorded assistant message, in its text
+or in a call's arguments. An agent that acts in text alone (SWE-agent, ReAct) has no tool message: there the environment answers
+as the user, and those answers count as results. At that turn the identifier is looked for, in this order: in raw messages of the request
+(`active`), in restored raw steps (`restored`), in a summary that stands in the request (`summary`), in what memory keeps but
+the request lacks (`memory`), and otherwise it is `gone`. Matching is by words, not meaning: a paraphrase counts as lost.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import orjson
+
+from pamer_lab.policies.values import Span
+from pamer_lab.runs.identifiers import IdentifierKind, holds, identifiers
+from pamer_lab.runs.timeline import Timeline
+from pamer_lab.runs.values import Turn
+from pamer_lab.trajectory.values import Message
+
+Survival = Literal["active", "restored", "summary", "memory", "gone"]
+FATES: tuple[Survival, ...] = ("active", "restored", "summary", "memory", "gone")
+IN_CONTEXT: tuple[Survival, ...] = ("active", "restored", "summary")
+"""Fates that put the identifier before the model."""
+
+
+@dataclass(frozen=True)
+class Use:
+    """One identifier used by one recorded action; the same for every policy."""
+
+    value: str
+    kind: IdentifierKind
+    t: int
+    """The action that uses it."""
+    seen_in: int
+    """The block whose tool result showed it first."""
+    blocks: tuple[int, ...]
+    """Every block before `t` that holds it."""
+
+
+@dataclass(frozen=True)
+class Fate:
+    """What became of a used identifier under a policy."""
+
+    use: Use
+    survival: Survival
+    where: str
+    """The block, memory or text that still holds it."""
+
+
+def uses(timeline: Timeline) -> list[Use]:
+    """All uses of evidence in a trace, in turn order."""
+    messages, pieces = timeline.trace.messages, timeline.pieces
+    results = result_roles(messages)
+    given = "\n".join(message_text(message) for message in messages[: pieces.prefix_end])
+    first_seen: dict[str, tuple[int, IdentifierKind]] = {}
+    found: list[Use] = []
+    texts: list[str] = []
+    for block in pieces.blocks[: timeline.turns]:
+        action, *rest = block.of(messages)
+        said = message_text(action)
+        for value in identifiers(said):
+            if value in first_seen:
+                seen, kind = first_seen[value]
+                if seen >= 0:
+                    held = tuple(number for number, text in enumerate(texts) if number >= seen and holds(text, value))
+                    found.append(Use(value, kind, block.index, seen, held or (seen,)))
+            else:
+                # Said by the agent before any tool showed it: its own idea, not evidence.
+                first_seen[value] = (-1, "id")
+        for message in rest:
+            origin = block.index if message.role in results else -1
+            for value, kind in identifiers(message.content).items():
+                if value not in first_seen:
+                    first_seen[value] = (-1 if origin < 0 or holds(given, value) else origin, kind)
+        texts.append("\n".join([said, *(message.content for message in rest)]))
+    return found
+
+
+def fates(timeline: Timeline, turns: Sequence[Turn], used: Sequence[Use] | None = None) -> list[Fate]:
+    """Where each used identifier was when it was used, under the run that `turns` belong to."""
+    used = uses(timeline) if used is None else used
+    return [_fate(use, turns[use.t]) for use in used if use.t < len(turns)]
+
+
+def survival_rates(found: Sequence[Fate]) -> dict[str, Any]:
+    """Counts by fate, and the share that was before the model; None where nothing was used."""
+    counts: dict[str, int] = {fate: sum(entry.survival == fate for entry in found) for fate in FATES}
+    kept = sum(counts[fate] for fate in IN_CONTEXT)
+    return {"uses": len(found), **counts, "in_context_pct": 100 * kept / len(found) if found else None}
+
+
+def result_roles(messages: Sequence[Message]) -> frozenset[str]:
+    """Roles whose messages inside a block are results of the agent's actions."""
+    return frozenset({"tool"}) if any(message.role == "tool" for message in messages) else frozenset({"user"})
+
+
+def message_text(message: Message) -> str:
+    """What a message says, with the values of its calls' arguments, free of JSON's escapes."""
+    return "\n".join([message.content, *(text for call in message.tool_calls for text in _values(call.arguments))])
+
+
+def _values(arguments: str) -> Iterator[str]:
+    """Keys and values of JSON arguments as plain texts; arguments that are not JSON as they are."""
+    try:
+        pending = [orjson.loads(arguments)]
+    except orjson.JSONDecodeError:
+        yield arguments
+        return
+    while pending:
+        value = pending.pop(0)
+        if isinstance(value, dict):
+            pending[:0] = [part for pair in value.items() for part in pair]
+        elif isinstance(value, list):
+            pending[:0] = value
+        else:
+            yield str(value)
+
+
+def _fate(use: Use, turn: Turn) -> Fate:
+    active = next((number for number in use.blocks if turn.states[number] == "A"), None)
+    if active is not None:
+        return Fate(use, "active", f"block {active}")
+    texts = [item for item in turn.items if item.text]
+    for kinds, survival in ((("evidence",), "restored"), (("summary", "recalled"), "summary")):
+        for item in texts:
+            if item.kind in kinds and holds(item.text, use.value):
+                return Fate(use, survival, item.source or item.kind)  # type: ignore[arg-type]
+    kept = next((number for number in use.blocks if _covered(number, turn.stored)), None)
+    if kept is not None:
+        return Fate(use, "memory", f"block {kept} in memory")
+    return Fate(use, "gone", "")
+
+
+def _covered(block: int, spans: Sequence[Span]) -> bool:
+    return any(first <= block < last for first, last in spans)

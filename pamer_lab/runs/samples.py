@@ -1,0 +1,39 @@
+"""Recorded runs of the demo traces that come with a checkout, so that every page has something true to show at once.
+
+Each file is what `pamer-lab runs export` wrote after a replay with the models and heads of its time; a run carries their hashes, and pages
+say where the installed heads are others. What always holds: nothing is computed or changed on reading, and a file whose trace is not in the
+workspace adds nothing.
+"""
+
+from functools import lru_cache
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from pamer_lab.runs.bundle import read_bundle, run_ids, trace_ids, unpack_runs
+from pamer_lab.runs.store import RunStore
+from pamer_lab.workspace import Workspace
+
+SAMPLE_RUNS = Path(__file__).resolve().parents[2] / "sample_traces" / "runs"
+"""The files that come with a checkout."""
+
+
+@lru_cache(maxsize=1)
+def sample_run_ids() -> frozenset[str]:
+    """Runs that were recorded elsewhere; their times say nothing about this machine."""
+    return frozenset(name for path in sorted(SAMPLE_RUNS.glob("*.runs")) for name in run_ids(read_bundle(path), str(path)))
+
+
+def import_sample_runs(workspace: Workspace) -> list[str]:
+    """Add the recorded runs of traces that are here, marked as demo; returns the ids of those that were new."""
+    known = {row["trace_id"] for row in workspace.trace_rows()}
+    before = {head.run_id for head in RunStore(workspace).heads()} if known else set()
+    added: list[str] = []
+    for path in sorted(SAMPLE_RUNS.glob("*.runs")):
+        body = read_bundle(path)
+        if trace_ids(body, str(path)) <= known:
+            added += [name for name in unpack_runs(workspace, body, str(path)) if name not in before]
+    store = RunStore(workspace)
+    for head in store.heads(run_ids=added) if added else ():
+        store.put_head(replace(head, demo=True))
+    return added

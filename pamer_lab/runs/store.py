@@ -1,0 +1,266 @@
+"""Runs in the workspace: one row per run, one per turn, and each added text once per run.
+
+Order of writes: texts, then the turns that name them, so that a stored turn is always whole; the run's row is written
+first as `running` and again when it ends. A crash leaves the turns that were written, and the next replay of the same run
+goes on after them. Rows are appended; `tidy` merges the small files that many appends leave.
+"""
+
+import hashlib
+from collections.abc import Collection, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+
+from pamer_lab.errors import InputError
+from pamer_lab.memory import MemoryStore
+from pamer_lab.memory.records import Memory
+from pamer_lab.models.profiles import load_profile
+from pamer_lab.policies.values import Action, Item, Span, Spent
+from pamer_lab.runs.values import Run, RunInfo, Turn
+from pamer_lab.storage import Database, TableSpec, equals, is_in
+from pamer_lab.workspace import Workspace
+
+TOTALS = (
+    *("main_input", "main_output", "aux_input", "aux_output", "total", "base_total", "peak_active"),
+    *("cached_input", "uncached_input"),
+)
+"""Totals that have a column of their own, so that tables across runs need no JSON."""
+
+RUNS = TableSpec(
+    name="replay_runs",
+    key=("run_id",),
+    schema=pa.schema(
+        [
+            *((name, pa.string()) for name in ("run_id", "trace_id", "question_id", "task_id", "policy", "profile", "status")),
+            *((name, pa.int64()) for name in ("turns", *TOTALS)),
+            ("reduction_pct", pa.float64()),
+            ("started", pa.string()),
+            ("demo", pa.bool_()),
+            ("head", pa.large_binary()),
+        ]
+    ),
+)
+TURNS = TableSpec(
+    name="replay_turns",
+    key=("run_id", "t"),
+    schema=pa.schema(
+        [
+            ("run_id", pa.string()),
+            ("t", pa.int32()),
+            *((name, pa.string()) for name in ("action", "reason", "states", "error")),
+            *((name, pa.int64()) for name in ("raw_tokens", "active_tokens", "candidate_tokens", "output_tokens", "cached_tokens")),
+            ("logits", pa.list_(pa.float64())),
+            ("thresholds", pa.list_(pa.float64())),
+            ("votes", pa.list_(pa.bool_())),
+            ("memory_ids", pa.list_(pa.string())),
+            ("restored_steps", pa.list_(pa.int32())),
+            *((name, pa.large_binary()) for name in ("items", "stored", "spent")),
+            ("seconds", pa.float64()),
+        ]
+    ),
+)
+TEXTS = TableSpec(
+    name="replay_texts",
+    key=("run_id", "text_id"),
+    schema=pa.schema([("run_id", pa.string()), ("text_id", pa.string()), ("text", pa.large_string())]),
+)
+
+
+class RunStore:
+    """Writes and reads runs of one workspace."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self.database: Database = workspace.database
+        self._folder = workspace.path
+        self._texts: dict[str, set[str]] = {}
+        """Texts already written, by run."""
+
+    def put_head(self, head: RunInfo) -> None:
+        """Write the run's row, new or changed."""
+        self.database.upsert(RUNS, [run_row(head)])
+
+    def add_turns(self, run_id: str, turns: Sequence[Turn]) -> None:
+        """Append finished turns in one commit, after the texts they name."""
+        known = self._texts.setdefault(run_id, set())
+        fresh: dict[str, str] = {}
+        rows = [_turn_row(run_id, turn, fresh, known) for turn in turns]
+        if fresh:
+            self.database.append(TEXTS, [{"run_id": run_id, "text_id": key, "text": text} for key, text in fresh.items()])
+            known |= fresh.keys()
+        if rows:
+            self.database.append(TURNS, rows)
+
+    def heads(self, *, trace_id: str = "", run_ids: Iterable[str] | None = None) -> list[RunInfo]:
+        """Runs of the workspace, or of one trace, or those named; oldest first."""
+        where = is_in("run_id", run_ids) if run_ids is not None else equals("trace_id", trace_id) if trace_id else ""
+        if not self.database.exists(RUNS):
+            return []
+        rows = self.database.rows(RUNS, where=where, columns=["head", "started", "run_id"])
+        rows.sort(key=lambda row: (row["started"], row["run_id"]))
+        return [msgspec.msgpack.decode(row["head"], type=RunInfo) for row in rows]
+
+    def head(self, run_id: str) -> RunInfo | None:
+        found = self.heads(run_ids=[run_id])
+        return found[0] if found else None
+
+    def turns(self, run_id: str, *, texts: bool = True) -> list[Turn]:
+        """The stored turns in order, without gaps; what stands behind a gap does not count."""
+        return self._turns([run_id], texts=texts)[run_id]
+
+    def stored_count(self, run_id: str) -> int:
+        """How many turns are there; cheap, for following a run that is going on."""
+        return self.database.count(TURNS, equals("run_id", run_id)) if self.database.exists(TURNS) else 0
+
+    def last_turn(self, run_id: str) -> Turn | None:
+        """The newest stored turn, without its texts."""
+        number = self.stored_count(run_id) - 1
+        where = f"{equals('run_id', run_id)} AND t = {number}"
+        rows = self.database.rows(TURNS, where=where, limit=1) if number >= 0 else []
+        return _turn(rows[0], {}) if rows else None
+
+    def first_turn(self, run_id: str, action: Action) -> int | None:
+        """The first turn at which a run did something; None where it never did."""
+        where = f"{equals('run_id', run_id)} AND {equals('action', action)}"
+        rows = self.database.rows(TURNS, where=where, columns=["t"]) if self.database.exists(TURNS) else []
+        return min((int(row["t"]) for row in rows), default=None)
+
+    def seconds_per_turn(self, run_id: str) -> float:
+        """The mean over a run's stored turns; 0 where there are none."""
+        if not self.database.exists(TURNS):
+            return 0.0
+        seconds = self.database.arrow(TURNS, where=equals("run_id", run_id), columns=["seconds"])["seconds"].to_pylist()
+        return sum(seconds) / len(seconds) if seconds else 0.0
+
+    def newest_done(self, *, without: Collection[str] = ()) -> dict[tuple[str, str], str]:
+        """The newest finished run of each policy and profile, some left out."""
+        if not self.database.exists(RUNS):
+            return {}
+        rows = self.database.rows(RUNS, where=equals("status", "done"), columns=["run_id", "policy", "profile", "started"])
+        rows.sort(key=lambda row: str(row["started"]))
+        return {(row["policy"], row["profile"]): row["run_id"] for row in rows if row["run_id"] not in without}
+
+    def policies_by_trace(self) -> dict[str, list[tuple[str, bool]]]:
+        """Policies each trace was replayed through, oldest run first, and whether to the end; each pair once."""
+        found: dict[str, dict[tuple[str, bool], None]] = {}
+        rows = self.database.rows(RUNS, columns=["trace_id", "policy", "status", "started"]) if self.database.exists(RUNS) else []
+        for row in sorted(rows, key=lambda row: str(row["started"])):
+            found.setdefault(row["trace_id"], {})[row["policy"], row["status"] == "done"] = None
+        return {trace_id: list(pairs) for trace_id, pairs in found.items()}
+
+    def memories(self, run: Run) -> dict[str, Memory]:
+        """The memories a run stored, by id, wherever its profile keeps them."""
+        if not any(turn.memory_ids for turn in run.turns):
+            return {}
+        elsewhere = _memory_uri(run.head, self._folder)
+        store = MemoryStore(Database(elsewhere) if elsewhere else self.database)
+        return {entry.memory_id: entry for entry in store.load(run.run_id).memories}
+
+    def run(self, run_id: str) -> Run:
+        """A stored run; an unknown id is answered with what to do."""
+        head = self.head(run_id)
+        if head is None:
+            raise InputError(f"run {run_id!r} is not in this workspace; `pamer-lab replay` makes runs and prints their ids")
+        return self.runs([head])[0]
+
+    def runs(self, heads: Sequence[RunInfo]) -> list[Run]:
+        """Runs with their turns, read together."""
+        turns = self._turns([head.run_id for head in heads])
+        return [Run(head, tuple(turns[head.run_id])) for head in heads]
+
+    def remove(self, run_id: str) -> None:
+        """Forget a run and its memories: its row first, so that no half run is ever listed. Audit rows and reviews stay."""
+        for spec in (RUNS, TURNS, TEXTS):
+            if self.database.exists(spec):
+                self.database.delete(spec, equals("run_id", run_id))
+        MemoryStore(self.database).forget_session(run_id)
+        self._texts.pop(run_id, None)
+
+    def forget_after(self, run_id: str, turns: int) -> None:
+        """Drop turns from number `turns` on (those behind a gap)."""
+        if self.database.exists(TURNS):
+            self.database.delete(TURNS, f"{equals('run_id', run_id)} AND t >= {int(turns)}")
+
+    def tidy(self) -> None:
+        """Merge the small files of many appends."""
+        for spec in (TURNS, TEXTS):
+            if self.database.exists(spec):
+                self.database.tidy(spec)
+
+    def _turns(self, run_ids: Sequence[str], *, texts: bool = True) -> dict[str, list[Turn]]:
+        found: dict[str, list[Turn]] = {run_id: [] for run_id in run_ids}
+        if not self.database.exists(TURNS):
+            return found
+        rows = {(row["run_id"], row["t"]): row for row in self.database.rows(TURNS, where=is_in("run_id", run_ids))}
+        known = self._load_texts(run_ids) if texts else {}
+        for run_id, ordered in found.items():
+            while (row := rows.get((run_id, len(ordered)))) is not None:
+                ordered.append(_turn(row, known.get(run_id, {})))
+        return found
+
+    def _load_texts(self, run_ids: Sequence[str]) -> dict[str, dict[str, str]]:
+        found: dict[str, dict[str, str]] = {}
+        if self.database.exists(TEXTS):
+            for row in self.database.rows(TEXTS, where=is_in("run_id", run_ids)):
+                found.setdefault(row["run_id"], {})[row["text_id"]] = row["text"]
+        for run_id, own in found.items():
+            self._texts.setdefault(run_id, set()).update(own)
+        return found
+
+
+def newest(heads: Iterable[RunInfo], policies: Sequence[str], profile: str) -> dict[str, RunInfo]:
+    """The run to show for each policy: the newest with this profile, one over all turns before one with a limit."""
+    found: dict[str, RunInfo] = {}
+    for head in sorted(heads, key=lambda head: (head.turns == head.trace_turns, head.started)):
+        if head.policy in policies and head.profile == profile:
+            found[head.policy] = head
+    return {policy: found[policy] for policy in policies if policy in found}
+
+
+def run_row(head: RunInfo) -> dict[str, Any]:
+    """A run's row in `RUNS`."""
+    totals: dict[str, Any] = {name: head.totals.get(name) for name in (*TOTALS, "reduction_pct")}
+    named = ("run_id", "trace_id", "question_id", "task_id", "policy", "profile", "status", "turns", "started", "demo")
+    return {name: getattr(head, name) for name in named} | totals | {"head": msgspec.msgpack.encode(head)}
+
+
+def text_id(text: str) -> str:
+    """The name of a text: a hash of what it says."""
+    return hashlib.sha256(text.encode()).hexdigest()[:24]
+
+
+def _turn_row(run_id: str, turn: Turn, fresh: dict[str, str], known: set[str]) -> dict[str, Any]:
+    items: list[Item] = []
+    for item in turn.items:
+        if item.text:
+            key = text_id(item.text)
+            if key not in known:
+                fresh[key] = item.text
+            item = msgspec.structs.replace(item, text=key)
+        items.append(item)
+    row = {name: getattr(turn, name) for name in TURNS.schema.names if name not in ("run_id", "items", "stored", "spent")}
+    for name in ("logits", "thresholds", "votes", "memory_ids", "restored_steps"):
+        row[name] = list(row[name])
+    packed = {"items": items, "stored": turn.stored, "spent": turn.spent}
+    return row | {"run_id": run_id} | {name: msgspec.msgpack.encode(value) for name, value in packed.items()}
+
+
+def _turn(row: dict[str, Any], texts: dict[str, str]) -> Turn:
+    items = msgspec.msgpack.decode(row["items"], type=tuple[Item, ...])
+    if texts:
+        items = tuple(msgspec.structs.replace(item, text=texts[item.text]) if item.text else item for item in items)
+    given = {name: row[name] for name in TURNS.schema.names if name not in ("run_id", "items", "stored", "spent")}
+    for name in ("logits", "thresholds", "votes", "memory_ids", "restored_steps"):
+        given[name] = tuple(given[name])
+    stored = msgspec.msgpack.decode(row["stored"], type=tuple[Span, ...])
+    spent = msgspec.msgpack.decode(row["spent"], type=tuple[Spent, ...])
+    return Turn(**given, items=items, stored=stored, spent=spent)
+
+
+def _memory_uri(head: RunInfo, workspace: Path) -> str:
+    """Where the memories of a run are kept, if not in the workspace; a profile that is not known here keeps none elsewhere."""
+    try:
+        return load_profile(head.profile, workspace).memory_uri
+    except InputError:
+        return ""

@@ -1,0 +1,101 @@
+"""What the rows of a run file must say before they enter a workspace: a stranger wrote them, and pages, tables and commands will show them.
+
+Texts of turns and memories may say anything; they are shown as text. What always holds for a run that entered: its row in the table says
+what its head says, its policy, way of counting, actions and block states are ones this program knows, its other names are plain, a
+finished run has its totals, and every turn has a state for each earlier block and every text that it names.
+"""
+
+import re
+from typing import Any, get_args
+
+import msgspec
+import pyarrow as pa
+
+from pamer_lab.blocks.tokens import CountKind
+from pamer_lab.errors import FormatError, InputError
+from pamer_lab.policies.registry import parse_policy
+from pamer_lab.policies.values import Action, Item, Span, Spent
+from pamer_lab.runs.ledger import LETTERS
+from pamer_lab.runs.store import run_row
+from pamer_lab.runs.values import RunInfo
+
+PLAIN = re.compile(r"[\w .,@+~/\\:-]{0,200}")
+"""A name of a model, tokenizer or profile, folders included: no brackets, quotes or line breaks."""
+PACKED = {"items": tuple[Item, ...], "stored": tuple[Span, ...], "spent": tuple[Spent, ...]}
+"""Columns of a turn that hold packed values, with their types."""
+
+
+HEADS = ("logits", "thresholds", "votes")
+"""Columns of a turn with one value per head."""
+
+
+class _Part(msgspec.Struct):
+    input: int
+    output: int
+    cached: int = 0
+    turns_with_usage: int = 0
+
+
+class _Totals(msgspec.Struct):
+    """What is read of a finished run's totals."""
+
+    main_input: int
+    main_output: int
+    aux_input: int
+    aux_output: int
+    total: int
+    base_total: int
+    peak_active: int
+    cached_input: int
+    uncached_input: int
+    reduction_pct: float
+    auxiliary: dict[str, _Part]
+    recorded: _Part | None
+
+
+def admit(runs: pa.Table, turns: pa.Table, texts: pa.Table, path: str = "") -> None:
+    """Refuse the whole file where a run or turn is not sound."""
+    for row in runs.to_pylist():
+        _run(row, path)
+    known = set(zip(texts["run_id"].to_pylist(), texts["text_id"].to_pylist(), strict=True))
+    for row in turns.select(["run_id", "t", "action", "states", *HEADS, *PACKED]).to_pylist():
+        _turn(row, known, path)
+
+
+def _turn(row: dict[str, Any], texts: set[tuple[str, str]], path: str) -> None:
+    where = f"run {row['run_id']}, turn {row['t']}"
+    states = row["states"] or ""
+    if row["action"] not in get_args(Action) or not set(states) <= LETTERS.keys():
+        raise FormatError("holds an action or block state that this program does not know", path=path, where=where)
+    if len(states) != row["t"] or len({len(row[name] or ()) for name in HEADS}) != 1:
+        raise FormatError("holds another number of block states, or of votes, than the turn has", path=path, where=where)
+    packed = {name: _decoded(row[name], kind, path, where) for name, kind in PACKED.items()}
+    if any(item.text and (row["run_id"], item.text) not in texts for item in packed["items"]):
+        raise FormatError("names a text that is not in the file", path=path, where=where)
+
+
+def _run(row: dict[str, Any], path: str) -> None:
+    where = f"run {row['run_id']}"
+    head: RunInfo = _decoded(row["head"], RunInfo, path, where)
+    if head.status == "done":
+        _decoded(msgspec.msgpack.encode(head.totals), _Totals, path, where)
+    if run_row(head) | {"head": row["head"]} != row:
+        raise FormatError("says other things of a run in its table than in its head", path=path, where=where)
+    try:
+        known = parse_policy(head.policy).name == head.policy
+    except InputError:
+        known = False
+    if not known:
+        raise FormatError(f"names a policy that this program does not know: {head.policy[:60]!r}", path=path, where=where)
+    if head.tokens_kind not in get_args(CountKind):
+        raise FormatError(f"counts tokens in a way that this program does not know: {head.tokens_kind[:60]!r}", path=path, where=where)
+    for name, value in (("tokenizer", head.tokenizer), ("profile", head.profile), ("time", head.started)):
+        if not PLAIN.fullmatch(value) or "//" in value:
+            raise FormatError(f"names a {name} with signs that no such name has: {value[:60]!r}", path=path, where=where)
+
+
+def _decoded(body: bytes | None, kind: Any, path: str, where: str) -> Any:
+    try:
+        return msgspec.msgpack.decode(body or b"", type=kind)
+    except msgspec.MsgspecError as error:
+        raise FormatError(f"holds values of another kind ({error})", path=path, where=where) from error

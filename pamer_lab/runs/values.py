@@ -1,0 +1,119 @@
+"""What a replay leaves behind: turns and runs, as pure values.
+
+What always holds: `Turn.items` sum to `active_tokens`; `states` has one letter per earlier block; nothing in a turn but
+`seconds` changes when the same trace is replayed again with the same settings.
+"""
+
+from typing import Any, Literal
+
+from msgspec import Struct, field
+
+from pamer_lab.policies.values import Action, Answer, Item, Span, Spent
+
+Status = Literal["running", "done", "cancelled", "failed"]
+"""`running`: turns are being added, or the process was killed (replaying again continues it). `done`: every turn is
+stored. `cancelled`: stopped on request. `failed`: stopped by an error, which the run carries."""
+
+FIXED_ACTIONS = (
+    "Actions are fixed: replay measures contexts, decisions and tokens of a recorded trajectory. "
+    "It cannot measure task reward or re-exploration, and token changes may differ in sign from live runs."
+)
+"""Stands with every table and chart of replay results."""
+
+
+class Turn(Struct, frozen=True, omit_defaults=True):
+    """One decision point under one policy."""
+
+    t: int
+    action: Action
+    reason: str
+    raw_tokens: int
+    """Tokens of the request as it came."""
+    active_tokens: int
+    """Tokens of the request the model would get."""
+    candidate_tokens: int
+    output_tokens: int
+    """Tokens of the recorded assistant message."""
+    cached_tokens: int
+    """Part of `active_tokens` that is a common prefix with the previous request."""
+    states: str
+    """One letter per earlier block (`ledger.LETTERS`)."""
+    items: tuple[Item, ...]
+    stored: tuple[Span, ...] = ()
+    logits: tuple[float, ...] = ()
+    thresholds: tuple[float, ...] = ()
+    votes: tuple[bool, ...] = ()
+    memory_ids: tuple[str, ...] = ()
+    restored_steps: tuple[int, ...] = ()
+    spent: tuple[Spent, ...] = ()
+    error: str = ""
+    seconds: float = 0.0
+
+    @property
+    def restored_in_part(self) -> tuple[int, ...]:
+        """Those of `restored_steps` of which only an excerpt was restored."""
+        return tuple(step for item in self.items for step in item.in_part)
+
+    def answer(self) -> Answer:
+        """The policy's answer, for a session that takes up its work."""
+        return Answer(
+            action=self.action,
+            reason=self.reason,
+            items=self.items,
+            stored=self.stored,
+            candidate_tokens=self.candidate_tokens,
+            logits=self.logits,
+            thresholds=self.thresholds,
+            votes=self.votes,
+            memory_ids=self.memory_ids,
+            restored_steps=self.restored_steps,
+            spent=self.spent,
+            error=self.error,
+        )
+
+
+class RunInfo(Struct, frozen=True, omit_defaults=True):
+    """What a run is, without its turns."""
+
+    run_id: str
+    trace_id: str
+    question_id: str
+    task_id: str
+    policy: str
+    profile: str
+    settings: dict[str, Any]
+    """Every setting that changes an answer."""
+    tokenizer: str
+    tokens_kind: str
+    turns: int
+    """Turns the run has when it is done."""
+    trace_turns: int
+    """Turns the trace has; more than `turns` where a limit was set."""
+    prefix_tokens: int
+    tools_tokens: int
+    block_tokens: tuple[int, ...]
+    incomplete: tuple[int, ...] = ()
+    """Blocks with an unanswered call: never compressed."""
+    status: Status = "running"
+    started: str = ""
+    finished: str = ""
+    totals: dict[str, Any] = field(default_factory=dict)
+    error: str = ""
+    demo: bool = False
+    heads: dict[str, str] = field(default_factory=dict)
+    """Name, hash, model, layer and hint of the heads that voted; empty where none did."""
+
+
+class Run(Struct, frozen=True):
+    """A run with its turns."""
+
+    head: RunInfo
+    turns: tuple[Turn, ...]
+
+    @property
+    def run_id(self) -> str:
+        return self.head.run_id
+
+    @property
+    def totals(self) -> dict[str, Any]:
+        return self.head.totals

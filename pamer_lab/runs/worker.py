@@ -1,0 +1,96 @@
+"""A process that replays what its parent asks: `python -m pamer_lab.runs.worker`, JSON lines in and out.
+
+A plain program rather than a forked or pickled function, so that it can be started from anywhere (a page included), keeps its
+models from job to job, and can be killed at any moment: finished turns are in the store. It ends when its input ends, when
+its parent is gone (writing fails), or on SIGTERM, in which case the run is marked as cancelled.
+"""
+
+import signal
+import sys
+import time
+from typing import Any, TextIO
+
+import msgspec
+
+from pamer_lab.errors import LabError
+from pamer_lab.runs.engine import ReplayOptions, replay
+from pamer_lab.runs.values import Turn
+from pamer_lab.workspace import Workspace
+
+REPORT_EVERY = 0.2
+"""Seconds between two progress lines."""
+
+
+class Job(msgspec.Struct, frozen=True):
+    """One trace through some policies."""
+
+    workspace: str
+    trace_id: str
+    policies: tuple[str, ...]
+    profile: str = "embedded"
+    device: str = "auto"
+    turn_limit: int = 0
+    fresh: bool = False
+    heads: str = ""
+
+
+class Note(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a worker tells its parent."""
+
+    policy: str = ""
+    done: int = 0
+    """Turns of this run that are there."""
+    run_id: str = ""
+    """Set when the run ended."""
+    status: str = ""
+    error: str = ""
+    finished: bool = False
+    """The whole job ended."""
+
+
+def work(job: Job, tell: Any) -> None:
+    """Replay one job, telling of turns and ends; an error in one policy does not stop the others."""
+    workspace = Workspace(job.workspace)
+    for policy in job.policies:
+        last = 0.0
+
+        def watch(turn: Turn, of: int, policy: str = policy) -> None:
+            nonlocal last
+            if time.monotonic() - last >= REPORT_EVERY:
+                last = time.monotonic()
+                tell(Note(policy, turn.t + 1))
+
+        options = ReplayOptions(job.profile, job.device, job.turn_limit, job.fresh, watch, heads=job.heads)
+        try:
+            run = replay(job.trace_id, policy, workspace, options)
+            tell(Note(policy, len(run.turns), run.run_id, run.head.status))
+        except LabError as error:
+            tell(Note(policy, status="failed", error=str(error)))
+    tell(Note(finished=True))
+
+
+def main(given: TextIO, out: TextIO) -> int:
+    """Serve jobs until the input ends."""
+    signal.signal(signal.SIGTERM, _stop)
+
+    def tell(note: Note) -> None:
+        try:
+            out.write(msgspec.json.encode(note).decode() + "\n")
+            out.flush()
+        except BrokenPipeError:
+            raise KeyboardInterrupt from None
+
+    try:
+        for line in given:
+            work(msgspec.json.decode(line, type=Job), tell)
+    except KeyboardInterrupt:
+        return 1
+    return 0
+
+
+def _stop(number: int, frame: object) -> None:
+    raise KeyboardInterrupt
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.stdin, sys.stdout))

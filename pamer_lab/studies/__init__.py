@@ -1,0 +1,1 @@
+"""Studies of decisions: labels, rows, controls, layers, distillation, and compact contexts."""

@@ -1,0 +1,109 @@
+"""Feature sets lined up with the rows of a study.
+
+Knows extraction and decisions; computes nothing itself. What always holds: row `i` of a bank is the state at
+`decisions.keys[i]`, and asking for a bank a second time costs no model pass, because the workspace keeps vectors.
+"""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+
+from pamer_lab.features.extract import extract
+from pamer_lab.features.serialise import Hint
+from pamer_lab.features.store import FeatureStore
+from pamer_lab.features.values import FeatureSet, Progress, Request
+from pamer_lab.models.frozen import FrozenModel
+from pamer_lab.probes.readout import Floats
+from pamer_lab.studies.decisions import Decisions
+from pamer_lab.trajectory.recorded import recorded_of
+from pamer_lab.trajectory.values import Trace
+from pamer_lab.workspace import Workspace
+
+SAY_SECONDS = 10.0
+"""Between two lines of progress."""
+
+
+@dataclass(frozen=True)
+class Bank:
+    """Vectors of one context and hint at the decisions of a study."""
+
+    context: str
+    hint: str
+    layers: tuple[str, ...]
+    poolings: tuple[str, ...]
+    vectors: Floats
+    """[layers, poolings, n, width]"""
+    tokens: int
+    """Tokens of all inputs of this bank together."""
+
+    def of(self, layer: str, pooling: str = "last") -> Floats:
+        """[n, width]"""
+        found: Floats = self.vectors[self.layers.index(layer), self.poolings.index(pooling)]
+        return found
+
+
+@dataclass
+class BankMaker:
+    """Gets banks from the workspace, computing what is missing."""
+
+    traces: Mapping[str, Trace]
+    decisions: Decisions
+    model: FrozenModel
+    workspace: Workspace | None
+    say: Callable[[str], None] = lambda text: None
+    probe_prompt: str = ""
+    """Goes before each trace's own system text."""
+    costs: list[dict[str, Any]] = field(default_factory=list)
+    """What each call took: tokens computed, cache hits, seconds."""
+    _said: float = 0.0
+
+    def get(self, context: str, hint: Hint = "none", layers: str | Sequence[str] = "all") -> Bank:
+        """The vectors of one context and hint."""
+        return self.get_all([(context, hint)], layers)[0]
+
+    def get_all(self, pairs: Sequence[tuple[str, Hint]], layers: str | Sequence[str] = "all") -> list[Bank]:
+        """Several contexts and hints in one pass over each trace, so that they share what they have in common."""
+        points = {trace_id: [t for _, t in group] for trace_id, group in groupby(self.decisions.keys, key=lambda key: key[0])}
+        recorded = {trace_id: recorded_of(self.traces[trace_id], self.decisions.history) for trace_id in points}
+        requests = [
+            Request(
+                self.traces[trace_id].messages,
+                self.traces[trace_id].tools,
+                own,
+                context,
+                hint,
+                trace_id,
+                probe_prompt=self.probe_prompt,
+                recorded=recorded[trace_id],
+            )
+            for trace_id, own in points.items()
+            for context, hint in pairs
+        ]
+        words = ", ".join(f"{context} with hint {hint}" for context, hint in pairs)
+        self.say(f"features of {words}: {len(self.decisions)} decision points of {len(points)} traces")
+        store = FeatureStore(self.workspace.database, self.model) if self.workspace else None
+        found = extract(requests, self.model, layers=layers, store=store, progress=self._progress)
+        cost = {"tokens_computed": found.tokens_computed, "cache_hits": found.cache_hits, "seconds": round(found.seconds, 3)}
+        self.costs.append({"inputs": words, **cost})
+        sizes = [len(own) for own in points.values()]
+        return [self._bank(found, number, len(pairs), sizes, *pair) for number, pair in enumerate(pairs)]
+
+    def _bank(self, found: FeatureSet, number: int, step: int, sizes: Sequence[int], context: str, hint: str) -> Bank:
+        """The rows of one pair: a trace's points stand there once for each pair, pair after pair."""
+        rows: list[int] = []
+        start = 0
+        for size in sizes:
+            rows += range(start + number * size, start + (number + 1) * size)
+            start += step * size
+        assert [(found.points[row].name, found.points[row].t) for row in rows] == list(self.decisions.keys)
+        vectors = np.ascontiguousarray(found.vectors[rows].transpose(1, 2, 0, 3))
+        return Bank(context, hint, found.layers, found.poolings, vectors, sum(found.points[row].tokens for row in rows))
+
+    def _progress(self, progress: Progress) -> None:
+        if time.monotonic() - self._said > SAY_SECONDS:
+            self._said = time.monotonic()
+            self.say(progress.sentence)

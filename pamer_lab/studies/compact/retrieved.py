@@ -1,0 +1,58 @@
+"""`P + E + R`: Recent2 and the best K older blocks by some selector, under an optional cap.
+
+Evidence stands in its recorded order between the prefix and Recent2, whatever its rank: that is the order the agent saw.
+"""
+
+from dataclasses import dataclass
+
+from pamer_lab.studies.compact.caps import within_cap
+from pamer_lab.studies.compact.points import DecisionPoint
+from pamer_lab.studies.compact.selectors import Selector
+from pamer_lab.studies.compact.values import Columns, Evidence, Group, Material, Need, Reading, Resources
+
+
+@dataclass(frozen=True)
+class Retrieved:
+    """Recent2 with raw evidence."""
+
+    selector: Selector
+    k: int
+    cap: int = 0
+    """Most tokens of evidence; zero means no cap."""
+
+    @property
+    def name(self) -> str:
+        return f"{self.selector.name}-top{self.k}" + (f"-cap{self.cap}" if self.cap else "")
+
+    @property
+    def label(self) -> str:
+        return f"{self.selector.label} Top{self.k}" + (f", cap {cap_words(self.cap)}" if self.cap else "")
+
+    @property
+    def group(self) -> Group:
+        return "budget" if self.cap else self.selector.group
+
+    @property
+    def needs(self) -> frozenset[Need]:
+        return self.selector.needs
+
+    def read(self, point: DecisionPoint, resources: Resources) -> Reading:
+        best = self._ranking(point, resources)[: self.k]
+        kept = within_cap(point, best, self.cap, resources.counts)
+        return Reading(tuple(sorted((*(one.block for one in kept), *point.window.recent))), kept)
+
+    def represent(self, material: Material) -> Columns:
+        return Columns(material.vectors(self))
+
+    def _ranking(self, point: DecisionPoint, resources: Resources) -> list[Evidence]:
+        """Top1, Top3, Top5 and the caps share one ranking."""
+        key = ("ranking", self.selector, point.trace_id, point.t)
+        if key not in resources.memo:
+            resources.memo[key] = self.selector.rank(point, resources)
+        found: list[Evidence] = resources.memo[key]
+        return found
+
+
+def cap_words(cap: int) -> str:
+    """8192 -> 8K, 500 -> 500 tokens."""
+    return f"{cap // 1024}K" if cap % 1024 == 0 else f"{cap:,} tokens"

@@ -1,0 +1,171 @@
+"""The rows of a study with what every condition reads at them, and the model's states of it, each text once.
+
+Knows extraction; computes no state that the workspace has. Inputs of one trace go through the model together, so that they
+share the prefix and every other beginning. What always holds: two conditions that read the same text at a point get one vector.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from pamer_lab.errors import InputError
+from pamer_lab.features.extract import estimate, extract
+from pamer_lab.features.store import FeatureStore
+from pamer_lab.features.values import Estimate, FeatureSet, OnProgress, Request
+from pamer_lab.models.frozen import FrozenModel
+from pamer_lab.probes.readout import Floats
+from pamer_lab.studies.compact.hidden_bank import BASE
+from pamer_lab.studies.compact.points import Counts, DecisionPoint, decision_points
+from pamer_lab.studies.compact.values import Condition, Reading, Resources
+from pamer_lab.studies.decisions import Decisions
+from pamer_lab.trajectory.recorded import recorded_of
+from pamer_lab.trajectory.values import Trace
+
+POOLING = "last"
+"""Decisions are read at the last token."""
+
+Cost = dict[str, float]
+"""Tokens computed, inputs that were in the workspace, seconds."""
+Key = tuple[str, int, tuple[int, ...], str]
+"""Lineage (the trace, and how often its history was rebuilt), decision point (only where a hint depends on it), blocks, hint."""
+
+
+@dataclass
+class Readings:
+    """What each condition reads at each row; chosen once, before any model pass."""
+
+    traces: Mapping[str, Trace]
+    decisions: Decisions
+    resources: Resources
+    points: tuple[DecisionPoint, ...] = ()
+    _of: dict[str, list[Reading]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        wanted: dict[str, list[int]] = {}
+        for trace_id, t in self.decisions.keys:
+            wanted.setdefault(trace_id, []).append(t)
+        made = {(trace_id, point.t): point for trace_id, own in wanted.items() for point in self.decision_points(trace_id, own)}
+        self.points = tuple(made[key] for key in self.decisions.keys)
+
+    def decision_points(self, trace_id: str, turns: Iterable[int]) -> list[DecisionPoint]:
+        """Points of one trace, with the history that the decisions are about."""
+        return decision_points(self.traces[trace_id], turns, self.decisions.history)
+
+    def of(self, condition: Condition) -> list[Reading]:
+        """Row by row."""
+        if condition.name not in self._of:
+            self._of[condition.name] = [condition.read(point, self.resources) for point in self.points]
+        return self._of[condition.name]
+
+
+class States:
+    """The vectors of a study; a `Material` for the conditions."""
+
+    def __init__(
+        self, readings: Readings, model: FrozenModel, store: FeatureStore | None, layer: str = "final", probe_prompt: str = ""
+    ) -> None:
+        self.readings = readings
+        self.points = readings.points
+        self.layer = layer
+        """The layer that conditions are read at."""
+        self._model = model
+        self._store = store
+        self._probe_prompt = probe_prompt
+        self._vectors: dict[Key, Floats] = {}
+        self._cut: set[Key] = set()
+        """Texts over the model's limit."""
+        self._history: dict[str, list[DecisionPoint]] = {}
+        """Per trace, every decision point up to its last row: blocks are stored at each of them."""
+        for point in self.points:
+            known = self._history.setdefault(point.trace_id, [])
+            if point.t > len(known):
+                known += readings.decision_points(point.trace_id, range(len(known) + 1, point.t + 1))
+
+    @property
+    def counts(self) -> Counts:
+        return self.readings.resources.counts
+
+    def requests(self, conditions: Sequence[Condition]) -> dict[Key, Request]:
+        """One request per different text, trace by trace."""
+        wanted: dict[str, dict[Key, Request]] = {trace_id: {} for trace_id in self._history}
+        for condition in conditions:
+            for point, reading in zip(self.points, self.readings.of(condition), strict=True):
+                self._add(wanted, point, reading)
+        if any("states" in condition.needs for condition in conditions):
+            for history in self._history.values():
+                for point in history:
+                    self._add(wanted, point, BASE.read(point, self.readings.resources))
+        return {key: request for of_trace in wanted.values() for key, request in of_trace.items()}
+
+    def forecast(self, conditions: Sequence[Condition], layers: str | Sequence[str] = "", known: frozenset[str] = frozenset()) -> Estimate:
+        """What computing these conditions would take; without `layers`, at those of the study."""
+        requests = list(self.requests(conditions).values())
+        return estimate(requests, self._model, layers=layers or self.layer, poolings=[POOLING], store=self._store, known=known)
+
+    def all_layers(self, conditions: Sequence[Condition], progress: OnProgress | None = None) -> tuple[Floats, tuple[str, ...], Cost]:
+        """The first condition at every layer, [layers, n, d]; the others are computed beside it for the workspace to keep."""
+        requests = self.requests(conditions)
+        found = self._extract(requests, "all", progress)
+        place = {key: row for row, key in enumerate(requests)}
+        rows = [place[text_key(point, reading)] for point, reading in zip(self.points, self.readings.of(conditions[0]), strict=True)]
+        return np.ascontiguousarray(found.vectors[rows][:, :, 0].transpose(1, 0, 2)), found.layers, _cost(found)
+
+    def compute(self, conditions: Sequence[Condition], progress: OnProgress | None = None) -> Cost:
+        """The states of these conditions at the study's layer."""
+        requests = self.requests(conditions)
+        found = self._extract(requests, self.layer, progress)
+        self._vectors.update(zip(requests, found.of(self.layer, POOLING), strict=True))
+        self._cut.update(key for key, point in zip(requests, found.points, strict=True) if point.left_out)
+        return _cost(found)
+
+    def _extract(self, requests: Mapping[Key, Request], layers: str | Sequence[str], progress: OnProgress | None) -> FeatureSet:
+        return extract(list(requests.values()), self._model, layers=layers, poolings=[POOLING], store=self._store, progress=progress)
+
+    def over_the_limit(self, condition: Condition) -> int:
+        """Rows at which the model did not read the middle of what a condition gives it."""
+        return sum(key in self._cut for key in self._keys(condition))
+
+    def vectors(self, condition: Condition) -> Floats:
+        keys = self._keys(condition)
+        if any(key not in self._vectors for key in keys):
+            raise InputError(f"the states of {condition.name!r} were not computed")
+        return np.stack([self._vectors[key] for key in keys])
+
+    def stored(self) -> tuple[tuple[Floats, ...], npt.NDArray[np.int64]]:
+        resources = self.readings.resources
+        sequences = tuple(
+            np.stack([self._vectors[text_key(point, BASE.read(point, resources))] for point in history])
+            for history in self._history.values()
+        )
+        number = {trace_id: place for place, trace_id in enumerate(self._history)}
+        return sequences, np.array([(number[point.trace_id], point.t) for point in self.points], dtype=np.int64)
+
+    def _keys(self, condition: Condition) -> list[Key]:
+        return [text_key(point, reading) for point, reading in zip(self.points, self.readings.of(condition), strict=True)]
+
+    def _add(self, wanted: dict[str, dict[Key, Request]], point: DecisionPoint, reading: Reading) -> None:
+        trace = self.readings.traces[point.trace_id]
+        key = text_key(point, reading)
+        if key not in wanted[point.trace_id]:
+            request = Request(
+                trace.messages,
+                trace.tools,
+                [point.t],
+                point.indices(reading.blocks),
+                reading.hint,
+                point.trace_id,
+                probe_prompt=self._probe_prompt,
+                recorded=recorded_of(trace, self.readings.decisions.history),
+            )
+            wanted[point.trace_id][key] = request
+
+
+def text_key(point: DecisionPoint, reading: Reading) -> Key:
+    """Without a hint the text alone decides, whatever the turn."""
+    return point.lineage, -1 if reading.hint == "none" else point.t, reading.blocks, reading.hint
+
+
+def _cost(found: FeatureSet) -> Cost:
+    return {"tokens_computed": found.tokens_computed, "cache_hits": found.cache_hits, "seconds": round(found.seconds, 3)}

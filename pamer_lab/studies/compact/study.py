@@ -1,0 +1,203 @@
+"""The compact-context study: every chosen condition on the same rows, labels and splits, measured against the Full Context teacher.
+
+Stages, each kept in the workspace and skipped where it is done: embeddings of queries and blocks; states of all texts; probes. What
+always holds: all conditions are read at one layer, chosen by validation on the Full Context alone (or named by the caller), and a
+student's teacher is the Full Context probe of its own seed.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from pamer_lab.features.values import Progress
+from pamer_lab.models.frozen import FrozenModel
+from pamer_lab.probes.readout import Floats
+from pamer_lab.studies.compact.budget import evidence_tokens, token_share
+from pamer_lab.studies.compact.embeddings import KeptEmbeddings
+from pamer_lab.studies.compact.fitting import Fitter
+from pamer_lab.studies.compact.forecast import Forecast, check_sentence, forecast
+from pamer_lab.studies.compact.overlap import overlap
+from pamer_lab.studies.compact.recent import FullContext
+from pamer_lab.studies.compact.registry import GROUPS, TEACHER
+from pamer_lab.studies.compact.retrieved import Retrieved
+from pamer_lab.studies.compact.selectors.embedding import texts_to_embed
+from pamer_lab.studies.compact.states import States
+from pamer_lab.studies.compact.values import Condition
+from pamer_lab.studies.decisions import TARGETS
+from pamer_lab.studies.distill import Lab, agreement
+from pamer_lab.studies.layerwise import fit_probes, preferred_of
+from pamer_lab.studies.tables import Row, compare, make_row
+
+PREFERRED = "preferred"
+PAIRS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
+    ("recent2-kd", "recent2", ("auroc", "f1")),
+    ("raw-top5", "bank-recent5", ("auroc",)),
+    ("recent4-kd", "recent4", ("auroc", "f1")),
+    ("recent2", "full", ("auroc", "f1")),
+    ("recent2", "full-no-hint", ("auroc",)),
+    ("raw-top3", "recent2", ("auroc",)),
+    ("embedding-top3", "recent2", ("auroc",)),
+    ("raw-top3", "random-top3", ("auroc",)),
+    ("embedding-top3", "random-top3", ("auroc",)),
+    ("embedding-top3", "recency-top3", ("auroc",)),
+    ("full", "full-no-hint", ("auroc",)),
+)
+"""Paired comparisons: the paper's two first, then what a reader asks next."""
+Stage = Literal["embeddings", "states", "probes"]
+"""`embeddings`: of queries and older blocks. `states`: the model reads what is missing. `probes`: for choosing the layer, and of all
+conditions."""
+SAY_SECONDS = 10.0
+"""Between two lines of progress."""
+
+
+@dataclass
+class Bench:
+    """What one study is computed with."""
+
+    states: States
+    fitter: Fitter
+    model: FrozenModel
+    conditions: tuple[Condition, ...]
+    layer: str = PREFERRED
+    """Once it is chosen, the layer itself."""
+    embeddings: KeptEmbeddings | None = None
+    """What `states.readings` choose by, where some condition does."""
+    say: Callable[[str], None] = lambda text: None
+    seconds: dict[Stage, float] = field(default_factory=dict)
+    """What each stage took."""
+    _said: float = field(default=0.0)
+
+    @property
+    def lab(self) -> Lab:
+        return self.fitter.lab
+
+    def forecast(self) -> Forecast:
+        """What is missing now; where all Full Contexts are there the layer is chosen, since only they are stored at every layer."""
+        if self.layer == PREFERRED:
+            first = self.states.forecast(self._full(), "all")
+            if first.missing:
+                rest = [condition for condition in self.conditions if condition not in self._full()]
+                return forecast([first, self.states.forecast(rest, known=first.missing)], self.model)
+        self._choose_layer()
+        return forecast([self.states.forecast(self.conditions)], self.model)
+
+    def run(self) -> tuple[list[Row], list[Row], dict[str, Any]]:
+        """Rows of both targets, paired comparisons, and notes."""
+        self._embed()
+        expected = self.forecast()
+        self.say(expected.sentence)
+        tokens = self._choose_layer()
+        with self._timed("states"):
+            tokens += self.states.compute(self.conditions, self._progress)["tokens_computed"]
+        checked = expected.check(tokens, self.seconds["states"])
+        self.say(check_sentence(checked))
+        with self._timed("probes"):
+            logits = self._logits()
+            rows = [row for condition in self.conditions for row in self._rows(condition, logits)]
+        seconds = {stage: round(taken, 1) for stage, taken in self.seconds.items()}
+        return rows, paired(rows), {"layer": self.layer, "cost": checked, "seconds": seconds, "fits_from_workspace": self.fitter.hits}
+
+    def missing_embeddings(self) -> int:
+        """Texts to embed before conditions that choose by embedding can."""
+        return len(self.embeddings.missing(texts_to_embed(self.states.points))) if self.embeddings else 0
+
+    def _embed(self) -> None:
+        """All queries and older blocks at once, in batches that the workspace keeps."""
+        if self.embeddings is None:
+            return
+        with self._timed("embeddings"):
+            texts = texts_to_embed(self.states.points)
+            done = self.embeddings.warm(
+                texts, lambda done, total: self.say(f"embeddings: {done:,} of {total:,} texts") if done % 512 == 0 else None
+            )
+        self.say(f"embeddings: {len(texts):,} texts, {done:,} of them new")
+
+    def _full(self) -> list[Condition]:
+        """The teacher, and the full context without hint where it is asked for: they share all but the hint."""
+        return [TEACHER, *(one for one in self.conditions if isinstance(one, FullContext) and one != TEACHER)]
+
+    def _choose_layer(self) -> float:
+        """Set the study's layer; returns the tokens that took."""
+        tokens = 0.0
+        if self.layer == PREFERRED:
+            with self._timed("states"):
+                vectors, names, cost = self.states.all_layers(self._full(), self._progress)
+                tokens = cost["tokens_computed"]
+            with self._timed("probes"):
+                fitted = fit_probes(self.lab.decisions, self.lab.splits, vectors, device=self.lab.device)
+                self.layer = preferred_of(self.lab.decisions, self.lab.splits, 0, fitted.logits[:, 0], names)
+            self.say(f"all conditions are read at {self.layer}, which validation prefers for the Full Context")
+        self.states.layer = self.layer
+        return tokens
+
+    def _logits(self) -> dict[str, Floats]:
+        found: dict[str, Floats] = {}
+        for number, condition in enumerate(self.conditions, start=1):
+            representation = condition.represent(self.states)
+            found[condition.name] = self.fitter.fit(condition.name, representation, found.get(TEACHER.name))
+            if time.monotonic() - self._said > SAY_SECONDS:
+                self._said = time.monotonic()
+                self.say(f"probes: {number} of {len(self.conditions)} conditions")
+        return found
+
+    def _rows(self, condition: Condition, logits: dict[str, Floats]) -> list[Row]:
+        lab, own, teacher = self.lab, logits[condition.name], logits[TEACHER.name]
+        readings = self.states.readings.of(condition)
+        named = {
+            "name": condition.label,
+            "condition": condition.name,
+            "group": GROUPS[condition.group],
+            "layer": self.layer,
+            "tokens_pct": token_share(self.states.points, readings, self.states.counts),
+            "points": len(readings),
+            "inputs_over_the_limit": self.states.over_the_limit(condition),
+            **overlap(condition, self.states.readings),
+        }
+        if isinstance(condition, Retrieved):
+            named["evidence_tokens"] = evidence_tokens(self.states.points, readings, self.states.counts)
+        made = []
+        for target in range(len(TARGETS)):
+            row = make_row(lab.decisions, lab.splits, target, own[target], named, resamples=lab.resamples)
+            same = condition.name == TEACHER.name
+            row["agreement"] = None if same else agreement(lab.decisions, lab.splits, target, own[target], teacher[target])
+            made.append(row)
+        return made
+
+    @contextmanager
+    def _timed(self, stage: Stage) -> Iterator[None]:
+        started = time.perf_counter()
+        yield
+        self.seconds[stage] = self.seconds.get(stage, 0.0) + time.perf_counter() - started
+
+    def _progress(self, progress: Progress) -> None:
+        if time.monotonic() - self._said > SAY_SECONDS:
+            self._said = time.monotonic()
+            self.say(progress.sentence)
+
+
+def paired(rows: Sequence[Row]) -> list[Row]:
+    """The paired comparisons whose two conditions were both measured."""
+    of = {(row["condition"], row["target"]): row for row in rows}
+    return [
+        compare(of[first, target], of[second, target], metric)
+        for first, second, metrics in PAIRS
+        for target in TARGETS
+        for metric in metrics
+        if (first, target) in of and (second, target) in of
+    ]
+
+
+def evaluated(bench: Bench) -> list[dict[str, Any]]:
+    """The decision points of the study with their labels, for whoever wants to look at one."""
+    decisions = bench.lab.decisions
+    return [
+        {
+            "trace_id": trace_id,
+            "t": t,
+            "question_id": question,
+            **{name: bool(decisions.labels[number, row]) for number, name in enumerate(TARGETS) if decisions.counts[number, row]},
+        }
+        for row, ((trace_id, t), question) in enumerate(zip(decisions.keys, decisions.questions, strict=True))
+    ]

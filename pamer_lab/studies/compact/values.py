@@ -1,0 +1,136 @@
+"""The seam of this room: what a condition is, what it reads at a decision point, and what it hands to a probe.
+
+Pure values and Protocols. What always holds: `read` sees one `DecisionPoint` and what `Resources` offer, never a label;
+`represent` sees the rows of a study in their order and gives one representation per row.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from pamer_lab.errors import InputError
+from pamer_lab.features.serialise import Hint
+from pamer_lab.probes.readout import Floats
+from pamer_lab.studies.compact.points import Counts, DecisionPoint
+
+Group = Literal["full", "recent", "state", "raw", "embedding", "controls", "hidden", "budget"]
+"""`full`: all history. `recent`: the newest blocks. `state`: recent blocks with scalars or distillation. `raw`: evidence by words.
+`embedding`: evidence by embedding. `controls`: evidence by chance or recency. `hidden`: stored states and recurrence.
+`budget`: Top3 by embedding under a cap."""
+
+Need = Literal["embedder", "states"]
+"""`embedder`: choosing the text needs an embedding model. `states`: the representation adds stored block states."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """One older block that was brought back."""
+
+    block: int
+    score: float
+    """What the selector ranked by; comparable within one decision point only."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """The text one condition puts before the model at one decision point: the prefix and these blocks."""
+
+    blocks: tuple[int, ...]
+    """All blocks, in their order."""
+    evidence: tuple[Evidence, ...] = ()
+    """Of them those brought back, best first."""
+    hint: Hint = "none"
+
+
+@dataclass
+class Resources:
+    """What conditions may use to choose their text."""
+
+    counts: Counts
+    embed: Callable[[Sequence[str]], npt.NDArray[np.float32]] | None = None
+    """Unit rows, one per text; None where no embedding model is at hand."""
+    memo: dict[Any, Any] = field(default_factory=dict)
+    """What selectors computed for a block, so that it is computed once."""
+
+    def embeddings(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
+        if self.embed is None:
+            raise InputError(
+                "this condition chooses by embedding, and no embedding model is at hand; give one, or choose another condition"
+            )
+        return self.embed(texts)
+
+
+@dataclass(frozen=True)
+class Columns:
+    """One vector per row, for the MLP every condition is read with."""
+
+    features: Floats
+    """[n, d]"""
+    taught: bool = False
+    """Learns from the Full Context teacher of its seed as well as from labels."""
+
+
+@dataclass(frozen=True)
+class Steps:
+    """One vector per row, and beside it a sequence that a recurrent network reads up to the row."""
+
+    features: Floats
+    """[n, d]"""
+    sequences: tuple[Floats, ...]
+    """Per trace, all stored block states: [blocks, d]."""
+    places: npt.NDArray[np.int64]
+    """[n, 2]: which sequence, and how many of its entries stand before the decision."""
+    width: int
+    """Units of the recurrent state."""
+
+
+Representation = Columns | Steps
+
+
+class Material(Protocol):
+    """What a study offers to `represent`: its rows, and the states of what conditions read."""
+
+    @property
+    def points(self) -> tuple[DecisionPoint, ...]: ...
+
+    @property
+    def counts(self) -> Counts: ...
+
+    def vectors(self, condition: "Condition") -> Floats:
+        """[n, d]: the state of what a condition reads, row by row."""
+        ...
+
+    def stored(self) -> tuple[tuple[Floats, ...], npt.NDArray[np.int64]]:
+        """Per trace the state each block had when it was the last one, [blocks, d]; and each row's `places` as in `Steps`."""
+        ...
+
+
+class Condition(Protocol):
+    """One row of the table."""
+
+    @property
+    def name(self) -> str:
+        """What the command line calls it."""
+        ...
+
+    @property
+    def label(self) -> str:
+        """What tables call it."""
+        ...
+
+    @property
+    def group(self) -> Group: ...
+
+    @property
+    def needs(self) -> frozenset[Need]: ...
+
+    def read(self, point: DecisionPoint, resources: Resources) -> Reading:
+        """The text at a decision point."""
+        ...
+
+    def represent(self, material: Material) -> Representation:
+        """What the probe gets."""
+        ...

@@ -1,0 +1,166 @@
+"""Teachers, students and the tables around them: capacity x hint, Full Context reference, distillation, the heads we ship.
+
+The teacher is the Full Context MLP with faithful hint; a student reads a compact context and learns from labels and from
+the teacher of its own seed. What always holds: the teacher is used in training only, and a student's thresholds come from its
+own validation rows.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pamer_lab.models.frozen import FrozenModel
+from pamer_lab.probes.artefact import HeadSet
+from pamer_lab.probes.grid import GridResult
+from pamer_lab.probes.intervals import RESAMPLES
+from pamer_lab.probes.readout import Capacity, Floats, sigmoid
+from pamer_lab.probes.split import TEST, Split
+from pamer_lab.probes.stability import vote_margins
+from pamer_lab.studies.bank import Bank
+from pamer_lab.studies.decisions import TARGETS, Decisions
+from pamer_lab.studies.layerwise import fit_probes, preferred_of
+from pamer_lab.studies.tables import Row, compare, make_row, thresholds_of
+
+SHIFTS = (0.05, 0.1, 0.25, 0.5, 1.0)
+"""Logit shifts at which the stability of majorities is told."""
+CAPACITIES: tuple[Capacity, ...] = ("linear", "mlp")
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """Probes of one setting, read at one layer."""
+
+    name: str
+    layer: str
+    features: Floats
+    """[n, d]"""
+    grid: GridResult
+    """With one feature set."""
+
+    @property
+    def logits(self) -> Floats:
+        """[T, S, n]"""
+        only: Floats = self.grid.logits[0]
+        return only
+
+
+@dataclass(frozen=True)
+class Lab:
+    """The decisions, splits and device that all probes of a study share."""
+
+    decisions: Decisions
+    splits: tuple[Split, ...]
+    device: str = "cpu"
+    resamples: int = RESAMPLES
+
+    def preferred(self, bank: Bank, target: int = 0) -> str:
+        """The layer whose linear last-token probes have the best mean validation AUROC for the target."""
+        last = np.ascontiguousarray(bank.vectors[:, bank.poolings.index("last")])
+        fitted = fit_probes(self.decisions, self.splits, last, device=self.device)
+        return preferred_of(self.decisions, self.splits, target, fitted.logits[:, target], bank.layers)
+
+    def fit(self, name: str, bank: Bank, layer: str, capacity: Capacity, teacher: Fitted | None = None) -> Fitted:
+        """Probes on the last token of one layer; with a teacher, its students."""
+        features = bank.of(layer)
+        scores = None if teacher is None else sigmoid(teacher.logits).astype(np.float32)
+        grid = fit_probes(self.decisions, self.splits, features[None], capacity, teacher=scores, device=self.device)
+        return Fitted(name, layer, features, grid)
+
+    def rows(self, fitted: Fitted, teacher: Fitted | None = None, **names: Any) -> list[Row]:
+        """One row per target; with a teacher, the agreement of decisions on test rows too."""
+        made = []
+        for target in range(len(TARGETS)):
+            named = {"name": fitted.name, "layer": fitted.layer, **names}
+            row = make_row(self.decisions, self.splits, target, fitted.logits[target], named, resamples=self.resamples)
+            if teacher is not None:
+                row["agreement"] = agreement(self.decisions, self.splits, target, fitted.logits[target], teacher.logits[target])
+            made.append(row)
+        return made
+
+
+def agreement(decisions: Decisions, splits: Sequence[Split], target: int, candidate: Floats, teacher: Floats) -> dict[str, Any]:
+    """Share of test decisions on which two sets of probes agree, each at its own thresholds."""
+    cuts = [thresholds_of(decisions, splits, target, logits) for logits in (candidate, teacher)]
+    values = []
+    for number, split in enumerate(splits):
+        rows = split.rows(TEST) & decisions.counts[target]
+        said = [logits[number, rows] >= cut[number] for logits, cut in zip((candidate, teacher), cuts, strict=True)]
+        values.append(float((said[0] == said[1]).mean()))
+    return {"mean": float(np.mean(values)), "sd": float(np.std(values, ddof=1)) if len(values) > 1 else 0.0, "seeds": values}
+
+
+def capacity_rows(lab: Lab, banks: Mapping[str, Bank], layers: Mapping[str, str]) -> tuple[list[Row], dict[tuple[str, str], Fitted]]:
+    """Capacity x hint on the full context: `banks` by hint, `layers` by a name for the place that is read."""
+    rows: list[Row] = []
+    fits: dict[tuple[str, str], Fitted] = {}
+    for place, layer in layers.items():
+        for hint, bank in banks.items():
+            for capacity in CAPACITIES:
+                words = f"{'No hint' if hint == 'none' else 'Faithful hint'}, {'linear' if capacity == 'linear' else 'MLP'}"
+                fitted = lab.fit(f"{words} ({place})", bank, layer, capacity)
+                rows += lab.rows(fitted, context="full", hint=hint, capacity=capacity, place=place)
+                if hint == "faithful" and capacity == "mlp":
+                    fits[place, hint] = fitted
+    return rows, fits
+
+
+def student_rows(lab: Lab, bank: Bank, layer: str, teacher: Fitted, words: str) -> tuple[list[Row], list[Row], Fitted]:
+    """A compact context with and without distillation: rows, paired comparisons, and the students."""
+    plain = lab.fit(words, bank, layer, "mlp")
+    student = lab.fit(f"{words} + decision KD", bank, layer, "mlp", teacher)
+    names = {"context": bank.context, "hint": bank.hint, "capacity": "mlp"}
+    without, taught = (lab.rows(fitted, teacher, **names) for fitted in (plain, student))
+    compared = [compare(one, other, metric) for one, other in zip(taught, without, strict=True) for metric in ("auroc", "f1")]
+    return [*without, *taught], compared, student
+
+
+def stability_of(lab: Lab, heads: HeadSet, features: Floats, target: int = 0) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """Per decision what the heads say and how far it is from flipping; and a summary of those margins.
+
+    A decision is a training row of most heads. `test_votes` has each head's own test rows only.
+    """
+    logits = heads.stack.logits(features)  # [n, heads]
+    rows = []
+    for (trace_id, t), label, own in zip(lab.decisions.keys, lab.decisions.labels[target], logits, strict=True):
+        margins = vote_margins(own, heads.threshold_logits, needed=heads.stack.count // 2 + 1)
+        said = {"logits": [round(float(value), 4) for value in own], "yes": margins.yes}
+        far = {"vote_margin": round(margins.vote, 4), "majority_margin": round(margins.majority, 4)}
+        rows.append({"trace_id": trace_id, "t": t, "label": bool(label), **said, **far})
+    majority = np.array([row["majority_margin"] for row in rows])
+    summary = {
+        "median_vote_margin": float(np.median([row["vote_margin"] for row in rows])),
+        "median_majority_margin": float(np.median(majority)),
+        "majorities_that_a_shift_can_flip": {str(shift): float((majority <= shift).mean()) for shift in SHIFTS},
+        "test_votes": _test_votes(lab, np.abs(logits - heads.threshold_logits), target),
+    }
+    return rows, summary
+
+
+def _test_votes(lab: Lab, margins: Floats, target: int) -> dict[str, Any]:
+    """`margins` [n, heads] at the rows that each head was tested on."""
+    own = np.concatenate([margins[split.rows(TEST) & lab.decisions.counts[target], number] for number, split in enumerate(lab.splits)])
+    flipped = {str(shift): float((own <= shift).mean()) for shift in SHIFTS}
+    return {"n": len(own), "median_margin": float(np.median(own)), "that_a_shift_can_flip": flipped}
+
+
+def make_heads(
+    lab: Lab, student: Fitted, bank: Bank, model: FrozenModel, probe_prompt: str, facts: dict[str, Any], target: int = 0
+) -> HeadSet:
+    """The students of one target as the set of heads the controller votes with."""
+    # Beyond 30 a probability would be stored as 1.
+    cuts = np.clip(thresholds_of(lab.decisions, lab.splits, target, student.logits[target]), -30, 30)
+    return HeadSet(
+        stack=student.grid.parameters[0][target],
+        thresholds=tuple(float(cut) for cut in sigmoid(cuts)),
+        model_name=model.name,
+        model_fingerprint=model.fingerprint,
+        layer=student.layer,
+        context=bank.context,
+        hint=bank.hint,
+        probe_system_prompt=probe_prompt,
+        target=TARGETS[target],
+        seeds=tuple(split.seed for split in lab.splits),
+        facts=facts,
+    )

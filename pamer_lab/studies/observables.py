@@ -1,0 +1,115 @@
+"""What can be seen without a model at a decision point: length, turn, tool and action types, the text of Recent2.
+
+Knows traces and token counts. What always holds: only messages before the decision enter, and rows follow `Decisions.keys`.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from pamer_lab.blocks import MessageTokens, cut
+from pamer_lab.blocks.render import render_message
+from pamer_lab.features.contexts import context_messages
+from pamer_lab.models.embedder import Embedder
+from pamer_lab.probes.readout import Floats
+from pamer_lab.studies.decisions import Decisions
+from pamer_lab.trajectory.recorded import recorded_of
+from pamer_lab.trajectory.values import Message, Trace
+
+FAMILIES = {
+    "search": {"search", "find", "query", "grep", "lookup", "list"},
+    "read": {"get", "open", "read", "fetch", "visit", "view", "browse", "cat", "scroll", "click"},
+    "write": {"write", "edit", "create", "save", "replace", "insert", "update", "patch", "submit"},
+    "run": {"run", "bash", "exec", "shell", "python", "terminal", "command", "execute"},
+}
+"""Words in a tool's name that tell what kind of action it is."""
+
+_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+
+
+@dataclass(frozen=True)
+class Observables:
+    """Columns for the metadata controls."""
+
+    length: Floats
+    """[n]: tokens of the active request at the decision, tools included."""
+    turn: Floats
+    """[n]: the decision point."""
+    tools: tuple[str, ...]
+    """[n]: the tool called last; empty where the last action called none."""
+    actions: tuple[str, ...]
+    """[n]: what kind of action was last."""
+
+
+def observe(traces: Mapping[str, Trace], decisions: Decisions, tokens: MessageTokens) -> Observables:
+    """Look at every decision point once."""
+    lengths: dict[str, list[int]] = {}
+    for trace_id in dict.fromkeys(trace_id for trace_id, _ in decisions.keys):
+        trace, recorded = traces[trace_id], recorded_of(traces[trace_id], decisions.history)
+        starts, tools = [block.start for block in cut(trace.messages).blocks], tokens.tools(trace.tools)
+        if recorded is None:
+            running = np.cumsum([tools, *tokens.counts(trace.messages)])
+            lengths[trace_id] = [int(running[start]) for start in starts]
+        else:
+            lengths[trace_id] = [tools + tokens.total(recorded.view(trace.messages, start)) for start in starts]
+    last = [_last_action(traces[trace_id], t) for trace_id, t in decisions.keys]
+    return Observables(
+        length=np.array([lengths[trace_id][t] for trace_id, t in decisions.keys], dtype=np.float32),
+        turn=np.array([t for _, t in decisions.keys], dtype=np.float32),
+        tools=tuple(message.tool_calls[-1].name if message.tool_calls else "" for message in last),
+        actions=tuple(action_type(message) for message in last),
+    )
+
+
+def action_type(message: Message) -> str:
+    """Kind of an assistant message: `answer` without calls, else the family of its last call, `several` for many calls."""
+    if not message.tool_calls:
+        return "answer"
+    words = {word.lower() for word in _WORD.findall(message.tool_calls[-1].name)}
+    family = next((family for family, known in FAMILIES.items() if words & known), "other")
+    several = "several " if len(message.tool_calls) > 1 else ""
+    return several + family + (" with text" if message.content.strip() else "")
+
+
+def one_hot(values: Sequence[str]) -> Floats:
+    """[n] names -> [n, names]."""
+    names = sorted(set(values))
+    return np.array([[value == name for name in names] for value in values], dtype=np.float32)
+
+
+def recent2_texts(traces: Mapping[str, Trace], decisions: Decisions) -> list[str]:
+    """The text of the prefix and the two newest complete blocks, as the model would read it."""
+    return ["".join(render_message(message) for message in context) for context in _recent2(traces, decisions)]
+
+
+def recent2_embeddings(traces: Mapping[str, Trace], decisions: Decisions, embedder: Embedder) -> Floats:
+    """Mean of the messages' embeddings, weighted by their length; each message is embedded once."""
+    contexts = _recent2(traces, decisions)
+    texts = {message: render_message(message) for context in contexts for message in context}
+    known = dict(zip(texts, embedder.embed(list(texts.values())), strict=True))
+    rows = [
+        np.average([known[message] for message in context], axis=0, weights=[len(texts[message]) for message in context])
+        for context in contexts
+    ]
+    return np.asarray(rows, dtype=np.float32)
+
+
+def _recent2(traces: Mapping[str, Trace], decisions: Decisions) -> list[tuple[Message, ...]]:
+    """Recent2 at every row, of the history that the decisions are about."""
+    pieces = {trace_id: cut(traces[trace_id].messages) for trace_id, _ in decisions.keys}
+    recorded = {trace_id: recorded_of(traces[trace_id], decisions.history) for trace_id in pieces}
+    rows = []
+    for trace_id, t in decisions.keys:
+        messages, operations = traces[trace_id].messages, recorded[trace_id]
+        if operations is None:
+            rows.append(context_messages(messages, t, "recent2", pieces[trace_id]))
+        else:
+            had = operations.view(messages, pieces[trace_id].blocks[t].start)
+            rows.append(context_messages(had, len(cut(had).blocks), "recent2"))
+    return rows
+
+
+def _last_action(trace: Trace, t: int) -> Message:
+    return trace.messages[cut(trace.messages).blocks[t - 1].start]

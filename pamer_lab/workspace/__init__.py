@@ -1,0 +1,5 @@
+"""The workspace folder: one place for traces, features, memories, runs, studies and reviews."""
+
+from pamer_lab.workspace.store import TRACES, StoredTrace, TraceSize, Workspace, trace_row
+
+__all__ = ["TRACES", "StoredTrace", "TraceSize", "Workspace", "trace_row"]

@@ -1,0 +1,60 @@
+"""Published cells beside measured ones: the right rows meet, and nothing is invented."""
+
+import pytest
+
+from pamer_lab.analysis.growth import policy_table, run_table
+from pamer_lab.analysis.paper_comparison import KINDS, POLICIES, beside, token_changes
+from pamer_lab.analysis.published import names, table
+from pamer_lab.analysis.samples import sample_study
+from pamer_lab.runs.engine import replay
+from pamer_lab.studies.study import read_study
+from pamer_lab.workspace import Workspace
+from tests.analysis.making import control_study
+from tests.pages.test_contexts import FIXTURE
+from tests.runs.making import long_trace
+
+
+def test_controls_meet_by_name_and_carry_both_values() -> None:
+    study = control_study()
+    lines = {(line["row"], line["target"], line["metric"]): line for line in beside("controls", study)}
+    row = next(row for row in study.rows if row["name"] == "Length + turn" and row["target"] == "recall")
+    found = lines["Length + turn", "recall", "auroc"]
+    assert (found["published"], found["measured"], found["seeds"]) == (0.552, row["mean"], 2)
+    assert lines["Length + turn", "compression", "auprc"]["published"] == 0.533
+    short = {line["row"]: line["here"] for line in beside("signals", study)}
+    assert short == {"Length / Turn": "Length + turn", "Metadata": "Length + turn + tool type"}
+
+
+def test_layers_meet_by_share_of_depth_and_the_reference_row_does_not_stand_in() -> None:
+    study = sample_study("layerwise")
+    lines = beside("layerwise", study)
+    places = {line["row"]: line["here"] for line in lines}
+    assert places["Block 16, last"] == "block_15 last"
+    assert places["Final RMSNorm, mean"] == "final mean"
+    final = [line["published"] for line in lines if line["row"] == "Final RMSNorm, last" and line["metric"] == "auroc"]
+    assert final == [0.831, 0.765]
+
+
+@pytest.mark.parametrize(("name", "cells"), [("compact_main", 18), ("retrieval", 40), ("evidence_caps", 15)])
+def test_a_whole_compact_study_measures_every_cell(name: str, cells: int) -> None:
+    lines = beside(name, read_study(FIXTURE))
+    assert len(lines) == cells
+    assert all(line["measured"] is not None for line in lines)
+
+
+def test_every_table_that_is_said_to_be_measured_is_published_and_has_a_counterpart() -> None:
+    assert set(KINDS) <= set(names())
+    train = sample_study("train")
+    assert len(beside("capacity_hint", train)) == 24
+    assert {line["here"] for line in beside("full_context_reference", train)} == {"Faithful hint, MLP (final)"}
+
+
+def test_token_changes_meet_by_policy_and_a_policy_without_a_run_has_none(workspace: Workspace) -> None:
+    replay(long_trace(6), "sliding-window:5", workspace)
+    runs = run_table(workspace)
+    lines = {line["policy"]: line for line in token_changes(table("method_comparison"), runs)}
+    assert set(lines) == set(POLICIES["method_comparison"].values())
+    here, absent = lines["sliding-window:5"], lines["pamer"]
+    assert here["measured_pct"] == -policy_table(runs)["reduction_pct"][0] and here["traces"] == 1 and not here["demo"]
+    assert absent["measured_pct"] is None and absent["traces"] == 0 and absent["published_pct"] < 0
+    assert token_changes(table("controls"), runs) == []

@@ -1,0 +1,79 @@
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pamer_lab.errors import Cancelled, InputError
+from pamer_lab.runs.background import Background
+from pamer_lab.runs.batch import BatchOptions, Outcome, Progress, replay_batch
+from pamer_lab.runs.store import RunStore
+from pamer_lab.workspace import Workspace
+from tests.runs.test_batch import filled
+
+MODULE = sys.modules[Background.__module__]
+"""By this way, because `pamer_lab.replay` is the function."""
+PATIENCE = 240.0
+HERE = BatchOptions()
+"""In this process: threads and events are what is tested, workers have their own tests."""
+
+
+def test_a_batch_runs_beside_its_caller_and_leaves_its_outcomes(workspace: Workspace) -> None:
+    ids = filled(workspace, 3, traces=2)
+    beside = Background(workspace.path)
+    batch = beside.start(ids, ["base"], HERE)
+    assert batch.wait(PATIENCE) and not batch.running and beside.current is None and beside.latest is batch
+    assert [outcome.status for outcome in batch.outcomes] == ["done", "done"] and not batch.failures and not batch.error
+    assert batch.progress is not None and batch.progress.runs_done == 2
+
+
+def held(release: threading.Event) -> Callable[..., list[Outcome]]:
+    """A replay that waits until it is let go or stopped."""
+
+    def replaying(*given: Any, report: Callable[[Progress], None], cancelled: Callable[[], bool], **more: Any) -> list[Outcome]:
+        report(Progress(1, 2, 0, 1, 0.0, None))
+        while not release.wait(0.01):
+            if cancelled():
+                raise Cancelled("stopped; finished turns are kept")
+        return [Outcome("t", "base", "", "failed", "it broke")]
+
+    return replaying
+
+
+def test_only_one_batch_runs_at_a_time_and_the_second_caller_gets_the_first(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    release = threading.Event()
+    monkeypatch.setattr(MODULE, "replay_batch", held(release))
+    beside = Background(workspace.path)
+    first = beside.start(["t"], ["base"], HERE)
+    assert beside.start(["u"], ["base"], HERE) is first is beside.current
+    release.set()
+    assert first.wait(PATIENCE) and [outcome.error for outcome in first.failures] == ["it broke"]
+    assert beside.start(["u"], ["base"], HERE) is not first
+
+
+def test_a_stopped_batch_says_so_and_can_be_started_again(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    ids = filled(workspace, 3, traces=1)
+    beside = Background(workspace.path)
+    monkeypatch.setattr(MODULE, "replay_batch", held(threading.Event()))
+    batch = beside.start(ids, ["base"], HERE)
+    batch.stop()
+    assert batch.wait(PATIENCE) and "finished turns are kept" in batch.error and not batch.outcomes
+    monkeypatch.setattr(MODULE, "replay_batch", replay_batch)
+    again = beside.start(ids, ["base"], HERE)
+    assert again.wait(PATIENCE) and [head.status for head in RunStore(workspace).heads()] == ["done"]
+
+
+@pytest.mark.parametrize(
+    ("error", "words"), [(InputError("the file is gone"), "the file is gone"), (OSError("disk full"), "OSError: disk full")]
+)
+def test_an_error_ends_the_batch_with_its_sentence_so_that_nobody_waits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, words: str
+) -> None:
+    def failing(*given: Any, **more: Any) -> list[Outcome]:
+        raise error
+
+    monkeypatch.setattr(MODULE, "replay_batch", failing)
+    batch = Background(tmp_path).start(["t"], ["base"], HERE)
+    assert batch.wait(PATIENCE) and words in batch.error

@@ -1,0 +1,118 @@
+"""Traces through policies in worker processes: progress, failures, a kill, and going on."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from pamer_lab.errors import Cancelled
+from pamer_lab.models.profiles import load_profile
+from pamer_lab.models.tokenizer import profile_tokens
+from pamer_lab.runs.batch import BatchOptions, Progress, replay_batch
+from pamer_lab.runs.engine import replay
+from pamer_lab.runs.store import RunStore
+from pamer_lab.workspace import Workspace
+from tests.runs.making import long_trace, untimed
+
+PROJECT = Path(__file__).resolve().parents[2]
+POLICIES = ["base", "periodic-summary:2"]
+
+
+def filled(workspace: Workspace, turns: int, traces: int = 3) -> list[str]:
+    made = [long_trace(turns + number, trace_id=f"t-{number}") for number in range(traces)]
+    workspace.add_traces(made, profile_tokens(load_profile("embedded")))
+    return [trace.trace_id for trace in made]
+
+
+def test_a_batch_in_processes_gives_the_same_runs_as_one_by_one(workspace: Workspace, tmp_path: Path) -> None:
+    ids = filled(workspace, 6)
+    seen: list[Progress] = []
+    outcomes = replay_batch(ids, POLICIES, workspace, BatchOptions(processes=2), report=seen.append)
+    assert [(outcome.trace_id, outcome.policy) for outcome in outcomes] == [(trace, policy) for trace in ids for policy in POLICIES]
+    assert {outcome.status for outcome in outcomes} == {"done"}
+    other, store = Workspace(tmp_path / "other"), RunStore(workspace)
+    for outcome in outcomes:
+        alone = replay(workspace.trace(outcome.trace_id).trace, outcome.policy, other)
+        assert alone.run_id == outcome.run_id
+        assert [untimed(turn) for turn in alone.turns] == [untimed(turn) for turn in store.turns(outcome.run_id)]
+    last = seen[-1]
+    assert (last.turns_done, last.turns, last.runs_done, last.runs) == (42, 42, 6, 6) and last.seconds_left == 0
+    assert all(progress.turns_done <= progress.turns for progress in seen) and "42 of 42 turns, 6 of 6 runs" in last.line
+
+
+def test_a_failure_is_reported_and_stops_nothing_else(workspace: Workspace) -> None:
+    ids = filled(workspace, 3, traces=1)
+    outcomes = replay_batch(["t-unknown", *ids], ["base"], workspace, BatchOptions())
+    assert [outcome.status for outcome in outcomes] == ["failed", "done"]
+    assert "import its file first" in outcomes[0].error
+
+
+def test_a_stopped_batch_keeps_what_is_finished(workspace: Workspace) -> None:
+    ids = filled(workspace, 4)
+    seen: list[Progress] = []
+    with pytest.raises(Cancelled, match="finished turns are kept"):
+        replay_batch(ids, ["base"], workspace, BatchOptions(), report=seen.append, cancelled=lambda: any(p.runs_done for p in seen))
+    assert [head.status for head in RunStore(workspace).heads()] == ["done"]
+    assert {outcome.status for outcome in replay_batch(ids, ["base"], workspace)} == {"done"}
+
+
+SLOW = """
+import time
+from pamer_lab.runs import engine
+plain = engine._turn
+def slow(*given):
+    time.sleep(0.2)
+    return plain(*given)
+engine._turn = slow
+"""
+"""Python runs a `sitecustomize` at start: the killed processes take at least this long for a turn, so that a busy machine kills in time."""
+
+
+def test_a_killed_batch_resumes_without_computing_finished_turns_again(workspace: Workspace, tmp_path: Path) -> None:
+    ids = filled(workspace, 80, traces=2)
+    (tmp_path / "slow").mkdir()
+    (tmp_path / "slow" / "sitecustomize.py").write_text(SLOW, encoding="utf-8")
+    command = [sys.executable, "-m", "pamer_lab.cli", "replay", *ids, "--policy", "periodic-summary:2", "--processes", "2", "--json"]
+    path = os.pathsep.join([str(tmp_path / "slow"), str(PROJECT)])
+    environment = os.environ | {"PYTHONPATH": path, "PAMER_LAB_HOME": str(workspace.path)}
+    child = subprocess.Popen(command, env=environment, cwd=PROJECT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    store = RunStore(workspace)
+    _wait(lambda: any(store.stored_count(head.run_id) for head in store.heads()))
+    child.send_signal(signal.SIGKILL)
+    child.wait()
+    heads = {head.trace_id: head for head in store.heads()}
+    _wait(lambda: not any(_locked(workspace, head.run_id) for head in heads.values()))
+    before = {head.run_id: store.turns(head.run_id) for head in heads.values()}
+    assert 0 < sum(map(len, before.values())) < 161
+    outcomes = replay_batch(ids, ["periodic-summary:2"], workspace, BatchOptions(processes=2))
+    assert {outcome.status for outcome in outcomes} == {"done"}
+    for outcome in outcomes:
+        turns = store.turns(outcome.run_id)
+        assert len(turns) == store.stored_count(outcome.run_id) == store.run(outcome.run_id).head.turns
+        kept = before.get(outcome.run_id, [])
+        assert turns[: len(kept)] == kept, "a turn that was stored has kept even its time"
+        whole = replay(outcome.trace_id, "periodic-summary:2", workspace)
+        assert whole.totals["main_input"] == sum(turn.active_tokens for turn in turns)
+
+
+def _wait(fulfilled: Callable[[], bool], seconds: float = 240) -> None:
+    """Until something holds; starting Python takes long on a busy machine."""
+    end = time.monotonic() + seconds
+    while not fulfilled():
+        assert time.monotonic() < end, "waited too long"
+        time.sleep(0.05)
+
+
+def _locked(workspace: Workspace, run_id: str) -> bool:
+    from filelock import FileLock, Timeout
+
+    try:
+        with FileLock(workspace.path / "locks" / f"{run_id}.lock").acquire(timeout=0):
+            return False
+    except Timeout:
+        return True

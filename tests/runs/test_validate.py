@@ -1,0 +1,94 @@
+"""A run file of a stranger: what it may not say about its runs and turns."""
+
+import io
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+import pytest
+
+from pamer_lab.errors import FormatError
+from pamer_lab.policies.values import Item
+from pamer_lab.redaction import Scan
+from pamer_lab.runs.bundle import pack_runs, unpack_runs
+from pamer_lab.runs.engine import ReplayOptions, replay
+from pamer_lab.runs.store import RUNS, TURNS, RunStore, run_row
+from pamer_lab.runs.values import Run
+from pamer_lab.storage import TableSpec
+from pamer_lab.workspace import Workspace
+from tests.runs.making import PARTS, SMALL, long_trace
+
+EVIL = "x ![y](https://outside.example/b.png)"
+
+
+@pytest.fixture
+def run(workspace: Workspace) -> Run:
+    return replay(long_trace(8), f"pamer{SMALL}", workspace, ReplayOptions(device="cpu", parts=PARTS))
+
+
+def forged(body: bytes, spec: TableSpec, rows: list[dict[str, Any]]) -> bytes:
+    """The file with one table's rows replaced."""
+    whole, made, sink = zipfile.ZipFile(io.BytesIO(body)), io.BytesIO(), io.BytesIO()
+    with pa.ipc.new_file(sink, spec.schema) as writer:
+        writer.write_table(pa.Table.from_pylist(rows, schema=spec.schema))
+    with zipfile.ZipFile(made, "w") as file:
+        for name in whole.namelist():
+            file.writestr(name, sink.getvalue() if name == f"{spec.name}.arrow" else whole.read(name))
+    return made.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("tokenizer", EVIL),
+        ("tokens_kind", EVIL),
+        ("policy", EVIL),
+        ("policy", " pamer"),
+        ("profile", EVIL),
+        ("started", EVIL),
+        ("status", EVIL),
+    ],
+)
+def test_a_run_whose_names_are_none_is_refused(workspace: Workspace, run: Run, tmp_path: Path, field: str, value: str) -> None:
+    other = Workspace(tmp_path / "other")
+    body = pack_runs(workspace, [run.run_id], Scan("keys"))
+    assert unpack_runs(Workspace(tmp_path / "honest"), forged(body, RUNS, [run_row(run.head)])) == [run.run_id]
+    with pytest.raises(FormatError, match=run.run_id):
+        unpack_runs(other, forged(body, RUNS, [run_row(msgspec.structs.replace(run.head, **{field: value}))]), "given.runs")
+    assert RunStore(other).heads() == []
+
+
+def test_a_finished_run_has_totals_that_are_numbers(workspace: Workspace, run: Run, tmp_path: Path) -> None:
+    body = pack_runs(workspace, [run.run_id], Scan("keys"))
+    for totals in ({}, run.totals | {"recorded": {"input": EVIL, "output": 1}}):
+        with pytest.raises(FormatError, match=run.run_id):
+            unpack_runs(Workspace(tmp_path / "other"), forged(body, RUNS, [run_row(msgspec.structs.replace(run.head, totals=totals))]))
+
+
+def test_a_row_that_differs_from_its_head_is_refused(workspace: Workspace, run: Run, tmp_path: Path) -> None:
+    body = forged(pack_runs(workspace, [run.run_id], Scan("keys")), RUNS, [run_row(run.head) | {"policy": "base"}])
+    with pytest.raises(FormatError, match="other things"):
+        unpack_runs(Workspace(tmp_path / "other"), body)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"action": EVIL},
+        {"states": "<b>"},
+        {"states": "A"},
+        {"votes": [True]},
+        {"items": b"\xc1"},
+        {"items": msgspec.msgpack.encode([Item("summary", 3, text="nowhere")])},
+        {"spent": msgspec.msgpack.encode("no")},
+    ],
+)
+def test_a_turn_that_this_program_could_not_have_written_is_refused(
+    workspace: Workspace, run: Run, tmp_path: Path, change: dict[str, Any]
+) -> None:
+    rows = workspace.database.arrow(TURNS).select(TURNS.schema.names).cast(TURNS.schema).to_pylist()
+    body = forged(pack_runs(workspace, [run.run_id], Scan("keys")), TURNS, [rows[0] | change, *rows[1:]])
+    with pytest.raises(FormatError):
+        unpack_runs(Workspace(tmp_path / "other"), body)

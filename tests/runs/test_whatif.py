@@ -1,0 +1,125 @@
+"""What-if against the truth: the same settings replayed for real."""
+
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pamer_lab.errors import InputError
+from pamer_lab.policies.values import Item
+from pamer_lab.runs.engine import ReplayOptions, replay
+from pamer_lab.runs.values import Run, RunInfo, Turn
+from pamer_lab.runs.whatif import Changes, WhatIfRun
+from pamer_lab.trajectory.values import Message, ToolCall, Trace
+from pamer_lab.workspace import Workspace
+from tests.runs.making import PARTS, call, long_trace, make_trace
+
+
+def mixed_trace() -> Trace:
+    """Blocks of different length, some with an unanswered call."""
+    blocks = [call(n, f"clue {n}", f"Doc D{n:03d} " + "word " * (n * 37 % 90 + 5)) for n in range(24)]
+    blocks[5] = blocks[13] = [Message("assistant", "waiting", (ToolCall("open", "search", "{}"),))]
+    return make_trace(blocks, trace_id="t-mixed")
+
+
+def run_of(policy: str, folder: Path, trace: Trace | None = None) -> Run:
+    return replay(trace or mixed_trace(), policy, Workspace(folder), ReplayOptions(parts=PARTS))
+
+
+@pytest.mark.parametrize("policy", ["pamer:minimum=90", "pamer-no-recall:minimum=40:retained=1", "pamer:minimum=0:retained=0", "pamer"])
+def test_unchanged_settings_give_exactly_the_stored_decisions(tmp_path: Path, policy: str) -> None:
+    laid_out = WhatIfRun(run_of(policy, tmp_path))
+    assert laid_out.verified == (24, 24)
+    assert laid_out.ask().changed_turns == [] and not laid_out.ask().estimated.any() and laid_out.ask().missing == []
+
+
+@pytest.mark.parametrize("policy", ["pamer", "pamer-no-recall"])
+@pytest.mark.parametrize(
+    ("changes", "name"),
+    [
+        (Changes(vote=1), "vote=1:minimum=90"),
+        (Changes(vote=5), "vote=5:minimum=90"),
+        (Changes(minimum=200), "minimum=200"),
+        (Changes(minimum=10, vote=2), "vote=2:minimum=10"),
+        (Changes(retained=4), "minimum=90:retained=4"),
+    ],
+)
+def test_changed_settings_decide_as_a_real_replay_would(tmp_path: Path, policy: str, changes: Changes, name: str) -> None:
+    asked = WhatIfRun(run_of(f"{policy}:minimum=90", tmp_path)).ask(changes)
+    real = run_of(f"{policy}:{name}", tmp_path)
+    assert asked.actions == [turn.action for turn in real.turns]
+    assert asked.candidate_tokens.tolist() == [turn.candidate_tokens for turn in real.turns]
+    exact = ~asked.estimated
+    assert (asked.active_tokens == [turn.active_tokens for turn in real.turns])[exact].all()
+    assert exact.sum() > (8 if policy == "pamer" else 23)
+
+
+def test_thresholds_can_be_given_for_all_heads_or_each(tmp_path: Path) -> None:
+    laid_out = WhatIfRun(run_of("pamer:minimum=90", tmp_path))
+    never, always = laid_out.ask(Changes(thresholds=(1.0,))), laid_out.ask(Changes(thresholds=(0.0,) * 5))
+    assert "compress" not in never.actions and never.active_tokens.tolist() == laid_out.raw.tolist()
+    assert always.actions.count("compress") > laid_out.actions.count("compress")
+    assert laid_out.ask(Changes(threshold_scale=100.0)).actions == never.actions
+    with pytest.raises(InputError, match="5 heads"):
+        laid_out.ask(Changes(thresholds=(0.5, 0.5)))
+
+
+def test_a_turn_without_a_stored_logit_says_so(tmp_path: Path) -> None:
+    laid_out = WhatIfRun(run_of("pamer:minimum=400:logits=asked", tmp_path))
+    assert laid_out.verified == (24, 24)
+    asked = laid_out.ask(Changes(minimum=10))
+    assert asked.missing and any("no logit is stored" in note for note in asked.notes)
+
+
+def test_the_answer_names_its_kind_and_the_caveat(tmp_path: Path) -> None:
+    answer = WhatIfRun(run_of("pamer:minimum=90", tmp_path)).ask(Changes(vote=1, retained=3)).as_json()
+    assert {turn["tokens_kind"] for turn in answer["turns"]} == {"measured", "estimated"}
+    assert "Actions are fixed" in answer["notes"][-1] and any("stand in for 3" in note for note in answer["notes"])
+
+
+def test_a_policy_without_heads_has_no_what_if(tmp_path: Path) -> None:
+    for policy in ("base", "pamer-no-compression"):
+        with pytest.raises(InputError, match="what-if needs"):
+            WhatIfRun(run_of(policy, tmp_path, long_trace(4)))
+    with pytest.raises(InputError, match="leaves every block in the request"):
+        WhatIfRun(replay(long_trace(3), "pamer-no-compression", Workspace(tmp_path), ReplayOptions(parts=PARTS)))
+
+
+def thousand_turns() -> Run:
+    rng = np.random.default_rng(0)
+    sizes = rng.integers(200, 1500, 1000)
+    sums = np.concatenate([[0], np.cumsum(sizes)])
+    turns, covered = [], 0
+    for t in range(1000):
+        logits, window = tuple(rng.normal(size=5).tolist()), max(t - 2, 0)
+        candidate = int(sums[window] - sums[covered])
+        votes = tuple(1 / (1 + np.exp(-np.array(logits))) >= 0.5)
+        fires = candidate >= 1024 and sum(votes) >= 3
+        covered = window if fires else covered
+        recalls = bool(covered) and not fires
+        items = (Item("recalled", 900, ((0, covered),), "m", "text"),) if recalls else ()
+        active = int(sums[t] - sums[covered]) + 900 * recalls
+        action = "compress" if fires else "recall" if recalls else "pass"
+        stored = ((0, covered),) if covered else ()
+        turns.append(Turn(t, action, "", int(sums[t]), active, candidate, 10, 0, "", items, stored, logits, (0.5,) * 5, votes))  # type: ignore[arg-type]
+    rule = {"retained": 2, "vote": 3, "minimum": 1024, "top": 3, "recalls": "summaries", "compresses": True}
+    head = RunInfo("r", "t", "q", "", "pamer", "embedded", {"rule": rule}, "made", "measured", 1000, 1000, 0, 0, tuple(sizes.tolist()))
+    return Run(head, tuple(turns))
+
+
+def test_a_thousand_turns_take_milliseconds() -> None:
+    laid_out = WhatIfRun(thousand_turns())
+    assert laid_out.verified == (1000, 1000)
+    times = []
+    for vote in (1, 2, 4, 5, 1, 2, 4, 5):
+        began = time.perf_counter()
+        assert laid_out.ask(Changes(vote=vote)).changed_turns
+        times.append(time.perf_counter() - began)
+    assert min(times) < 0.05
+
+
+@pytest.mark.parametrize("vote", [0, 6])
+def test_a_vote_that_no_number_of_heads_can_give_is_refused(tmp_path: Path, vote: int) -> None:
+    with pytest.raises(InputError, match="1 to 5 can be asked"):
+        WhatIfRun(run_of("pamer:minimum=90", tmp_path)).ask(Changes(vote=vote))

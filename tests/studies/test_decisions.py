@@ -1,0 +1,123 @@
+"""What counts as a decision, and what its label is."""
+
+import msgspec
+import numpy as np
+import pytest
+
+from pamer_lab.blocks import EstimatedCounter, MessageTokens
+from pamer_lab.errors import InputError
+from pamer_lab.studies.decisions import decisions_of, make_splits
+from pamer_lab.studies.observables import observe, recent2_texts
+from pamer_lab.trajectory.recorded import HISTORIES
+from pamer_lab.trajectory.values import Event, Label, Message, Trace
+
+
+def trace(number: int, labels: list[Label], turns: int = 6) -> Trace:
+    messages = [Message("user", "task")] + [Message("assistant", f"step {step}") for step in range(turns)]
+    return Trace(f"t{number}", f"q{number // 2}", "test", tuple(messages), labels=tuple(labels))
+
+
+def test_a_point_without_a_label_is_negative_and_recall_needs_memory() -> None:
+    found = decisions_of([trace(0, [Label(2, "compression"), Label(4, "recall"), Label(1, "recall")])])
+    assert [t for _, t in found.keys] == [1, 2, 3, 4, 5]
+    assert found.labels[0].tolist() == [False, True, False, False, False]
+    assert found.counts[1].tolist() == [False, False, True, True, True]
+    assert (found.labels[1] & found.counts[1]).tolist() == [False, False, False, True, False]
+
+
+def test_written_negatives_mean_that_only_labelled_points_count() -> None:
+    found = decisions_of([trace(0, [Label(2, "compression"), Label(3, "compression", value=False), Label(4, "recall")])])
+    assert [t for _, t in found.keys] == [2, 3, 4, 5]
+    assert found.counts[0].tolist() == [True, True, False, False]
+
+
+def test_a_models_positive_answers_say_nothing_about_points_it_was_not_asked_about() -> None:
+    found = decisions_of([trace(0, [Label(2, "compression", origin="judge"), Label(4, "compression", origin="judge")])])
+    assert [t for _, t in found.keys] == [2, 4]
+    mixed = decisions_of([trace(0, [Label(2, "compression", origin="judge"), Label(4, "compression", origin="memory-operation")])])
+    assert [t for _, t in mixed.keys] == [2, 4]
+    for origin in ("native", "side-file", "memory-operation", "generator"):
+        assert len(decisions_of([trace(0, [Label(2, "compression", origin=origin)])])) == 5
+
+
+def test_a_target_without_any_label_is_not_asked() -> None:
+    found = decisions_of([trace(0, [Label(2, "compression")])])
+    assert found.counts[0].all()
+    assert not found.counts[1].any()
+
+
+def test_a_need_seen_by_one_of_two_origins_is_a_need() -> None:
+    both = [Label(4, "recall", value=True, origin="a"), Label(4, "recall", value=False, origin="b"), Label(3, "recall", value=False)]
+    found = decisions_of([trace(0, both)])
+    assert found.labels[1].tolist() == [False, True]
+
+
+def test_traces_without_labels_are_left_out_and_none_at_all_is_refused() -> None:
+    assert len({key for key, _ in decisions_of([trace(0, []), trace(1, [Label(2, "recall")])]).keys}) == 1
+    with pytest.raises(InputError, match="pamer-lab annotate"):
+        decisions_of([trace(0, [])])
+
+
+def test_the_corpus_hash_follows_the_labels_and_not_the_order_of_files() -> None:
+    one, two = trace(0, [Label(2, "compression")]), trace(1, [Label(3, "compression")])
+    assert decisions_of([one, two]).corpus == decisions_of([two, one]).corpus
+    assert decisions_of([one, two]).corpus != decisions_of([one, trace(1, [Label(4, "compression")])]).corpus
+
+
+def test_splits_are_refused_where_a_part_has_no_positive_of_a_target() -> None:
+    traces = [trace(number, [Label(2, "compression")]) for number in range(40)]
+    with pytest.raises(InputError, match=r"no recall label at decision point 3 or later.*pamer-lab annotate"):
+        make_splits(decisions_of(traces))
+    for seen in traces[:2]:  # one question
+        traces.append(trace(int(seen.trace_id[1:]) + 100, [Label(2, "compression"), Label(4, "recall")]))
+    with pytest.raises(InputError, match="has no positive recall decision"):
+        make_splits(decisions_of(traces))
+
+
+def test_splits_carry_their_leak_check() -> None:
+    traces = [trace(number, [Label(2, "compression"), Label(4, "recall")]) for number in range(40)]
+    decisions = decisions_of(traces)
+    splits, checks = make_splits(decisions)
+    assert len(splits) == 5
+    assert all(check.shared == () for check in checks)
+    assert checks[0].sentence == "14 training, 3 validation, 3 test questions; none in two parts"
+    assert decisions.question_numbers.max() == 19
+    assert decisions.facts()["positives"] == {"compression": 40, "recall": 40}
+    assert np.isin(splits[0].part, [0, 1, 2]).all()
+
+
+def compacted(number: int, labels: list[Label]) -> Trace:
+    """Before message 3, which is turn 2, a summary took the place of the first two turns."""
+    return msgspec.structs.replace(trace(number, labels), events=(Event("compaction", 3, "so far", replaced=((1, 3),)),))
+
+
+def test_recorded_history_asks_recall_from_the_first_operation_on_and_full_history_from_point_three() -> None:
+    one = compacted(0, [Label(2, "compression"), Label(4, "recall")])
+    recorded, full = decisions_of([one], "recorded"), decisions_of([one])
+    assert recorded.counts[1].tolist() == [False, True, True, True, True]
+    assert full.counts[1].tolist() == [False, False, True, True, True]
+    assert recorded.corpus != full.corpus
+
+
+def test_recorded_history_leaves_traces_without_operations_as_they_are_and_counts_the_others() -> None:
+    labels = [Label(2, "compression"), Label(4, "recall")]
+    plain, both = [trace(1, labels)], [compacted(0, labels), trace(1, labels)]
+    assert decisions_of(plain, "recorded").facts() == decisions_of(plain).facts()
+    facts = decisions_of(both, "recorded").facts()
+    assert (facts["history"], facts["recorded_traces"], facts["traces"]) == ("recorded", 1, 2)
+    asked = decisions_of(both, "recorded")
+    rows = [t for (trace_id, t), counts in zip(asked.keys, asked.counts[1], strict=True) if trace_id == "t1" and counts]
+    assert rows == [3, 4, 5]
+
+
+def test_the_controls_see_the_history_that_the_decisions_are_about() -> None:
+    traces = {"t0": compacted(0, [Label(2, "compression")])}
+    counter = MessageTokens(EstimatedCounter())
+    rows = {history: decisions_of(traces.values(), history) for history in HISTORIES}
+    lengths = {history: observe(traces, found, counter).length.tolist() for history, found in rows.items()}
+    assert lengths["full"][0] == lengths["recorded"][0]
+    assert lengths["recorded"][1] == counter.total([Message("user", "task"), Message("user", "so far")])
+    assert lengths["full"][1] == counter.total(traces["t0"].messages[:3])
+    texts = {history: recent2_texts(traces, found)[2] for history, found in rows.items()}
+    assert ("so far" in texts["recorded"], "step 1" in texts["recorded"]) == (True, False)
+    assert ("so far" in texts["full"], "step 1" in texts["full"]) == (False, True)
