@@ -14,7 +14,6 @@ from pamer_lab.workspace import Workspace
 from tests.runs.test_batch import filled
 
 MODULE = sys.modules[Background.__module__]
-"""By this way, because `pamer_lab.replay` is the function."""
 PATIENCE = 240.0
 HERE = BatchOptions()
 """In this process: threads and events are what is tested, workers have their own tests."""
