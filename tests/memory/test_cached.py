@@ -3,7 +3,7 @@
 import numpy as np
 
 from pamer_lab.blocks import EstimatedCounter
-from pamer_lab.memory import SourceBlock
+from pamer_lab.memory import SourceBlock, cached
 from pamer_lab.memory.extractive import ExtractiveSummariser
 from pamer_lab.models.embedder import HashingEmbedder
 from pamer_lab.trajectory.values import Message
