@@ -20,6 +20,7 @@ import pyarrow as pa
 
 from pamer_lab.models.attempts import Unanswered
 from pamer_lab.models.chat import UsageKind, without_thinking
+from pamer_lab.models.usage import usage_of
 from pamer_lab.storage import TableSpec, is_in
 from pamer_lab.studies.questions import FUTURES, HISTORY_CHARACTERS, Future, Questions
 from pamer_lab.trajectory.labels import INFORMED_MARK
@@ -175,6 +176,9 @@ def _asked(asking: Questions, t: int, text: str, ask: Ask, result: Annotation) -
     try:
         reply = ask(asking.rubric, text)
     except Unanswered as error:
+        spent = usage_of(error)
+        result.input_tokens += spent.input_tokens
+        result.output_tokens += spent.output_tokens
         return _row("failed", str(error), Reply(""))
     result.input_tokens += reply.input_tokens
     result.output_tokens += reply.output_tokens
