@@ -7,8 +7,8 @@ from typing import Any
 from pamer_lab.cli import say
 from pamer_lab.commands import history
 from pamer_lab.errors import InputError
-from pamer_lab.models.chat import Chat, load_chat
-from pamer_lab.models.frozen import load_frozen
+from pamer_lab.factory import Factory
+from pamer_lab.models.chat import Chat
 from pamer_lab.models.profiles import Profile, load_profile
 from pamer_lab.storage.files import write_whole
 from pamer_lab.studies.annotate import Annotation, Ask, Reply, annotate, labelled, origin_of
@@ -42,7 +42,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     if reading.rejected:
         first = reading.rejected[0]
         raise InputError(first.reason, path=first.path, where=first.where)
-    chat, characters = _chat(load_profile(args.profile), args.device)
+    chat, characters = _chat(load_profile(args.profile, Workspace().path), args.device)
     say(history.sentence(args.history, count_recorded(reading.traces), len(reading.traces)))
     result = annotate(
         reading.traces,
@@ -74,8 +74,8 @@ def show(result: dict[str, Any]) -> None:
 
 def _chat(profile: Profile, device: str) -> tuple[Chat, int]:
     """The model, and the characters of history it can be shown; a server does not say its window."""
-    frozen = load_frozen(profile, device) if profile.chat.kind == "local" else None
-    chat = load_chat(profile, frozen)
+    factory = Factory(profile, Workspace(), device)
+    chat, frozen = factory.chat, factory.model if profile.chat.kind == "local" else None
     if chat is None:
         raise InputError(f'profile {profile.name!r} names no chat model; use --profile paper, or a TOML file with [chat] kind = "openai"')
     return chat, HISTORY_CHARACTERS if frozen is None else history_limit(frozen.window, ANSWER_TOKENS)

@@ -9,9 +9,8 @@ from pamer_lab.blocks import MessageTokens
 from pamer_lab.cli import say
 from pamer_lab.commands import studying
 from pamer_lab.commands.compact_text import tables
-from pamer_lab.factory import Factory
 from pamer_lab.features.store import FeatureStore
-from pamer_lab.models.embedder import HashingEmbedder, load_embedder
+from pamer_lab.models.embedder import HashingEmbedder
 from pamer_lab.models.tokenizer import LoadedCounter
 from pamer_lab.studies.compact.embeddings import KeptEmbeddings
 from pamer_lab.studies.compact.fitting import Fitter
@@ -101,12 +100,13 @@ def _sampled(args: argparse.Namespace, setting: studying.Setting) -> studying.Se
 
 
 def _bench(args: argparse.Namespace, setting: studying.Setting, conditions: tuple[Condition, ...]) -> Bench:
-    model = Factory(setting.profile, setting.workspace, args.device).model
+    factory = setting.factory(args.device)
+    model = factory.model
     layer = args.layer if args.layer == PREFERRED else studying.layer_name(model, args.layer)
     database = setting.workspace.database
     embeddings = None
     if any("embedder" in condition.needs for condition in conditions):
-        embeddings = KeptEmbeddings(load_embedder(setting.profile, args.device), database)
+        embeddings = KeptEmbeddings(factory.embedder, database)
     resources = Resources(Counts(MessageTokens(LoadedCounter(model.tokenizer, model.name))), embeddings)
     states = States(
         Readings(setting.traces, setting.decisions, resources), model, FeatureStore(database, model), probe_prompt=setting.probe_prompt

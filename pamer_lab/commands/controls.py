@@ -6,7 +6,6 @@ from typing import Any
 from pamer_lab.blocks import MessageTokens
 from pamer_lab.commands import studying
 from pamer_lab.commands.studying import show
-from pamer_lab.models.embedder import load_embedder
 from pamer_lab.models.tokenizer import LoadedCounter
 from pamer_lab.studies.controls import hidden_rows, observable_rows, rule_rows
 from pamer_lab.studies.decisions import TARGETS
@@ -27,7 +26,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     counter = LoadedCounter(frozen.tokenizer, frozen.name)
     bank = maker.get("full")
     hidden, chosen = hidden_rows(setting.decisions, setting.splits, bank, device=frozen.device)
-    embedder = load_embedder(setting.profile, args.device)
+    embedder = setting.factory(args.device).embedder
     seen = observable_rows(setting.traces, setting.decisions, setting.splits, MessageTokens(counter), embedder)
     rows = [*seen, *rule_rows(setting.traces, setting.decisions, setting.splits), *hidden]
     compared = []

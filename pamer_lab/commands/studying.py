@@ -51,8 +51,11 @@ class Setting:
         """Where the labels come from; `+action` after a model's name: it saw the next action."""
         return sorted({label.origin for trace in self.traces.values() for label in trace.labels})
 
+    def factory(self, device: str) -> Factory:
+        return Factory(self.profile, self.workspace, device)
+
     def model(self, device: str) -> tuple[FrozenModel, BankMaker]:
-        frozen = Factory(self.profile, self.workspace, device).model
+        frozen = self.factory(device).model
         return frozen, BankMaker(self.traces, self.decisions, frozen, self.workspace, say, self.probe_prompt)
 
 
