@@ -121,8 +121,14 @@ def register(heads: HeadSet, name: str, workspace: Path) -> NamedHeads:
     return NamedHeads(name, "workspace", HeadSet.load(folder))
 
 
+RESERVED = frozenset({"default"})
+"""Names that mean something else where heads are chosen."""
+
+
 def check_name(name: str) -> None:
     """Refuse a name that cannot be registered, before anything is trained."""
+    if name in RESERVED:
+        raise InputError(f"{name!r} means the heads that fit the model; choose another name")
     if not is_name(name):
         raise InputError(f"{name!r} cannot name heads: use letters, digits, dot, plus, hyphen and underscore, 64 at most")
     if (PACKAGED / name / FACTS).is_file():

@@ -59,7 +59,7 @@ def test_heads_of_another_model_are_refused_with_those_that_would_fit(tmp_path: 
         heads_for("Some-Model", PACKAGED, tmp_path)
 
 
-@pytest.mark.parametrize("name", ["", "../up", "a/b", ".hidden", "x" * 65, "nul\0", PACKAGED])
+@pytest.mark.parametrize("name", ["", "../up", "a/b", ".hidden", "x" * 65, "nul\0", "default", PACKAGED])
 def test_a_name_that_is_no_folder_of_its_own_or_is_taken_is_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(InputError):
         register(heads(), name, tmp_path)

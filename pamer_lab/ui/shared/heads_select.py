@@ -6,13 +6,13 @@ from streamlit.delta_generator import DeltaGenerator
 from pamer_lab.errors import LabError
 from pamer_lab.factory import Factory
 from pamer_lab.models.profiles import known_profiles, load_profile
-from pamer_lab.probes.registry import NamedHeads, fitting_heads
+from pamer_lab.probes.registry import fitting_heads
 from pamer_lab.ui.shared.loaders import workspace
 from pamer_lab.ui.shared.text import in_code
 from pamer_lab.ui.shared.words import HINTS
 
-FITTING = ""
-"""The choice that takes the heads that fit the profile's model."""
+FITTING = "default"
+"""The choice that takes the heads that fit the profile's model. Labels are what the URL holds, so names are shown as they are."""
 
 
 def choose_profile(place: DeltaGenerator) -> str:
@@ -24,22 +24,9 @@ def choose_heads(place: DeltaGenerator, profile: str, device: str = "auto") -> F
     """The heads of a profile's model by name; the choice is in the URL."""
     found = load_profile(profile, workspace().path)
     name = Factory(found, workspace()).model_name
-    entries = {entry.name: entry for entry in fitting_heads(name, workspace().path)}
-    picked = place.selectbox(
-        "Heads",
-        [FITTING, *entries],
-        key="heads",
-        bind="query-params",
-        help=HINTS["heads"],
-        format_func=lambda text: _label(entries[text]) if text else "Default for the model" if entries else f"None for {name}",
-        disabled=not entries,
-    )
-    return Factory(found, workspace(), device, picked or FITTING)
-
-
-def _label(entry: NamedHeads) -> str:
-    auroc = entry.row()["auroc"]
-    return f"{entry.name} ({entry.heads.layer}" + (f", AUROC {auroc['mean']:.3f})" if auroc else ")")
+    names = [entry.name for entry in fitting_heads(name, workspace().path)]
+    picked = place.selectbox("Heads", [FITTING, *names], key="heads", bind="query-params", help=HINTS["heads"], disabled=not names)
+    return Factory(found, workspace(), device, "" if picked == FITTING else picked)
 
 
 def describe_heads(factory: Factory) -> None:
