@@ -127,7 +127,7 @@ def main() -> None:
         st.info("Choose at least one policy.")
         return
     trace_ids = chosen or list(known)
-    ensure_something([known[name] for name in trace_ids], policies, profile)
+    ensure_something([known[name] for name in trace_ids], policies, factory)
     if any(parse_policy(policy).needs_models for policy in policies):
         describe_heads(factory)
     runs = all_runs(profile, factory.heads.heads.sha256 if factory.heads_text else "")

@@ -20,6 +20,11 @@ def why_not(policy: Policy, factory: Factory) -> str:
     return factory.why_not() if policy.needs_models else ""
 
 
+def is_light(policy: Policy, factory: Factory) -> bool:
+    """Whether a policy runs without any model, so that a page may run it unasked."""
+    return not policy.needs_models and not (policy.writes_summaries and factory.profile.chat.kind != "none")
+
+
 def other_heads(settings: dict[str, Any], policy: Policy, factory: Factory) -> bool:
     """Whether a run with these settings was made with other heads than those that would vote now."""
     if not policy.needs_models or settings.get("heads") == {}:  # a probe that was given voted, not heads

@@ -13,6 +13,7 @@ class Base:
     """Keeps everything."""
 
     needs_models: ClassVar[bool] = False
+    writes_summaries: ClassVar[bool] = False
     description: ClassVar[str] = "the whole history, unchanged: what every other policy is measured against"
     deviations: ClassVar[tuple[str, ...]] = (
         "an agent whose own harness compacts is replayed without that; recorded compactions stand beside",

@@ -90,6 +90,8 @@ class Policy(Protocol):
 
     needs_models: ClassVar[bool]
     """Whether heads vote on hidden states."""
+    writes_summaries: ClassVar[bool]
+    """Whether the profile's summariser is used, which may be a chat model."""
 
     @property
     def name(self) -> str:

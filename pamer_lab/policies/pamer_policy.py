@@ -32,6 +32,7 @@ class PamerPolicy:
 
     title: ClassVar[str]
     needs_models: ClassVar[bool] = True
+    writes_summaries: ClassVar[bool] = True
     recalls: ClassVar[Recalls] = "summaries"
     removes: ClassVar[bool] = True
     """Blocks that became a memory leave the context."""

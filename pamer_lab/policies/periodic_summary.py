@@ -22,6 +22,7 @@ class PeriodicSummary:
     """Summaries by the clock: no head, no memory, no recall."""
 
     needs_models: ClassVar[bool] = False
+    writes_summaries: ClassVar[bool] = True
     description: ClassVar[str] = "every N complete blocks, all but the newest become a summary that stays in the context"
     deviations: ClassVar[tuple[str, ...]] = (
         "the paper gives N only: here N counts complete blocks that have left the newest `keep`",

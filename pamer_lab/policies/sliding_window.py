@@ -14,6 +14,7 @@ class SlidingWindow:
     """Drops whole blocks that leave the window; they are gone for good."""
 
     needs_models: ClassVar[bool] = False
+    writes_summaries: ClassVar[bool] = False
     description: ClassVar[str] = "the prefix and the newest K complete blocks; older blocks are dropped"
     deviations: ClassVar[tuple[str, ...]] = (
         "the paper gives K without its unit: here K counts complete blocks, and the window is applied at every turn",

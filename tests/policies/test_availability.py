@@ -4,7 +4,7 @@ import pytest
 
 from pamer_lab.factory import Factory
 from pamer_lab.models.profiles import load_profile
-from pamer_lab.policies.availability import loads, other_heads, why_not
+from pamer_lab.policies.availability import is_light, loads, other_heads, why_not
 from pamer_lab.policies.registry import DEFAULT_POLICIES, parse_policy
 from pamer_lab.workspace import Workspace
 
@@ -22,6 +22,13 @@ def test_a_policy_loads_models_exactly_when_its_heads_vote(name: str, embedded: 
     votes = name.partition(":")[0] not in LIGHT
     assert policy.needs_models is votes
     assert loads(policy, embedded) == (["SmolLM2-135M-Instruct", "all-MiniLM-L6-v2"] if votes else [])
+
+
+def test_a_policy_that_asks_a_chat_server_for_summaries_is_not_run_unasked(embedded: Factory) -> None:
+    served = Factory(load_profile("paper"), embedded.workspace)
+    light = {name for name in DEFAULT_POLICIES if is_light(parse_policy(name), embedded)}
+    assert light == {"base", "sliding-window:5", "periodic-summary:5"}
+    assert {name for name in light if is_light(parse_policy(name), served)} == {"base", "sliding-window:5"}
 
 
 def test_a_policy_without_models_needs_no_heads(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, embedded: Factory) -> None:

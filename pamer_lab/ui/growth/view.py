@@ -10,7 +10,7 @@ import streamlit as st
 from pamer_lab.analysis.growth import mean_context, missing_runs, turn_table
 from pamer_lab.factory import Factory
 from pamer_lab.figures.numbers import counted
-from pamer_lab.policies.availability import why_not
+from pamer_lab.policies.availability import is_light, why_not
 from pamer_lab.policies.registry import parse_policy
 from pamer_lab.report.config import RunChoice
 from pamer_lab.report.replay_part import choice_of
@@ -47,18 +47,18 @@ def run_choices(runs: pl.DataFrame) -> tuple[RunChoice, ...]:
     return tuple(choice_of(head) for head in run_store().heads(run_ids=runs["run_id"].to_list()))
 
 
-def ensure_something(rows: Sequence[dict[str, Any]], policies: Sequence[str], profile: str) -> None:
+def ensure_something(rows: Sequence[dict[str, Any]], policies: Sequence[str], factory: Factory) -> None:
     """Policies that need no model are replayed at once where runs are missing, if that is quick."""
     if reviewer_mode() or background().current:
         return
-    runs = all_runs(profile)
-    light = [policy for policy in policies if not parse_policy(policy).needs_models]
+    runs = all_runs(factory.profile.name)
+    light = [name for name in policies if is_light(policy := parse_policy(name), factory) and not why_not(policy, factory)]
     turns = {row["trace_id"]: int(row["turns"]) for row in rows}
     missing = [(name, policy) for policy, names in missing_runs(runs, light, list(turns)).items() for name in names]
     if not missing or sum(turns[name] for name, _ in missing) > AT_ONCE * len(light):
         return
     traces = counted(len({name for name, _ in missing}), "trace")
-    replay_at_once(missing, ReplayOptions(profile=profile), traces)
+    replay_at_once(missing, ReplayOptions(profile=factory.profile.name), traces)
 
 
 def run_missing(trace_ids: Sequence[str], policies: Sequence[str], runs: pl.DataFrame, factory: Factory) -> None:

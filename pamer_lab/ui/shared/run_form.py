@@ -12,7 +12,7 @@ import streamlit as st
 from pamer_lab.errors import LabError
 from pamer_lab.factory import Factory
 from pamer_lab.figures.numbers import counted, duration
-from pamer_lab.policies.availability import other_heads, why_not
+from pamer_lab.policies.availability import is_light, other_heads, why_not
 from pamer_lab.policies.registry import DEFAULT_POLICIES, POLICIES, describe_policies, parse_policy
 from pamer_lab.reviewer_mode import reviewer_mode
 from pamer_lab.runs.background import Batch
@@ -102,7 +102,7 @@ def choose(trace_id: str) -> Choice:
 def heads_shown(trace_id: str, choice: Choice) -> dict[str, RunInfo]:
     """The runs to show; policies without models are replayed first where there is no run."""
     found = choice.newest(trace_id)
-    light = [policy for policy in choice.possible if policy not in found and not parse_policy(policy).needs_models]
+    light = [policy for policy in choice.possible if policy not in found and is_light(parse_policy(policy), choice.factory)]
     if reviewer_mode() or not light or background().current is not None:
         return found
     timeline, _ = timeline_of(trace_id, choice.profile)
