@@ -69,7 +69,7 @@ def test_without_heads_pamer_is_unavailable_with_the_reason_and_the_command(
     monkeypatch.setattr("pamer_lab.probes.registry.PACKAGED", tmp_path)
     put(workspace, run=chat(5))
     app = visit(PAGE)
-    reason = next(info.value for info in app.info if "**pamer**" in info.value)
+    reason = next(info.value for info in app.info if "pamer, pamer+" in info.value)
     assert "no heads for SmolLM2-135M-Instruct" in reason
     assert "pamer-lab train" in reason
     assert "pamer" not in {head.policy for head in RunStore(workspace).heads()}

@@ -20,9 +20,8 @@ from pamer_lab.runs.divergence import first_divergence
 from pamer_lab.runs.engine import ReplayOptions
 from pamer_lab.ui.shared.loaders import workspace
 from pamer_lab.ui.shared.picker import trace_label
-from pamer_lab.ui.shared.run_form import estimated, replay_at_once
+from pamer_lab.ui.shared.run_form import estimated, replay_at_once, say_unavailable
 from pamer_lab.ui.shared.runs import all_runs, background, open_run, run_store, version
-from pamer_lab.ui.shared.text import in_code
 from pamer_lab.ui.shared.widgets import table_height
 
 AT_ONCE = 600
@@ -75,9 +74,7 @@ def run_missing(trace_ids: Sequence[str], policies: Sequence[str], runs: pl.Data
         return
     shown = set() if runs.is_empty() else set(runs["policy"])
     reasons = {policy: why_not(parse_policy(policy), factory) for policy in policies}
-    for policy, reason in reasons.items():
-        if reason and policy not in shown:
-            st.info(f"**{policy}** is not available here: {in_code(reason, 300)}", icon=":material/block:")
+    say_unavailable({policy: reason for policy, reason in reasons.items() if policy not in shown})
     possible = [policy for policy in policies if not reasons[policy]]
     missing = missing_runs(runs, possible, trace_ids)
     if missing:

@@ -133,9 +133,7 @@ def run_panel(trace_id: str, choice: Choice, found: dict[str, RunInfo]) -> None:
         follow(batch, trace_id)
         return
     last_batch(trace_id)
-    for policy, reason in choice.reasons.items():
-        if policy not in found:
-            st.info(f"**{policy}** is not available here: {in_code(reason, 300)}", icon=":material/block:")
+    say_unavailable({policy: reason for policy, reason in choice.reasons.items() if policy not in found})
     todo = [policy for policy in choice.possible if policy not in found or found[policy].status != "done"]
     old = [policy for policy in choice.possible if policy in found and policy not in todo and _other_heads(found[policy], choice.factory)]
     if old:
@@ -176,6 +174,13 @@ def _offer_again(trace_id: str, old: Sequence[str], choice: Choice) -> None:
             on_click=start,
             args=([trace_id], old, choice.options()),
         )
+
+
+def say_unavailable(reasons: Mapping[str, str]) -> None:
+    """Which policies cannot run here, one note per reason."""
+    for reason in dict.fromkeys(filter(None, reasons.values())):
+        policies = ", ".join(policy for policy, own in reasons.items() if own == reason)
+        st.info(f"Not available here: **{policies}**. {in_code(reason, 300)}", icon=":material/block:")
 
 
 def start(trace_ids: Sequence[str], policies: Sequence[str], options: BatchOptions) -> None:
