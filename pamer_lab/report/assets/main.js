@@ -49,7 +49,7 @@ function provenance(sections) {
     ], [["this report", manifest.report_id], ...traceRows(sections), ...Object.entries(manifest.sha256).map(([name, digest]) => [`data element ${name}`, digest])])),
     runs.length ? el("details", { class: "block" }, el("summary", { text: "Settings of every run" }), runs.map(({ run, trace }) => el("details", {},
       el("summary", { text: `${run.policy} on ${visible(trace.name || trace.trace_id)} (${run.run_id}, profile ${run.profile}, ${run.status})` }),
-      run.deviations.length ? el("ul", {}, run.deviations.map((text) => el("li", { text: `Differs from its original: ${text}` }))) : null, pairs(run.settings)))) : null,
+      run.deviations.length ? el("ul", {}, run.deviations.map((text) => el("li", { text: `Differs from its original: ${text}` }))) : null, pairs({ ...run.settings, ...(run.heads?.name ? { heads: run.heads } : {}) })))) : null,
     el("details", { class: "block" }, el("summary", { text: "Versions" }), pairs(about.versions)),
     el("details", { class: "block" }, el("summary", { text: "Configuration of this report" }), el("pre", { class: "words", text: visible(JSON.stringify(about.config, null, 1)) })));
 }
