@@ -78,7 +78,7 @@ HINTS = {
     "contexts": "What the probe reads: the full history, only the task, or the task and the newest blocks.",
     "hint": "`faithful` adds the recorded number of context tokens to the last message, as the paper's controller does.",
     "condition": "A rule for what the model reads from the history: nothing, the newest blocks, selected older blocks, or stored states.",
-    "share": "Tokens of the condition's text relative to the full context, over all decisions. Tool descriptions count; stored states do not.",
+    "share": "Tokens of the condition's text relative to the full context, over all decisions. Stored states do not count as tokens.",
     "agreement": "How often this condition's probe and the Full Context teacher make the same decision on the test split.",
     "signflip": "The share of all sign patterns of the per-seed differences whose mean is at least as far from zero.",
     "budget": "Limits restored evidence to this many tokens: complete blocks, best first; a block that does not fit is skipped.",
