@@ -32,7 +32,7 @@ def mean_context(
     names: Mapping[str, str] | None = None,
     reference: bool = False,
 ) -> "Figure":
-"""Mean context size per turn, and the number of traces still running. `means` comes from `analysis.growth.mean_context`.
+    """Mean context size per turn, and the number of traces still running. `means` comes from `analysis.growth.mean_context`.
 
     One line per policy with its 10 to 90 % band, or with single traces: `singles` has their turns, `names` maps the drawn ones to labels.
     """
