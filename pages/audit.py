@@ -1,4 +1,4 @@
-"""Evidence audit: every selection of PaMER+, one at a time; what was chosen, what nearly, and whether people agree."""
+"""Evidence audit: the selections of PaMER+ one at a time, with chosen and near-miss steps, verdicts and agreement."""
 
 import streamlit as st
 
@@ -19,16 +19,16 @@ from pamer_lab.ui.shared.share import Sections, share
 from pamer_lab.ui.shared.state import choose, chosen
 
 QUESTION = (
-    "PaMER+ brings back only the steps that a router names. Were they the right ones? One selection at a time, with the text itself, "
-    "checked against the trace."
+    "PaMER+ restores only the steps that a router selects. Were they the right ones? Review one selection at a time, with its text "
+    "verified against the trace."
 )
 
 
 def case(entry: Entry, shown: list[Entry], reviewer: str, names: dict[str, str], heads: dict[str, RunInfo]) -> None:
-    """The open selection: facts, the reviewer's part, the evidence."""
+    """The open selection: facts, the review form, the evidence."""
     row = full_row(entry.audit_id)
     if row is None:
-        st.info("This selection was removed meanwhile.")
+        st.info("This selection has been removed.")
         return
     head = heads.get(row["run_id"])
     known = provenance(row["session_id"], row["trace_id"])
@@ -44,7 +44,7 @@ def case(entry: Entry, shown: list[Entry], reviewer: str, names: dict[str, str],
 
 
 def _sections(entry: Entry, heads: dict[str, RunInfo]) -> Sections | None:
-    """What a share file of the open selection holds: its run, with all of its selections and reviews."""
+    """The share file of the open selection: its run, with all selections and reviews."""
     head = heads.get(entry.row["run_id"])
     if head is None:
         return None
@@ -71,7 +71,7 @@ def main() -> None:
     entry = current(shown, known)
     if not shown:
         done = filters.show == "unreviewed"
-        st.info("Everything in this queue is reviewed. Choose another filter." if done else "No selection fits these filters.")
+        st.info("Everything in this queue is reviewed. Choose another filter." if done else "No selection matches these filters.")
     if entry is not None:
         choose("selection", entry.audit_id)
         with link:

@@ -1,4 +1,4 @@
-"""Compact contexts: how much of the history must the model read to know what it needs, and what each choice shows it."""
+"""Compact contexts: how much of the history the model must read, and what each condition shows it."""
 
 import streamlit as st
 
@@ -18,15 +18,15 @@ from pamer_lab.ui.shared.widgets import choose_part, table_height
 from pamer_lab.ui.shared.words import HINTS
 
 MORE = ["Paired differences", "Retrieval controls", "Evidence budgets", "The paper's orderings"]
-NO_STUDY = "No compact-context study is here yet. Make one with the panel above, or in a terminal; until then, what the paper published:"
+NO_STUDY = "There is no compact-context study yet. Create one above or in a terminal. Until then, here are the paper's results:"
 
 
 def measured(study: Study) -> None:
     with st.container(horizontal=True):
-        published = st.toggle("Published beside measured", value=True, key="published", bind="query-params", help=HINTS["published_rows"])
+        published = st.toggle("Show published results", value=True, key="published", bind="query-params", help=HINTS["published_rows"])
         deviations = st.toggle("± sd over seeds", key="deviations", bind="query-params", help=HINTS["seed"])
     show_chart(
-        "How much of the history must be read to know what is needed?",
+        "AUROC against tokens read",
         drawing(
             "tradeoff",
             (study_key(study), published, deviations),
@@ -37,26 +37,24 @@ def measured(study: Study) -> None:
         hint=f"{HINTS['share']} {HINTS['auroc']}",
         csv=lambda: conditions_csv(study),
     )
-    st.subheader("What does each condition keep?", help=f"{HINTS['condition']} {HINTS['agreement']}")
+    st.subheader("Results by condition", help=f"{HINTS['condition']} {HINTS['agreement']}")
     conditions_table(study, published=published)
     st.caption(
-        "C compression, R recall; mean ± sd over seeds. ★ the best compact condition of a column, Full Context aside. Click a heading to "
-        "sort. The paper does not define the base of its hidden bank: here it is the state of task and last block, joined with the mean "
-        f"of the chosen stored block states; GRU512 reads all stored block states. {over_the_limit(study)}"
+        "C compression, R recall; mean ± sd over seeds. ★ best compact condition of a column, excluding Full Context. Click a heading to "
+        "sort. The paper does not define the base of its hidden bank: here it is the state of task and last block, concatenated with the "
+        f"mean of the selected stored block states; GRU512 reads all stored block states. {over_the_limit(study)}"
     )
     shown = dict(zip(MORE, (pairs, retrievers, budgets, orderings_shown), strict=True))
     shown[choose_part(MORE, key="more")](study)
 
 
 def only_published() -> None:
-    """The empty state: how to make a study, and the paper's table."""
+    """The empty state: how to create a study, and the paper's table."""
     st.info(NO_STUDY)
     st.code("pamer-lab compact @workspace --sample 300", language="bash")
-    st.markdown(":orange-badge[Published] The paper's own numbers, as it prints them.")
+    st.markdown(":orange-badge[Published] Numbers reported in the paper.")
     shown = published_table("compact")
-    answer = (
-        f"{shown.caption} Published, {shown.place}; nothing on this chart was measured by this program. n = {len(shown.rows)} conditions."
-    )
+    answer = f"{shown.caption} Published, {shown.place}; not measured here. n = {len(shown.rows)} conditions."
     show_chart(
         shown.title,
         drawing("published", shown.name, lambda colours: figures.published_table(shown, colours)),
@@ -72,13 +70,13 @@ def main() -> None:
     study = picked[1] if picked else None
     if picked:
         study_line(*picked)
-    study_panel("compact", "Make a study from here", compact_form)
+    study_panel("compact", "New study", compact_form)
     if study is not None:
         measured(study)
     elif not st.query_params.get("compact-study"):
         only_published()
     st.divider()
-    st.subheader("What would the model see at one decision point?", help=HINTS["condition"])
+    st.subheader("What does the model see at one decision point?", help=HINTS["condition"])
     context_pair(study)
     if study is not None:
         study_details(study)

@@ -1,4 +1,4 @@
-"""Context growth: many traces under several policies; the mean context per turn, and what each policy comes to."""
+"""Context growth: the mean context per turn over many traces, and totals by policy."""
 
 import polars as pl
 import streamlit as st
@@ -38,10 +38,10 @@ def chart(runs: pl.DataFrame, policies: list[str], asked: int, names: dict[str, 
     turns, means = turns_and_means(runs)
     # Far below the line it would only squeeze the chart.
     near = float(means["mean_active"].max() or 0) * 4 >= REFERENCE_LINE
-    single = controls.toggle(
-        "Each trace as a line", key="lines", bind="query-params", help=f"At most {MOST_LINES} lines, each with its name."
+    single = controls.toggle("Show each trace", key="lines", bind="query-params", help=f"At most {MOST_LINES} lines, each with its name.")
+    reference = controls.toggle(
+        "128K line", value=near, key="line128", bind="query-params", help="For reference only; no limit is enforced."
     )
-    reference = controls.toggle("128K line", value=near, key="line128", bind="query-params", help="A reference only; nothing enforces it.")
     if runs["demo"].any():
         controls.markdown(":gray-badge[demo]", help=HINTS["demo"], width="content")
     ends = []
@@ -51,14 +51,14 @@ def chart(runs: pl.DataFrame, policies: list[str], asked: int, names: dict[str, 
             ends.append(f"{policy} {short(float(part['peak_active'].mean() or 0))}")
     traces, drawn = runs["trace_id"].n_unique(), drawn_traces(runs) if single else []
     n = counted(traces, "trace") if traces == asked else f"{traces:,} of {asked:,} chosen traces"
-    band = "The band holds 80 % of the traces" if not single else f"Thin lines are {len(drawn):,} of {counted(traces, 'trace')}"
+    band = "The band covers 80 % of the traces" if not single else f"Thin lines are {len(drawn):,} of {counted(traces, 'trace')}"
     answer = (
-        f"Mean peak: {', '.join(ends)} tokens; n = {n}, {counted_how(runs)}. {band}; a mean is taken over the traces still running, "
-        f"whose number stands below it. Actions are fixed.{demo_words(runs)}"
+        f"Mean peak: {', '.join(ends)} tokens; n = {n}, {counted_how(runs)}. {band}; means are over the traces still running, "
+        f"counted in the lower panel. Actions are fixed.{demo_words(runs)}"
     )
     lines = {name: names.get(name, name) for name in drawn}
     show_chart(
-        "How full is the context on average, turn by turn?",
+        "Mean context size per turn",
         drawing(
             "means",
             (version(), tuple(runs["run_id"]), tuple(policies), single, reference, tuple(lines.values())),
@@ -74,21 +74,21 @@ def chart(runs: pl.DataFrame, policies: list[str], asked: int, names: dict[str, 
 
 
 def follow_choice() -> None:
-    """The URL names what the reader chose; what a link wanted and this workspace lacks is let go with the first choice."""
+    """Put the chosen traces in the URL; traces that a link wanted and that are missing are dropped."""
     st.query_params["traces"] = ",".join(st.session_state["traces"])
 
 
 def only_common(runs: pl.DataFrame, policies: list[str], names: dict[str, str]) -> pl.DataFrame:
-    """Runs of the traces that every policy has; says which traces that leaves out, and how to see them."""
+    """Runs of the traces that every policy has; names the excluded traces."""
     complete = complete_traces(runs, policies)
     left_out = [names.get(name, name) for name in runs["trace_id"].unique().sort() if name not in complete]
     if left_out:
         more = f" and {len(left_out) - MOST_NAMES:,} more" if len(left_out) > MOST_NAMES else ""
         say = st.caption if complete else st.info
         say(
-            f":material/filter_alt: {counted(len(left_out), 'trace')} left out, since not every policy was replayed on "
+            f":material/filter_alt: {counted(len(left_out), 'trace')} excluded, because not every policy was replayed on "
             f"{'it' if len(left_out) == 1 else 'them'}: {', '.join(in_code(name, 40) for name in left_out[:MOST_NAMES])}{more}. "
-            "Replay the missing runs, or switch off “Only traces that every policy has”."
+            "Replay the missing runs, or turn off “Common traces only”."
         )
     return runs.filter(pl.col("trace_id").is_in(list(complete)))
 
@@ -118,7 +118,7 @@ def main() -> None:
         on_change=follow_choice,
     )
     if gone:
-        st.warning(f"This link also needs {counted(len(gone), 'trace')} that this workspace lacks: {in_code(', '.join(gone), 200)}.")
+        st.warning(f"This workspace does not have {counted(len(gone), 'trace')} of this link: {in_code(', '.join(gone), 200)}.")
     elif chosen or asked:
         st.query_params["traces"] = ",".join(chosen)
     profile = choose_profile(right)
@@ -135,19 +135,17 @@ def main() -> None:
         runs = runs.filter(pl.col("policy").is_in(policies) & pl.col("trace_id").is_in(trace_ids))
     run_missing(trace_ids, policies, runs, factory)
     if runs.is_empty():
-        st.info("None of these traces was replayed through these policies yet. Start with the button above.")
+        st.info("None of these traces has been replayed with these policies. Start with the button above.")
         return
     present = [policy for policy in policies if policy in set(runs["policy"])]
     controls = st.container(horizontal=True)
     names = {name: str(row["name"] or name) for name, row in known.items()}
-    if len(present) > 1 and controls.toggle(
-        "Only traces that every policy has", value=True, key="common", bind="query-params", help=HINTS["common"]
-    ):
+    if len(present) > 1 and controls.toggle("Common traces only", value=True, key="common", bind="query-params", help=HINTS["common"]):
         runs = only_common(runs, present, names)
         if runs.is_empty():
             return
     chart(runs, present, len(trace_ids), names, controls)
-    st.subheader("What does each policy come to?")
+    st.subheader("Totals by policy")
     baseline = (
         st.segmented_control(
             "Baseline", present, default=present[0], required=True, key="baseline", bind="query-params", help=HINTS["baseline"]
@@ -157,7 +155,7 @@ def main() -> None:
     comparison(runs, present, baseline)
     with link:
         share(lambda: [GrowthSection(runs=run_choices(runs), baseline=baseline)])
-    panel = st.expander("Where does each policy first differ from the baseline?", key="divergence", on_change="rerun")
+    panel = st.expander("First difference from the baseline", key="divergence", on_change="rerun")
     if panel.open:
         with panel:
             divergences(runs, baseline, rows)

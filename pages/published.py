@@ -1,4 +1,4 @@
-"""Published results: the paper's tables with a chart each, marked as published, beside what was measured here."""
+"""Published results: the paper's tables and charts, next to what was measured here."""
 
 import polars as pl
 import streamlit as st
@@ -20,21 +20,21 @@ from pamer_lab.ui.shared.words import HINTS
 
 # Tables in the order they are offered; the others follow. (A bare string here would be drawn on the page.)
 FIRST = ["full_benchmark", "method_comparison", "cross_model", "ablation", "signals", "layerwise", "compact_main", "compact"]
-MARK = "Published by the paper's authors; nothing on this chart was measured by this program."
+MARK = "Published by the paper's authors; not measured here."
 
 
 def measured(shown: PublishedTable) -> None:
-    """Token changes of the same policies in this workspace, beside the published ones."""
+    """Token changes of the same policies in this workspace, next to the published ones."""
     runs = all_runs("embedded")
     found = token_changes(shown, runs)
     beside = runs.filter(pl.col("policy").is_in([line["policy"] for line in found])) if found and not runs.is_empty() else pl.DataFrame()
     demo = "" if beside.is_empty() else demo_words(beside)
-    st.subheader(f"Beside what was measured here{' :gray-badge[demo]' if demo else ''}", help=HINTS["demo"] if demo else None)
+    st.subheader(f"Compared with measurements here{' :gray-badge[demo]' if demo else ''}", help=HINTS["demo"] if demo else None)
     if shown.name in KINDS:
         study_beside(shown.name)
         return
     if not found:
-        st.caption("Nothing in this program measures this table; the paper's agents, tasks or settings stand alone here.")
+        st.caption("PaMER Lab does not measure this table: it needs the paper's agents, tasks or settings.")
         return
     lines = [
         {
@@ -52,8 +52,8 @@ def measured(shown: PublishedTable) -> None:
     st.dataframe(lines, hide_index=True)
     how = f"Tokens here {counted_how(beside)}. " if not beside.is_empty() else ""
     st.caption(
-        f"{how}The two columns answer different questions: the paper's agents acted on their own, with larger models, on other tasks; "
-        "here recorded actions are fixed, so a policy cannot cause more or fewer steps, and scores cannot be measured at all."
+        f"{how}The two columns are not directly comparable: the paper ran live agents with larger models on other tasks. Here, recorded "
+        "actions are fixed, so a policy cannot change the number of steps, and scores cannot be measured."
         f"{demo}"
     )
 
@@ -61,7 +61,7 @@ def measured(shown: PublishedTable) -> None:
 def main() -> None:
     title, link = st.columns([7, 1], vertical_alignment="bottom")
     title.title("Published results")
-    st.markdown(":orange-badge[Published] The paper's own numbers, as it prints them.")
+    st.markdown(":orange-badge[Published] Numbers reported in the paper.")
     known = [*FIRST, *(name for name in names() if name not in FIRST)]
     settle("table", known, known[0])
     picked = st.selectbox("Table", known, format_func=lambda name: f"{table(name).title} ({table(name).place})", key="table")

@@ -36,7 +36,7 @@ def start_over() -> None:
 
 
 def _end(run: Run) -> str:
-    """Where a run's line ends; a run that is still going, or was stopped, says at which turn."""
+    """Where a run's line ends; an unfinished run also says at which turn."""
     tokens = short(run.turns[-1].active_tokens)
     return f"{run.head.policy} {tokens}" if run.head.status == "done" else f"{run.head.policy} {tokens} (only up to turn {run.turns[-1].t})"
 
@@ -52,19 +52,19 @@ def context_chart(runs: list[Run], trace: Trace, turn: int, whatif: WhatIf | Non
     of = tuple(run_key(run) for run in runs)
     line = whatif.active_tokens.tobytes() if whatif is not None else b""
     show_chart(
-        "How full is the context at each turn?",
+        "Context size per turn",
         drawing("context", (of, line), lambda colours: figures.context(runs, colours, whatif=whatif, recorded=compacted_turns(trace))),
         answer,
         key="context",
         hint=f"{HINTS['active']} Click a point to open its turn. {FIXED_ACTIONS}",
         csv=lambda: turns_csv(runs),
     )
-    st.caption("What each policy did, turn by turn: ▼ compression, ▲ recall, ✕ fallback; click a mark to open it.")
+    st.caption("Actions per turn: ▼ compression, ▲ recall, ✕ fallback. Click a mark to open its turn.")
     st.plotly_chart(
         drawing("strip", (of, shown.start), lambda colours: figures.events(runs, shown, colours)),
         key="strip",
         config={"displayModeBar": False},
-        alt="What each policy did at each turn; click a mark to open it.",
+        alt="Actions of each policy per turn; click a mark to open its turn.",
     )
 
 
@@ -72,10 +72,10 @@ def ledger(run: Run, turn: int) -> None:
     states = run.turns[turn].states
     counts = ", ".join(f"{states.count(letter)} {word}" for letter, word in LETTERS.items() if letter in states)
     at = f"{run.head.policy} at turn {turn}, n = {counted(turn, 'block')}: {counts or 'no earlier block'}"
-    answer = f"{at}. Each earlier block is in exactly one state, at every turn. Actions are fixed.{DEMO if run.head.demo else ''}"
+    answer = f"{at}. Each earlier block is in exactly one state. Actions are fixed.{DEMO if run.head.demo else ''}"
     shown = window(len(run.turns), turn)
     show_chart(
-        "Where is every block?",
+        "Where is each block?",
         drawing("ledger", (run_key(run), shown.start), lambda colours: figures.ledger(run, shown, colours)),
         answer,
         key="ledger",
@@ -109,7 +109,7 @@ def inspect(runs: list[Run], run: Run, trace: Trace) -> None:
 
 
 def more(runs: list[Run], run: Run, trace: Trace) -> None:
-    """What one looks at less often; only the open one is computed."""
+    """Further tables; only the open one is computed."""
     names = ["Tokens and cost", "Evidence", "Recorded events", "First divergence"]
     picked = choose_part(names, key="more")
     if picked == names[0]:
@@ -145,7 +145,7 @@ def main() -> None:
     if not runs:
         with link:
             share()
-        st.info(f"No run of these policies exists for this trace yet. {next_step(trace_id, choice)}")
+        st.info(f"There is no run of these policies on this trace yet. {next_step(trace_id, choice)}")
         return
     run = settle_run(runs)
     inspect(runs, run, stored.trace)

@@ -1,4 +1,4 @@
-"""Layerwise signals: where in the frozen model the need for memory can be read, against what anyone can see."""
+"""Layerwise signals: at which layer of the frozen model probes detect the need for memory, compared with controls."""
 
 from typing import Any
 
@@ -35,7 +35,7 @@ def chosen_controls(study: Study) -> dict[str, list[dict[str, Any]]]:
     """Control rows to draw, by target."""
     controls = controls_of(study)
     if controls is None:
-        st.caption("No controls of this corpus and model were measured; `pamer-lab controls` on the same traces adds them.")
+        st.caption("No controls for this corpus and model yet. Run `pamer-lab controls` on the same traces to add them.")
         return {}
     names = list(dict.fromkeys(row["name"] for target in TARGETS for row in reference_rows(controls, target)))
     start = [name for name in FIRST_CONTROLS if name in names]
@@ -48,7 +48,7 @@ def chosen_controls(study: Study) -> dict[str, list[dict[str, Any]]]:
 
 
 def choose_shown(study: Study) -> Shown:
-    """What is shown beside the curves; all of it is in the URL."""
+    """What to show with the curves; all settings are in the URL."""
     left, middle, right = st.columns([3, 4, 5], gap="medium", vertical_alignment="bottom")
     with left:
         poolings = st.pills(
@@ -80,7 +80,7 @@ def curves(study: Study, *, demo: bool) -> None:
     names = tuple((target, row["name"], row["mean"]) for target, rows in shown.references.items() for row in rows)
     of = (study_key(study), names, shown.poolings, shown.intervals, shown.published, shown.layer)
     show_chart(
-        "At which depth can the need for memory be read?",
+        "Probe AUROC by layer",
         drawing("auroc", of, lambda colours: figures.layers(study, "auroc", shown, colours)),
         auroc_answer(study, controls_of(study), published=shown.published) + (DEMO if demo else ""),
         key="layers-auroc",
@@ -91,7 +91,7 @@ def curves(study: Study, *, demo: bool) -> None:
     if not has_metric(study, "logit_gap"):
         return
     show_chart(
-        "How far apart are the logits of needed and not needed?",
+        "Logit gap by layer",
         drawing("logit_gap", of, lambda colours: figures.layers(study, "logit_gap", shown, colours)),
         gap_answer(study) + (DEMO if demo else ""),
         key="layers-gap",
@@ -102,7 +102,7 @@ def curves(study: Study, *, demo: bool) -> None:
 
 
 def scores(study: Study, *, demo: bool) -> None:
-    st.subheader("What does the probe of one layer say, and where is the line drawn?")
+    st.subheader("Scores and threshold at one layer")
     left, right, _ = st.columns([2, 2, 3], gap="medium", vertical_alignment="bottom")
     layers = layers_of(study)
     layer = left.selectbox("Layer", layers, key="layer", help=HINTS["layer"])
@@ -117,7 +117,7 @@ def main() -> None:
         name, study = picked
         settle_layer(study)
         study_line(name, study)
-    study_panel("layerwise", "Train a study from here", layerwise_form)
+    study_panel("layerwise", "New study", layerwise_form)
     if picked is None:
         return
     curves(study, demo=name == SAMPLE)

@@ -1,4 +1,4 @@
-"""Transcript: one trace by blocks, with its outline, token charts and search over all of it."""
+"""Transcript: one trace block by block, with an outline, token charts and search."""
 
 from typing import Any
 
@@ -49,7 +49,7 @@ def charts(stored: StoredTrace, transcript: Transcript) -> None:
         ends = f"{short(before[0])} tokens before the first turn, {short(before[-1])} before the last"
         answer = f"{ends}; {kind}, n = {len(before):,} turns.{demo}"
         show_chart(
-            "How full is the context before each turn?",
+            "Context size before each turn",
             drawing("growth", of, lambda colours: context_before(transcript, colours)),
             answer,
             key="growth",
@@ -58,9 +58,9 @@ def charts(stored: StoredTrace, transcript: Transcript) -> None:
         )
     with right:
         largest = max(range(len(transcript.sizes)), key=transcript.sizes.__getitem__)
-        answer = f"The largest is block {largest} with {short(transcript.sizes[largest])} tokens; {kind}, n = {len(before):,} blocks.{demo}"
+        answer = f"Largest: block {largest} with {short(transcript.sizes[largest])} tokens; {kind}, n = {len(before):,} blocks.{demo}"
         show_chart(
-            "Which blocks fill it? Click one to open it.",
+            "Tokens per block (click to open)",
             drawing("blocks", of, lambda colours: block_sizes(transcript, colours)),
             answer,
             key="strip",
@@ -92,7 +92,9 @@ def main() -> None:
     stored, transcript = stored_trace(trace_id)
     asked = out_of_range("block", len(transcript.sizes))
     if asked is not None:
-        st.warning(f"The link asks for block {asked:,}; this trace has {len(transcript.sizes):,}, counted from 0. The first one is open.")
+        st.warning(
+            f"Block {asked:,} in this link does not exist; this trace has {len(transcript.sizes):,}, counted from 0. The first one is open."
+        )
     facts(stored, transcript)
     details(stored)
     reading(stored, transcript)

@@ -1,4 +1,4 @@
-"""Traces: the library, and how to add to it. This is the home page."""
+"""Traces, the home page: where to drop a trace, a picture of the demo, and the library."""
 
 import streamlit as st
 
@@ -6,43 +6,56 @@ from pamer_lab.figures.numbers import counted, short
 from pamer_lab.reviewer_mode import reviewer_mode
 from pamer_lab.ui.shared.loaders import rows_or_demo
 from pamer_lab.ui.shared.page import run
-from pamer_lab.ui.traces.adding import add_traces, import_report
-from pamer_lab.ui.traces.home import tour
+from pamer_lab.ui.traces.adding import add_traces, import_report, last_import
+from pamer_lab.ui.traces.home import Demo, demo_links, find_demo, picture, tour
 from pamer_lab.ui.traces.library import filtered, library_table
 
-INTRODUCTION = (
-    "What did the model still see at a turn, why was the rest dropped, and was that right? It begins with a recorded run of an agent: "
-    "open one to read it block by block and to see how its context grew."
-)
+INTRODUCTION = "See what the model still had in context at each turn, why the rest was dropped, and whether that was right."
+
+
+def first_screen(demo: Demo | None, *, offer_demo: bool) -> None:
+    """Where to drop a trace, beside the picture or the result of the last import."""
+    if reviewer_mode():
+        if demo:
+            picture(demo)
+        return
+    left, right = st.columns([4, 5], gap="large")
+    with right:
+        last = last_import()
+        if last is not None:
+            import_report(last)
+        elif demo:
+            picture(demo)
+    with left:
+        add_traces(offer_demo=offer_demo)
+        if demo:
+            demo_links(demo)
 
 
 def main() -> None:
-    rows, demo = rows_or_demo()
-    st.title("Traces")
-    st.markdown(INTRODUCTION)
+    rows, imported = rows_or_demo()
     only_demo = bool(rows) and all(row["demo"] for row in rows)
-    if rows and st.toggle(
-        "Two-minute tour",
-        value=only_demo,
-        key="tour",
-        bind="query-params",
-        help="A picture and some links; switch it off when you know your way.",
-    ):
-        tour(rows)
-    if only_demo:
-        st.caption("These traces come with PaMER Lab as a demo. Open one to look around, or add your own below.")
-    if demo and demo.rejected:
-        import_report(demo)
+    demo = None
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.title("Traces", width="stretch")
+        if rows and st.toggle("Tour", value=only_demo, key="tour", bind="query-params", help="Show a picture of the demo and the tour."):
+            demo = find_demo(rows)
+    st.markdown(INTRODUCTION)
+    first_screen(demo, offer_demo=not only_demo)
+    if imported and imported.rejected:
+        import_report(imported)
     if rows:
+        if only_demo:
+            st.caption("These demo traces come with PaMER Lab. Open one to look around, or drop your own above.")
         shown = filtered(rows)
         tokens = sum(row["tokens"] for row in shown)
         turns = sum(row["turns"] for row in shown)
         st.caption(f"{len(shown):,} of {counted(len(rows), 'trace')} · {turns:,} turns · {short(tokens)} tokens")
         library_table(shown)
     else:
-        st.info("There are no traces yet." if reviewer_mode() else "There are no traces yet. Add a file below.")
-    if not reviewer_mode():
-        add_traces()
+        st.info("There are no traces yet." if reviewer_mode() else "There are no traces yet. Drop a file above.")
+    if demo:
+        tour(demo)
 
 
 run(main)

@@ -1,4 +1,4 @@
-"""The trade-off chart: token share against AUROC for both targets, a mark per condition, names that do not collide.
+"""The trade-off chart: token share against AUROC for both targets, with one labelled mark per condition.
 
 Names are placed greedily around their marks, best AUROC first; one that finds no free place is left to the hover text.
 """
@@ -35,7 +35,7 @@ PLACES = ((0, 12), (0, -12), (1, 0), (-1, 0), (1, 12), (-1, 12), (1, -12), (-1, 
 def tradeoff(
     points: Sequence[dict[str, Any]], colours: dict[Meaning, str] = LIGHT, *, published: bool = True, deviations: bool = False
 ) -> "Figure":
-    """How much of the history must be read to know what is needed? `points` as `analysis.compact.tradeoff` gives them."""
+    """AUROC against tokens read. `points` comes from `analysis.compact.tradeoff`."""
     from plotly.subplots import make_subplots
 
     figure = make_subplots(rows=1, cols=len(TARGETS), shared_yaxes=False, horizontal_spacing=0.08, subplot_titles=list(TARGETS))
@@ -52,7 +52,7 @@ def tradeoff(
             _published(figure, own, colours, column)
         if own:
             _names(figure, own, colours, column, published=published)
-    figure.update_xaxes(title={"text": "tokens against full context, %", "standoff": 4}, range=[0, 112], zeroline=False)
+    figure.update_xaxes(title={"text": "tokens, % of full context", "standoff": 4}, range=[0, 112], zeroline=False)
     figure.update_yaxes(tickformat=".2f", zeroline=False)
     figure.update_yaxes(title={"text": "AUROC", "standoff": 6}, row=1, col=1)
     return figure

@@ -32,10 +32,9 @@ def mean_context(
     names: Mapping[str, str] | None = None,
     reference: bool = False,
 ) -> "Figure":
-    """How full is the context on average, turn by turn, and over how many traces? `means` as `analysis.growth.mean_context` gives them.
+    """Mean context size per turn, and the number of traces still running. `means` comes from `analysis.growth.mean_context`.
 
-    A line per policy with its 10 to 90 % band, or with the turns of single traces: `singles` has them, `names` which are drawn and what
-    they are called.
+    One line per policy with its 10 to 90 % band, or with single traces: `singles` has their turns, `names` maps the drawn ones to labels.
     """
     from plotly.subplots import make_subplots
 
@@ -69,7 +68,7 @@ def mean_context(
         figure.add_hline(
             y=REFERENCE_LINE,
             line={"color": colours["faint"], "dash": "dash", "width": 1},
-            annotation_text="128K, a reference only",
+            annotation_text="128K (reference)",
             row=1,
             col=1,
         )

@@ -60,7 +60,7 @@ ALL = Shown()
 
 
 def layers(study: Study, metric: Metric = "auroc", shown: Shown = ALL, colours: dict[Meaning, str] = LIGHT) -> "Figure":
-    """At which depth can the need for memory be read? Compression left, recall right, the same vertical axis."""
+    """A probe metric by layer: compression left, recall right, on the same vertical axis."""
     from plotly.subplots import make_subplots
 
     figure = make_subplots(rows=1, cols=len(TARGETS), shared_yaxes=True, horizontal_spacing=0.19, subplot_titles=list(TARGETS))
@@ -224,7 +224,7 @@ def _ticks(study: Study, blocks: int) -> tuple[list[float], list[str]]:
 
 
 def scores(seeds: Sequence[Margins], shift: float = 0.0, colours: dict[Meaning, str] = LIGHT) -> "Figure":
-    """How do the scores of needed (above the axis) and not needed (below) fall around the threshold moved by `shift` logits?"""
+    """Histograms of the scores, needed above the axis and not needed below, around the threshold shifted by `shift` logits."""
     import plotly.graph_objects as go
 
     edges, positive, negative = histogram(seeds)
@@ -248,5 +248,5 @@ def scores(seeds: Sequence[Margins], shift: float = 0.0, colours: dict[Meaning, 
     step = next(step for step in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 5000, 100000) if most / step <= 3)
     ticks = [number * step for number in range(-(most // step), most // step + 1)]
     figure.update_yaxes(title={"text": "decisions"}, tickvals=ticks, ticktext=[f"{abs(tick):,}" for tick in ticks], zeroline=False)
-    figure.update_xaxes(title={"text": "logit minus the threshold of its seed", "standoff": 4}, zeroline=False)
+    figure.update_xaxes(title={"text": "logit minus threshold", "standoff": 4}, zeroline=False)
     return figure

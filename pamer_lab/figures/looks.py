@@ -11,9 +11,9 @@ SYMBOLS: dict[Action, str] = {"pass": "circle", "compress": "triangle-down", "re
 COLOURS: dict[Action, Meaning] = {"pass": "faint", "compress": "compression", "recall": "recall", "fallback": "fallback"}
 ACTION_WORDS: dict[Action, str] = {
     "pass": "nothing stored or recalled",
-    "compress": "compressed: older blocks left the context for a summary",
-    "recall": "recalled: memory was put back into the context",
-    "fallback": "fell back: something failed, and the request went out as it came",
+    "compress": "compressed: older blocks were replaced by a summary",
+    "recall": "recalled: memory was added to the context",
+    "fallback": "fell back: something failed, so the request was sent unchanged",
 }
 STATE_LETTERS = {"A": "A", "S": "S", "R": "R", "X": "X", ".": "·"}
 STATE_MEANINGS: list[Meaning] = ["active", "summarised", "recalled", "restored", "absent"]

@@ -42,7 +42,7 @@ def context(
     recorded: Sequence[int] = (),
     raw: bool = False,
 ) -> "Figure":
-    """How full is the context at each turn? A line per policy with its events as marks; `raw` adds the request as it came."""
+    """Context size per turn. One line per policy with its events as marks; `raw` adds the unchanged request."""
     import plotly.graph_objects as go
 
     figure = go.Figure(layout=layout(height=290, showlegend=True, legend=_legend(), hovermode="closest"))
@@ -81,7 +81,7 @@ def context(
             name="recorded by the source",
             mode="markers",
             marker={"symbol": "diamond", "size": 9, "color": colours["compression"]},
-            hovertemplate="the source changed its own context before turn %{x}<extra></extra>",
+            hovertemplate="the source edited its own context before turn %{x}<extra></extra>",
         )
     turns = max((len(run.turns) for run in runs), default=1)
     _token_axis(figure, largest)
@@ -135,7 +135,7 @@ def window(turns: int, turn: int) -> range:
 
 
 def events(runs: Sequence[Run], shown: range | None = None, colours: dict[Meaning, str] = LIGHT) -> "Figure":
-    """What did each policy do at each turn? Over many turns those without an event are a thin line; `shown` is all turns by default."""
+    """Actions of each policy per turn. Long stretches without an event are a thin line; `shown` is all turns by default."""
     import plotly.graph_objects as go
 
     if shown is None:
@@ -162,7 +162,7 @@ def events(runs: Sequence[Run], shown: range | None = None, colours: dict[Meanin
 
 
 def ledger(run: Run, shown: range | None = None, colours: dict[Meaning, str] = LIGHT) -> "Figure":
-    """Where is each block: in the context, in a summary, brought back, gone? Rows are blocks, columns are turns; `shown` is all by default.
+    """Where is each block? Rows are blocks, columns are turns, colours are states; `shown` is all turns by default.
 
     All areas of a state are one path, since a browser draws one path faster than a thousand bars. Pointing at or clicking anywhere in
     a column means its turn: each has an invisible point, and plotly takes the nearest.

@@ -22,7 +22,7 @@ FEW = 60
 def history(
     before: Sequence[int], colours: dict[Meaning, str] = LIGHT, *, compressions: Sequence[int] = (), recalls: Sequence[int] = ()
 ) -> "Figure":
-    """How full is the context before each turn? Turns at which compression or recall was needed or recorded are marked."""
+    """Context size before each turn, with marks where compression or recall was needed or recorded."""
     import plotly.graph_objects as go
 
     turns = list(range(len(before)))
@@ -42,7 +42,7 @@ def history(
 
 
 def blocks(sizes: Sequence[int], colours: dict[Meaning, str] = LIGHT, *, names: Sequence[str] = ()) -> "Figure":
-    """Which blocks fill the context? `names` says what each block does, for the hover text."""
+    """Tokens per block; `names` describes the blocks in the hover text."""
     import plotly.graph_objects as go
 
     words = [in_figure(name, 60) for name in names] or [""] * len(sizes)

@@ -14,9 +14,9 @@ from pamer_lab.report.tables import tables
 
 README = """The numbers of a PaMER Lab share page.
 
-config.json   what the report holds; `pamer-lab report --config config.json --out again.html` gives the same CSV files, byte for
-              byte, in a workspace that has the same traces (runs that are missing are replayed first)
-*.csv         for reading and spreadsheets; lists stand as JSON text
+config.json   the report's configuration; `pamer-lab report --config config.json --out again.html` reproduces the CSV files, byte for
+              byte, in a workspace with the same traces (missing runs are replayed first)
+*.csv         for reading and spreadsheets; lists are JSON text
 *.parquet     the same tables with their types
 SHA256SUMS    of every file here (`sha256sum -c SHA256SUMS`)
 

@@ -35,8 +35,8 @@ def make(config: ReportConfig, workspace: Workspace, *, command: str = "") -> Re
     limit = config.max_mb * 1_000_000
     if len(text) > limit:
         raise InputError(
-            f"the report would have {len(text) / 1e6:.1f} MB, more than {config.max_mb:g}: choose fewer runs, leave texts out (--no-text), "
-            "or allow more (--max-mb)"
+            f"the report would be {len(text) / 1e6:.1f} MB, over the limit of {config.max_mb:g}: choose fewer runs, omit text (--no-text), "
+            "or raise the limit (--max-mb)"
         )
     return Report(document, text, bundle(document))
 
@@ -44,7 +44,7 @@ def make(config: ReportConfig, workspace: Workspace, *, command: str = "") -> Re
 def with_runs(
     config: ReportConfig, workspace: Workspace, *, device: str = "auto", say: Callable[[str], None] = lambda text: None
 ) -> ReportConfig:
-    """The configuration with every run present: runs that are missing or not done are replayed now."""
+    """The configuration with every run present: missing and unfinished runs are replayed now."""
     found: dict[RunChoice, RunChoice] = {}
 
     def present(choice: RunChoice) -> RunChoice:
@@ -68,8 +68,8 @@ def _present(choice: RunChoice, workspace: Workspace, device: str, say: Callable
     run = replay(choice.trace_id, choice.policy, workspace, ReplayOptions(choice.profile, device, choice.turn_limit, heads=choice.heads))
     if choice.run_id and run.run_id != choice.run_id:
         raise InputError(
-            f"{choice.policy} gives run {run.run_id} here and gave {choice.run_id} there: models, heads, tokenizer or program differ. "
-            "Remove `run_id` from the configuration to take what this machine gives"
+            f"{choice.policy} produced run {run.run_id} instead of {choice.run_id}: models, heads, tokenizer or program differ. "
+            "Remove `run_id` from the configuration to accept the new run"
         )
     return choice.model_copy(update={"run_id": run.run_id})
 

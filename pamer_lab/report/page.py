@@ -72,7 +72,7 @@ TEMPLATE = """<!DOCTYPE html>
 <style>{style}</style>
 </head>
 <body>
-<noscript><p>This page draws and checks its data with its own script and fetches nothing; please allow scripts for this file.</p></noscript>
+<noscript><p>This page needs JavaScript to show its data. It works offline and loads nothing else.</p></noscript>
 <main id="page"></main>
 {data}
 <script>{script}</script>

@@ -18,7 +18,7 @@ FIXED_ACTIONS = (
     "Actions are fixed: replay measures contexts, decisions and tokens of a recorded trajectory. "
     "It cannot measure task reward or re-exploration, and token changes may differ in sign from live runs."
 )
-"""Stands with every table and chart of replay results."""
+"""Shown with every table and chart of replay results."""
 
 
 class Turn(Struct, frozen=True, omit_defaults=True):

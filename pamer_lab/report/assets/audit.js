@@ -52,12 +52,12 @@ function queue(section, state, draw) {
 function exporter() {
   const count = DRAFTS.list.length;
   return el("div", { class: "noprint" },
-    el("button", { class: "action", id: "export-reviews", disabled: !count, onclick: exportReviews, text: count ? `Export ${counted(count, "review")} as JSON` : "No review written here yet" }),
-    el("p", { class: "quiet", text: "Into the lab with: pamer-lab audit import FILE.json" }));
+    el("button", { class: "action", id: "export-reviews", disabled: !count, onclick: exportReviews, text: count ? `Export ${counted(count, "review")} as JSON` : "No reviews yet" }),
+    el("p", { class: "quiet", text: "Import into PaMER Lab: pamer-lab audit import FILE.json" }));
 }
 
 function selectionFacts(row, section, context) {
-  const share = row.covered_tokens ? ` Chosen: ${whole(row.chosen_tokens)} of the ${whole(row.covered_tokens)} tokens that the chosen summaries cover (${((100 * row.chosen_tokens) / row.covered_tokens).toFixed(1)} %).${row.restored_tokens == null ? "" : ` Restored: ${whole(row.restored_tokens)} tokens.`}` : "";
+  const share = row.covered_tokens ? ` Chosen: ${whole(row.chosen_tokens)} of the ${whole(row.covered_tokens)} tokens covered by the chosen summaries (${((100 * row.chosen_tokens) / row.covered_tokens).toFixed(1)} %).${row.restored_tokens == null ? "" : ` Restored: ${whole(row.restored_tokens)} tokens.`}` : "";
   const inPart = new Set(row.restored_in_part || []);
   const cited = row.cited_steps.map((step) => (inPart.has(step) ? `${step} (restored in part)` : step)).join(", ");
   return el("div", {},
@@ -65,8 +65,8 @@ function selectionFacts(row, section, context) {
       context ? el("button", { class: "link noprint", text: "Open this turn", onclick: () => context.open(row.run_id, row.turn) }) : null),
     el("p", { text: `${upper(visible(row.reason))}.${share}` }),
     row.goal ? el("p", {}, "Goal: ", el("q", { text: visible(words(row.goal) || "") })) : null,
-    el("p", { class: "quiet", text: `Router ${row.router}, recall agent ${row.agent || "none"}; cache ${row.cache || "not asked"}; cited steps ${cited || "none"}.` }),
-    el("details", {}, el("summary", { text: "What the router was asked (task and recent blocks)" }), textBox(row.query)));
+    el("p", { class: "quiet", text: `Router ${row.router}, recall agent ${row.agent || "none"}; cache ${row.cache || "not used"}; cited steps ${cited || "none"}.` }),
+    el("details", {}, el("summary", { text: "Router query (task and recent blocks)" }), textBox(row.query)));
 }
 
 function stepColumns(row, section) {
@@ -92,8 +92,8 @@ function reviewList(row) {
     { title: "Steps", value: (review) => review.steps.join(", ") },
     { title: "Note", value: (review) => visible(review.note) },
     { title: "Written", value: (review) => review.created_at.slice(0, 16).replace("T", " ") },
-    { title: "Where", value: (review) => (row.reviews.includes(review) ? "in the file" : "here, not exported yet") },
-  ], found) : el("p", { class: "quiet", text: "No one has reviewed this selection yet." }));
+    { title: "Where", value: (review) => (row.reviews.includes(review) ? "in the file" : "in this browser, not exported") },
+  ], found) : el("p", { class: "quiet", text: "This selection has no reviews yet." }));
 }
 
 function reviewForm(row, draw) {

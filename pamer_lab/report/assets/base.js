@@ -1,4 +1,4 @@
-// What all parts share: elements, numbers, looks, texts. Text enters the page through textContent only.
+// Shared by all parts: elements, numbers, styles, texts. Text enters the page through textContent only.
 
 const SVG = "http://www.w3.org/2000/svg";
 const CAP = 2000; // characters of a text shown before "show all"
@@ -45,9 +45,9 @@ function statesOf(packed) {
 const SIGNS = { pass: "·", compress: "▼", recall: "▲", fallback: "✕" };
 const ACTION_WORDS = {
   pass: "nothing stored or recalled",
-  compress: "compressed: older blocks left the context for a summary",
-  recall: "recalled: memory was put back into the context",
-  fallback: "fell back: something failed, and the request went out as it came",
+  compress: "compressed: older blocks were replaced by a summary",
+  recall: "recalled: memory was added to the context",
+  fallback: "fell back: something failed, so the request was sent unchanged",
 };
 const STATES = { A: "active", S: "summarised", R: "recalled", X: "restored", ".": "absent" };
 const ITEM_WORDS = {
@@ -82,7 +82,7 @@ const words = (id) => (id && Object.hasOwn(data("texts"), id) ? data("texts")[id
 function textBox(id) {
   const text = words(id);
   if (text === null) {
-    return el("p", { class: "quiet", text: data("about").text.included ? "(empty)" : "The words are not in this file; it was made without text." });
+    return el("p", { class: "quiet", text: data("about").text.included ? "(empty)" : "This file does not include trace text." });
   }
   const box = el("pre", { class: "words", tabindex: "0", text: visible(text.slice(0, CAP)) });
   if (text.length <= CAP) return box;

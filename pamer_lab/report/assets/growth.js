@@ -1,4 +1,4 @@
-// Context growth: many traces under several policies, the mean per turn over those still running, and what each policy comes to.
+// Context growth: the mean context per turn over the traces still running, and totals by policy.
 
 function growthSection(section, number) {
   const hidden = new Set();
@@ -12,15 +12,15 @@ function growthSection(section, number) {
     };
   });
   const largest = Math.max(...section.means.map((row) => row.mean_active));
-  const lines = largest * 4 >= section.reference ? [{ value: section.reference, name: "128K, a reference only" }] : [];
+  const lines = largest * 4 >= section.reference ? [{ value: section.reference, name: "128K (reference)" }] : [];
   const kinds = [...new Set(section.runs.map((run) => `${run.tokens_kind} with ${run.tokenizer}`))].join("; ");
   const peaks = section.policies.map((row) => `${row.policy} ${short(row.mean_peak)}`).join(", ");
-  const means = figure("How full is the context on average, turn by turn?",
-    `Mean peak: ${peaks} tokens; n = ${counted(section.traces.length, "trace")}, ${kinds}. The band holds 80 % of the traces; a mean is taken over the traces still running. Actions are fixed.`,
+  const means = figure("Mean context size per turn",
+    `Mean peak: ${peaks} tokens; n = ${counted(section.traces.length, "trace")}, ${kinds}. The band covers 80 % of the traces; means are over the traces still running. Actions are fixed.`,
     (width) => lineChart(width, { series, hidden, lines, xTitle: "turn", yTitle: "tokens", label: "Mean tokens of the request over turns, by policy" }),
     legend(series, hidden, () => means.redraw()));
   const first = series[0];
-  const running = figure("How many traces are still running?", "Means at late turns rest on few traces.", (width) => lineChart(width, {
+  const running = figure("Traces still running", "Means at late turns are over few traces.", (width) => lineChart(width, {
     height: 120, xTitle: "turn", yTitle: "traces", yFormat: (value) => (Number.isInteger(value) ? String(value) : ""),
     series: [{ name: "traces", look: "base", points: section.means.filter((row) => row.policy === first.name).map((row) => [row.t, row.running]) }],
   }));
@@ -37,7 +37,7 @@ function growthSection(section, number) {
 function growthTable(section) {
   const base = section.policies.find((row) => row.policy === section.baseline) || section.policies[0];
   const against = (row, name) => (row === base ? "baseline" : change(100 * (row[name] / Math.max(1, base[name]) - 1)));
-  return el("div", {}, el("h3", { text: "What does each policy come to?" }), table([
+  return el("div", {}, el("h3", { text: "Totals by policy" }), table([
     { title: "Policy", value: (row) => row.policy },
     { title: "Traces", number: true, value: (row) => row.traces },
     { title: "Mean total", number: true, value: (row) => short(row.mean_total) },
@@ -47,5 +47,5 @@ function growthTable(section) {
     { title: "Reduction against raw", number: true, value: (row) => `${row.reduction_pct.toFixed(1)} % [${row.reduction_low.toFixed(1)}, ${row.reduction_high.toFixed(1)}]` },
     { title: "Auxiliary", number: true, value: (row) => short(row.aux_input + row.aux_output) },
     { title: "Cached input", number: true, value: (row) => `${((100 * row.cached_input) / Math.max(1, row.main_input)).toFixed(1)} %` },
-  ], section.policies), el("p", { class: "quiet", text: "▼ fewer, ▲ more than the baseline. The reduction's interval is 95 %, resampled by task when the report was made; the page does not resample." }));
+  ], section.policies), el("p", { class: "quiet", text: "▼ fewer, ▲ more than the baseline. The interval of the reduction is a 95 % bootstrap, clustered by task, computed when the report was created." }));
 }

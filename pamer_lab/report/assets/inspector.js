@@ -1,6 +1,6 @@
-// One turn under one policy: why it was decided, what the model would see in order, and what became of the rest.
+// One turn under one policy: the reason for its decision, the model's view in order, and the omitted blocks.
 
-// Items in the order of the request; raw blocks one by one, and blocks that were left out where they stood.
+// Items in request order; raw blocks one by one, and omitted blocks at their original position.
 function requestRows(turn, trace) {
   const states = statesOf(turn.states), rows = [];
   let place = 0;
@@ -32,11 +32,11 @@ function whyPanel(run, turn) {
     el("p", { class: "lead" }, el("b", { text: `${SIGNS[turn.action]} Turn ${turn.t}` }), ` of ${run.policy}: ${ACTION_WORDS[turn.action]}.`),
     el("p", { text: `${upper(visible(turn.reason))}.` }),
     turn.error ? el("p", { class: "warning", text: visible(turn.error) }) : null,
-    el("p", { text: `Sent ${whole(turn.raw)} tokens, the model sees ${whole(turn.active)}${change ? ` (${signed((100 * change) / turn.raw, 1)} %)` : ", nothing changed"}; ${whole(turn.cached)} could come from a prefix cache.${turn.candidate ? ` Candidate for compression: ${whole(turn.candidate)} tokens.` : ""}` }),
+    el("p", { text: `Sent ${whole(turn.raw)} tokens, the model sees ${whole(turn.active)}${change ? ` (${signed((100 * change) / turn.raw, 1)} %)` : ", unchanged"}; ${whole(turn.cached)} could come from a prefix cache.${turn.candidate ? ` Candidate for compression: ${whole(turn.candidate)} tokens.` : ""}` }),
   ];
   if (turn.logits) parts.push(votesTable(run, turn));
   if (turn.spent) {
-    parts.push(el("h4", { text: "Beside the request" }), table([
+    parts.push(el("h4", { text: "Side work" }), table([
       { title: "Operation", value: (entry) => entry.operation },
       { title: "In", number: true, value: (entry) => whole(entry.input_tokens) },
       { title: "Out", number: true, value: (entry) => whole(entry.output_tokens || 0) },
@@ -55,7 +55,7 @@ function votesTable(run, turn) {
   const yes = turn.votes.filter(Boolean).length, rule = run.settings.rule;
   const rows = turn.logits.map((value, head) => ({ head: head + 1, value, limit: limits[head], margin: margins[head], vote: turn.votes[head] }));
   const needed = rule ? rule.vote : null;
-  const text = needed === null ? `${yes} of ${rows.length} heads say yes.` : `${yes} of ${rows.length} heads say yes; ${needed} are needed.${flips(margins, needed)}`;
+  const text = needed === null ? `${yes} of ${rows.length} heads vote yes.` : `${yes} of ${rows.length} heads vote yes; ${needed} needed.${flips(margins, needed)}`;
   return el("div", {}, el("h4", { text: "Votes" }), table([
     { title: "Head", value: (row) => row.head },
     { title: "Logit", number: true, value: (row) => row.value.toFixed(3) },
@@ -88,23 +88,23 @@ function contextPanel(run, turn, trace, state) {
     { title: "#", number: true, value: (row, number) => number },
     { title: "Item", value: (row) => row.name },
     { title: "State", value: (row) => (row.seen === null ? `− ${row.state}` : row.state === "added" ? "+ added" : row.state) },
-    { title: "Stands for", value: (row) => (row.covers ? `blocks ${spansText(row.covers)}` : "") },
+    { title: "Covers", value: (row) => (row.covers ? `blocks ${spansText(row.covers)}` : "") },
     { title: "Tokens", number: true, value: (row) => (row.seen === null ? `(${whole(row.sent)})` : whole(row.seen)) },
   ], rows, { onPick: open, rowClass: (row) => (row.seen === null ? "gone" : row.state === "added" ? "added" : "") });
   const added = all.find((row) => row.state === "added");
   if (added) open(added);
-  return el("div", { class: "context" }, el("div", { class: "bar" }, el("h4", { text: "What the model sees, in order" }), toggle), list,
-    el("p", { class: "quiet", text: `${counted(all.length - hidden, "item")}, ${whole(total)} tokens ${total === turn.active ? "=" : "≠"} the plotted ${whole(turn.active)}; ${run.tokens_kind} with ${run.tokenizer}. Choose a row to read it.` }),
+  return el("div", { class: "context" }, el("div", { class: "bar" }, el("h4", { text: "Model's view, in order" }), toggle), list,
+    el("p", { class: "quiet", text: `${counted(all.length - hidden, "item")}, ${whole(total)} tokens ${total === turn.active ? "=" : "≠"} the plotted ${whole(turn.active)}; ${run.tokens_kind} with ${run.tokenizer}. Select a row to read it.` }),
     reader);
 }
 
-// Memories that this turn wrote or used: summary, covered steps, and what became of their tokens.
+// Memories that this turn wrote or used: the summary, the covered steps, and their tokens.
 function memoryPanel(run, turn) {
   const used = (turn.memory_ids || []).map((name) => run.memories.find((memory) => memory.memory_id === name)).filter(Boolean);
   const inPart = new Set(turn.restored_in_part || []);
-  const restored = turn.restored ? el("p", { text: `Restored steps, word for word: ${turn.restored.map((step) => (inPart.has(step) ? `${step} (in part)` : step)).join(", ")}.` }) : null;
+  const restored = turn.restored ? el("p", { text: `Restored steps, verbatim: ${turn.restored.map((step) => (inPart.has(step) ? `${step} (in part)` : step)).join(", ")}.` }) : null;
   return el("div", { class: "memories" }, restored, used.map((memory) => el("details", { open: turn.action === "compress" },
-    el("summary", { text: `${turn.action === "compress" ? "Stored" : "Used"} memory ${memory.sequence}: steps ${spansText(neighbours(memory.steps.map((step) => step.step)))}, ${whole(memory.tokens)} tokens became ${whole(memory.summary_tokens)}` }),
+    el("summary", { text: `${turn.action === "compress" ? "Stored" : "Used"} memory ${memory.sequence}: steps ${spansText(neighbours(memory.steps.map((step) => step.step)))}, ${whole(memory.tokens)} tokens → ${whole(memory.summary_tokens)}` }),
     textBox(memory.summary),
     table([
       { title: "Step", number: true, value: (step) => step.step },

@@ -1,14 +1,14 @@
-// The page: headline, the result of its own recount, the sections, and where everything comes from.
+// The page: headline, the result of its own verification, the sections, and the provenance.
 
 function pageHead(sections, checks) {
   const about = data("about"), failed = checks.failed.length;
   const seal = el("details", { class: `seal ${failed ? "broken" : "sound"}`, id: "verified" },
     el("summary", { text: `${failed ? "✕ " : "✓ "}verified ${checks.checked - failed} of ${checks.checked}` }), checksTable(checks));
-  const text = !about.text.included ? "without the words of the trace" : about.text.cut ? `with text; ${counted(about.text.cut, "long text")} cut in the middle to keep the file small` : "with all text";
+  const text = !about.text.included ? "without trace text" : about.text.cut ? `with text; ${counted(about.text.cut, "long text")} shortened in the middle` : "with all text";
   return el("header", {},
     el("div", { class: "bar" }, el("h1", { text: document.title.replace(/ · PaMER Lab$/, "") }), el("button", { class: "action noprint", text: "Print", onclick: () => window.print() })),
-    el("p", { class: "quiet", text: `A PaMER Lab report, made ${about.made.slice(0, 16).replace("T", " ")} UTC with version ${about.versions["pamer-lab"]}, ${text}. It needs no network and asks for nothing.` }),
-    seal, failed ? el("p", { class: "warning", role: "alert", text: `${counted(failed, "check")} failed: what this file says does not follow from the data in it. ${checks.failed.slice(0, 5).join("; ")}${failed > 5 ? "; …" : ""}.` }) : null,
+    el("p", { class: "quiet", text: `A PaMER Lab report, created ${about.made.slice(0, 16).replace("T", " ")} UTC with version ${about.versions["pamer-lab"]}, ${text}. It works offline.` }),
+    seal, failed ? el("p", { class: "warning", role: "alert", text: `${counted(failed, "check")} failed: the numbers in this file do not match its data. ${checks.failed.slice(0, 5).join("; ")}${failed > 5 ? "; …" : ""}.` }) : null,
     redactionLine(about.redaction),
     sections.length > 1 ? el("nav", { class: "noprint" }, sections.map((section, number) => el("a", { href: `#s${number}`, text: sectionName(section), onclick: (event) => { event.preventDefault(); document.getElementById(`s${number}`).scrollIntoView(); } }))) : null);
 }
@@ -19,21 +19,21 @@ function sectionName(section) {
 }
 
 function checksTable(checks) {
-  return el("div", {}, el("p", { class: "quiet", text: "Counted again just now, in this browser, from the data in this file." }), table([
-    { title: "What", value: ([name]) => name },
-    { title: "Right", number: true, value: ([, entry]) => `${entry.checked - entry.failed.length} of ${entry.checked}` },
+  return el("div", {}, el("p", { class: "quiet", text: "Recomputed in this browser from the data in this file." }), table([
+    { title: "Check", value: ([name]) => name },
+    { title: "Passed", number: true, value: ([, entry]) => `${entry.checked - entry.failed.length} of ${entry.checked}` },
     { title: "Failed", value: ([, entry]) => entry.failed.slice(0, 10).join("; ") + (entry.failed.length > 10 ? "; …" : "") },
   ], [...checks.groups]));
 }
 
 function redactionLine(redaction) {
-  if (!redaction.summary.length) return el("p", { class: "quiet", text: "A scan for keys, tokens, private keys, e-mail addresses and home folders found nothing. A scan is no guarantee." });
-  const parts = redaction.summary.map((row) => `${counted(row.different, row.kind, row.kind === "e-mail address" ? "e-mail addresses" : undefined)} in ${counted(row.places, "place")} ${row.redacted ? "replaced" : "left in"}`);
+  if (!redaction.summary.length) return el("p", { class: "quiet", text: "A scan for keys, tokens, private keys, e-mail addresses and home folders found nothing. It may have missed some." });
+  const parts = redaction.summary.map((row) => `${counted(row.different, row.kind, row.kind === "e-mail address" ? "e-mail addresses" : undefined)} in ${counted(row.places, "place")} ${row.redacted ? "redacted" : "left in"}`);
   return el("details", { class: "redaction" }, el("summary", { text: `Scan for secrets: ${parts.join(", ")}.` }),
-    el("p", { class: "quiet", text: "Replaced words read [redacted: …]; equal ones have equal numbers. Token counts are those of the original text. A scan is no guarantee." }),
+    el("p", { class: "quiet", text: "Redacted text reads [redacted: …]; equal values have equal numbers. Token counts are those of the original text. The scan may have missed some." }),
     table([
       { title: "Kind", value: (row) => `${row.kind} ${row.number}` }, { title: "Where", value: (row) => visible(row.place) },
-      { title: "Shown", value: (row) => visible(row.shown) }, { title: "In this file", value: (row) => (row.redacted ? "replaced" : "left in") },
+      { title: "Shown", value: (row) => visible(row.shown) }, { title: "In this file", value: (row) => (row.redacted ? "redacted" : "left in") },
     ], redaction.findings), redaction.more ? el("p", { class: "quiet", text: `and ${whole(redaction.more)} more` }) : null);
 }
 
@@ -41,10 +41,10 @@ function provenance(sections) {
   const about = data("about"), manifest = data("manifest");
   const pairs = (value) => table([{ title: "What", value: ([name]) => name }, { title: "Value", value: ([, item]) => visible(typeof item === "object" ? JSON.stringify(item) : String(item)) }], Object.entries(value));
   const runs = sections.filter((section) => section.kind === "replay").flatMap((section) => section.runs.map((run) => ({ run, trace: section.trace })));
-  return el("section", { id: "provenance" }, el("h2", { text: "Where this comes from" }),
-    about.command ? el("p", {}, "Made with ", el("code", { text: visible(about.command) }), ". The zip beside this file holds its numbers as CSV and Parquet, and the configuration that gives them again.") : null,
-    el("p", { class: "quiet", text: "Measured: counted or computed by this program. Estimated: characters divided by four, or a stated assumption. Recorded: said by the source. Published: printed in the paper." }),
-    el("details", { class: "block printed", open: true }, el("summary", { text: "Data and its hashes" }), table([
+  return el("section", { id: "provenance" }, el("h2", { text: "Provenance" }),
+    about.command ? el("p", {}, "Created with ", el("code", { text: visible(about.command) }), ". The accompanying zip has the numbers as CSV and Parquet, and the configuration that reproduces them.") : null,
+    el("p", { class: "quiet", text: "Measured: counted or computed by PaMER Lab. Estimated: characters divided by four, or a stated assumption. Recorded: reported by the source. Published: reported in the paper." }),
+    el("details", { class: "block printed", open: true }, el("summary", { text: "Data and hashes" }), table([
       { title: "What", value: (row) => row[0] }, { title: "SHA-256 or id", value: (row) => el("code", { text: row[1] }) },
     ], [["this report", manifest.report_id], ...traceRows(sections), ...Object.entries(manifest.sha256).map(([name, digest]) => [`data element ${name}`, digest])])),
     runs.length ? el("details", { class: "block" }, el("summary", { text: "Settings of every run" }), runs.map(({ run, trace }) => el("details", {},

@@ -9,10 +9,10 @@ function replaySection(section, number) {
   const pick = (t) => { state.t = Math.min(t, run().turns.length - 1); update(); };
   const run = () => section.runs[state.run];
   const head = section.runs[0];
-  const context = figure("How full is the context at each turn?", contextAnswer(section),
+  const context = figure("Context size per turn", contextAnswer(section),
     (width) => lineChart(width, { series, hidden, selected: state.t, open: run().policy, onPick: pick, xTitle: "turn", yTitle: "tokens", label: "Tokens of the request over turns, by policy" }),
     legend(series, hidden, () => context.redraw()));
-  const blocks = figure("Where is every block?", "", (width) => ledgerChart(width, run(), Math.min(state.t, run().turns.length - 1), pick), ledgerLegend());
+  const blocks = figure("Where is each block?", "", (width) => ledgerChart(width, run(), Math.min(state.t, run().turns.length - 1), pick), ledgerLegend());
   const panel = el("div", { class: "inspector" }), steps = el("div", { class: "steps" });
   state.redraw = () => update();
   const line = el("p", { class: "lead headline" });
@@ -27,11 +27,11 @@ function replaySection(section, number) {
     remember(number, current.policy, state.t);
   }
   const opener = { open: (id, t) => { state.run = section.runs.findIndex((other) => other.run_id === id); pick(t); steps.scrollIntoView(); } };
-  const audit = section.selections.length ? el("div", {}, el("h3", { text: "Which raw steps did PaMER+ restore, and was that right?" }),
+  const audit = section.selections.length ? el("div", {}, el("h3", { text: "Evidence restored by PaMER+" }),
     el("p", { class: "quiet", text: auditAnswer(section) }), auditPanel(section, opener)) : null;
   node.append(el("h2", { text: `Replay of ${visible(section.trace.name || section.trace.trace_id)}` }), line, facts(section), el("p", { class: "caveat", text: data("about").fixed_actions }),
     policyTable(section, (place) => { state.run = place; pick(state.t); }), ...(section.focus === "audit" && audit ? [audit] : []),
-    context.node, blocks.node, el("h3", { text: "What happened at this turn?" }), steps, panel, eventsPanel(section, opener),
+    context.node, blocks.node, el("h3", { text: "Selected turn" }), steps, panel, eventsPanel(section, opener),
     ...(section.focus !== "audit" && audit ? [audit] : []), blocksPanel(section.trace, head));
   steps.addEventListener("turn", (event) => pick(event.detail));
   document.addEventListener("keydown", (event) => keys(event, section, state, pick));
@@ -91,9 +91,9 @@ function facts(section) {
   const limit = run && run.turn_limit ? ` (of ${trace.blocks.length} in the trace)` : "";
   const raw = trace.tools_tokens + trace.prefix_tokens + sum(trace.blocks.map((block) => block.tokens));
   return el("p", { class: "facts" },
-    trace.demo ? badge("demo", "demo", "A made-up trace that comes with PaMER Lab") : null, badge(kind, kind, "How tokens were counted"),
-    ` ${counted(run ? run.turns.length : trace.blocks.length, "turn")}${limit}, ${short(raw)} tokens in all; counted with ${trace.tokenizer}. Format ${trace.format}${trace.model ? `, recorded from ${visible(trace.model)}` : ""}. `,
-    trace.reward !== null ? [badge("recorded", "recorded", "Said by the source, never recomputed"), ` reward ${trace.reward}.`] : null);
+    trace.demo ? badge("demo", "demo", "An example trace that comes with PaMER Lab") : null, badge(kind, kind, "How tokens were counted"),
+    ` ${counted(run ? run.turns.length : trace.blocks.length, "turn")}${limit}, ${short(raw)} tokens in total, counted with ${trace.tokenizer}. Format ${trace.format}${trace.model ? `, recorded from ${visible(trace.model)}` : ""}. `,
+    trace.reward !== null ? [badge("recorded", "recorded", "Reported by the source, not recomputed"), ` reward ${trace.reward}.`] : null);
 }
 
 // The open run in a line.
@@ -142,19 +142,19 @@ function policyTable(section, onPick) {
     { title: "Policy", value: (run) => el("span", { class: "nowrap" }, svg("svg", { viewBox: "0 0 26 10", width: 26, height: 10, "aria-hidden": "true" }, svg("path", { class: `line ${lookOf(run.policy)}`, d: "M1,5H25" })), ` ${run.policy}`) },
     { title: "Main input", number: true, value: (run) => whole(run.totals.main_input) },
     { title: "Main output", number: true, value: (run) => whole(run.totals.main_output) },
-    { title: "Auxiliary", number: true, hint: "Input and output of model calls beside the main request", value: (run) => whole(run.totals.aux_input + run.totals.aux_output) },
+    { title: "Auxiliary", number: true, hint: "Input and output of the policy's own model calls", value: (run) => whole(run.totals.aux_input + run.totals.aux_output) },
     { title: "Total", number: true, value: (run) => whole(run.totals.total) },
-    { title: "Change", number: true, hint: "Total against the base request at every turn", value: (run) => change(-run.totals.reduction_pct) },
+    { title: "Change", number: true, hint: "Total relative to base", value: (run) => change(-run.totals.reduction_pct) },
     { title: "Peak", number: true, value: (run) => whole(run.totals.peak_active) },
     { title: "Cached input", number: true, hint: "Common prefix with the previous request", value: (run) => `${((100 * run.totals.cached_input) / Math.max(1, run.totals.main_input)).toFixed(1)} %` },
     { title: "▼", number: true, hint: "Compressions", value: (run) => run.totals.actions.compress },
     { title: "▲", number: true, hint: "Recalls", value: (run) => run.totals.actions.recall },
     { title: "✕", number: true, hint: "Fallbacks", value: (run) => run.totals.actions.fallback },
-    { title: "Evidence in context", number: true, hint: "Identifiers that a later recorded action used and that were still before the model", value: (run) => (run.evidence.uses ? `${run.evidence.in_context_pct.toFixed(1)} % of ${run.evidence.uses}` : "none used") },
+    { title: "Evidence in context", number: true, hint: "Identifiers used by a later recorded action that were still in the context", value: (run) => (run.evidence.uses ? `${run.evidence.in_context_pct.toFixed(1)} % of ${run.evidence.uses}` : "none used") },
   ];
   const runs = section.runs.filter((run) => "total" in run.totals);
-  return el("div", {}, el("h3", { text: "What does each policy come to?" }), table(columns, runs, { onPick: (run) => onPick(section.runs.indexOf(run)) }),
-    el("p", { class: "quiet", text: `Tokens ${runs.length ? runs[0].tokens_kind : ""} with ${section.trace.tokenizer}; n = one trace. Extractive summaries, features and embeddings are local work and not billed as tokens.` }));
+  return el("div", {}, el("h3", { text: "Totals by policy" }), table(columns, runs, { onPick: (run) => onPick(section.runs.indexOf(run)) }),
+    el("p", { class: "quiet", text: `Tokens ${runs.length ? runs[0].tokens_kind : ""} with ${section.trace.tokenizer}; n = one trace. Extractive summaries, features and embeddings run locally and are not billed as tokens.` }));
 }
 
 function change(percent) {
@@ -174,7 +174,7 @@ function eventsPanel(section, opener) {
     { title: "Seen", number: true, value: ({ turn }) => whole(turn.active) },
     { title: "Why", value: ({ turn }) => visible(turn.reason) },
   ], rows, { onPick: ({ run, turn }) => opener.open(run.run_id, turn.t) });
-  return el("details", { class: "block printed" }, el("summary", { text: `All ${counted(rows.length, "event")} of all policies` }), list);
+  return el("details", { class: "block printed" }, el("summary", { text: `All ${counted(rows.length, "event")}` }), list);
 }
 
 function blocksPanel(trace) {
@@ -183,10 +183,10 @@ function blocksPanel(trace) {
   const list = table([
     { title: "Block", number: true, value: (block, number) => number },
     { title: "Calls", value: (block) => visible(block.calls.join(", ")) || "answer" },
-    { title: "Begins", value: (block) => visible((words(block.text) || "").replace(/^<\|im_start\|>assistant\n/, "").slice(0, 140)) },
+    { title: "Starts with", value: (block) => visible((words(block.text) || "").replace(/^<\|im_start\|>assistant\n/, "").slice(0, 140)) },
     { title: "Tokens", number: true, value: (block) => whole(block.tokens) },
   ], trace.blocks, { onPick: open });
-  return el("details", { class: "block" }, el("summary", { text: `The trace itself: prefix and ${counted(trace.blocks.length, "block")}` }),
+  return el("details", { class: "block" }, el("summary", { text: `Trace: prefix and ${counted(trace.blocks.length, "block")}` }),
     el("details", {}, el("summary", { text: `Prefix: system and task, ${whole(trace.prefix_tokens)} tokens` }), textBox(trace.prefix)),
     trace.tools ? el("details", {}, el("summary", { text: `Tool descriptions, ${whole(trace.tools_tokens)} tokens` }), textBox(trace.tools)) : null,
     el("div", { class: "columns" }, list, reader));
@@ -199,7 +199,7 @@ function transcriptSection(section, node) {
   const series = [{ name: "raw history", look: "base", points: trace.blocks.map((block, n) => [n, before[n]]) }];
   const panel = blocksPanel(trace);
   panel.open = true;
-  const chart = figure("How full is the context before each turn?", `${short(before[0])} tokens before the first turn, ${short(before[trace.blocks.length - 1])} before the last; ${trace.tokens_kind} with ${trace.tokenizer}, n = ${counted(trace.blocks.length, "turn")}. Click a turn to read its block.`,
+  const chart = figure("Context size before each turn", `${short(before[0])} tokens before the first turn, ${short(before[trace.blocks.length - 1])} before the last; ${trace.tokens_kind} with ${trace.tokenizer}, n = ${counted(trace.blocks.length, "turn")}. Click a turn to read its block.`,
     (width) => lineChart(width, { series, xTitle: "turn", yTitle: "tokens", selected: section.open.turn, onPick: open }));
   function open(t) { section.open.turn = t; chart.redraw(); panel.querySelectorAll(".columns tbody tr")[t]?.click(); }
   node.append(el("h2", { text: `Transcript of ${visible(trace.name || trace.trace_id)}` }), facts(section), chart.node, panel);

@@ -1,4 +1,4 @@
-// Studies and published tables: rows as they are stored, means beside their seeds, the paper's own numbers marked as published.
+// Studies and published tables: stored rows, means with their seeds, and the paper's numbers marked as published.
 
 const MOST_DOTS = 40;
 
@@ -11,7 +11,7 @@ function studySection(section, number) {
   const corpus = study.corpus;
   return el("section", { id: `s${number}` }, el("h2", { text: visible(study.name || study.study_id) }),
     el("p", { class: "facts" }, section.demo ? badge("demo", "demo", "A sample result that comes with PaMER Lab") : null, badge("measured", "measured"),
-      ` ${study.model}; ${counted(corpus.questions || 0, "question")}, ${counted(corpus.traces || 0, "trace")}, ${counted(corpus.decision_points || 0, "decision point")}. Made with `, el("code", { text: visible(study.command) }), "."),
+      ` ${study.model}; ${counted(corpus.questions || 0, "question")}, ${counted(corpus.traces || 0, "trace")}, ${counted(corpus.decision_points || 0, "decision point")}. Created with `, el("code", { text: visible(study.command) }), "."),
     el("div", { class: "columns" }, charts.map((chart) => chart.node)),
     el("details", { class: "block printed", open: study.rows.length <= 40 }, el("summary", { text: `All ${counted(study.rows.length, "row")}` }), studyTable(study)),
     study.comparisons.length ? el("details", { class: "block" }, el("summary", { text: `${counted(study.comparisons.length, "paired comparison")}` }), table([
@@ -36,7 +36,7 @@ function layerFigure(study, target) {
   const low = Math.min(0.5, ...series.flatMap((line) => [...line.points.map((point) => point[1]), ...line.band.map((entry) => entry[1])]));
   const yMin = Math.floor(low * 10) / 10, hidden = new Set();
   const every = Math.max(1, Math.ceil(layers.length / 8));
-  const chart = figure(`Where does the ${target} signal form?`, `AUROC by layer, mean over ${rows[0].seeds.length} splits; bands are 95 % intervals by question. n = ${whole(rows[0].n)} decisions, base rate ${(100 * rows[0].base_rate).toFixed(1)} %. 0.5 is chance.`,
+  const chart = figure(`${upper(target)} AUROC by layer`, `Mean over ${rows[0].seeds.length} splits; bands are 95 % intervals, clustered by question. n = ${whole(rows[0].n)} decisions, base rate ${(100 * rows[0].base_rate).toFixed(1)} %. 0.5 is chance.`,
     (width) => lineChart(width, {
       series, hidden, height: 260, yMin, yMax: 1, yFormat: (value) => value.toFixed(1), tipFormat: (value) => value.toFixed(3), xTitle: "layer", yTitle: "AUROC",
       xName: (place) => layers[place], xMax: Math.max(1, layers.length - 1), lines: [{ value: 0.5, name: "chance" }],
@@ -52,7 +52,7 @@ function dotFigure(study, target) {
     name: row.name, value: row.mean, low: row.interval ? row.interval[0] : undefined, high: row.interval ? row.interval[1] : undefined,
     look: target === "recall" ? "recall" : "pamer", text: `${fixed(row.mean, 3)} ± ${fixed(row.sd, 3)}`,
   }));
-  return figure(`How well is ${target || "it"} predicted?`, `AUROC, mean over ${rows.length ? rows[0].seeds.length : 0} splits with 95 % interval by question; n = ${rows.length ? whole(rows[0].n) : 0} decisions.`,
+  return figure(`${upper(target || "all")} AUROC by row`, `AUROC, mean over ${rows.length ? rows[0].seeds.length : 0} splits with 95 % interval by question; n = ${rows.length ? whole(rows[0].n) : 0} decisions.`,
     (width) => dotChart(width, shown, { digits: 2, label: `AUROC of each row, ${target}` }));
 }
 
@@ -62,7 +62,7 @@ function shareFigure(study, target) {
   const low = Math.floor(Math.min(0.5, ...rows.map((row) => row.mean)) * 10) / 10;
   const high = Math.min(1, Math.ceil(Math.max(...rows.map((row) => row.mean)) * 10 + 0.2) / 10);
   const most = Math.max(100, ...rows.map((row) => row.tokens_pct));
-  return figure(`What does a smaller context cost for ${target}?`, `AUROC, mean over ${rows.length ? rows[0].seeds.length : 0} splits, against the share of the full context's tokens; n = ${rows.length ? whole(rows[0].n) : 0} decisions. Up and left is better.`, (width) => {
+  return figure(`${upper(target)} AUROC against tokens read`, `AUROC, mean over ${rows.length ? rows[0].seeds.length : 0} splits, against the share of the full context's tokens; n = ${rows.length ? whole(rows[0].n) : 0} decisions. Up and left is better.`, (width) => {
     const { root, x, y } = axes(width, 380, {
       xMin: 0, xMax: most * 1.25, yMin: low, yMax: high, xTitle: "tokens, % of the full context", yTitle: "AUROC", yFormat: (value) => value.toFixed(2), label: "AUROC against token share",
     });
@@ -106,11 +106,11 @@ function publishedSection(section, number) {
   const grouped = section.rows.some((row) => row.group);
   const columns = section.columns.map((column) => ({ title: column.title + (column.unit && column.unit !== column.title ? `, ${column.unit}` : ""), number: section.rows.some((row) => typeof row[column.key] === "number"), value: (row) => cell(row, column) }));
   const scored = section.columns.filter((column) => column.better && section.rows.every((row) => typeof row[column.key] === "number"));
-  const charts = scored.slice(-2).map((column) => figure(column.title, `${column.better === "up" ? "More" : "Less"} is better. Published, ${section.place}; n = ${counted(section.rows.length, "row")}.`,
+  const charts = scored.slice(-2).map((column) => figure(column.title, `${column.better === "up" ? "Higher" : "Lower"} is better. Published, ${section.place}; n = ${counted(section.rows.length, "row")}.`,
     (width) => dotChart(width, section.rows.slice(0, MOST_DOTS).map((row) => ({ name: [row.group, row.label, row.pooling].filter(Boolean).join(" · "), value: row[column.key], look: publishedLook(row.label), text: cell(row, column) })), { digits: column.digits === null ? 0 : Math.min(2, column.digits) })));
   queueMicrotask(() => charts.forEach((chart) => chart.redraw()));
   return el("section", { id: `s${number}` }, el("h2", { text: section.title }),
-    el("p", { class: "facts" }, badge("published", "published", "The paper's own numbers"), ` ${section.caption} Published by the paper's authors (${section.place}); nothing in this table was measured by this program.`),
+    el("p", { class: "facts" }, badge("published", "published", "Numbers reported in the paper"), ` ${section.caption} Published by the paper's authors (${section.place}); not measured here.`),
     el("div", { class: "columns" }, charts.map((chart) => chart.node)),
     table([...(grouped ? [{ title: "Group", value: (row) => row.group || "" }] : []), ...columns], section.rows), section.note ? el("p", { class: "quiet", text: section.note }) : null);
 }

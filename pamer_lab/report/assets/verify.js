@@ -1,4 +1,4 @@
-// The page's own recount: everything that can be derived from the embedded data is derived again and compared with what the file says.
+// Recomputes everything that can be derived from the embedded data and compares it with the file's own numbers.
 
 const NEAR = 1e-6;
 const near = (one, other, tolerance) => Math.abs(one - other) <= (tolerance || NEAR) * Math.max(1, Math.abs(one), Math.abs(other));
@@ -21,10 +21,10 @@ class Checks {
 function verifyFile(checks) {
   const manifest = data("manifest");
   for (const [name, stated] of Object.entries(manifest.sha256)) {
-    checks.check("Data elements have their SHA-256", sha256(document.getElementById(name).textContent) === stated, `data element "${name}"`);
+    checks.check("Data elements match their SHA-256", sha256(document.getElementById(name).textContent) === stated, `data element "${name}"`);
   }
   for (const [name, text] of Object.entries(data("texts"))) {
-    checks.check("Texts have their SHA-256", sha256(text).slice(0, 24) === name, `text ${name}`);
+    checks.check("Texts match their SHA-256", sha256(text).slice(0, 24) === name, `text ${name}`);
   }
 }
 
@@ -146,7 +146,7 @@ function verifyStudy(checks, section) {
 function verifyAll(sections) {
   const checks = new Checks();
   const guarded = (name, work) => {
-    try { work(); } catch (error) { checks.check("Data has its shape", false, `${name} (${error.message})`); }
+    try { work(); } catch (error) { checks.check("Data is well-formed", false, `${name} (${error.message})`); }
   };
   guarded("file", () => verifyFile(checks));
   sections.forEach((section, number) => guarded(`section ${number + 1}`, () => {

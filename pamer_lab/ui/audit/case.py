@@ -21,23 +21,23 @@ from pamer_lab.ui.shared.words import HINTS
 
 VIEWS = ["Chosen and nearly chosen", "All candidates", "Query", "Router's answer"]
 CHECKS = {
-    "equal": ("✓ the same bytes as in the uploaded trace", "green"),
-    "differs": ("✕ not the bytes of the uploaded trace", "red"),
+    "equal": ("✓ identical to the uploaded trace", "green"),
+    "differs": ("✕ differs from the uploaded trace", "red"),
     "not archived": ("✕ the raw block is missing from the archive", "red"),
-    "damaged": ("✕ the archived block does not have its hash", "red"),
-    "no trace": ("the trace is not in this workspace, so nothing to compare with", "orange"),
-    "unknown step": ("no memory covers this step now", "orange"),
+    "damaged": ("✕ the archived block does not match its hash", "red"),
+    "no trace": ("the trace is not in this workspace, so it cannot be compared", "orange"),
+    "unknown step": ("no memory covers this step any more", "orange"),
 }
 CACHES = {
-    "empty_selection": "nothing was chosen, so nothing was looked up",
-    "invalid_packet": "the recall agent's packet was refused; nothing is kept",
-    "selector_changed": "other steps than last time; made anew",
-    "material_changed": "the same steps, but their text or the agent changed; made anew",
-    "hit": "the same steps as before; the kept packet was used",
-    "miss": "the first selection of the session; made anew",
+    "empty_selection": "nothing was chosen",
+    "invalid_packet": "the recall agent's packet was invalid and was not cached",
+    "selector_changed": "different steps than last time; packet rebuilt",
+    "material_changed": "same steps, but their text or the agent changed; packet rebuilt",
+    "hit": "same steps as before; cached packet used",
+    "miss": "first selection of the session; packet built",
 }
 MOST_SHOWN = 4
-"""Steps of each side whose text is on the page at once; a page must stay readable."""
+"""Steps per column whose text is shown at once."""
 
 
 def title(row: Mapping[str, Any], head: RunInfo | None, name: str) -> None:
@@ -49,32 +49,30 @@ def title(row: Mapping[str, Any], head: RunInfo | None, name: str) -> None:
 
 
 def facts(row: Mapping[str, Any], head: RunInfo | None, version: int) -> None:
-    """What came of the selection, what it saved, and how it was made."""
+    """The outcome of the selection, the tokens it saved, and the components that made it."""
     st.text(_sentence(str(row["reason"])))
     chosen, covered, restored = int(row["chosen_tokens"] or 0), int(row["covered_tokens"] or 0), restored_tokens(row)
     parts = []
     if covered:
         parts.append(
-            f"**{restored:,} of {covered:,}** archived tokens came back{_of_chosen(restored, chosen)}; "
+            f"**{restored:,} of {covered:,}** archived tokens restored{_of_chosen(restored, chosen)}; "
             f"{covered - restored:,} ({share(covered - restored, covered)}) saved"
         )
     if row["cache"]:
-        parts.append(
-            f"cache: **{_plain(row['cache']).replace('_', ' ')}** ({CACHES.get(row['cache'], 'an outcome this program does not know')})"
-        )
+        parts.append(f"cache: **{_plain(row['cache']).replace('_', ' ')}** ({CACHES.get(row['cache'], 'unknown outcome')})")
     at = f"memory table read at version {row['table_version']}"
-    parts.append(f"{at}, now {version}" if row["table_version"] <= version else f"{at} of the workspace it was recorded in")
+    parts.append(f"{at}, now {version}" if row["table_version"] <= version else f"{at} of the original workspace")
     parts.append(f"router {in_code(str(row['router']), 60)}, agent {in_code(str(row['agent']), 60)}")
     counted_by = f" Tokens {counted_with(head.tokens_kind, head.tokenizer)}." if head else ""
     st.caption(" · ".join(parts), help=f"{HINTS['cache']}{counted_by}")
 
 
 def _of_chosen(restored: int, chosen: int) -> str:
-    return f" ({chosen:,} were chosen)" if restored != chosen else ""
+    return f" ({chosen:,} chosen)" if restored != chosen else ""
 
 
 def _plain(word: Any) -> str:
-    """One of the lab's own words; anything else that a file brought is cut down to letters."""
+    """A known value; anything else from an imported file is reduced to letters."""
     return "".join(letter for letter in str(word)[:40] if letter.isalnum() or letter in " _") or "unknown"
 
 
@@ -84,22 +82,22 @@ def _sentence(text: str) -> str:
 
 
 def evidence(row: Mapping[str, Any], known: Provenance) -> None:
-    """The material to judge by."""
+    """What the reviewer needs to judge the selection."""
     view = choose_part(VIEWS, key="look")
     if view == VIEWS[1]:
         _candidates(row, known)
     elif view == VIEWS[2]:
-        st.caption("Task and recent blocks, as the router got them; the future action is not part of it.")
+        st.caption("The router's input: the task and recent blocks, without the future action.")
         body(str(row["query"]), key=f"query-{row['audit_id']}")
     elif view == VIEWS[3]:
-        st.caption("Untrusted: only what Algorithm 2 accepts of it reaches the archive.")
+        st.caption("Untrusted: only what Algorithm 2 accepts is used.")
         body(str(row["answer"]), key=f"answer-{row['audit_id']}")
     else:
         _sides(row)
 
 
 def _sides(row: Mapping[str, Any]) -> None:
-    """Chosen steps on the left, the best that were not chosen on the right."""
+    """Chosen steps on the left, the best rejected ones on the right."""
     ranks = {int(entry["step"]): entry for entry in row["candidates"] or []}
     chosen = [int(step) for step in row["steps"] or []]
     near = [int(entry["step"]) for entry in row["near_misses"] or []]
@@ -170,4 +168,4 @@ def _candidates(row: Mapping[str, Any], known: Provenance) -> None:
         ],
         column_config={"Score": st.column_config.NumberColumn(format="%.3f", help=HINTS["score"])},
     )
-    st.caption(f"The best {counted(len(entries), 'candidate')} are kept with a selection; scores compare steps of one selection only.")
+    st.caption(f"A selection stores its best {counted(len(entries), 'candidate')}. Scores are comparable within one selection only.")

@@ -30,7 +30,7 @@ def run_label(run_id: str, heads: Mapping[str, RunInfo], names: Mapping[str, str
     """A run in a list: its trace, policy and time."""
     head = heads.get(run_id)
     if head is None:
-        return f"{run_id or 'live session'} (the run itself is not here)"
+        return f"{run_id or 'live session'} (run not in this workspace)"
     return f"{one_line(names.get(head.trace_id, head.trace_id), 40)} · {head.policy} · {head.started[:16].replace('T', ' ')}"
 
 
@@ -40,8 +40,7 @@ def choose_filters(queue: Sequence[Entry], heads: Mapping[str, RunInfo], names: 
     asked = st.query_params.get("run", "")
     if asked and asked not in runs:
         st.warning(
-            f"This link asks for the run {in_code(asked, 60)}, which has no selection here; all runs are shown. "
-            "Replay its trace with pamer+ first."
+            f"The run {in_code(asked, 60)} in this link has no selections here, so all runs are shown. Replay its trace with pamer+ first."
         )
     settle("run", ["", *runs], "")
     left, middle, right, who = st.columns([4, 2, 3, 2], gap="medium", vertical_alignment="bottom")
@@ -81,7 +80,7 @@ def headline(shown: Sequence[Entry], reviewer: str) -> None:
     said = ", ".join(f"{outcomes[name]:,} {name}" for name in OUTCOMES if outcomes[name])
     picked = sum(restored_tokens(entry.row) for entry in shown)
     covered = sum(int(entry.row["covered_tokens"] or 0) for entry in shown)
-    saved = f" · restored text is **{share(picked, covered)}** of the tokens that the chosen summaries cover" if covered else ""
+    saved = f" · restored **{share(picked, covered)}** of the tokens covered by the chosen summaries" if covered else ""
     done, of = progress(shown, reviewer)
     reviewed = f" · reviewed by you: **{done:,} of {of:,}**" if reviewer else ""
     st.markdown(f"**{counted(len(shown), 'selection')}**: {said}{saved}{reviewed}", help=HINTS["selection"])
@@ -135,8 +134,8 @@ def queue_table(shown: Sequence[Entry], entry: Entry | None, reviewer: str) -> N
             " ": st.column_config.TextColumn(width=30),
             "Turn": st.column_config.NumberColumn(width=50),
             "Steps": st.column_config.TextColumn(width=90),
-            "Said": st.column_config.TextColumn(
-                width=60, help="✓ right, + missing evidence, − unnecessary step, ✕ wrong step, ✎ a note waits for a verdict."
+            "Verdict": st.column_config.TextColumn(
+                width=70, help="✓ right, + missing evidence, − unnecessary step, ✕ wrong step, ✎ unsaved note."
             ),
         },
     )
@@ -152,5 +151,5 @@ def _line(one: Entry, entry: Entry | None, reviewer: str) -> dict[str, Any]:
         "Turn": row["turn"],
         "Outcome": f"{OUTCOME_SIGNS.get(row['outcome'], '')} {row['outcome']}",
         "Steps": ", ".join(map(str, row["steps"] or [])),
-        "Said": marks + (" ≠" if one.disagreed else "") + (" ✎" if (one.audit_id, reviewer) in drafts() else ""),
+        "Verdict": marks + (" ≠" if one.disagreed else "") + (" ✎" if (one.audit_id, reviewer) in drafts() else ""),
     }

@@ -66,7 +66,7 @@ def review_form(row: Mapping[str, Any], entry: Entry, shown: Sequence[Entry], re
                 "Note", key="note-open", icon=":material/edit_note:", shortcut="n", type="tertiary", disabled=not reviewer, on_click=_ask
             )
         if not reviewer:
-            st.caption("Enter your name above to review: every verdict is kept under the name of who gave it.")
+            st.caption("Enter your name above to review. Every verdict is stored under its reviewer's name.")
         options = sorted({*chosen, *range(int(row["turn"])), *st.session_state["wanted"]})
         st.multiselect(
             "Steps you would have chosen",
@@ -79,7 +79,7 @@ def review_form(row: Mapping[str, Any], entry: Entry, shown: Sequence[Entry], re
         if note:
             st.text(f"Note: {one_line(note, 300)}")
         if draft is not None:
-            st.caption("The note is saved with your verdict. Until then it waits here, also while you look at other selections.")
+            st.caption("The note is saved with your verdict. Until then it stays here as a draft.")
         _standing(own, set(chosen))
     _others(said, reviewer)
     if st.session_state.pop("note-wanted", False):
@@ -101,9 +101,9 @@ def _note_dialog(audit_id: str, reviewer: str, note: str, own: Review | None) ->
     """The note by itself, so that one key reaches it; it is kept with the next verdict, or at once where there is one."""
     with st.form("note-form", border=False):
         st.text_area("What should others know?", note, max_chars=NOTE_CHARACTERS, height=160, key="note-text")
-        if st.form_submit_button("Keep it", type="primary", on_click=_keep_note, args=(audit_id, reviewer, own)):
+        if st.form_submit_button("Save note", type="primary", on_click=_keep_note, args=(audit_id, reviewer, own)):
             st.rerun()
-    st.caption("Ctrl+Enter keeps it. It is saved with your verdict.")
+    st.caption("Ctrl+Enter saves it, together with your verdict.")
 
 
 def _keep_note(audit_id: str, reviewer: str, own: Review | None) -> None:
@@ -117,7 +117,7 @@ def _save(audit_id: str, verdict: str, reviewer: str, note: str, shown: Sequence
     """Keep the verdict, then open what comes next."""
     steps = tuple(int(step) for step in st.session_state.get("wanted", ()))
     if _stored(audit_id, reviewer, verdict, steps, note):
-        st.toast(f"{NAMES[verdict]}: kept.")
+        st.toast(f"Saved: {NAMES[verdict]}.")
         open_selection(next_unreviewed(shown, audit_id, reviewer))
 
 
@@ -137,9 +137,9 @@ def _standing(own: Review | None, chosen: set[int]) -> None:
     if own is None:
         return
     open_ended = wanted_steps(own, chosen) is None
-    hint = " It names no other steps, so it counts for agreement but not for precision and recall; change the steps and give it again."
+    hint = " It names no other steps, so it counts for agreement but not for precision and recall. Change the steps and save it again."
     st.caption(
-        f"You said **{NAMES[own.verdict]}** (revision {own.revision + 1}, {own.created_at:%Y-%m-%d %H:%M} UTC).{hint if open_ended else ''}"
+        f"You: **{NAMES[own.verdict]}** (revision {own.revision + 1}, {own.created_at:%Y-%m-%d %H:%M} UTC).{hint if open_ended else ''}"
     )
 
 
@@ -147,10 +147,10 @@ def _others(said: Sequence[Review], reviewer: str) -> None:
     others = [one for one in said if one.reviewer != reviewer]
     if not others:
         return
-    panel = st.expander(f"What others said ({len(others)})", key="others", on_change="rerun")
+    panel = st.expander(f"Other reviews ({len(others)})", key="others", on_change="rerun")
     if panel.open:
         with panel:
-            st.caption("Hidden at first, so that it does not lead you.")
+            st.caption("Hidden by default to avoid bias.")
             table(
                 [
                     {"Reviewer": one.reviewer, "Verdict": one.verdict, "Steps": ", ".join(map(str, one.steps)), "Note": one.note}

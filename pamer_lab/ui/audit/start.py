@@ -25,18 +25,18 @@ PROFILE = "embedded"
 def start_here(rows: Sequence[dict[str, Any]]) -> None:
     """What to do first."""
     if reviewer_mode():
-        st.info("There are no selections yet. Whoever keeps this workspace makes them by replaying a trace with pamer+.")
+        st.info("There are no selections yet. The owner of this workspace creates them by replaying a trace with pamer+.")
         return
     batch = background().current
     if batch is not None:
-        st.info("A replay is running. Selections appear here when it has made some.", icon=":material/hourglass_top:")
+        st.info("A replay is running. Its selections will appear here.", icon=":material/hourglass_top:")
         follow(batch)
         return
-    st.info("There are no selections yet. They are made when a trace is replayed with pamer+: each time it could bring earlier steps back.")
+    st.info("There are no selections yet. Replay a trace with pamer+ to create some: one each time it could restore earlier steps.")
     if reviewer_mode():
         return
     if not rows:
-        st.page_link("pages/traces.py", label="Go to Traces and add one", icon=":material/list_alt:")
+        st.page_link("pages/traces.py", label="Add a trace", icon=":material/list_alt:")
         return
     factory = Factory(load_profile(PROFILE), workspace())
     reason = why_not(parse_policy(POLICY), factory)
@@ -44,7 +44,7 @@ def start_here(rows: Sequence[dict[str, Any]]) -> None:
         st.warning(f"**{POLICY}** is not available here: {in_code(reason, 300)}", icon=":material/block:")
     else:
         _offer(rows, Choice((POLICY,), factory, {}))
-    with st.expander("Or import selections that were exported elsewhere"):
+    with st.expander("Import exported selections"):
         exchange()
 
 
@@ -55,12 +55,12 @@ def _offer(rows: Sequence[dict[str, Any]], choice: Choice) -> None:
     trace_id = st.selectbox("Trace", order, format_func=lambda name: trace_label(known[name]), key="audit_trace")
     last_batch(trace_id)
     if any(head.policy == POLICY and head.status == "done" for head in run_heads(trace_id)):
-        st.caption("This trace was replayed with pamer+ and never had memory to choose from. Take a longer one.")
+        st.caption("This trace was replayed with pamer+, but it never had memory to choose from. Choose a longer one.")
         return
     with st.container(horizontal=True, vertical_alignment="center", border=True):
         st.markdown(what_it_takes(trace_id, [POLICY], choice), width="stretch")
         st.button(
-            "Replay it with pamer+",
+            "Replay with pamer+",
             key="audit_run",
             type="primary",
             icon=":material/play_arrow:",
@@ -72,6 +72,6 @@ def _offer(rows: Sequence[dict[str, Any]], choice: Choice) -> None:
 def missing_selection(audit_id: str) -> None:
     """What a link needs when its selection is not here."""
     st.warning(
-        f"This link needs the selection {in_code(audit_id, 60)}, which is not in this workspace; another one is open. "
-        "Replay the same trace with the same pamer+ settings, which gives the same selections, or import the exported audit below."
+        f"The selection {in_code(audit_id, 60)} in this link is not in this workspace, so another one is open. "
+        "Replay the same trace with the same pamer+ settings to get it, or import the exported audit below."
     )

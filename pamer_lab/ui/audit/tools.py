@@ -26,18 +26,18 @@ MIME = {".csv": "text/csv", ".jsonl": "application/jsonl", ".parquet": "applicat
 PARTS = ["Agreement and quality", "Export and import", "Is the store whole?"]
 MOST_LISTED = 200
 KINDS = {
-    "missing": "raw blocks that a memory names and that are not there",
-    "mismatched": "raw blocks and memories that do not have their hash",
-    "duplicates": "memories that cover what an earlier one covers",
-    "damaged": "memories that are unsound otherwise",
+    "missing": "raw blocks that a memory refers to but that are missing",
+    "mismatched": "raw blocks and memories that do not match their hash",
+    "duplicates": "memories that cover the same steps as an earlier one",
+    "damaged": "memories that are damaged in another way",
     "unreadable": "tables that cannot be read",
-    "orphans": "raw blocks that no memory names (left-overs, harmless)",
+    "orphans": "raw blocks that no memory refers to (harmless)",
 }
 
 
 def tools(queue: Sequence[Entry]) -> None:
     """Only the open part is computed."""
-    part = choose_part(PARTS, key="part")
+    part = choose_part(PARTS, key="part", labels={PARTS[2]: "Verify stored data"})
     if part == PARTS[1]:
         exchange()
     elif part == PARTS[2]:
@@ -47,12 +47,12 @@ def tools(queue: Sequence[Entry]) -> None:
 
 
 def standing(queue: Sequence[Entry]) -> None:
-    """How good the shown selections are by the reviewers' word, and how far reviewers agree."""
+    """The quality of the shown selections according to reviewers, and how far reviewers agree."""
     names = {entry.audit_id for entry in queue}
     given = [review for review in reviews() if review.audit_id in names]
     if not given:
         st.caption(
-            "Nothing is reviewed yet. Precision and recall of the router appear with the first verdict, agreement with the second reviewer."
+            "There are no reviews yet. The router's precision and recall appear with the first verdict, agreement with the second reviewer."
         )
         return
     found = quality(given, steps_of([dict(entry.row) for entry in queue]))
@@ -61,17 +61,15 @@ def standing(queue: Sequence[Entry]) -> None:
         for name, value, hint in (
             ("Precision", found.precision, HINTS["precision"]),
             ("Recall", found.recall, HINTS["recall_rate"]),
-            ("Exactly as the reviewer would", found.exact, ""),
+            ("Exact match", found.exact, ""),
         ):
             st.markdown(f"{name}: **{value:.3f}**" if value is not None else f"{name}: not defined yet", help=hint or None)
-        open_ended = f"; {counted(found.unnamed, 'review')} name no steps and are left out" if found.unnamed else ""
-        st.caption(
-            f"Router against reviewers, steps summed over n = {counted(found.reviews, 'review')} of the shown queue{open_ended}. Measured."
-        )
+        open_ended = f"; {counted(found.unnamed, 'review')} without steps excluded" if found.unnamed else ""
+        st.caption(f"Router vs. reviewers, over the steps of n = {counted(found.reviews, 'review')} in this queue{open_ended}. Measured.")
     with right:
         pairs = all_agreements(given)
         if not pairs:
-            st.caption("Agreement needs reviews under a second name.")
+            st.caption("Agreement needs a second reviewer.")
             return
         table(
             [
@@ -80,7 +78,7 @@ def standing(queue: Sequence[Entry]) -> None:
                     "In common": pair.common,
                     "Same verdict": None if pair.agreed is None else round(100 * pair.agreed, 1),
                     "Kappa": pair.kappa,
-                    "Why none": pair.reason,
+                    "Note": pair.reason,
                 }
                 for pair in pairs
             ],
@@ -95,7 +93,7 @@ def exchange() -> None:
     """Selections with all reviews and revisions as one file, and back."""
     left, right = st.columns(2, gap="large")
     with left:
-        st.markdown("**Export** everything: selections, reviews and all their revisions, in one file.")
+        st.markdown("**Export** all selections and reviews, with every revision, to one file.")
         redact = choose_redaction("audit-redact")
         show_findings(exported_findings(redact))
         with st.container(horizontal=True):
@@ -109,15 +107,11 @@ def exchange() -> None:
                     on_click="ignore",
                     icon=":material/download:",
                 )
-        st.caption("Rows hold the text of queries and answers. Look at them before you send the file to anyone.")
+        st.caption("The file contains the text of queries and answers. Check it before you share it.")
     with right:
         number = st.session_state.setdefault("audit-files", 0)
         endings = (".json",) if reviewer_mode() else IMPORTED
-        words = (
-            "Import reviews of a share page"
-            if reviewer_mode()
-            else "Import a file that was exported here or elsewhere, or a share page's reviews"
-        )
+        words = "Import reviews from a share page" if reviewer_mode() else "Import an exported audit, or reviews from a share page"
         file = st.file_uploader(words, [ending[1:] for ending in endings], key=f"audit-{number}")
         if file is not None:
             with sentences():
@@ -127,7 +121,7 @@ def exchange() -> None:
         added: dict[str, int] | None = st.session_state.get("audit-added")
         if added is not None:
             new = f"{counted(added['selection'], 'selection')} and {counted(added['review'], 'review')}"
-            st.success(f"{new} were new; what was known stays as it was.")
+            st.success(f"Added {new}. Existing entries are unchanged.")
 
 
 def _file(ending: str, redact: Redaction) -> bytes:
@@ -135,24 +129,24 @@ def _file(ending: str, redact: Redaction) -> bytes:
 
 
 def store_check() -> None:
-    """Orphans, missing blocks and hash mismatches, with the versions that were read."""
+    """Orphans, missing blocks and hash mismatches, with the table versions."""
     known = versions()
     st.caption(
-        " · ".join(f"table {name}: version {number}" if number else f"table {name}: not there yet" for name, number in known.items()),
-        help="LanceDB's version of each table; it grows with every commit.",
+        " · ".join(f"table {name}: version {number}" if number else f"table {name}: not created yet" for name, number in known.items()),
+        help="The LanceDB version of each table; it increases with every commit.",
     )
     if not known[MEMORIES.name] and not known[BLOCKS.name]:
-        st.info("Nothing is remembered yet, so there is nothing to check.")
+        st.info("No memories are stored yet, so there is nothing to verify.")
         return
-    if not st.toggle("Read everything and compute every hash again", key="check", bind="query-params", help=HINTS["store"]):
+    if not st.toggle("Verify stored data", key="check", bind="query-params", help=HINTS["store"]):
         return
     found = findings().as_dict()
     said = f"{counted(found['memories'], 'memory', 'memories')} and {counted(found['blocks'], 'raw block')} read"
     if found["clean"]:
-        st.success(f"{said}: every memory is whole, and every raw block has its hash.")
+        st.success(f"{said}: all memories are intact, and every raw block matches its hash.")
     else:
         remedy = in_code("pamer-lab memory check --repair")
-        st.error(f"{said}: not everything is whole. {remedy} mends it; blocks of deleted memories become active again.")
+        st.error(f"{said}. Damaged records found. Run {remedy} to repair them; blocks of deleted memories become active again.")
     counts: list[dict[str, Any]] = [{"What": words, "Found": len(found[kind])} for kind, words in KINDS.items()]
     table(counts)
     entries = [{"Kind": kind, "Which": entry} for kind in KINDS for entry in found[kind][:MOST_LISTED]]

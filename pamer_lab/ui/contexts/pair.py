@@ -61,7 +61,7 @@ def _other_models(sides: Sequence[ContextView], caps: tuple[int, ...], study: St
         there = study.settings.get(what)
         if here and there and here != there:
             word = "chose evidence" if what == "embedder" else "counted tokens"
-            st.caption(f"The study {word} with {in_code(str(there), 60)}; this view uses {in_code(here, 60)}, so it may differ.")
+            st.caption(f"The study {word} with {in_code(str(there), 60)}; this view uses {in_code(here, 60)}, so results may differ.")
 
 
 def context_pair(study: Study | None) -> None:
@@ -77,7 +77,7 @@ def context_pair(study: Study | None) -> None:
     stored, transcript = stored_trace(trace_id)
     turns = stored.trace.turns
     if turns < 2:
-        st.info("This trace has no decision point with history; choose one with at least two turns.")
+        st.info("This trace has no decision point with history. Choose one with at least two turns.")
         return
     caps = caps_of(study)
     t, first, second = _choose(turns, caps)
@@ -87,7 +87,7 @@ def context_pair(study: Study | None) -> None:
     if study is not None:
         _other_models(sides, caps, study)
     if whole.rebuilt:
-        st.caption(f"Recorded history, as in the study: {counted(whole.rebuilt, 'memory operation')} applied, blocks numbered afresh.")
+        st.caption(f"Recorded history, as in the study: {counted(whole.rebuilt, 'memory operation')} applied, blocks renumbered.")
     what = {} if whole.rebuilt else {int(row["block"]): str(row["what"]) for row in transcript.outline}
     _blocks(whole, sides, what)
     _texts(whole, sides)
@@ -97,7 +97,7 @@ def _choose(turns: int, caps: tuple[int, ...]) -> tuple[int, str, str]:
     names = {one.name: one.label for one in all_conditions(caps)}
     asked = out_of_range("point", turns)
     if asked is not None:
-        st.warning(f"The link asks for decision point {asked:,}; this trace has {turns:,}, counted from 0.")
+        st.warning(f"Decision point {asked:,} in this link does not exist; this trace has {turns:,}, counted from 0.")
     settle("point", range(1, turns), turns - 1)
     settle("left", list(names), "full")
     settle("right", list(names), "raw-top3")
@@ -121,7 +121,7 @@ def _headline(sides: Sequence[ContextView], study: Study | None) -> None:
 
 
 def _word(side: ContextView, piece: Piece) -> str:
-    """What a condition does with a part of the whole history."""
+    """What a condition does with a part of the full history."""
     own = next((one for one in side.pieces if one.block == piece.block and (one.block is not None or one.kind == piece.kind)), None)
     if own is None:
         return "left out"
@@ -152,10 +152,10 @@ def _blocks(whole: ContextView, sides: Sequence[ContextView], what: dict[int, st
 
 
 def _texts(whole: ContextView, sides: Sequence[ContextView]) -> None:
-    """The two contexts as text, part by part, aligned; what one leaves out is said to be left out."""
+    """Both contexts as text, part by part and aligned; omitted parts are marked."""
     used = [piece for piece in whole.pieces if any(_word(side, piece) != "left out" for side in sides)]
     pages = -(-len(used) // AT_A_TIME)
-    st.markdown(f"**The two contexts as text**, {counted(len(used), 'part')}")
+    st.markdown(f"**Both contexts as text**, {counted(len(used), 'part')}")
     page = st.pagination(pages, key="pair-page") - 1 if pages > 1 else 0
     for number, piece in enumerate(used[page * AT_A_TIME : (page + 1) * AT_A_TIME]):
         for place, (column, side) in enumerate(zip(st.columns(2, gap="medium"), sides, strict=True)):

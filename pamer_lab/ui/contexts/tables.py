@@ -36,10 +36,10 @@ def tradeoff_answer(study: Study, *, published: bool) -> str:
     counted_by = study.settings.get("tokenizer", study.model)
     sentences.append(
         f"Measured with {in_code(study.model, 40)} at {study.notes.get('layer', 'one layer')}, tokens by {in_code(str(counted_by), 40)}; "
-        "token share counts text only, not stored states."
+        "the token share counts text, not stored states."
     )
     if published:
-        sentences.append("Open marks are the paper's, for another model and other traces.")
+        sentences.append("Open marks are the paper's results for its own model and traces.")
     return " ".join(sentences)
 
 
@@ -109,7 +109,7 @@ def pairs(study: Study) -> None:
     """Paired differences over seeds with their exact sign-flip p, the paper's beside them."""
     lines = paired_table(study)
     if not lines:
-        st.caption("This study holds no two conditions that are compared.")
+        st.caption("This study has no pair of conditions to compare.")
         return
     seeds = len(lines[0]["seeds"])
     table(
@@ -133,10 +133,10 @@ def pairs(study: Study) -> None:
 
 
 def retrievers(study: Study) -> None:
-    """Does it matter which older blocks come back: by chance, the newest, by words, by embedding."""
+    """Retrieval by chance, recency, words and embedding."""
     lines = retrieval_table(study)
     if not lines:
-        st.caption("This study brought back no evidence; add the conditions `controls`, `raw` or `embedding`.")
+        st.caption("This study retrieved no evidence. Add the conditions `controls`, `raw` or `embedding`.")
         return
     columns = {f"{target[0].upper()} {TITLES[metric]}": f"{target}_{metric}" for target, metric in CELLS if metric != "f1"}
     rows = []
@@ -150,8 +150,8 @@ def retrievers(study: Study) -> None:
         )
     table(rows, key="retrievers")
     st.caption(
-        "Not the newest: at how many of the decisions with an older block it reads other blocks than Recency would with as many. Where "
-        "there are no more older blocks than it brings back, every way reads the same text."
+        "Not the newest: the number of decisions with an older block at which the retriever reads other blocks than Recency. If there "
+        "are no more older blocks than it retrieves, all retrievers read the same text."
     )
 
 
@@ -164,7 +164,7 @@ def budgets(study: Study) -> None:
     """Tokens of recalled evidence and agreement under each cap."""
     lines = budget_table(study)
     if not lines:
-        st.caption("This study measured no evidence budget; add the conditions `budget` and `embedding-top3`.")
+        st.caption("This study measured no evidence budget. Add the conditions `budget` and `embedding-top3`.")
         return
     rows = []
     for line in lines:
@@ -188,24 +188,24 @@ def budgets(study: Study) -> None:
     table(rows, key="budgets")
     count = next((line["evidence_tokens"]["n"] for line in lines if line["evidence_tokens"]), 0)
     st.caption(
-        f"Recalled evidence only, not the whole prompt; whole blocks; n = {count:,} decisions with an older block, measured with "
-        f"{in_code(str(study.settings.get('tokenizer', study.model)), 40)}. A cap that binds nowhere changes nothing.",
+        f"Tokens of recalled evidence only, in complete blocks; n = {count:,} decisions with an older block, measured with "
+        f"{in_code(str(study.settings.get('tokenizer', study.model)), 40)}. A cap that never binds changes nothing.",
         help=HINTS["budget"],
     )
 
 
 def orderings_shown(study: Study) -> None:
-    """What the paper's tables say, and whether this study says it too."""
+    """The paper's claims, and whether they hold in this study."""
     found = orderings(study)
     if not found:
-        st.caption("This study holds none of the pairs that the paper orders.")
+        st.caption("This study contains none of the pairs that the paper compares.")
         return
     held, tested = (sum(row["state"] in states for row in found) for states in (("holds",), ("holds", "does not hold")))
     table(
         [
             {
                 "Here": MARKS[row["state"]],
-                "What the paper's numbers say": row["claim"],
+                "Claim": row["claim"],
                 "In": row["metric"].replace("_", " "),
                 "Pairs": f"{row['kept']} of {row['of']}",
             }
@@ -214,7 +214,7 @@ def orderings_shown(study: Study) -> None:
         key="orderings",
         height=table_height(len(found), most=460),
     )
-    untested = f" {len(found) - tested} could not be tested: both sides read the same blocks everywhere." if tested < len(found) else ""
+    untested = f" {len(found) - tested} could not be tested: both conditions read the same blocks." if tested < len(found) else ""
     st.caption(
-        f"{held} of {tested} orderings hold here.{untested} A pair counts by its sign alone; small differences mean nothing at this n."
+        f"{held} of {tested} orderings hold here.{untested} Only the sign of a difference counts; small differences are noise at this n."
     )

@@ -57,21 +57,21 @@ def comparison(runs: pl.DataFrame, policies: Sequence[str], baseline: str) -> No
             )
     hints = {
         "Mean peak": HINTS["mean_peak"],
-        "Reduction against raw": "Share of all tokens that is saved against sending the recorded history as it is, with its interval.",
-        "Auxiliary": "Tokens of model calls that the policy itself makes: summaries, choosing steps. The `embedded` profile makes none.",
+        "Reduction against raw": "Tokens saved relative to sending the raw history, with a 95 % interval.",
+        "Auxiliary": "Tokens of the policy's own model calls, such as summaries. The `embedded` profile makes none.",
         "Cached input": HINTS["cached"],
-        "Uncached vs baseline": "Input that no prefix cache could serve. A context that is rewritten often is shorter, but cached less.",
-        "Evidence in context": f"Share still before the model, word for word, when it was used. {HINTS['evidence']}",
-        EVIDENCE_CHANGE: "In percentage points of the share; more is better.",
-        "Cost vs baseline": "Per trace, by your own prices.",
+        "Uncached vs baseline": "Input that a prefix cache cannot serve. A context that is rewritten often is shorter, but cached less.",
+        "Evidence in context": f"Share of evidence that was verbatim in the context when it was used. {HINTS['evidence']}",
+        EVIDENCE_CHANGE: "In percentage points; higher is better.",
+        "Cost vs baseline": "Per trace, at your prices.",
     }
     columns = {name: st.column_config.TextColumn(help=hint) for name, hint in hints.items()}
     st.dataframe(styled, hide_index=True, column_config=columns)
-    said = [f"▼ fewer, ▲ more than {in_code(baseline, 60)}. The reduction's interval is 95 %, resampled by task."]
+    said = [f"▼ fewer, ▲ more than {in_code(baseline, 60)}. The interval of the reduction is a 95 % bootstrap, clustered by task."]
     if len({row["traces"] for row in rows.values()}) > 1:
-        said.append("Policies stand on different traces here, so a change may come from the traces.")
+        said.append("The policies here cover different traces, so a change may come from the traces.")
     if not few:
-        said.append(f"Evidence is read for at most {MOST_TRACES} traces at once; choose fewer to see it.")
+        said.append(f"Evidence is computed for at most {MOST_TRACES} traces; choose fewer to see it.")
     st.caption(" ".join([*said, FIXED_ACTIONS]))
 
 
@@ -122,7 +122,7 @@ def points(value: float, base: float) -> str:
 
 @st.cache_resource(max_entries=8, show_spinner=False)
 def _survival(path: str, at: tuple[int, int], run_ids: tuple[str, ...]) -> dict[str, Any]:
-    """What became of used evidence, by policy; policies without any are left out."""
+    """Survival of used evidence by policy; policies without any are omitted."""
     found: dict[str, list[Any]] = {}
     for head in run_store().heads(run_ids=run_ids):
         found.setdefault(head.policy, []).extend(fates_of(open_run(head)))

@@ -68,8 +68,8 @@ def run_missing(trace_ids: Sequence[str], policies: Sequence[str], runs: pl.Data
     if batch is not None:
         line = batch.progress.line.partition("  ")[0] if batch.progress else "starting"
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.info(f"A replay is running: {line}. The page shows finished runs.", icon=":material/hourglass_top:")
-            st.button("Look again", key="again")
+            st.info(f"A replay is running: {line}. This page shows finished runs.", icon=":material/hourglass_top:")
+            st.button("Refresh", key="again")
             st.button("Stop", key="stop", on_click=batch.stop)
         return
     shown = set() if runs.is_empty() else set(runs["policy"])
@@ -81,7 +81,7 @@ def run_missing(trace_ids: Sequence[str], policies: Sequence[str], runs: pl.Data
         with st.container(horizontal=True, vertical_alignment="center", border=True):
             st.markdown(_what_it_takes(missing, factory), width="stretch")
             st.button(
-                f"Replay the missing {counted(sum(map(len, missing.values())), 'run')}",
+                f"Replay {counted(sum(map(len, missing.values())), 'missing run')}",
                 key="run",
                 type="primary",
                 icon=":material/play_arrow:",
@@ -95,7 +95,7 @@ def _what_it_takes(missing: Mapping[str, Sequence[str]], factory: Factory) -> st
     found, time = estimated(missing, factory)
     each = ", ".join(f"**{name}** on {counted(len(names), 'trace')}" for name, names in missing.items())
     loaded = f"loads {' and '.join(found.models)}" if found.models else "loads no model"
-    return f"Not replayed yet: {each}. Doing so {loaded} and takes {time}."
+    return f"Not replayed yet: {each}. This {loaded} and takes {time}."
 
 
 def _start(trace_ids: Sequence[str], policies: Sequence[str], options: BatchOptions) -> None:
@@ -118,13 +118,13 @@ def divergences(runs: pl.DataFrame, baseline: str, rows: Sequence[dict[str, Any]
                 "Trace": names.get(head.trace_id, head.trace_id),
                 "Policy": head.policy,
                 "First differs at turn": found.t,
-                "In words": found.sentence,
+                "Difference": found.sentence,
                 "Baseline's turn": _link(head.trace_id, policies, baseline, at),
                 "Policy's turn": _link(head.trace_id, policies, head.policy, at),
             }
         )
     if not lines:
-        st.caption("Choose a second policy to see where it first shows the model another context.")
+        st.caption("Choose a second policy to see where its context first differs.")
         return
     column = st.column_config.LinkColumn(display_text="open")
     st.dataframe(
@@ -134,7 +134,7 @@ def divergences(runs: pl.DataFrame, baseline: str, rows: Sequence[dict[str, Any]
         column_config={"Baseline's turn": column, "Policy's turn": column},
     )
     if len(pairs) > len(lines):
-        st.caption(f"The first {len(lines):,} of {len(pairs):,} pairs. Choose fewer traces or policies above to see the others.")
+        st.caption(f"First {len(lines):,} of {len(pairs):,} pairs. Choose fewer traces or policies to see the others.")
 
 
 def _link(trace_id: str, policies: Sequence[str], policy: str, turn: int) -> str:

@@ -16,8 +16,8 @@ WORDS = {"auroc": "AUROC", "auprc": "AUPRC", "f1": "F1", "agreement": "agreement
 WORDS |= {"tokens_mean": "evidence tokens, mean", "tokens_p95": "evidence tokens, P95", "tokens_max": "evidence tokens, maximum"}
 PAGES = {"layerwise": "pages/signals.py", "controls": "pages/signals.py", "compact": "pages/contexts.py"}
 DIFFERENT = (
-    "The two stand on different models and traces: compare which row is above which, not the sizes. A measured value is the mean ± sd over "
-    "seeds (their number)."
+    "The two use different models and traces: compare the order of the rows, not the values. Measured values are mean ± sd over seeds "
+    "(number of seeds)."
 )
 
 
@@ -27,13 +27,13 @@ def study_beside(name: str) -> None:
     own = [row["study_id"] for row in listed_studies() if row["kind"] == kind]
     chosen = own[0] if own else SAMPLE if kind in sample_names() else ""
     if not chosen:
-        st.info(f"Nothing here measured this table yet. `pamer-lab {kind} @workspace` does, on your labelled traces.")
+        st.info(f"No study has measured this table yet. Run `pamer-lab {kind} @workspace` on your labelled traces.")
         return
     study = open_study(kind, chosen)
     lines = beside(name, study)
     study_line(chosen, study)
     if not lines:
-        st.info(f"This study holds none of the table's rows. Its command was {in_code(study.command, 400)}.")
+        st.info(f"This study contains none of the table's rows. Its command was {in_code(study.command, 400)}.")
         return
     table(
         [
@@ -60,7 +60,7 @@ def study_beside(name: str) -> None:
     with st.container(horizontal=True):
         download("CSV", csv, f"{name}-beside.csv", "text/csv", key="beside-csv")
         if kind in PAGES:
-            st.page_link(PAGES[kind], label="Open the study's page", icon=":material/open_in_new:")
+            st.page_link(PAGES[kind], label="Open the study", icon=":material/open_in_new:")
 
 
 def _number(value: float, metric: str) -> str:

@@ -22,7 +22,7 @@ from pamer_lab.ui.shared.widgets import table, table_height
 from pamer_lab.ui.shared.words import HINTS
 
 FATE_WORDS = {
-    "active": "word for word",
+    "active": "verbatim",
     "restored": "in restored evidence",
     "summary": "in a summary",
     "memory": "only in memory",
@@ -30,14 +30,14 @@ FATE_WORDS = {
 }
 
 ACCOUNT_HINTS = {
-    "Main input": "Input of the agent's own requests, all turns together.",
+    "Main input": "Input tokens of the agent's requests, summed over turns.",
     "Cached": HINTS["cached"],
-    "Uncached": "Input that no prefix cache could serve; billed at the full price.",
-    "Main output": "What the agent wrote, as recorded; the same under every policy.",
-    "Aux. input": "Input of the policy's own model calls: summaries, choosing steps. Work on this machine is not counted.",
+    "Uncached": "Input that a prefix cache cannot serve; billed at full price.",
+    "Main output": "The agent's recorded output; the same under every policy.",
+    "Aux. input": "Input of the policy's own model calls, such as summaries. Local work is not counted.",
     "Aux. output": "Output of the policy's own model calls.",
-    "Total": "Main input and output, and those of the policy's own model calls where it made any.",
-    "Peak": "The fullest context of any turn.",
+    "Total": "Main input and output, plus the policy's own model calls.",
+    "Peak": "The largest context of any turn.",
 }
 
 
@@ -87,7 +87,7 @@ def accounts(runs: Sequence[Run]) -> None:
     prices = own_prices()
     rows = [_account(run, prices) for run in runs if run.totals]
     if not rows:
-        st.info("Totals appear when a run is done.")
+        st.info("Totals appear when a run is finished.")
         return
     keep = {key for row in rows for key, value in row.items() if value is not None}
     st.dataframe(
@@ -100,7 +100,7 @@ def accounts(runs: Sequence[Run]) -> None:
         }
         | {
             "Policy": st.column_config.TextColumn(pinned=True),
-            "Change %": st.column_config.NumberColumn(format="%+.1f", help="Total tokens against the base request at every turn."),
+            "Change %": st.column_config.NumberColumn(format="%+.1f", help="Total tokens relative to base."),
             "In context %": st.column_config.NumberColumn(format="%.1f", help=HINTS["evidence"]),
         },
     )
@@ -109,10 +109,10 @@ def accounts(runs: Sequence[Run]) -> None:
     st.caption(f"Tokens {counts}; n = {counted(len(runs[0].turns), 'turn')} of one trace. {FIXED_ACTIONS}")
     recorded = runs[0].totals.get("recorded") if runs[0].totals else None
     if recorded:
-        scope = "the whole run" if recorded.get("whole_run") else counted(recorded["turns_with_usage"], "turn")
+        scope = "the complete run" if recorded.get("whole_run") else counted(recorded["turns_with_usage"], "turn")
         st.caption(
             f"The source recorded {recorded['input']:,} input ({recorded['cached']:,} cached) and {recorded['output']:,} output tokens "
-            f"for {scope}, by its own tokenizer; never mixed with the counts above."
+            f"for {scope}, by its own tokenizer; not comparable with the counts above."
         )
 
 
@@ -141,13 +141,13 @@ def evidence(run: Run) -> None:
     found = fates_of(run)
     rates = survival_rates(found)
     if not found:
-        st.info("No recorded action of this trace uses an identifier that a tool result showed first.")
+        st.info("No recorded action of this trace uses an identifier from an earlier tool result.")
         return
     counts = ", ".join(f"{rates[fate]:,} {FATE_WORDS[fate]}" for fate in FATES if rates[fate])
     st.markdown(
-        f"**{rates['in_context_pct']:.1f} %** of {counted(rates['uses'], 'use')} were before the model: {counts}.", help=HINTS["evidence"]
+        f"**{rates['in_context_pct']:.1f} %** of {counted(rates['uses'], 'use')} were in the context: {counts}.", help=HINTS["evidence"]
     )
-    lost = st.toggle("Only what the model could not see", key="lost", bind="query-params")
+    lost = st.toggle("Only evidence missing from the context", key="lost", bind="query-params")
     shown = [fate for fate in found if not lost or fate.survival in ("memory", "gone")]
 
     def opened() -> None:
@@ -156,7 +156,7 @@ def evidence(run: Run) -> None:
             open_turn(shown[rows[0]].use.t)
 
     if not shown:
-        st.success("Every piece of evidence was before the model when it was used.")
+        st.success("All evidence was in the context when it was used.")
         return
     table(
         [
@@ -197,7 +197,7 @@ def recorded(trace: Trace, run: Run) -> None:
 def divergences(run: Run, others: Sequence[Run]) -> None:
     """The open run against each of the others."""
     if not others:
-        st.caption("Choose a second policy above to see where it first shows the model another context.")
+        st.caption("Choose a second policy above to see where its context first differs.")
     for other in others:
         found = first_divergence(run, other)
         with st.container(horizontal=True, vertical_alignment="center"):
@@ -229,5 +229,5 @@ def _rows(items: Iterable[dict[str, Any]], block_tokens: Sequence[int]) -> list[
             continue
         first, last = part[0]["block"], part[-1]["block"]
         name = f"block {first}" if first == last else f"blocks {first} to {last}"
-        rows.append({"Item": name, "Tokens": sum(block_tokens[first : last + 1]), "Text": "word for word, as the trace has it"})
+        rows.append({"Item": name, "Tokens": sum(block_tokens[first : last + 1]), "Text": "verbatim from the trace"})
     return rows

@@ -49,7 +49,7 @@ def _open_awaited(runs: Sequence[Run]) -> None:
 def choose_policy(runs: Sequence[Run]) -> str:
     """The policy that is looked at, to choose another."""
     policies = [run.head.policy for run in runs]
-    picked = st.segmented_control("Policy to look at", policies, required=True, key="policy", help=HINTS["policy"]) or policies[0]
+    picked = st.segmented_control("Policy", policies, required=True, key="policy", help=HINTS["policy"]) or policies[0]
     st.query_params["policy"] = picked
     return picked
 
@@ -64,7 +64,7 @@ def choose_turn(run: Run, policies: Sequence[str]) -> int:
     count = len(run.turns)
     asked = out_of_range("turn", count)
     if asked is not None:
-        st.warning(f"The link asks for turn {asked:,}; this run has {count:,}, counted from 0. Turn {count - 1} is open.")
+        st.warning(f"Turn {asked:,} in this link does not exist; this run has {count:,}, counted from 0. Turn {count - 1} is open.")
     events = [turn.t for turn in run.turns if turn.action != "pass"]
     otherwise = count - 1 if asked is not None or "turn" in st.session_state else events[0] if events else 0
     settle("turn", range(count), otherwise, of=run.head.trace_id)

@@ -43,7 +43,7 @@ def row_texts(run: Run, row: Row, timeline: Timeline, turn: Turn, *, both: bool)
                 body(text, key=f"{name}-{row.name}-{turn.t}")
     (_, sent), (_, seen) = sides
     if sent and seen and sent != seen:
-        st.caption("The difference, word by word: − stands only on the left, + only on the right.")
+        st.caption("Word diff: − only on the left, + only on the right.")
         shown = difference(sent, seen)
         st.code(shown, language="diff", wrap_lines=True, height=DIFFERENCE_HEIGHT if len(shown) > LONG_DIFFERENCE else "content")
 
@@ -53,12 +53,12 @@ def _sent(row: Row, timeline: Timeline, turn: Turn) -> tuple[str, str | None]:
     if row.sent is None and row.covers:
         covered = [block for first, last in row.covers for block in range(first, last)][:MOST_COVERED]
         text = "\n\n".join(_block_text(timeline, block) for block in covered)
-        return f"Agent sent: {block_words(row.covers)}, which this text stands for", text
+        return f"Agent sent {block_words(row.covers)}, which this text replaces", text
     return "Agent sent", _text(row, timeline, turn) if row.sent is not None else ""
 
 
 def _seen(run: Run, row: Row, timeline: Timeline, turn: Turn) -> tuple[str, str | None]:
-    """What the model has of a row, or instead of a block that was left out."""
+    """What the model sees of a row, or in place of an omitted block."""
     if row.seen is not None or row.block is None:
         return "Model sees: the same" if row.state == "same" else "Model sees", _text(row, timeline, turn)
     block = row.block
@@ -67,8 +67,8 @@ def _seen(run: Run, row: Row, timeline: Timeline, turn: Turn) -> tuple[str, str 
         return f"Model sees instead: the {item.kind} text for {block_words(item.spans)}", item.text
     memory = next((entry for entry in memories_of(run).values() if block in entry.steps), None)
     if memory is None:
-        return "Model sees nothing of it", None
-    return f"Not in the request; memory {memory.sequence} keeps it, and remembers it as", memory.summary
+        return "Model sees nothing", None
+    return f"Not in the request. Summary in memory {memory.sequence}", memory.summary
 
 
 def _text(row: Row, timeline: Timeline, turn: Turn) -> str:
@@ -109,7 +109,7 @@ def difference(first: str, second: str) -> str:
         lines += ["- " + _stretch(one[a:b])] * (b > a)
         lines += ["+ " + _stretch(other[c:d])] * (d > c)
     if cut or len(lines) > MOST_LINES:
-        lines = [*lines[:MOST_LINES], "  … and so on; both texts are longer than what is compared here"]
+        lines = [*lines[:MOST_LINES], "  … truncated; the texts are longer than this comparison"]
     return "\n".join(lines)
 
 

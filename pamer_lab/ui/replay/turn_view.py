@@ -33,7 +33,7 @@ def turn_view(run: Run, timeline: Timeline, t: int) -> None:
         if turn.logits:
             _votes(run, turn)
     with right:
-        view = choose_part(VIEWS, key="view")
+        view = choose_part(VIEWS, key="view", labels={VIEWS[0]: "Model's view", VIEWS[1]: "Agent's request vs. model's view"})
         if view == VIEWS[2]:
             _memory(run, turn)
         else:
@@ -48,8 +48,8 @@ def _why(run: Run, turn: Turn) -> None:
     change = turn.active_tokens - turn.raw_tokens
     parts = [
         f"Sent **{turn.raw_tokens:,}** tokens, the model sees **{turn.active_tokens:,}**",
-        f"{change:+,} ({share(change, turn.raw_tokens)})" if change else "nothing changed",
-        f"{turn.cached_tokens:,} could come from a prefix cache",
+        f"{change:+,} ({share(change, turn.raw_tokens)})" if change else "unchanged",
+        f"{turn.cached_tokens:,} cacheable",
     ]
     if turn.candidate_tokens:
         parts.append(f"candidate {turn.candidate_tokens:,}")
@@ -59,7 +59,7 @@ def _why(run: Run, turn: Turn) -> None:
         table(
             [
                 {
-                    "Beside the request": spent.operation,
+                    "Side work": spent.operation,
                     "Input": spent.input_tokens,
                     "Output": spent.output_tokens,
                     "By": spent.model,
@@ -71,7 +71,7 @@ def _why(run: Run, turn: Turn) -> None:
                 "Input": st.column_config.NumberColumn(format="localized"),
                 "Output": st.column_config.NumberColumn(format="localized"),
             }
-            | {"Kind": st.column_config.TextColumn(help="`local`: work on this machine, no model is paid for it.")},
+            | {"Kind": st.column_config.TextColumn(help="`local`: work on this machine, at no model cost.")},
         )
 
 
@@ -79,7 +79,7 @@ def _votes(run: Run, turn: Turn) -> None:
     needed = int((run.head.settings.get("controller") or {}).get("vote", 3))
     limits = [float(logit(threshold)) for threshold in turn.thresholds]
     margins = vote_margins(turn.logits, limits, needed)
-    st.markdown(f"**Votes:** {margins.yes} of {len(turn.votes)} heads say compress, {needed} are needed.", help=HINTS["head"])
+    st.markdown(f"**Votes:** {margins.yes} of {len(turn.votes)} heads vote to compress; {needed} needed.", help=HINTS["head"])
     table(
         [
             {
@@ -100,7 +100,7 @@ def _votes(run: Run, turn: Turn) -> None:
     )
     if margins.majority != float("inf"):
         st.caption(
-            f"The decision flips if logits move by {margins.majority:.2f}; the nearest single vote by {margins.vote:.2f}.",
+            f"The decision flips if logits move by {margins.majority:.2f}; the closest single vote flips at {margins.vote:.2f}.",
             help=HINTS["margin"],
         )
 
@@ -126,7 +126,7 @@ def _context(run: Run, timeline: Timeline, turn: Turn, *, both: bool) -> None:
     total = f"{counted(len(rows), 'item')}, {seen:,} tokens {right} the plotted {turn.active_tokens:,}"
     if both:
         total = f"sent {sent:,} tokens, seen {seen:,} {right} the plotted {turn.active_tokens:,}"
-    st.caption(f"{total}; {counted_with(run.head.tokens_kind, run.head.tokenizer)}. Choose a row to read it.")
+    st.caption(f"{total}; {counted_with(run.head.tokens_kind, run.head.tokenizer)}. Select a row to read it.")
     chosen = [number for number in st.session_state[key]["selection"]["rows"] if number < len(rows)]
     if chosen:
         row_texts(run, rows[chosen[0]], timeline, turn, both=both)
@@ -148,11 +148,11 @@ def _side_row(row: Row) -> dict[str, Any]:
 
 
 def _source(row: Row) -> str:
-    return {"tools": "tool descriptions", "prefix": "system and task"}.get(row.name, "the trace, word for word")
+    return {"tools": "tool descriptions", "prefix": "system and task"}.get(row.name, "trace, verbatim")
 
 
 def _memory(run: Run, turn: Turn) -> None:
-    """Texts the policy put in, and the memories this turn wrote or used, with the steps they cover."""
+    """Texts the policy added, and the memories this turn wrote or used, with the steps they cover."""
     texts = [(number, item) for number, item in enumerate(turn.items) if item.text]
     for number, item in texts:
         kind = {"summary": "Summary in the context", "recalled": "Recalled summaries", "evidence": "Restored evidence"}[item.kind]
@@ -163,10 +163,10 @@ def _memory(run: Run, turn: Turn) -> None:
     for name in turn.memory_ids:
         entry = known.get(name)
         if entry is None:
-            st.caption(f"Memory {in_code(name, 60)} is not in the store any more.")
+            st.caption(f"Memory {in_code(name, 60)} is no longer in the store.")
             continue
         verb = "Stored" if turn.action == "compress" else "Used"
-        st.markdown(f"**{verb} memory {entry.sequence}** · {entry.tokens:,} tokens became {entry.summary_tokens:,} · {in_code(name, 60)}")
+        st.markdown(f"**{verb} memory {entry.sequence}** · {entry.tokens:,} tokens → {entry.summary_tokens:,} · {in_code(name, 60)}")
         if turn.action == "compress":
             body(entry.summary, key=f"memory-{turn.t}-{entry.sequence}")
         table([{"Step": block.step, "Tokens": block.tokens, "What happened": block.detail} for block in entry.blocks])

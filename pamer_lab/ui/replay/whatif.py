@@ -13,12 +13,12 @@ from pamer_lab.runs.whatif import Changes, WhatIf
 from pamer_lab.ui.shared.runs import whatif_of
 from pamer_lab.ui.shared.words import HINTS
 
-NOTHING = "What-if needs logits; this policy decides without heads. Choose a PaMER run above."
-UNANSWERED = "What-if needs logits; no head answered at any turn of this run."
+NOTHING = "What-if needs logits, and this policy has no heads. Choose a PaMER run above."
+UNANSWERED = "What-if needs logits, and no head ran at any turn of this run."
 
 
 def whatif_panel(run: Run) -> WhatIf | None:
-    """The sliders and what they change; None while they are as the run had them, or where no head was asked."""
+    """The sliders and what they change; None at the run's own settings, or if no head ran."""
     laid_out = whatif_of(run)
     st.markdown("**What if?**", help=HINTS["whatif"])
     if laid_out is None:
@@ -27,13 +27,13 @@ def whatif_panel(run: Run) -> WhatIf | None:
     rule, heads = laid_out.rule, laid_out.logits.shape[1]
     if not heads:
         short_of = max(turn.candidate_tokens for turn in run.turns) < rule["minimum"]
-        st.caption(f"No head was asked: the older history never reached {rule['minimum']:,} tokens." if short_of else UNANSWERED)
+        st.caption(f"No head ran: the older history never reached {rule['minimum']:,} tokens." if short_of else UNANSWERED)
         return None
     changes = _sliders(rule, heads)
     matches, of = laid_out.verified
-    verified = f"verified: {matches:,} of {of:,} stored decisions come out again with the run's own settings"
+    verified = f"verified: {matches:,} of {of:,} stored decisions reproduced with the run's own settings"
     if changes in (Changes(vote=vote, minimum=rule["minimum"], retained=rule["retained"]) for vote in (None, rule["vote"])):
-        st.caption(f"As the run had it; {verified}. Move a slider.")
+        st.caption(f"The run's own settings; {verified}. Move a slider to change them.")
         return None
     answer = laid_out.ask(changes)
     changed = answer.changed_turns
@@ -43,7 +43,7 @@ def whatif_panel(run: Run) -> WhatIf | None:
     some = ", ".join(f"{t} ({answer.stored[t]} → {answer.actions[t]})" for t in changed[:8]) + (" …" if len(changed) > 8 else "")
     compressions = sum(action == "compress" for action in answer.actions)
     st.markdown(
-        f"**{counted(len(changed), 'turn')} would be decided otherwise**{': ' + some if changed else ''}. "
+        f"**{counted(len(changed), 'turn')} would change**{': ' + some if changed else ''}. "
         f"{counted(compressions, 'compression')}; main input {short(before)} → **{short(after)}** tokens ({change:+.1f} %)."
     )
     st.caption("; ".join([*answer.notes, verified]) + ".")
@@ -51,18 +51,18 @@ def whatif_panel(run: Run) -> WhatIf | None:
 
 
 def _sliders(rule: dict[str, Any], heads: int) -> Changes:
-    """What the reader would change; one head alone leaves no vote to choose."""
+    """The changed settings; a single head has no vote to choose."""
     vote, scale, minimum, retained = st.columns(4, gap="medium")
     votes = None
     if heads > 1:
         needed = min(rule["vote"], heads)
-        votes = vote.slider(f"Votes needed, of {heads}", 1, heads, needed, key="vote", bind="query-params", help=HINTS["vote"])
+        votes = vote.slider(f"Votes needed (of {heads})", 1, heads, needed, key="vote", bind="query-params", help=HINTS["vote"])
     most = max(8192, rule["minimum"])
     return Changes(
         vote=votes,
-        threshold_scale=scale.slider("Thresholds ×", 0.1, 2.0, 1.0, 0.05, key="scale", bind="query-params", help=HINTS["scale"]),
+        threshold_scale=scale.slider("Threshold scale", 0.1, 2.0, 1.0, 0.05, key="scale", bind="query-params", help=HINTS["scale"]),
         minimum=minimum.slider(
-            "Least candidate, tokens", 0, most, rule["minimum"], 64, key="least", bind="query-params", help=HINTS["candidate"]
+            "Minimum candidate size (tokens)", 0, most, rule["minimum"], 64, key="least", bind="query-params", help=HINTS["candidate"]
         ),
         retained=retained.slider("Blocks kept", 0, 8, rule["retained"], key="kept", bind="query-params", help=HINTS["kept"]),
     )

@@ -1,4 +1,4 @@
-"""How every chart is shown: built once, with its question above, its answer below and its data beside it.
+"""Shows charts: a title above, a caption below, and the data as CSV. Figures are built once.
 
 Plotly's checks take ten times longer than the rest of a rerun, so figures are kept. A saved picture includes the words around its chart
 (`assets/picture.js`), which finds charts by the frame that `show_chart` puts around each.
@@ -66,7 +66,7 @@ def show_chart(
     on_click: Callable[[], None] | None = None,
     csv: Callable[[], str] | None = None,
 ) -> None:
-    """A chart with its question above and its answer below, which a saved picture holds too; `csv` makes the table behind it."""
+    """A chart with its title above and its caption below, which a saved picture includes too; `csv` makes its table."""
     with st.container(key=_frame(key)):
         with st.container(horizontal=True, vertical_alignment="center"):
             st.markdown(f"**{question}**", help=hint or None, width="stretch")

@@ -40,7 +40,7 @@ def describe_heads(factory: Factory) -> None:
     score = f"AUROC {auroc['mean']:.3f} ± {auroc['sd']:.3f} ({auroc['seeds']} seeds, their own test splits)" if auroc else "AUROC unknown"
     hint = "no hint" if row["hint"] == "none" else f"{row['hint']} hint"
     st.caption(
-        f"Heads that vote: {in_code(row['name'], 64)} ({row['source']}) read {in_code(row['model'], 64)} at {in_code(row['layer'], 20)}, "
+        f"Voting heads: {in_code(row['name'], 64)} ({row['source']}) read {in_code(row['model'], 64)} at {in_code(row['layer'], 20)}, "
         f"{hint}; "
         f"{made}; {score}; sha256 {in_code(row['sha256'][:12], 12)}."
     )

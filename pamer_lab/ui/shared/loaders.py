@@ -47,7 +47,7 @@ def trace_rows() -> list[dict[str, Any]]:
 
 
 def rows_or_demo() -> tuple[list[dict[str, Any]], Imported | None]:
-    """All traces; an empty workspace gets the demo traces first, and says so."""
+    """All traces; an empty workspace imports the demo traces first and returns that import too."""
     rows = trace_rows()
     if rows or not DEMO_FOLDER.is_dir() or reviewer_mode():
         return rows, None
@@ -75,5 +75,5 @@ def _hits(trace_id: str, words: str, _transcript: Transcript) -> list[Hit]:
 
 
 def hits(transcript: Transcript, words: str) -> list[Hit]:
-    """Where a text occurs in the whole trace."""
+    """Where a text occurs in the trace."""
     return _hits(transcript.trace.trace_id, words, transcript) if words else []

@@ -1,8 +1,8 @@
-"""How every page runs: through the router, and with errors as sentences.
+"""Runs every page through the router and shows errors as sentences.
 
 Until `st.navigation` is called, Streamlit treats a `pages/` folder as its older kind of app, so a link that is the first request of a
 fresh server would open its page with the wrong menu and layout. `run` notices and runs the router first.
-Invariant: no traceback of the lab's own errors reaches the browser, also from a part that reruns alone (`part`).
+Invariant: the browser never gets a traceback of one of our own errors, not even from a fragment (`part`).
 """
 
 import functools
@@ -31,7 +31,7 @@ def run(main: Callable[[], None]) -> None:
         runpy.run_path(str(ROUTER))
         st.stop()
     if reviewer_mode():
-        st.caption(":material/lock: Reviewer mode: everything can be read; only reviews can be written.")
+        st.caption(":material/lock: Reviewer mode: read everything, write only reviews.")
     with sentences():
         main()
     watch_theme()

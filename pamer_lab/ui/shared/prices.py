@@ -1,4 +1,4 @@
-"""The reader's own prices: the form that asks for them, and the file in the workspace that has them."""
+"""The user's own prices: the form, and the file in the workspace that stores them."""
 
 import streamlit as st
 
@@ -8,20 +8,20 @@ from pamer_lab.ui.shared.loaders import workspace
 
 
 def own_prices() -> PriceTable:
-    """The reader's own prices, kept in the workspace; the lab knows none."""
+    """The user's own prices, stored in the workspace. No default prices are included."""
     path = workspace().path / FILE
     prices = read_prices(path)
     if reviewer_mode():
         return prices
     with st.popover("Prices", icon=":material/payments:"):
         known = prices.rows.get("default") or Price(0.0, 0.0)
-        st.caption("Your own prices per million tokens; they stay in this workspace. The lab knows none.")
+        st.caption("Your prices per million tokens, stored in this workspace. No default prices are included.")
         with st.form("price-form", border=False):
             currency = st.text_input("Currency", prices.currency, max_chars=8)
             plain = st.number_input("Input", min_value=0.0, value=known.input, step=0.1)
             cached = st.number_input("Cached input", min_value=0.0, value=known.cached_input or known.input, step=0.1)
             output = st.number_input("Output", min_value=0.0, value=known.output, step=0.1)
-            if st.form_submit_button("Use these"):
+            if st.form_submit_button("Apply"):
                 prices = PriceTable(currency or "USD", prices.rows | {"default": Price(plain, output, cached)})
                 write_prices(path, prices)
     return prices

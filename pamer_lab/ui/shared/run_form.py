@@ -80,7 +80,7 @@ def choose_policies(*, key: str = "policies") -> list[str]:
         bind="query-params",
         accept_new_options=True,
         max_selections=MOST_POLICIES,
-        help=f"{words}. Type a name with its own parameters, such as sliding-window:8 or pamer+:router=archive.",
+        help=f"{words}. Type a name with parameters, such as sliding-window:8 or pamer+:router=archive.",
     )
     return list(dict.fromkeys(parse_policy(text).name for text in picked))
 
@@ -114,18 +114,18 @@ def heads_shown(trace_id: str, choice: Choice) -> dict[str, RunInfo]:
 
 
 def replay_at_once(pairs: Sequence[tuple[str, str]], options: ReplayOptions, what: str) -> None:
-    """Traces through policies without models, here and now; where that fails, the runs that exist are shown all the same."""
+    """Replay traces through policies without models right away; if that fails, existing runs are still shown."""
     policies = ", ".join(dict.fromkeys(policy for _, policy in pairs))
     try:
         with st.spinner(f"Replaying {what} through {policies}…"):
             for trace_id, policy in pairs:
                 replay(trace_id, policy, workspace(), options)
     except LabError as error:
-        st.warning(f"A policy without models could not be replayed; the runs that exist are shown. {in_code(str(error), 400)}")
+        st.warning(f"A policy without models could not be replayed; existing runs are shown. {in_code(str(error), 400)}")
 
 
 def run_panel(trace_id: str, choice: Choice, found: dict[str, RunInfo]) -> None:
-    """What is missing, what it would take, the button; or the progress of what runs."""
+    """Missing runs with their cost and a button, or the progress of a running replay."""
     if reviewer_mode():
         return
     batch = background().current
@@ -154,7 +154,7 @@ def run_panel(trace_id: str, choice: Choice, found: dict[str, RunInfo]) -> None:
         )
     for policy in started:
         head = found[policy]
-        why = in_code(head.error, 300) if head.error else "it was stopped"
+        why = in_code(head.error, 300) if head.error else "stopped"
         st.warning(f"**{policy}** has {run_store().stored_count(head.run_id):,} of {counted(head.turns, 'turn')}: {why}.")
 
 
@@ -163,12 +163,12 @@ def _other_heads(head: RunInfo, factory: Factory) -> bool:
 
 
 def _offer_again(trace_id: str, old: Sequence[str], choice: Choice) -> None:
-    """Runs that were made with other heads are shown as they are; the installed heads are a click away."""
+    """Shows runs made with other heads unchanged, and offers to run the installed heads."""
     with st.container(horizontal=True, vertical_alignment="center", border=True):
-        words = f"**{', '.join(old)}**: recorded with other heads than those installed now."
-        st.markdown(f"{words} With the installed ones: {what_it_takes(trace_id, old, choice)}", width="stretch")
+        words = f"**{', '.join(old)}**: these runs used other heads than the installed ones."
+        st.markdown(f"{words} With the installed heads: {what_it_takes(trace_id, old, choice)}", width="stretch")
         st.button(
-            "Run with the installed heads",
+            "Run with installed heads",
             key="run_again",
             icon=":material/replay:",
             on_click=start,
@@ -196,10 +196,10 @@ def _estimate(
 
 
 def estimated(todo: Mapping[str, Sequence[str]], factory: Factory) -> tuple[Estimate, str]:
-    """What replaying the traces of each policy takes, and how long that is in words."""
+    """The cost of replaying these traces, and the time in words."""
     asked = tuple((policy, tuple(trace_ids)) for policy, trace_ids in todo.items())
     found = _estimate(str(workspace().path), (version(), table_version(TRACES)), asked, factory.profile.name, factory)
-    basis = {"measured": "from the last runs here", "guessed": "a first guess for two cores", "mixed": "partly a guess"}[found.basis]
+    basis = {"measured": "measured in earlier runs", "guessed": "a first estimate for two cores", "mixed": "partly measured"}[found.basis]
     return found, f"about {duration(found.seconds)} ({basis})"
 
 
@@ -210,7 +210,7 @@ def what_it_takes(trace_id: str, todo: Sequence[str], choice: Choice) -> str:
 
 
 def last_batch(trace_id: str) -> None:
-    """What became of the batch that ended last, as far as it was about this trace."""
+    """Errors of the last batch, if it included this trace."""
     last = background().latest
     if last is None or trace_id not in last.trace_ids:
         return
@@ -231,8 +231,8 @@ def follow(batch: Batch, trace_id: str = "") -> None:
         st.rerun()
     progress = batch.progress
     share = progress.turns_done / progress.turns if progress and progress.turns else 0.0
-    line = progress.line.partition("  ")[0] if progress else "Starting; models load first where a policy needs them"
-    other = "Not about the trace shown here: " if trace_id and trace_id not in batch.trace_ids else ""
+    line = progress.line.partition("  ")[0] if progress else "Starting: loading models"
+    other = "For another trace: " if trace_id and trace_id not in batch.trace_ids else ""
     with st.container(border=True, key="following"):
         st.markdown(f"{other}**{', '.join(batch.policies)}** over {_traces_in_words(batch.trace_ids)}")
         with st.container(horizontal=True, vertical_alignment="center"):
@@ -249,13 +249,13 @@ def _traces_in_words(trace_ids: Sequence[str]) -> str:
 
 
 def next_step(trace_id: str, choice: Choice) -> str:
-    """What a reader can do who finds no run of the chosen policies."""
+    """What to do when no run of the chosen policies exists."""
     batch = background().current
     if reviewer_mode():
-        return "Reviewer mode starts none; choose other policies or another trace."
+        return "Reviewer mode cannot start replays. Choose other policies or another trace."
     if batch is not None:
-        return "It appears here when the replay above has ended." if trace_id in batch.trace_ids else "Wait for the replay above to end."
-    return "Start one with the button above." if choice.possible else "None of them can run here, for the reasons above."
+        return "It appears here when the replay above finishes." if trace_id in batch.trace_ids else "Wait for the replay above to finish."
+    return "Start one with the button above." if choice.possible else "None of them can run here; see the reasons above."
 
 
 def _newest_turn(batch: Batch, policy: str) -> None:
@@ -265,6 +265,6 @@ def _newest_turn(batch: Batch, policy: str) -> None:
             continue
         turn = run_store().last_turn(head.run_id)
         if turn is not None:
-            votes = f", {sum(turn.votes)} of {len(turn.votes)} heads said yes" if turn.votes else ""
+            votes = f", {sum(turn.votes)} of {len(turn.votes)} heads voted yes" if turn.votes else ""
             st.caption(f"{policy}: turn {turn.t} of {head.turns:,}, {turn.active_tokens:,} tokens, {turn.action}{votes}")
             return

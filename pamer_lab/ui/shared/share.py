@@ -1,4 +1,4 @@
-"""Sharing a page: its link, and a file that needs neither the lab nor a network.
+"""Sharing a page: its link, and an offline file that does not need PaMER Lab.
 
 A page names the report sections of its share file. Nothing is computed before the reader asks, the findings of the secret scan are shown
 before the download, and one finished file is kept.
@@ -28,7 +28,7 @@ SHOWN_FINDINGS = 200
 
 
 def share(sections: Sections | None = None) -> None:
-    """The button that opens the link and, where the page has something to hold on to, the share file."""
+    """The button that opens the link and, if the page has content to share, the share file."""
     if st.button("Share", icon=":material/share:", key="share", width="stretch"):
         _panel(sections)
 
@@ -38,7 +38,7 @@ def share(sections: Sections | None = None) -> None:
 def _panel(sections: Sections | None) -> None:
     query = urlencode({name: st.query_params.get_all(name) for name in st.query_params}, doseq=True)
     st.markdown("**A link**")
-    st.caption("Opens the same trace, policies, turn and settings. Whoever opens it needs the same trace in the workspace.")
+    st.caption("Opens the same trace, policies, turn and settings, in any workspace with the same trace.")
     st.code(f"{(st.context.url or '').partition('?')[0]}?{query}", language=None, wrap_lines=True)
     if sections is not None:
         with sentences():
@@ -50,7 +50,7 @@ def _pictures() -> None:
     """How charts are saved; kept for the other pages, which forget a widget that they do not show."""
     st.markdown("**Pictures**")
     st.segmented_control(
-        "The camera above a chart saves",
+        "Format of saved charts",
         list(PICTURES),
         default=picture_format(),
         required=True,
@@ -58,14 +58,14 @@ def _pictures() -> None:
         key="picture",
         on_change=lambda: st.session_state.update({PICTURE: st.session_state["picture"]}),
     )
-    st.caption("Point at a chart to see its camera. SVG for print, PNG for slides.")
+    st.caption("Hover over a chart and click the camera to save it. SVG for print, PNG for slides.")
 
 
 def share_file(sections: Sections) -> None:
     """The file: what goes in, what the scan found, and the downloads."""
     st.markdown("**A file**")
-    st.caption("One HTML page that opens from disk without a network, checks its own numbers, and takes reviews.")
-    text = st.toggle("With the words of the trace", value=True, key="share-text")
+    st.caption("One HTML file that works offline, verifies its own numbers, and accepts reviews.")
+    text = st.toggle("Include trace text", value=True, key="share-text")
     redact = choose_redaction("share-redact")
     made: tuple[ReportConfig, Report] | None = st.session_state.get(READY)
     pressed = st.button("Scan and prepare", key="share-make", icon=":material/inventory_2:")
@@ -77,7 +77,7 @@ def share_file(sections: Sections) -> None:
             made = (config, make(config, workspace(), command="pamer-lab report --config config.json --out share.html"))
             st.session_state[READY] = made
     if made is None or made[0] != config:
-        st.caption("What is on the page has changed since the file was prepared.")
+        st.caption("The page has changed since the file was prepared.")
         return
     _ready(made[1])
 
@@ -86,7 +86,7 @@ def _ready(report: Report) -> None:
     show_findings(report.document.findings)
     facts = report.document.about["text"]
     if facts["cut"]:
-        st.caption(f"{counted(facts['cut'], 'long text')} cut in the middle to keep the file under its limit.")
+        st.caption(f"{counted(facts['cut'], 'long text')} shortened in the middle to stay under the size limit.")
     with st.container(horizontal=True):
         st.download_button(
             f"HTML, {len(report.html) / 1e6:.1f} MB",
@@ -109,7 +109,7 @@ def _ready(report: Report) -> None:
 
 def choose_redaction(key: str, default: Redaction = "keys") -> Redaction:
     """Which findings are replaced."""
-    words = "Replace what the scan for secrets finds"
+    words = "Redact what the secret scan finds"
     picked = st.segmented_control(
         words, list(REDACTIONS), default=default, required=True, format_func=lambda choice: REDACTIONS[choice], key=key
     )
@@ -119,20 +119,20 @@ def choose_redaction(key: str, default: Redaction = "keys") -> Redaction:
 def show_findings(found: Sequence[Finding]) -> None:
     """What the scan found, with places; or that it found nothing."""
     if not found:
-        st.caption("The scan found no keys, tokens, private keys, e-mail addresses or home folders. A scan is no guarantee.")
+        st.caption("The scan found no keys, tokens, private keys, e-mail addresses or home folders. It may miss some.")
         return
     words = [
-        f"{row['different']} {row['kind']} in {counted(row['places'], 'place')} {'replaced' if row['redacted'] else '**left in**'}"
+        f"{row['different']} {row['kind']} in {counted(row['places'], 'place')} {'redacted' if row['redacted'] else '**left in**'}"
         for row in summary(found)
     ]
-    st.warning(f"The scan found {', '.join(words)}. The file says so. A scan is no guarantee.")
+    st.warning(f"The scan found {', '.join(words)}. The file lists them. The scan may miss some.")
     table(
         [
             {
                 "Kind": f"{item.kind} {item.number}",
                 "Where": item.place,
-                "Begins": item.shown,
-                "In the file": "replaced" if item.redacted else "left in",
+                "Starts with": item.shown,
+                "In the file": "redacted" if item.redacted else "left in",
             }
             for item in found[:SHOWN_FINDINGS]
         ],

@@ -28,7 +28,7 @@ from pamer_lab.ui.shared.widgets import table
 from pamer_lab.ui.shared.words import HINTS
 
 SAMPLE = "sample"
-"""Stands in the URL for the study that comes with the lab."""
+"""The URL's name for the study that comes with PaMER Lab."""
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)
@@ -81,14 +81,14 @@ def study_key(study: Study) -> tuple[str, str]:
 
 
 def pick_study(kind: Kind) -> tuple[str, Study] | None:
-    """The study to show and its name in the URL; None after saying what is missing."""
+    """The study to show and its name in the URL; None, with a message, if there is none."""
     known = {row["study_id"]: row for row in listed_studies() if row["kind"] == kind}
     names = [*known, *([SAMPLE] if kind in sample_names() else [])]
     key = f"{kind}-study"
     wanted = chosen(key)
     if wanted and wanted not in names:
-        st.error(f"This link needs the study {in_code(wanted, 60)}, which is not in this workspace.")
-        st.markdown("A study's name is a hash of its traces, model and settings: run the same command on the same traces, and it is here.")
+        st.error(f"The study {in_code(wanted, 60)} in this link is not in this workspace.")
+        st.markdown("A study's name is a hash of its traces, model and settings. Run the same command on the same traces to create it.")
         names and st.button("Show another study", on_click=lambda: choose(key, names[0]))
         return None
     if not names:
@@ -97,7 +97,7 @@ def pick_study(kind: Kind) -> tuple[str, Study] | None:
     picked: str = st.selectbox(
         "Study",
         names,
-        format_func=lambda name: "Sample study, comes with the lab · demo" if name == SAMPLE else _label(known[name]),
+        format_func=lambda name: "Sample study · demo" if name == SAMPLE else _label(known[name]),
         key=f"picked-{key}",
         on_change=lambda: choose(key, st.session_state[f"picked-{key}"]),
         label_visibility="collapsed",
@@ -147,7 +147,7 @@ def study_line(name: str, study: Study) -> None:
         f"corpus {in_code(corpus['corpus'][:12])}",
     ]
     if checks and not leaking:
-        parts.append(f":green-badge[✓ no question in two parts, {len(checks)} of {len(checks)} splits]")
+        parts.append(f":green-badge[✓ no leaks in {len(checks)} of {len(checks)} splits]")
     else:
         parts.append(f":red-badge[✕ leak: {leaking} of {len(checks)} splits share questions]")
     if name == SAMPLE:
@@ -156,23 +156,23 @@ def study_line(name: str, study: Study) -> None:
 
 
 def history_words(study: Study) -> str:
-    """Which history the states of a study were taken of."""
+    """Which history the study's states are from."""
     if study.settings.get("history") != "recorded":
         return "full history"
     return f"recorded history in {study.corpus['recorded_traces']:,} of {counted(study.corpus['traces'], 'trace')}"
 
 
 def study_details(study: Study) -> None:
-    """The command that gives the study again, its settings and splits, on demand."""
-    panel = st.expander("How this study was made, and the command that makes it again", key="study-details", on_change="rerun")
+    """The command, settings and splits of a study, on demand."""
+    panel = st.expander("Settings and command of this study", key="study-details", on_change="rerun")
     if not panel.open:
         return
     with panel:
         st.code(study.command, language="bash", wrap_lines=True)
         known = {
             "Study": study.study_id,
-            "Made": study.created.replace("T", " ") or "with the lab",
-            "Corpus, SHA-256 over traces and labels": study.corpus["corpus"],
+            "Created": study.created.replace("T", " ") or "included with PaMER Lab",
+            "Corpus (SHA-256 of traces and labels)": study.corpus["corpus"],
             **{f"Setting: {key}": str(value) for key, value in study.settings.items()},
             **{f"Split, {str(check).partition(':')[0]}": str(check).partition(":")[2].strip() for check in study.notes.get("splits", [])},
         }
@@ -180,7 +180,7 @@ def study_details(study: Study) -> None:
         for cost in study.notes.get("features", []):
             st.caption(
                 f"Hidden states, {in_code(str(cost['inputs']), 120)}: {cost['tokens_computed']:,} tokens computed, "
-                f"{cost['cache_hits']:,} decisions from the workspace, {cost['seconds']:,.1f} s."
+                f"{cost['cache_hits']:,} decisions cached, {cost['seconds']:,.1f} s."
             )
         body = orjson.dumps(study.to_json(), option=orjson.OPT_INDENT_2).decode()
         download("All rows as JSON", body, f"{study.study_id}.json", "application/json", key="study-json", quiet=False)

@@ -1,4 +1,4 @@
-"""The form for studies: which labelled traces, what a study loads and takes, and progress while it runs.
+"""The form for studies: labelled traces, settings, estimated cost, and progress while one runs.
 
 The command line does the work (`analysis.background`); the page writes the command.
 """
@@ -28,7 +28,7 @@ from pamer_lab.ui.shared.words import HINTS
 from pamer_lab.workspace.ingest import DEMO_FOLDER, import_paths
 
 LOOK_EVERY = 1.0
-"""Seconds between two looks at a study that runs."""
+"""Seconds between progress updates."""
 DEFAULT_SEEDS = ",".join(map(str, SEEDS))
 LAYERS = {"All layers": "all", "Every fourth block and the final state": "fourth", "The final state only": "final"}
 CONTEXTS = ["full", "current", "recent1", "recent2", "recent4"]
@@ -56,13 +56,13 @@ class Corpus:
         return sum(row["tokens"] for row in self.rows)
 
     def share(self, sample: int) -> float:
-        """The part of all decision points that a sample of so many takes; 0 means all."""
+        """The share of decision points in a sample of this size; 0 means all."""
         points = max(sum(row["turns"] - 1 for row in self.rows), 1)
         return min(1.0, sample / points) if sample else 1.0
 
 
 def study_panel(kind: Kind, title: str, form: Callable[[Corpus, Profile], tuple[list[list[str]], str]]) -> None:
-    """The whole panel; `form` asks what is special to the study and gives its commands and what it takes in words."""
+    """The panel; `form` asks for the study's own settings and returns its commands and a cost estimate in words."""
     if reviewer_mode():
         return
     job = jobs().current
@@ -82,7 +82,7 @@ def study_panel(kind: Kind, title: str, form: Callable[[Corpus, Profile], tuple[
         commands, takes = form(corpus, profile)
         model = chosen_model(profile.frozen_model)
         if not is_here(model):
-            st.warning(f"The weights of {model_name(model)} are not on this machine. Get them first: `{remedy(model)}`")
+            st.warning(f"The weights of {model_name(model)} are not on this machine. Download them first: `{remedy(model)}`")
             return
         st.markdown(takes)
         st.button("Start", key="start-study", type="primary", icon=":material/play_arrow:", on_click=_start, args=(commands,))
@@ -93,7 +93,7 @@ def _start(commands: Sequence[Sequence[str]]) -> None:
 
 
 def choose_corpus() -> Corpus | None:
-    """Labelled traces of the workspace, all or chosen ones; None after saying why no study is possible."""
+    """Labelled traces of the workspace; None, with a message, if there are too few for a study."""
     labelled = {row["trace_id"]: row for row in trace_rows() if row["labels"]}
     chosen: list[str] = []
     if labelled:
@@ -109,12 +109,12 @@ def choose_corpus() -> Corpus | None:
     if corpus.questions >= MINIMUM_QUESTIONS:
         return corpus
     st.info(
-        f"A study splits questions into training, validation and test, so it needs labelled traces of at least {MINIMUM_QUESTIONS} "
+        f"A study splits questions into training, validation and test sets, so it needs labelled traces of at least {MINIMUM_QUESTIONS} "
         f"questions; there {'is' if corpus.questions == 1 else 'are'} {corpus.questions}. Import labelled traces on the Traces page, label "
-        "your own with `pamer-lab annotate`, or add the sample study's traces."
+        "your own with `pamer-lab annotate`, or add the traces of the sample study."
     )
     sample = DEMO_FOLDER.parent / "study"
-    if sample.is_dir() and st.button("Add the sample study's traces to this workspace", help=HINTS["demo"]):
+    if sample.is_dir() and st.button("Add the sample study's traces", help=HINTS["demo"]):
         with st.spinner("Reading the sample study's traces…"):
             import_paths([sample], workspace(), demo=True)
         st.rerun()
@@ -128,7 +128,7 @@ def layerwise_form(corpus: Corpus, profile: Profile) -> tuple[list[list[str]], s
     context = two.selectbox("Context", CONTEXTS, key="study-context", help=HINTS["contexts"])
     hint = three.selectbox("Hint", ["none", "faithful"], key="study-hint", help=HINTS["hint"])
     seeds = four.text_input("Seeds", DEFAULT_SEEDS, key="study-seeds", help=HINTS["seed"])
-    controls = st.checkbox("Controls of the same traces as well", value=True, key="study-controls", help=HINTS["controls"])
+    controls = st.checkbox("Run controls on the same traces", value=True, key="study-controls", help=HINTS["controls"])
     shared = [*corpus.words, "--profile", profile.name]
     if seeds != DEFAULT_SEEDS:
         shared += ["--seeds", seeds]
@@ -152,7 +152,7 @@ def compact_form(corpus: Corpus, profile: Profile) -> tuple[list[list[str]], str
         format_func=GROUPS.__getitem__,
         help=HINTS["condition"],
     )
-    sample = int(two.number_input("Decision points, about", 0, 100_000, 200, 50, key="study-sample", help="0 takes all of them."))
+    sample = int(two.number_input("Decision points (approx.)", 0, 100_000, 200, 50, key="study-sample", help="0 uses all of them."))
     seeds = three.text_input("Seeds", DEFAULT_SEEDS, key="study-seeds", help=HINTS["seed"])
     command = ["compact", *corpus.words, "--profile", profile.name, "--conditions", ",".join(groups) or "all"]
     command += ["--sample", str(sample)] if sample else []
@@ -160,20 +160,20 @@ def compact_form(corpus: Corpus, profile: Profile) -> tuple[list[list[str]], str
     conditions = choose(",".join(groups) or "all")
     embeds = any("embedder" in one.needs for one in conditions)
     takes = what_it_takes(corpus, profile, conditions, share=corpus.share(sample), embeds=embeds)
-    return [command], takes + " The command says its own estimate before it computes."
+    return [command], takes + " The command prints its own estimate first."
 
 
 def what_it_takes(corpus: Corpus, profile: Profile, conditions: Sequence[Condition], *, share: float = 1.0, embeds: bool = False) -> str:
-    """What will be loaded, how much is read, and how long that should take."""
+    """Which models are loaded, how many tokens are read, and the estimated time."""
     measured = _measured_speed(str(workspace().path), studies_version())
     found = estimate(conditions, corpus.tokens, profile, measured, share=share)
-    basis = "as in the last study here" if found.basis == "measured" else "a first guess for two cores"
+    basis = "measured in the last study" if found.basis == "measured" else "a first estimate for two cores"
     embedding = "all-MiniLM-L6-v2" if profile.embedding.model == EMBEDDED else profile.embedding.model
     models = [model_name(chosen_model(profile.frozen_model)), *([embedding] if embeds else [])]
     return (
         f"**{counted(len(corpus.rows), 'trace')}** of {counted(corpus.questions, 'question')}: loads {' and '.join(models)}, reads at most "
         f"about {short(found.tokens)} tokens, **about {duration(found.seconds)}** at {found.speed:,.0f} tokens a second ({basis}). "
-        "States that are in the workspace already are not computed again. It runs in a process of its own and can be stopped and continued."
+        "Cached states are reused. The study runs in its own process; you can stop and continue it."
     )
 
 
@@ -183,7 +183,7 @@ def _measured_speed(path: str, at: tuple[int, int]) -> float | None:
 
 
 def _last(kind: Kind) -> None:
-    """What became of the job that ended last, as far as it was about this page's kind."""
+    """The result of the last job, if it was of this page's kind."""
     job = jobs().latest
     if job is None or job.commands[0][0] != kind:
         return
@@ -208,8 +208,8 @@ def _follow(job: Job) -> None:
         with st.container(horizontal=True, vertical_alignment="center"):
             step = f"Step {job.number + 1} of {len(job.commands)}: {job.commands[job.number][0]}"
             st.progress(
-                job.share or 0.0, text=f"{step}. {'Stopping…' if job.stopping.is_set() else 'It goes on when you leave this page.'}"
+                job.share or 0.0, text=f"{step}. {'Stopping…' if job.stopping.is_set() else 'It continues if you leave this page.'}"
             )
             st.button("Stop", key="stop-study", icon=":material/stop:", on_click=job.stop, disabled=job.stopping.is_set())
         st.code(job.words, language="bash", wrap_lines=True)
-        st.caption(in_code(job.lines[-1] if job.lines else "Starting; the model is loaded first.", 200))
+        st.caption(in_code(job.lines[-1] if job.lines else "Starting: loading the model.", 200))

@@ -3,7 +3,7 @@
 Trace text goes through `body` (a code block, capped) or a table, never through Markdown or HTML.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -47,7 +47,7 @@ def _whole(text: str, key: str) -> None:
     piece = text[number * PIECE : (number + 1) * PIECE]
     st.code(visible(piece), language=None, wrap_lines=True, height=TALL)
     if pieces > 1:
-        st.caption(f"Part {number + 1} of {pieces}; each holds {PIECE:,} characters.")
+        st.caption(f"Part {number + 1} of {pieces}, {PIECE:,} characters each.")
 
 
 @contextmanager
@@ -63,15 +63,15 @@ def sentences() -> Iterator[None]:
 
 def missing_trace(trace_id: str) -> None:
     """What a link needs when its trace is not here."""
-    st.error(f"This link needs the trace {in_code(trace_id, 80)}, which is not in this workspace.")
-    st.markdown("Import the file it came from on the Traces page: the same file always gets the same id, and the link will work.")
+    st.error(f"The trace {in_code(trace_id, 80)} in this link is not in this workspace.")
+    st.markdown("Import its file on the Traces page. The same file always gets the same id, so the link will work.")
     st.page_link("pages/traces.py", label="Go to Traces", icon=":material/list_alt:")
 
 
 def rejections(rejected: Sequence[Rejection]) -> None:
     """What was not imported, and why."""
-    st.error(f"{counted(len(rejected), 'file or trace', 'files or traces')} could not be read. Nothing else was affected.")
-    table([{"File": item.path, "Where": item.where or "whole file", "Why": item.reason} for item in rejected])
+    st.error(f"{counted(len(rejected), 'file or trace', 'files or traces')} could not be read. The others are unaffected.")
+    table([{"File": item.path, "Where": item.where or "complete file", "Why": item.reason} for item in rejected])
 
 
 def mark_row(key: str, row: int | None, column: str) -> None:
@@ -84,10 +84,17 @@ def mark_row(key: str, row: int | None, column: str) -> None:
         st.session_state[key] = {"selection": {"rows": [], "columns": [], "cells": [] if row is None else [[row, column]]}}
 
 
-def choose_part(parts: Sequence[str], *, key: str) -> str:
-    """Which of a page's parts is looked at; only that one need be computed. The choice is in the URL."""
+def choose_part(parts: Sequence[str], *, key: str, labels: Mapping[str, str] | None = None) -> str:
+    """Which part of a page is open; only that one is computed. The URL has the part's name, the page its label."""
     picked = st.segmented_control(
-        "Part", list(parts), default=parts[0], required=True, key=key, bind="query-params", label_visibility="collapsed"
+        "Part",
+        list(parts),
+        default=parts[0],
+        required=True,
+        key=key,
+        bind="query-params",
+        format_func=lambda name: (labels or {}).get(name, name),
+        label_visibility="collapsed",
     )
     return picked or parts[0]
 

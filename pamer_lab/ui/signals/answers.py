@@ -33,18 +33,16 @@ def auroc_answer(study: Study, controls: Study | None, *, published: bool) -> st
             continue
         low, high = row["interval"] or (None, None)
         between = f", 95 % interval {low:.3f} to {high:.3f}" if low is not None else ""
-        chance = "; the interval holds chance" if row["interval"] and row["interval"][0] <= CHANCE <= row["interval"][1] else ""
+        chance = "; the interval includes chance" if row["interval"] and row["interval"][0] <= CHANCE <= row["interval"][1] else ""
         rival = reference_rows(controls, target)[0] if controls else None
         against = f"; the strongest control, {rival['name'].casefold()}, has {rival['mean']:.3f}" if rival else ""
         last = _final(study, row, rival)
-        sentences.append(f"{target.capitalize()}: validation prefers {row['layer']} with {number(row)}{between}{chance}{against}{last}.")
+        sentences.append(f"{target.capitalize()}: validation selects {row['layer']} with {number(row)}{between}{chance}{against}{last}.")
     sizes = sorted({count for row in study.rows for count in row["test_n"]})
     asked = ", ".join(f"{target} {count:,}" for target, count in study.corpus["asked"].items())
-    sentences.append(
-        f"Measured with {in_code(study.model, 40)}, n = decisions asked: {asked}; {sizes[0]:,} to {sizes[-1]:,} in a test part."
-    )
+    sentences.append(f"Measured with {in_code(study.model, 40)}, n = {asked} decisions; {sizes[0]:,} to {sizes[-1]:,} in a test split.")
     if published:
-        sentences.append("Dotted lines with open marks are the paper's, for another model and other traces.")
+        sentences.append("Dotted lines with open marks are the paper's results for its own model and traces.")
     return " ".join(sentences)
 
 
@@ -62,6 +60,6 @@ def gap_answer(study: Study) -> str:
         f"{target.capitalize()} {number(row, 'logit_gap')} at {row['layer']}" for target in TARGETS if (row := preferred(study, target))
     ]
     return (
-        f"{'; '.join(found)}. In logits, measured on the same test parts. Not a ranking metric: it grows with the scale of a probe, so "
-        "compare layers by AUROC. The paper prints no numbers for it."
+        f"{'; '.join(found)}. In logits, measured on the same test splits. Not a ranking metric: it grows with the probe's scale, so "
+        "compare layers by AUROC. The paper reports no numbers for it."
     )

@@ -31,14 +31,12 @@ def score_panel(study: Study, rows: dict[str, dict[str, Any] | None], *, demo: b
     """Histograms and counts of both targets."""
     kept = {target: unpack(row) for target, row in rows.items() if row}
     if not any(kept.values()):
-        st.info("This study was made before test scores were kept. Run its command again to see scores and move the threshold:")
+        st.info("This study has no stored test scores. Run its command again to see scores and move the threshold:")
         st.code(study.command, language="bash", wrap_lines=True)
         return
     count = max(len(seeds) for seeds in kept.values())
     left, right = st.columns([3, 4], gap="medium", vertical_alignment="bottom")
-    shift = left.slider(
-        "Move the threshold, in logits", -REACH, REACH, 0.0, 0.05, key="shift", bind="query-params", help=HINTS["threshold"]
-    )
+    shift = left.slider("Threshold shift (logits)", -REACH, REACH, 0.0, 0.05, key="shift", bind="query-params", help=HINTS["threshold"])
     names = [EVERY, *str(study.settings.get("seeds", "")).split(",")[:count]]
     settle("seed", names, EVERY)
     words = {EVERY: "all splits"} | {name: f"seed {name}" for name in names[1:]}
@@ -59,28 +57,28 @@ def _target(study: Study, target: str, row: dict[str, Any], kept: list[Margins],
     decisions = now.hits + now.misses + now.false_alarms + now.rejections
     cuts = row["thresholds"] if only is None else [row["thresholds"][only]]
     span = f"{min(cuts):.2f} to {max(cuts):.2f}" if len(cuts) > 1 else f"{cuts[0]:.2f}"
-    parts = f"the test parts of {counted(len(seeds), 'split')}" if only is None else "the test part of one split"
+    parts = f"the test sets of {counted(len(seeds), 'split')}" if only is None else "the test set of one split"
     answer = (
-        f"Above the axis {target} was needed, below it was not; right of the line is called positive. "
+        f"Above the axis: {target} needed; below: not needed. Right of the line: predicted positive. "
         f"n = {counted(decisions, 'decision')} in {parts}, measured with {in_code(study.model, 40)}; "
         f"thresholds by validation F1 at logit {span}.{demo}"
     )
     of = (study_key(study), row["layer"], row["pooling"], only, shift)
     show_chart(
-        f"{target.capitalize()}: how do scores of {row['layer']}, {row['pooling']}, fall?",
+        f"{target.capitalize()} scores at {row['layer']}, {row['pooling']}",
         drawing(f"scores-{target}", of, lambda colours: figures.scores(seeds, shift, colours)),
         answer,
         key=f"scores-{target}",
         hint=HINTS["threshold"],
         csv=lambda: _csv(seeds),
     )
-    shown = [_counts("as validated", at)]
+    shown = [_counts("from validation", at)]
     if shift:
-        shown.append(_counts(f"moved by {shift:+.2f}", now))
+        shown.append(_counts(f"shifted by {shift:+.2f}", now))
     table(shown, key=f"counts-{target}")
     said = f"Precision {_share(now.precision)}, recall {_share(now.recall)}."
     if shift:
-        said += " A threshold chosen by looking at test scores would overstate itself; the study keeps the one of validation."
+        said += " A threshold tuned on test scores would be optimistic; the study keeps the validation threshold."
     st.caption(said, help=HINTS["confusion"])
 
 
@@ -99,7 +97,7 @@ def _counts(name: str, found: Confusion) -> dict[str, Any]:
         "Hits": found.hits,
         "Misses": found.misses,
         "False alarms": found.false_alarms,
-        "Left alone": found.rejections,
+        "Rejections": found.rejections,
         "F1": _share(found.f1),
     }
 

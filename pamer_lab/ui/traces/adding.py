@@ -1,4 +1,4 @@
-"""Adding traces: files, a folder or a path, and the result of the import."""
+"""Adding traces from files, a folder or a path, and the result of the import."""
 
 import streamlit as st
 
@@ -12,39 +12,44 @@ from pamer_lab.ui.shared.widgets import rejections, table, table_height
 from pamer_lab.ui.shared.words import HINTS
 from pamer_lab.workspace.ingest import DEMO_FOLDER, Imported, import_demo, import_paths, import_uploads, upload_fault
 
-TAKES = """Takes JSON and JSON lines, also `.gz`: OpenAI and Anthropic chats, SWE-agent, mini-SWE-agent, OpenHands, tau-bench,
-Claude Code, Codex, Gemini, ATIF, Inspect logs, LangGraph and more. The format is found from the content. Everything stays
-on this machine."""
-WAYS = ["Files", "A folder", "A path on the server"]
+FORMATS = """PaMER Lab reads JSON and JSON Lines, also gzipped: OpenAI and Anthropic chats, SWE-agent, mini-SWE-agent, OpenHands, tau-bench,
+Claude Code, Codex, Gemini, ATIF, Inspect logs, LangGraph and more. It detects the format from the content."""
+WAYS = {"Files": "Files", "A folder": "Folder", "A path on the server": "Path on the server"}
+"""Ways to add traces, with their labels."""
 
 
-def add_traces() -> None:
-    """Files, a folder or a path; the result of the last import stays until the next one."""
-    st.subheader("Add traces")
-    left, right = st.columns([1, 1], gap="large")
-    with left:
-        way = st.segmented_control("How", WAYS, default=WAYS[0], required=True, key="way", label_visibility="collapsed")
-        if way == "A path on the server":
-            _from_path()
-        else:
-            _from_upload(folder=way == "A folder")
-        if DEMO_FOLDER.is_dir() and st.button("Load the demo traces", help=HINTS["demo"]):
-            with st.spinner("Reading the demo traces…"):
-                st.session_state["imported"] = import_demo(workspace())
-                import_sample_runs(workspace())
-            st.rerun()
-    with right:
-        last: Imported | None = st.session_state.get("imported")
-        if last is None:
-            st.markdown(TAKES)
-        else:
-            import_report(last)
+def last_import() -> Imported | None:
+    """The result of the last import of this session."""
+    found: Imported | None = st.session_state.get("imported")
+    return found
+
+
+def add_traces(*, offer_demo: bool) -> None:
+    """The drop zone, or a form for a path; the page shows the result of the import."""
+    st.markdown("**Drop an agent trace:** Claude Code, Codex, OpenAI, SWE-agent, …")
+    way = st.segmented_control(
+        "Source", list(WAYS), default="Files", required=True, key="way", format_func=WAYS.__getitem__, label_visibility="collapsed"
+    )
+    if way == "A path on the server":
+        _from_path()
+    else:
+        _from_upload(folder=way == "A folder")
+    st.caption(f"{FORMATS} Your traces stay on this machine.")
+    if (
+        offer_demo
+        and DEMO_FOLDER.is_dir()
+        and st.button("Load demo traces", key="load-demo", icon=":material/download:", help=HINTS["demo"])
+    ):
+        with st.spinner("Reading the demo traces…"):
+            st.session_state["imported"] = import_demo(workspace())
+            import_sample_runs(workspace())
+        st.rerun()
 
 
 def _from_upload(*, folder: bool) -> None:
     number = st.session_state.setdefault("uploads", 0)
     files = st.file_uploader(
-        "Drop a folder of traces, or an OpenHands folder of event files" if folder else "Drop one or many trace files here",
+        "A folder of traces, or an OpenHands folder of event files" if folder else "One or more trace files",
         type=[suffix[1:] for suffix in read_suffixes()] if folder else None,
         accept_multiple_files="directory" if folder else True,
         key=f"upload-{number}",
@@ -55,13 +60,13 @@ def _from_upload(*, folder: bool) -> None:
     with st.spinner(f"Reading {counted(len(files), 'file')}…"):
         refused = Imported(rejected=[Rejection("upload", "", fault)])
         _imported(refused if fault else import_uploads(((file.name, file.getvalue()) for file in files), workspace()))
-    # A new key empties the widget, so that the bytes do not stay in memory and nothing is read twice.
+    # A new key empties the widget, which frees the bytes and prevents a second import.
     st.session_state["uploads"] = number + 1
     st.rerun()
 
 
 def _imported(result: Imported) -> None:
-    """Keep the result for the report; what is new is what the other pages open next."""
+    """Keep the result for the report; other pages open the first new trace next."""
     st.session_state["imported"] = result
     if result.traces:
         remember("trace", str(result.traces[0]["trace_id"]))
@@ -69,7 +74,7 @@ def _imported(result: Imported) -> None:
 
 def _from_path() -> None:
     with st.form("path-form", border=False):
-        path = st.text_input("File or folder on the machine this dashboard runs on", placeholder="/data/runs or /data/run.jsonl.gz")
+        path = st.text_input("File or folder on the server", key="path", placeholder="/data/runs or /data/run.jsonl.gz")
         sent = st.form_submit_button("Import")
     if sent and path:
         with st.spinner("Reading…"):
@@ -78,12 +83,12 @@ def _from_path() -> None:
 
 
 def import_report(result: Imported) -> None:
-    """What was detected, warned about and refused."""
+    """Traces read, warnings and rejected files."""
     if result.traces:
         found = sorted({row["format"] for row in result.traces})
-        known = f" {result.known:,} of them {'was' if result.known == 1 else 'were'} here before." if result.known else ""
+        known = f" {result.known:,} already in the library." if result.known else ""
         formats = ", ".join(f"`{name}`" for name in found)
-        st.success(f"{counted(len(result.traces), 'trace')} read. Format found: {formats}.{known}")
+        st.success(f"{counted(len(result.traces), 'trace')} read. Detected format: {formats}.{known}")
         table(
             [
                 {
@@ -106,5 +111,5 @@ def import_report(result: Imported) -> None:
         rejections(result.rejected)
     warned = [{"Name": row["name"], "Where": item["where"], "Warning": item["text"]} for row in result.traces for item in row["warnings"]]
     if warned:
-        st.warning(f"{counted(len(warned), 'warning')}: read, but not everything could be represented exactly.")
+        st.warning(f"{counted(len(warned), 'warning')}: the traces were read, but parts of them could not be represented exactly.")
         table(warned[:1_000], height=table_height(len(warned), most=250))

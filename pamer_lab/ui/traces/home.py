@@ -1,6 +1,7 @@
-"""The tour on the home page: a chart of a demo and links for newcomers and reviewers; and the small charts of the table."""
+"""The home page: the picture of the demo, the tour's links, and the sparklines of the library."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import streamlit as st
@@ -9,7 +10,7 @@ from pamer_lab import figures
 from pamer_lab.figures.numbers import counted, short
 from pamer_lab.policies.values import Action
 from pamer_lab.runs.store import newest
-from pamer_lab.runs.values import Run, RunInfo
+from pamer_lab.runs.values import RunInfo
 from pamer_lab.ui.shared.charts import drawing, show_chart
 from pamer_lab.ui.shared.loaders import workspace
 from pamer_lab.ui.shared.runs import open_runs, run_heads, run_key, run_store
@@ -17,22 +18,22 @@ from pamer_lab.ui.shared.text import DEMO, counted_with, in_code
 from pamer_lab.ui.shared.words import HINTS
 
 POINTS = 40
-"""Points of a small picture."""
+"""Points of a sparkline."""
 MESSAGES_AT_ONCE = 60_000
-"""Messages read for small pictures in one drawing of the page; what is left appears with the next."""
+"""Messages read for sparklines per page run; the remaining ones appear on the next run."""
 FIRST = "museum-case"
-"""The demo the tours begin with, where it is here."""
+"""The demo trace that the picture and the tour use."""
 SHOWN = ("pamer", "pamer+")
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)
 def _pictures(path: str) -> dict[str, list[int]]:
-    """Small pictures by trace id; a trace's id is a hash of its content, so they never change."""
+    """Sparklines by trace id; the id is a hash of the content, so they never change."""
     return {}
 
 
 def pictures(rows: Sequence[dict[str, Any]]) -> dict[str, list[int]]:
-    """Tokens before some turns of each trace, evenly spread."""
+    """Tokens before a sample of evenly spaced turns, for each trace."""
     known = _pictures(str(workspace().path))
     wanted, messages = [], 0
     for row in rows:
@@ -45,7 +46,7 @@ def pictures(rows: Sequence[dict[str, Any]]) -> dict[str, list[int]]:
 
 
 def thinned(values: Sequence[int], points: int = POINTS) -> list[int]:
-    """At most `points` values, the first and the last among them."""
+    """At most `points` values, including the first and the last."""
     if len(values) <= points:
         return list(values)
     return [values[round(number * (len(values) - 1) / (points - 1))] for number in range(points)]
@@ -57,39 +58,58 @@ def _first(path: str, run_id: str, finished: str, action: Action) -> int | None:
 
 
 def first_turn(head: RunInfo | None, action: Action) -> int:
-    """The first turn at which a run did something; 0 where it never did."""
+    """The first turn at which a run took this action; 0 if it never did."""
     return (_first(str(workspace().path), head.run_id, head.finished, action) or 0) if head else 0
 
 
-def tour(rows: Sequence[dict[str, Any]]) -> None:
-    """A picture that is true, and the two paths."""
+@dataclass(frozen=True)
+class Demo:
+    """The trace the picture and the tour are about, with its newest runs by policy."""
+
+    row: dict[str, Any]
+    heads: dict[str, RunInfo]
+
+
+def find_demo(rows: Sequence[dict[str, Any]]) -> Demo:
+    """The demo trace, or the longest one where the demo was removed."""
     row = next((row for row in rows if row["name"].startswith(FIRST)), max(rows, key=lambda row: int(row["turns"])))
-    heads = newest(run_heads(row["trace_id"]), SHOWN, "embedded")
-    runs = [run for run in open_runs(list(heads.values())) if run.turns]
-    left, right = st.columns([5, 4], gap="large")
-    if runs:
-        with left:
-            _picture(row, runs)
-    with right if runs else left:
-        _links("**Two minutes for a newcomer**", _newcomer(row, heads))
-    with right:
-        _links("**Two minutes for a reviewer**", _reviewer(row, heads))
+    return Demo(row, newest(run_heads(row["trace_id"]), SHOWN, "embedded"))
 
 
-def _picture(row: dict[str, Any], runs: Sequence[Run]) -> None:
+def demo_links(demo: Demo) -> None:
+    """The two ways to open the demo."""
+    with st.container(horizontal=True):
+        for label, page, icon, state in _newcomer(demo.row, demo.heads)[:2]:
+            st.page_link(page, label=label, icon=f":material/{icon}:", query_params=state)
+
+
+def picture(demo: Demo) -> None:
+    """The context of the demo under each policy, from its stored runs; nothing without runs."""
+    row, runs = demo.row, [run for run in open_runs(list(demo.heads.values())) if run.turns]
+    if not runs:
+        return
     raw = runs[0].turns[-1].raw_tokens
     ends = ", ".join(f"{run.head.policy} {short(run.turns[-1].active_tokens)}" for run in runs)
     answer = (
-        f"{in_code(row['name'], 40)}: {counted(len(runs[0].turns), 'turn')}, {short(raw)} tokens raw at the end; {ends}; "
+        f"{in_code(row['name'], 40)}, {counted(len(runs[0].turns), 'turn')}. Tokens at the end: raw history {short(raw)}, {ends}; "
         f"{counted_with(runs[0].head.tokens_kind, runs[0].head.tokenizer)}. Actions are fixed.{DEMO if runs[0].head.demo else ''}"
     )
     of = tuple(run_key(run) for run in runs)
     figure = drawing("home-context", of, lambda colours: figures.context(runs, colours, raw=True))
-    show_chart("What would the model still have had before it?", figure, answer, key="home-context", hint=HINTS["active"])
+    show_chart("Context size per turn", figure, answer, key="home-context", hint=HINTS["active"])
+
+
+def tour(demo: Demo) -> None:
+    """Where to go next: links for newcomers and for reviewers."""
+    left, right = st.columns(2, gap="large")
+    with left:
+        _links("**Two-minute tour for newcomers**", _newcomer(demo.row, demo.heads))
+    with right:
+        _links("**Two-minute tour for reviewers**", _reviewer(demo.row, demo.heads))
 
 
 Link = tuple[str, str, str, dict[str, Any]]
-"""Words, page, icon, state."""
+"""Label, page, icon, query parameters."""
 
 
 def _newcomer(row: dict[str, Any], heads: dict[str, RunInfo]) -> list[Link]:
@@ -98,26 +118,26 @@ def _newcomer(row: dict[str, Any], heads: dict[str, RunInfo]) -> list[Link]:
     policies = ["base", *heads] if heads else ["base", "sliding-window:5", "periodic-summary:5"]
     place = {"trace": trace, "policies": policies, "turn": str(turn)} | ({"policy": "pamer"} if pamer else {})
     links: list[Link] = [
-        ("Read a recorded run, block by block", "pages/trace.py", "article", {"trace": trace, "block": str(block)}),
-        ("See what a policy would have kept, and why", "pages/replay.py", "replay", place),
+        ("Read a recorded run block by block", "pages/trace.py", "article", {"trace": trace, "block": str(block)}),
+        ("See what each policy keeps, and why", "pages/replay.py", "replay", place),
     ]
     if pamer:
-        links.append(("Ask what five votes of five would change", "pages/replay.py", "tune", place | {"vote": "5"}))
-    links.append(("Compare policies over all traces", "pages/growth.py", "trending_up", {}))
+        links.append(("What if all five heads had to agree?", "pages/replay.py", "tune", place | {"vote": "5"}))
+    links.append(("Compare policies on all traces", "pages/growth.py", "trending_up", {}))
     return links
 
 
 def _reviewer(row: dict[str, Any], heads: dict[str, RunInfo]) -> list[Link]:
     plus = heads.get("pamer+")
-    links: list[Link] = [("Was the right evidence brought back? Judge it", "pages/audit.py", "fact_check", {})]
+    links: list[Link] = [("Review the evidence that was restored", "pages/audit.py", "fact_check", {})]
     if plus:
         turn = first_turn(plus, "recall")
         place = {"trace": row["trace_id"], "policies": ["base", "pamer+"], "policy": "pamer+", "turn": str(turn), "view": "Sent and seen"}
-        links.append(("Compare what was sent with what the model would see", "pages/replay.py", "compare_arrows", place))
-        links.append(("See which evidence later actions used, and where it was", "pages/replay.py", "search", place | {"more": "Evidence"}))
+        links.append(("Compare the agent's request with the model's view", "pages/replay.py", "compare_arrows", place))
+        links.append(("See which evidence later actions used", "pages/replay.py", "search", place | {"more": "Evidence"}))
     links += [
-        ("Check that every stored byte has its hash", "pages/audit.py", "verified", {"part": "Is the store whole?", "check": "true"}),
-        ("Hold it against the paper's own numbers", "pages/published.py", "menu_book", {}),
+        ("Verify stored data", "pages/audit.py", "verified", {"part": "Is the store whole?", "check": "true"}),
+        ("Compare with the paper's results", "pages/published.py", "menu_book", {}),
     ]
     return links
 

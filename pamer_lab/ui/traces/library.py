@@ -78,7 +78,7 @@ def _limits(place: Any, name: str) -> tuple[float, float]:
 def library_table(rows: Sequence[dict[str, Any]]) -> None:
     """The traces; a button opens one, and chosen rows can be removed."""
     if not rows:
-        st.info("No trace fits these filters.")
+        st.info("No trace matches these filters.")
         return
     column = st.column_config
     # Streamlit keeps chosen rows by their number, so a table of other traces must be another widget.
@@ -101,7 +101,7 @@ def library_table(rows: Sequence[dict[str, Any]]) -> None:
                 width=80, format="localized", help=f"{HINTS['tokens']} Counted with {one_line(rows[0]['tokenizer'])}."
             ),
             "Context": column.LineChartColumn(
-                width=110, y_min=0, color="gray", help=f"{HINTS['context']} From the first turn to the last; each on its own scale."
+                width=110, y_min=0, color="gray", help=f"{HINTS['context']} First turn to last, each on its own scale."
             ),
             "Replayed with": column.TextColumn(help=f"Policies with a run in this workspace. {HINTS['policy']}"),
             "Calls": column.NumberColumn(width=60, help="Tool calls."),
@@ -129,11 +129,11 @@ def _digest(ids: Iterable[str]) -> str:
 
 
 def _removal(chosen: Sequence[dict[str, Any]]) -> None:
-    """The chosen traces by name, and the button that takes them away."""
+    """The selected traces by name, and the button that removes them."""
     with st.popover(f"Remove {counted(len(chosen), 'trace')} from the workspace…", icon=":material/delete:"):
         names = [f"- {in_code(trace_label(row), 100)}" for row in chosen[:MOST_NAMED]]
         more = [f"- and {len(chosen) - MOST_NAMED:,} more"] * (len(chosen) > MOST_NAMED)
-        st.markdown("\n".join(["These leave the workspace; the files they came from stay as they are:", "", *names, *more]))
+        st.markdown("\n".join(["These traces are removed from the workspace. Their source files are not deleted:", "", *names, *more]))
         if st.button("Remove", key="remove", type="primary"):
             for row in chosen:
                 workspace().remove_trace(row["trace_id"])

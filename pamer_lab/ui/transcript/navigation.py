@@ -40,11 +40,11 @@ def navigation(transcript: Transcript) -> tuple[int, Hit | None]:
     st.session_state.pop(BY_ROW, None)
     find, where = st.columns([5, 4], vertical_alignment="bottom")
     words = find.text_input(
-        "Search the whole trace",
+        "Search this trace",
         key="q",
         bind="query-params",
         type="search",
-        placeholder="Search the whole trace",
+        placeholder="Search this trace",
         on_change=_go_to_hit,
         args=(transcript,),
         icon=":material/search:",

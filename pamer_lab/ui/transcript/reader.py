@@ -18,11 +18,11 @@ from pamer_lab.ui.transcript.navigation import PAGE_BODIES, open_block, page, pr
 
 SPEAKERS = {"assistant": "Assistant", "user": "User", "system": "System", "tool": "Tool"}
 EVENT_WORDS = {
-    "compaction": "▼ The source replaced history by a summary here",
+    "compaction": "▼ The source replaced history with a summary here",
     "context_edit": "▼ The source trimmed its history here",
     "memory_write": "▼ The agent stored something in its own memory here",
-    "memory_read": "▲ The agent asked its own memory here",
-    "subagent": "A side agent ran here",
+    "memory_read": "▲ The agent read its own memory here",
+    "subagent": "A sub-agent ran here",
     "note": "The source recorded a note here",
 }
 
