@@ -1,13 +1,8 @@
-"""The router: which pages there are, and nothing else. Start it with `make run` or `streamlit run app.py`."""
-
-from pathlib import Path
+"""The router: which pages there are, and nothing else. Start it with `make run` or `pamer-lab app`."""
 
 import streamlit as st
 
-from pamer_lab.ui.shared.page import ROUTED
-
-# A file of our own: Streamlit would fetch a Material page icon from the network.
-ICON = Path(__file__).parent / "pamer_lab" / "ui" / "icon.png"
+from pamer_lab.ui.shared.page import ICON, ROUTED
 
 st.session_state[ROUTED] = True
 st.set_page_config(page_title="PaMER Lab", page_icon=str(ICON), layout="wide")

@@ -48,6 +48,13 @@ class ReadLimits(Settings):
         return cls(max_bytes=size, max_upload_bytes=max(size, cls().max_upload_bytes))
 
 
+def app_folder() -> Path:
+    """The folder of `app.py`, `pages/`, `.streamlit/` and `sample_traces/`: the checkout, or the copy that the wheel installs."""
+    package = Path(__file__).resolve().parent
+    installed = package / "_app"
+    return installed if installed.is_dir() else package.parent
+
+
 def default_workspace() -> Path:
     """The workspace folder when none was named."""
     return Path(os.environ.get(WORKSPACE_VARIABLE) or ".pamer-lab")

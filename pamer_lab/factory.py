@@ -189,7 +189,14 @@ def load_controller(
 ) -> PamerController:
     """The controller that a profile describes, for a live agent.
 
-    `heads` names registered heads or a folder. Without a `recorder`, PaMER+'s selections go to the workspace's audit.
+    `workspace`: keeps memories, hidden states and PaMER+'s selections.
+    `profile`: a profile, its name or TOML file, or `hf:ID`; `embedded` is the model that installs with the lab.
+    `device`: `auto`, `cpu` or `cuda`.
+    `kind`: `pamer` recalls summaries, `pamer+` restores single steps.
+    `settings`: budgets, vote and limits; None takes the profile's.
+    `heads`: heads, the name of registered ones or their folder; None takes the profile's, else those that fit its model.
+    `probe`: votes instead of model and heads.
+    `recorder`: gets PaMER+'s selections; None writes them to the workspace's audit.
     """
     named = profile if isinstance(profile, Profile) else load_profile(profile)
     if isinstance(heads, HeadSet):

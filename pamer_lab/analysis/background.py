@@ -84,9 +84,8 @@ class StudyJobs(OneAtATime[Job]):
     def _one(self, job: Job, command: Sequence[str]) -> None:
         words = [sys.executable, "-m", "pamer_lab.cli", *command, "--json"]
         environment = os.environ | {"PAMER_LAB_HOME": str(self.workspace)}
-        root = Path(__file__).resolve().parents[2]
         with tempfile.TemporaryFile() as out:
-            process = subprocess.Popen(words, cwd=root, env=environment, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.PIPE)
+            process = subprocess.Popen(words, env=environment, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.PIPE)
             atexit.register(process.kill)
             try:
                 listener = threading.Thread(target=_listen, args=(process, job), daemon=True)

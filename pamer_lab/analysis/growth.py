@@ -10,9 +10,9 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from pamer_lab.runs.store import RUNS, TURNS
+from pamer_lab.runs.store import TURNS
 from pamer_lab.storage import is_in
-from pamer_lab.workspace import Workspace
+from pamer_lab.workspace import RUNS, Workspace
 
 REFERENCE_LINE = 128_000
 """Tokens: the 128K line of the paper's figures, a reference only; nothing enforces it."""

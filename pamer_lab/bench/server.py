@@ -10,16 +10,16 @@ import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
 
+from pamer_lab.config import app_folder
 from pamer_lab.errors import LabError
 
-ROOT = Path(__file__).resolve().parents[2]
-APP = ROOT / "app.py"
+APP = app_folder() / "app.py"
 READY_SECONDS = 600.0
 """How long a server may take to start on a busy machine."""
 STOP_SECONDS = 30.0
@@ -29,14 +29,20 @@ STOP_SECONDS = 30.0
 @contextmanager
 def serving(workspace: Path, script: Path = APP) -> Iterator[tuple[str, psutil.Process]]:
     """A running script, by default the dashboard: its address and its process."""
+    words = [sys.executable, "-m", "streamlit", "run", str(script), "--server.headless", "true", "--server.port"]
+    with started(words, APP.parent, os.environ | {"PAMER_LAB_HOME": str(workspace)}) as found:
+        yield found
+
+
+@contextmanager
+def started(words: Sequence[str], folder: Path, environment: Mapping[str, str]) -> Iterator[tuple[str, psutil.Process]]:
+    """A command that serves Streamlit on the port that is its last word, run in a folder: its address and its process."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    words = [sys.executable, "-m", "streamlit", "run", str(script), "--server.port", str(port), "--server.headless", "true"]
-    environment = os.environ | {"PAMER_LAB_HOME": str(workspace)}
     address = f"http://127.0.0.1:{port}"
     with tempfile.TemporaryFile() as log:
-        server = subprocess.Popen(words, cwd=ROOT, env=environment, stdout=log, stderr=subprocess.STDOUT)
+        server = subprocess.Popen([*words, str(port)], cwd=folder, env=environment, stdout=log, stderr=subprocess.STDOUT)
         try:
             _wait(address, server)
             yield address, psutil.Process(server.pid)

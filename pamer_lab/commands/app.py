@@ -1,11 +1,16 @@
-"""`pamer-lab app`: start the dashboard, the same as `streamlit run app.py`."""
+"""`pamer-lab app`: start the dashboard, the same as `streamlit run app.py`.
+
+Streamlit takes the theme and its limits from `.streamlit/` beside the script, so the dashboard looks the same from any folder; the
+workspace is that of the folder it is started in, as for every other command.
+"""
 
 import argparse
+import signal
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
+from pamer_lab.config import app_folder
 from pamer_lab.errors import InputError
 
 HELP = "start the dashboard on 127.0.0.1:8501"
@@ -16,8 +21,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
-    script = Path(__file__).resolve().parents[2] / "app.py"
+    script = app_folder() / "app.py"
     if not script.exists():
-        raise InputError("app.py is not beside the package; run this from a checkout of the project", path=str(script))
+        raise InputError("the dashboard is not installed; install the wheel again, or `pip install -e .` in a checkout", path=str(script))
     command = [sys.executable, "-m", "streamlit", "run", str(script), "--server.port", str(args.port)]
-    return {"exit_code": subprocess.call(command, cwd=script.parent)}
+    with subprocess.Popen(command) as server:
+        signal.signal(signal.SIGTERM, lambda *_: server.terminate())
+        return {"exit_code": server.wait()}

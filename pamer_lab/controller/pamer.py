@@ -59,7 +59,12 @@ class PamerController:
         self._lock = threading.Lock()
 
     def transform(self, session_id: str, messages: Sequence[Chat], tools: Sequence[Any] | None = None) -> Outcome:
-        """The request to send instead of `messages`, and why."""
+        """The request to send instead of `messages`, and why.
+
+        `session_id`: names the agent's run; its memories are kept under it.
+        `messages`: the complete history so far, in OpenAI's chat form; only ever appended to.
+        `tools`: the tool descriptions that go with the request, which count as part of it.
+        """
         turn = DecisionBuilder(session_id if isinstance(session_id, str) else "", self._tokens.counter.name)
         try:
             if not turn.session_id:

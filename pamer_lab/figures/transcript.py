@@ -37,7 +37,7 @@ def history(
     )
     _marks(figure, before, compressions, "compression", SYMBOLS["compress"], colours["compression"])
     _marks(figure, before, recalls, "recall", SYMBOLS["recall"], colours["recall"])
-    _axes(figure, len(turns), "turn", max(before))
+    _axes(figure, len(turns), "turn", max(before, default=0))
     return figure
 
 
@@ -54,7 +54,7 @@ def blocks(sizes: Sequence[int], colours: dict[Meaning, str] = LIGHT, *, names: 
         hovertext=[f"{size:,} tokens<br>{word}" for size, word in zip(sizes, words, strict=True)],
         hovertemplate="block %{x}: %{hovertext}<extra></extra>",
     )
-    _axes(figure, len(sizes), "block", max(sizes))
+    _axes(figure, len(sizes), "block", max(sizes, default=0))
     return figure
 
 

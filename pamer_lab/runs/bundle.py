@@ -19,10 +19,10 @@ from pamer_lab.errors import FormatError, InputError
 from pamer_lab.memory.schema import BLOCKS, MEMORIES, memories_of
 from pamer_lab.redaction import Scan, statement
 from pamer_lab.runs.redact import scanned
-from pamer_lab.runs.store import RUNS, TEXTS, TURNS
+from pamer_lab.runs.store import TEXTS, TURNS
 from pamer_lab.runs.validate import admit
 from pamer_lab.storage import Database, TableSpec, is_in
-from pamer_lab.workspace import Workspace
+from pamer_lab.workspace import RUNS, Workspace
 
 ORDER: tuple[tuple[TableSpec, str], ...] = (
     (BLOCKS, ""),

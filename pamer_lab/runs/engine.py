@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import msgspec
@@ -69,12 +70,27 @@ class ReplayOptions:
     """Name or folder of the heads that vote; empty: the profile's, else those that fit its model."""
 
 
-def replay(trace: Trace | str, policy: str | Policy, workspace: Workspace, options: ReplayOptions | None = None) -> Run:
-    """Replay a trace (or the stored trace of that id) through a policy and return the run.
+def replay(trace: Trace | str, policy: str | Policy, workspace: Workspace | None = None, options: ReplayOptions | None = None) -> Run:
+    """Replay a trace through a policy and return the run, complete with its turns and every text that was put into a request.
 
     Actions are fixed: the run measures contexts, decisions and tokens, never task reward.
+
+    `trace`: a trace, or the id of one that is in the workspace.
+    `policy`: a name with its parameters as `pamer-lab replay` takes it (`"pamer+"`, `"sliding-window:3"`), or a policy.
+    `workspace`: keeps the run, its memories and the hidden states, so that the same replay is found again and others share its
+    states. None: a temporary workspace, removed before this returns; the run needs nothing of it.
+    `options`: profile, device, heads, turn limit; None takes the embedded profile and all turns.
     """
     options = options or ReplayOptions()
+    if workspace is not None:
+        return _replay(trace, policy, workspace, options)
+    if isinstance(trace, str):
+        raise InputError(f"trace {trace!r} is an id; pass the workspace that has it, or the trace itself")
+    with TemporaryDirectory(prefix="pamer-lab-", ignore_cleanup_errors=True) as folder:
+        return _replay(trace, policy, Workspace(folder), options)
+
+
+def _replay(trace: Trace | str, policy: str | Policy, workspace: Workspace, options: ReplayOptions) -> Run:
     refuse_in_reviewer_mode("Replaying", workspace.path)
     chosen = parse_policy(policy) if isinstance(policy, str) else policy
     profile = load_profile(options.profile, workspace.path)

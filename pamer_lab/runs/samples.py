@@ -1,4 +1,4 @@
-"""Recorded runs of the demo traces that come with a checkout, so that every page has something true to show at once.
+"""Recorded runs of the demo traces that come with the project, so that every page has something true to show at once.
 
 Each file is what `pamer-lab runs export` wrote after a replay with the models and heads of its time; a run carries their hashes, and pages
 say where the installed heads are others. What always holds: nothing is computed or changed on reading, and a file whose trace is not in the
@@ -6,16 +6,16 @@ workspace adds nothing.
 """
 
 from functools import lru_cache
-from pathlib import Path
 
 from msgspec.structs import replace
 
+from pamer_lab.config import app_folder
 from pamer_lab.runs.bundle import read_bundle, run_ids, trace_ids, unpack_runs
 from pamer_lab.runs.store import RunStore
 from pamer_lab.workspace import Workspace
 
-SAMPLE_RUNS = Path(__file__).resolve().parents[2] / "sample_traces" / "runs"
-"""The files that come with a checkout."""
+SAMPLE_RUNS = app_folder() / "sample_traces" / "runs"
+"""The files that come with the project."""
 
 
 @lru_cache(maxsize=1)

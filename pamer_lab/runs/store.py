@@ -20,28 +20,9 @@ from pamer_lab.models.profiles import load_profile
 from pamer_lab.policies.values import Action, Item, Span, Spent
 from pamer_lab.runs.values import Run, RunInfo, Turn
 from pamer_lab.storage import Database, TableSpec, equals, is_in
-from pamer_lab.workspace import Workspace
+from pamer_lab.workspace import RUNS, Workspace
+from pamer_lab.workspace.tables import TOTALS
 
-TOTALS = (
-    *("main_input", "main_output", "aux_input", "aux_output", "total", "base_total", "peak_active"),
-    *("cached_input", "uncached_input"),
-)
-"""Totals that have a column of their own, so that tables across runs need no JSON."""
-
-RUNS = TableSpec(
-    name="replay_runs",
-    key=("run_id",),
-    schema=pa.schema(
-        [
-            *((name, pa.string()) for name in ("run_id", "trace_id", "question_id", "task_id", "policy", "profile", "status")),
-            *((name, pa.int64()) for name in ("turns", *TOTALS)),
-            ("reduction_pct", pa.float64()),
-            ("started", pa.string()),
-            ("demo", pa.bool_()),
-            ("head", pa.large_binary()),
-        ]
-    ),
-)
 TURNS = TableSpec(
     name="replay_turns",
     key=("run_id", "t"),

@@ -4,11 +4,14 @@ What always holds: `Turn.items` sum to `active_tokens`; `states` has one letter 
 `seconds` changes when the same trace is replayed again with the same settings.
 """
 
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct, field
 
 from pamer_lab.policies.values import Action, Answer, Item, Span, Spent
+
+if TYPE_CHECKING:
+    import polars as pl
 
 Status = Literal["running", "done", "cancelled", "failed"]
 """`running`: turns are being added, or the process was killed (replaying again continues it). `done`: every turn is
@@ -108,7 +111,32 @@ class Run(Struct, frozen=True):
     """A run with its turns."""
 
     head: RunInfo
+    """What was replayed and how, with the totals."""
     turns: tuple[Turn, ...]
+    """One per decision point, in order."""
+
+    def turns_frame(self) -> "pl.DataFrame":
+        """The turns as a frame, one row each, columns named after the fields of `Turn` with the run's id, trace and policy first.
+
+        Frames of several runs can be concatenated.
+        """
+        import polars as pl
+
+        schema: dict[str, Any] = {
+            "t": pl.Int64,
+            **dict.fromkeys(("action", "reason"), pl.String),
+            **dict.fromkeys(("raw_tokens", "active_tokens", "candidate_tokens", "output_tokens", "cached_tokens"), pl.Int64),
+            "states": pl.String,
+            **dict.fromkeys(("logits", "thresholds"), pl.List(pl.Float64)),
+            "votes": pl.List(pl.Boolean),
+            "memory_ids": pl.List(pl.String),
+            "restored_steps": pl.List(pl.Int64),
+            "error": pl.String,
+            "seconds": pl.Float64,
+        }
+        rows = [{name: getattr(turn, name) for name in schema} for turn in self.turns]
+        named = [pl.lit(getattr(self.head, name), pl.String).alias(name) for name in ("run_id", "trace_id", "policy")]
+        return pl.DataFrame(rows, schema=schema).select(*named, pl.all())
 
     @property
     def run_id(self) -> str:

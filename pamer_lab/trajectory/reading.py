@@ -50,7 +50,11 @@ class Reading:
 
 
 def read_traces(path: str | Path, limits: ReadLimits | None = None) -> list[Trace]:
-    """All traces of a file or folder; the first fault is raised as an `InputError`."""
+    """All traces of a file or folder; the first fault is raised as an `InputError`.
+
+    `path`: a file of any known format, plain or compressed, or a folder of such files.
+    `limits`: how much is read at most; None takes the defaults and `PAMER_LAB_MAX_FILE_MB`.
+    """
     found: list[Trace] = []
     for item in iter_traces([path], limits):
         if isinstance(item, Rejection):

@@ -4,9 +4,13 @@ Knows nothing of files, formats or storage. Invariant: a `Trace` has at least on
 message; `messages` are in the order they were sent; text is what the source wrote, never trimmed.
 """
 
-from typing import Any, Literal
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct, field
+
+if TYPE_CHECKING:
+    import polars as pl
 
 Role = Literal["system", "user", "assistant", "tool"]
 """`system` and `user` speak to the model, `assistant` is the model, `tool` answers its calls."""
@@ -146,3 +150,40 @@ class Trace(Struct, frozen=True, omit_defaults=True):
     def turns(self) -> int:
         """Number of assistant messages, which is also the number of decision points."""
         return sum(message.role == "assistant" for message in self.messages)
+
+    def frame(self) -> "pl.DataFrame":
+        """The messages as a frame, one row each; the columns are in `docs/python.md`.
+
+        `block` is the turn whose assistant message the row is, or follows; null before the first one. Token columns are what the source
+        recorded, null where it did not: a trace itself counts nothing.
+        """
+        import polars as pl
+
+        schema: dict[str, Any] = {
+            **dict.fromkeys(("message", "block"), pl.Int64),
+            **dict.fromkeys(("role", "name", "content", "thinking"), pl.String),
+            **dict.fromkeys(("calls", "arguments"), pl.List(pl.String)),
+            "tool_call_id": pl.String,
+            "error": pl.Boolean,
+            **dict.fromkeys(("images", "input_tokens", "output_tokens"), pl.Int64),
+        }
+        turns_so_far = accumulate(message.role == "assistant" for message in self.messages)
+        rows = [
+            {
+                "message": number,
+                "block": turns - 1 if turns else None,
+                "role": message.role,
+                "name": message.name,
+                "content": message.content,
+                "thinking": message.thinking,
+                "calls": [call.name for call in message.tool_calls],
+                "arguments": [call.arguments for call in message.tool_calls],
+                "tool_call_id": message.tool_call_id,
+                "error": message.error,
+                "images": len(message.images),
+                "input_tokens": message.usage.input_tokens if message.usage else None,
+                "output_tokens": message.usage.output_tokens if message.usage else None,
+            }
+            for number, (message, turns) in enumerate(zip(self.messages, turns_so_far, strict=True))
+        ]
+        return pl.DataFrame(rows, schema=schema)

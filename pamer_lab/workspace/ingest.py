@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pamer_lab.blocks import MessageTokens
-from pamer_lab.config import ReadLimits
+from pamer_lab.config import ReadLimits, app_folder
 from pamer_lab.models.tokenizer import embedded_counter
 from pamer_lab.reviewer_mode import refuse_in_reviewer_mode
 from pamer_lab.trajectory import Rejection, Trace, iter_traces, read_files
@@ -21,8 +21,8 @@ from pamer_lab.workspace.store import Workspace
 BATCH = 200
 """Traces stored per commit."""
 
-DEMO_FOLDER = Path(__file__).resolve().parents[2] / "sample_traces" / "demo"
-"""The traces that come with a checkout of the project."""
+DEMO_FOLDER = app_folder() / "sample_traces" / "demo"
+"""The traces that come with the project."""
 
 
 @dataclass

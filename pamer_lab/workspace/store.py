@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pyarrow as pa
@@ -18,41 +18,10 @@ from pamer_lab.config import default_workspace
 from pamer_lab.errors import InputError
 from pamer_lab.storage import Database, TableSpec, equals, is_in
 from pamer_lab.trajectory.values import Trace
+from pamer_lab.workspace.tables import RUN_COLUMNS, RUNS, SUMMARY_COLUMNS, TRACES
 
-TRACES = TableSpec(
-    name="traces",
-    key=("trace_id",),
-    schema=pa.schema(
-        [
-            ("trace_id", pa.string()),
-            ("question_id", pa.string()),
-            ("task_id", pa.string()),
-            ("name", pa.string()),
-            ("path", pa.string()),
-            ("index", pa.int64()),
-            ("format", pa.string()),
-            ("model", pa.string()),
-            ("messages", pa.int64()),
-            ("turns", pa.int64()),
-            ("blocks", pa.int64()),
-            ("tool_calls", pa.int64()),
-            ("tool_results", pa.int64()),
-            ("prefix_messages", pa.int64()),
-            ("tokens", pa.int64()),
-            ("tokenizer", pa.string()),
-            ("tokens_kind", pa.string()),
-            ("message_tokens", pa.list_(pa.int32())),
-            ("labels", pa.int64()),
-            ("events", pa.int64()),
-            ("warnings", pa.int64()),
-            ("reward", pa.float64()),
-            ("demo", pa.bool_()),
-            ("body", pa.large_binary()),
-        ]
-    ),
-)
-
-SUMMARY_COLUMNS = [name for name in TRACES.schema.names if name not in ("body", "message_tokens")]
+if TYPE_CHECKING:
+    import polars as pl
 
 
 @dataclass(frozen=True)
@@ -81,7 +50,10 @@ class TraceSize:
 
 
 class Workspace:
-    """Opens the folder; nothing is created before the first write."""
+    """A workspace folder: traces, runs and all that is computed from them.
+
+    `path`: the folder; None takes `PAMER_LAB_HOME`, or else `.pamer-lab` below the current one. Nothing is created before the first write.
+    """
 
     def __init__(self, path: str | Path | None = None) -> None:
         self.path = Path(path) if path is not None else default_workspace()
@@ -117,6 +89,26 @@ class Workspace:
             return []
         rows = self.database.rows(TRACES, where=where, columns=SUMMARY_COLUMNS)
         return sorted(rows, key=lambda row: (row["name"], row["index"]))
+
+    def traces(self) -> "pl.DataFrame":
+        """All traces as a frame, one row each and without their text, sorted by file name; the columns are in `docs/python.md`."""
+        import polars as pl
+
+        return pl.DataFrame(self._frame(TRACES, SUMMARY_COLUMNS)).sort("name", "index")
+
+    def runs(self) -> "pl.DataFrame":
+        """All runs as a frame, one row each, oldest first; the columns are in `docs/python.md`.
+
+        Unfinished runs are listed too, with their `status`; their totals are null.
+        """
+        import polars as pl
+
+        return pl.DataFrame(self._frame(RUNS, RUN_COLUMNS)).sort("started", "run_id")
+
+    def _frame(self, spec: TableSpec, columns: list[str]) -> pa.Table:
+        if not self.path.exists():
+            return spec.schema.empty_table().select(columns)
+        return self.database.arrow(spec, columns=columns)
 
     def trace(self, trace_id: str) -> StoredTrace:
         """One trace with its token counts; an unknown id is answered with what to do."""

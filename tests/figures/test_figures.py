@@ -37,6 +37,11 @@ def test_the_sample_study_of_compact_contexts_is_drawn() -> None:
     assert figures.tradeoff(tradeoff(sample_study("compact"))).data
 
 
+def test_nothing_to_draw_is_an_empty_chart() -> None:
+    assert [len(figure.data[0].y) for figure in (figures.history([]), figures.blocks([]))] == [0, 0]
+    assert not figures.context([]).data and not figures.events([]).data
+
+
 def test_a_trace_is_drawn_from_its_sizes_with_markup_as_text() -> None:
     figure = figures.history([3, 9, 14], compressions=[1], recalls=[2])
     assert [list(line.y) for line in figure.data] == [[3, 9, 14], [9], [14]]

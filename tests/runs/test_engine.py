@@ -50,6 +50,23 @@ def test_a_stored_run_comes_back_as_it_was_and_is_not_computed_again(workspace: 
     assert RunStore(workspace).stored_count(first.run_id) == 9
 
 
+@pytest.mark.parametrize("policy", ["periodic-summary:3", f"pamer+{SMALL}"])
+def test_without_a_workspace_the_run_is_the_same_and_nothing_is_left(
+    workspace: Workspace, policy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    before, options = set(tmp_path.iterdir()), ReplayOptions(device="cpu", parts=PARTS)
+    run = replay(long_trace(9), policy, options=options)
+    assert set(tmp_path.iterdir()) == before
+    stored = replay(long_trace(9), policy, workspace, options)
+    assert run.run_id == stored.run_id and plain(run.turns) == plain(stored.turns)
+
+
+def test_an_id_without_a_workspace_is_refused() -> None:
+    with pytest.raises(InputError, match="t-long"):
+        replay("t-long", "base")
+
+
 def test_settings_and_limits_make_other_runs(workspace: Workspace) -> None:
     trace = long_trace(6)
     runs = [

@@ -14,10 +14,10 @@ from pamer_lab.policies.values import Item
 from pamer_lab.redaction import Scan
 from pamer_lab.runs.bundle import pack_runs, unpack_runs
 from pamer_lab.runs.engine import ReplayOptions, replay
-from pamer_lab.runs.store import RUNS, TURNS, RunStore, run_row
+from pamer_lab.runs.store import TURNS, RunStore, run_row
 from pamer_lab.runs.values import Run
 from pamer_lab.storage import TableSpec
-from pamer_lab.workspace import Workspace
+from pamer_lab.workspace import RUNS, Workspace
 from tests.runs.making import PARTS, SMALL, long_trace
 
 EVIL = "x ![y](https://outside.example/b.png)"

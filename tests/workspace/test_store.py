@@ -5,6 +5,7 @@ import pytest
 
 from pamer_lab.blocks import EstimatedCounter, MessageTokens
 from pamer_lab.errors import InputError
+from pamer_lab.runs.engine import replay
 from pamer_lab.trajectory import read_bytes
 from pamer_lab.workspace import TRACES, Workspace
 from tests.runs.making import long_trace
@@ -67,3 +68,16 @@ def test_a_tables_version_grows_with_it_and_is_zero_without_it(workspace: Worksp
     first = workspace.table_version(TRACES)
     workspace.add_traces([long_trace(3, trace_id="t-other")], MessageTokens(EstimatedCounter()))
     assert (0, 0) < first < workspace.table_version(TRACES)
+
+
+def test_frames_list_what_is_in_the_workspace_without_the_texts(workspace: Workspace) -> None:
+    assert workspace.traces().height == workspace.runs().height == 0 and not workspace.path.exists()
+    columns = workspace.traces().columns, workspace.runs().columns
+    run = replay(long_trace(4), "base", workspace)
+    traces, runs = workspace.traces(), workspace.runs()
+    assert (traces.columns, runs.columns) == columns
+    assert traces.to_dicts() == workspace.trace_rows()
+    assert {name: runs.row(0, named=True)[name] for name in ("run_id", "policy", "status", "turns", "total")} == {
+        "run_id": run.run_id, "policy": "base", "status": "done", "turns": 4, "total": run.totals["total"]
+    }  # fmt: skip
+    assert not {"body", "head"} & {*traces.columns, *runs.columns}

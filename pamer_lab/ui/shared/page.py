@@ -13,12 +13,15 @@ from typing import ParamSpec
 
 import streamlit as st
 
+from pamer_lab.config import app_folder
 from pamer_lab.reviewer_mode import reviewer_mode
 from pamer_lab.ui.shared.charts import caption_pictures
 from pamer_lab.ui.shared.theme import watch_theme
 from pamer_lab.ui.shared.widgets import sentences
 
-ROUTER = Path(__file__).resolve().parents[3] / "app.py"
+ROUTER = app_folder() / "app.py"
+ICON = Path(__file__).resolve().parents[1] / "icon.png"
+"""A file of our own: Streamlit would fetch a Material page icon from the network."""
 ROUTED = "routed"
 """Session key the router sets."""
 

@@ -18,12 +18,13 @@ from pamer_lab.figures.text import one_line
 from pamer_lab.memory.records import Memory
 from pamer_lab.runs.background import Background
 from pamer_lab.runs.evidence import Fate, Use, fates, uses
-from pamer_lab.runs.store import RUNS, RunStore
+from pamer_lab.runs.store import RunStore
 from pamer_lab.runs.timeline import Timeline, stored_timeline
 from pamer_lab.runs.values import Run, RunInfo
 from pamer_lab.runs.whatif import WhatIfRun, what_if
 from pamer_lab.ui.shared.loaders import stored_trace, table_version, workspace
 from pamer_lab.ui.shared.text import DEMO, counted_with
+from pamer_lab.workspace import RUNS
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)
