@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from pamer_lab.blocks import TokenCounter
 from pamer_lab.blocks.render import render_message
-from pamer_lab.policies.values import Item
+from pamer_lab.decisions import Item
 from pamer_lab.trajectory.values import Message
 
 STARTS_KEPT = 256
