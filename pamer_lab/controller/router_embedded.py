@@ -18,9 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from pamer_lab.controller.router import CANDIDATES_KEPT, Candidate, RouterQuery, Routing
-from pamer_lab.controller.router_index import StepIndex
+from pamer_lab.controller.router_index import BlockTerms, StepIndex, block_terms, superseded
 from pamer_lab.controller.router_sources import IndexSource, StepSource
-from pamer_lab.controller.terms import BlockTerms, block_terms, superseded
 from pamer_lab.memory import SessionMemory
 from pamer_lab.memory.source import block_text
 from pamer_lab.memory.terms import terms
