@@ -5,12 +5,12 @@ and not an instruction, and fences each entry. Invariant: no recalled text can c
 turn (`blocks/marks.py` breaks such marks with a space), entries stand in the order of their ids, and no score is shown.
 """
 
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pamer_lab.blocks import MessageTokens, violations
 from pamer_lab.blocks.marks import break_template_tokens
+from pamer_lab.bounded import Bounded
 from pamer_lab.controller.request import Chat, Request, read_message
 from pamer_lab.errors import LabError
 
@@ -84,7 +84,7 @@ class InjectionTokens:
 
     def __init__(self, tokens: MessageTokens) -> None:
         self._tokens = tokens
-        self._known: OrderedDict[str, int] = OrderedDict()
+        self._known: Bounded[str, int] = Bounded(KEPT)
 
     def count(self, entries: Sequence[Entry], kind: str) -> int:
         """Tokens of `message(entries, kind)` as it is rendered."""
@@ -93,9 +93,4 @@ class InjectionTokens:
         parts = pieces(entries, kind)
         parts[0] = f"<|im_start|>user\n{parts[0]}"
         parts[-1] = f"{parts[-1]}<|im_end|>\n"
-        missing = [part for part in dict.fromkeys(parts) if part not in self._known]
-        self._known.update(zip(missing, self._tokens.counter.count(missing), strict=True))
-        total = sum(self._known[part] for part in parts)
-        while len(self._known) > KEPT:
-            self._known.popitem(last=False)
-        return total
+        return sum(self._known.many(parts, self._tokens.counter.count))

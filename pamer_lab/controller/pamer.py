@@ -6,12 +6,12 @@ returns the caller's own list as it came; `transform` never raises. The store is
 """
 
 import threading
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from pamer_lab.blocks import MessageTokens
+from pamer_lab.bounded import Bounded
 from pamer_lab.controller import injection
 from pamer_lab.controller.compression import Compressor
 from pamer_lab.controller.plan import Plan, plan
@@ -54,7 +54,7 @@ class PamerController:
         self._recaller = recaller or TopSummaries(embedder, k=self.settings.top_k, query_characters=self.settings.query_characters)
         limit = self.settings.summary_tokens
         self._compressor = Compressor(store, summariser, embedder, tokens.counter, summary_tokens=limit, details=details)
-        self._sessions: OrderedDict[str, _Session] = OrderedDict()
+        self._sessions: Bounded[str, _Session] = Bounded(SESSIONS_KEPT)
         self._lock = threading.Lock()
 
     def transform(self, session_id: str, messages: Sequence[Chat], tools: Sequence[Any] | None = None) -> Outcome:
@@ -200,12 +200,9 @@ class PamerController:
 
     def _session(self, session_id: str) -> "_Session":
         with self._lock:
-            if session_id not in self._sessions:
-                self._sessions[session_id] = _Session(History(self._tokens))
-            self._sessions.move_to_end(session_id)
-            while len(self._sessions) > SESSIONS_KEPT:
-                self._sessions.popitem(last=False)
-            return self._sessions[session_id]
+            session = self._sessions.get(session_id) or _Session(History(self._tokens))
+            self._sessions[session_id] = session
+            return session
 
 
 @dataclass
