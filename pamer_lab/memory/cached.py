@@ -1,7 +1,7 @@
 """Summaries and vectors that were computed before in this process: policies that ask for the same one share it.
 
 PaMER, PaMER+ and the ablations compress the same blocks and ask memory with the same words, so a batch over them computes
-each answer once. Invariant: an answer is given only for exactly the same question; the tokens it took are reported each
+each answer once. What always holds: an answer is given only for exactly the same question; the tokens it took are told each
 time, because each policy alone would have needed them.
 """
 

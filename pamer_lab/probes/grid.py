@@ -6,7 +6,7 @@ batched matrix product forward and one backward, whatever the number of probes. 
 its standardisation by folding mean and scale into the weights, its class weight and teacher as coefficients of the
 one formula of `losses.soft_target`.
 
-Invariant: a probe trained in a grid is the probe trained alone (same windows, same start, no shared state),
+What always holds: a probe trained in a grid is the probe trained alone (same windows, same start, no shared state),
 and nothing of a seed's validation or test rows enters its gradient.
 """
 

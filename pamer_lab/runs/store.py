@@ -22,7 +22,10 @@ from pamer_lab.runs.values import Run, RunInfo, Turn
 from pamer_lab.storage import Database, TableSpec, equals, is_in
 from pamer_lab.workspace import Workspace
 
-TOTALS = tuple("main_input main_output aux_input aux_output total base_total peak_active cached_input uncached_input".split())
+TOTALS = (
+    *("main_input", "main_output", "aux_input", "aux_output", "total", "base_total", "peak_active"),
+    *("cached_input", "uncached_input"),
+)
 """Totals that have a column of their own, so that tables across runs need no JSON."""
 
 RUNS = TableSpec(
