@@ -16,9 +16,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from pamer_lab.probes.grid import GridData, train_grid
+from pamer_lab.probes.grid import train_grid
 from pamer_lab.probes.metrics import auroc
 from pamer_lab.probes.split import SEEDS, TEST, TRAIN, split_by_question
+from pamer_lab.probes.training import GridData
 
 HELP = "grid training of 140 probes against one scikit-learn fit each"
 T = TypeVar("T")

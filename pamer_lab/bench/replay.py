@@ -21,6 +21,7 @@ import numpy as np
 
 from pamer_lab.analysis.growth import mean_context, run_table, turn_table
 from pamer_lab.controller import Votes
+from pamer_lab.decisions import Item
 from pamer_lab.factory import Parts
 from pamer_lab.memory.cached import CachedEmbedder, CachedSummariser
 from pamer_lab.memory.extractive import ExtractiveSummariser
@@ -28,7 +29,6 @@ from pamer_lab.models.embedder import HashingEmbedder
 from pamer_lab.models.profiles import load_profile
 from pamer_lab.models.tokenizer import profile_tokens
 from pamer_lab.policies.registry import DEFAULT_POLICIES
-from pamer_lab.policies.values import Item
 from pamer_lab.runs.engine import ReplayOptions, replay
 from pamer_lab.runs.store import RunStore
 from pamer_lab.runs.values import Run, RunInfo, Turn

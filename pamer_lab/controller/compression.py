@@ -9,11 +9,11 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 
 from pamer_lab.blocks import TokenCounter
-from pamer_lab.controller.decision import Auxiliary, charging
 from pamer_lab.controller.injection import checked
 from pamer_lab.controller.plan import Plan
 from pamer_lab.controller.recall import embedded
 from pamer_lab.controller.request import Chat
+from pamer_lab.decisions import Spent, charging
 from pamer_lab.errors import LabError, ModelError
 from pamer_lab.memory import CoveredBlock, DetailWriter, Memories, Memory, MemoryDraft, SourceBlock, Summariser, Summary
 from pamer_lab.memory.archive import pack, unpack
@@ -56,7 +56,7 @@ class Compressor:
         self._counter = counter
         self._summary_tokens = summary_tokens
 
-    def compress(self, plan: Plan, stage: Stage, spent: list[Auxiliary]) -> Compressed:
+    def compress(self, plan: Plan, stage: Stage, spent: list[Spent]) -> Compressed:
         """Store the plan's old blocks as a memory; what its calls take is added to `spent`, also where it fails."""
         request = plan.request
         raw = [pack(request.chat_of_block(number)) for number in plan.old]
@@ -87,16 +87,16 @@ class Compressor:
             memory = self._store.commit(draft, raw, plan.memory)
         return Compressed(memory, messages)
 
-    def _summary(self, plan: Plan, spent: list[Auxiliary]) -> Summary:
+    def _summary(self, plan: Plan, spent: list[Spent]) -> Summary:
         request = plan.request
         blocks = [SourceBlock(number, tuple(request.blocks[number].of(request.messages))) for number in plan.old]
         with charging("summary", self._summariser.name, spent):
             summary = self._summariser.summarise(request.task, blocks)
-        spent.append(Auxiliary.of("summary", self._summariser.name, summary.usage))
+        spent.append(Spent.of("summary", self._summariser.name, summary.usage))
         if self._details:
             with charging("details", self._details.name, spent):
                 described = self._details.describe(request.task, blocks)
-            spent.append(Auxiliary.of("details", self._details.name, described.usage))
+            spent.append(Spent.of("details", self._details.name, described.usage))
             summary = replace(summary, details=described.lines)
         if found := faults(summary, blocks):
             raise ModelError(f"{self._summariser.name}: {'; '.join(found)}")

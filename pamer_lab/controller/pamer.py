@@ -6,22 +6,21 @@ returns the caller's own list as it came; `transform` never raises. The store is
 """
 
 import threading
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from pamer_lab.blocks import MessageTokens
+from pamer_lab.bounded import Bounded
 from pamer_lab.controller import injection
 from pamer_lab.controller.compression import Compressor
-from pamer_lab.controller.decision import ContextItem, Decision, charges_of
-from pamer_lab.controller.injection_tokens import InjectionTokens
 from pamer_lab.controller.plan import Plan, plan
 from pamer_lab.controller.probe import Probe
 from pamer_lab.controller.recall import Recalled, Recaller, TopSummaries
 from pamer_lab.controller.request import Chat, History
 from pamer_lab.controller.settings import ControllerSettings
-from pamer_lab.controller.turn import DecisionBuilder
+from pamer_lab.controller.turn import DecisionBuilder, RequestDecision
+from pamer_lab.decisions import Item, ItemKind, charges_of, spans_of
 from pamer_lab.errors import InputError, StorageError
 from pamer_lab.memory import DetailWriter, LostRaceError, Memories, SessionMemory, Summariser
 from pamer_lab.models.embedder import Embedder
@@ -29,7 +28,7 @@ from pamer_lab.models.embedder import Embedder
 SESSIONS_KEPT = 256
 """Sessions whose history stays read in this process."""
 
-Outcome = tuple[Sequence[Chat], Decision]
+Outcome = tuple[Sequence[Chat], RequestDecision]
 
 
 class PamerController:
@@ -51,11 +50,11 @@ class PamerController:
         self.store = store
         self._probe = probe
         self._tokens = tokens
-        self._injected = InjectionTokens(tokens)
+        self._injected = injection.InjectionTokens(tokens)
         self._recaller = recaller or TopSummaries(embedder, k=self.settings.top_k, query_characters=self.settings.query_characters)
         limit = self.settings.summary_tokens
         self._compressor = Compressor(store, summariser, embedder, tokens.counter, summary_tokens=limit, details=details)
-        self._sessions: OrderedDict[str, _Session] = OrderedDict()
+        self._sessions: Bounded[str, _Session] = Bounded(SESSIONS_KEPT)
         self._lock = threading.Lock()
 
     def transform(self, session_id: str, messages: Sequence[Chat], tools: Sequence[Any] | None = None) -> Outcome:
@@ -127,7 +126,7 @@ class PamerController:
     def _compress(self, turn: DecisionBuilder, current: Plan, session: "_Session") -> Outcome:
         chosen, failures = self._range(current, session.failures), session.failures
         try:
-            done = self._compressor.compress(chosen, turn.stage, turn.auxiliary)
+            done = self._compressor.compress(chosen, turn.stage, turn.spent)
         except LostRaceError:
             raise
         except Exception:
@@ -143,10 +142,9 @@ class PamerController:
             current,
             action="compress",
             reason=reason,
-            tokens_after=chosen.tokens(chosen.retained),
             memory_ids=(done.memory.memory_id,),
-            items=chosen.items(chosen.retained),
-            block_states=chosen.states(chosen.retained),
+            items=chosen.request.items(chosen.retained),
+            stored=chosen.left_out(chosen.retained),
         )
 
     def _range(self, current: Plan, failures: int) -> Plan:
@@ -166,16 +164,17 @@ class PamerController:
         messages = injection.checked(current.request.rebuilt(numbers, [inserted]), current.request, numbers, [inserted])
         size = self._injected.count(found.entries, found.kind)
         ids = tuple(sorted({memory.memory_id for memory in found.memories}))
+        spans = spans_of(sorted(found.restored)) or current.covered_by(found.memories)
+        kind: ItemKind = "evidence" if found.restored else "recalled"
+        item = Item(kind, size, spans, " ".join(ids), inserted["content"], in_part=found.restored_in_part)
         return messages, turn.decision(
             current,
             action="recall",
             reason=f"{turn.not_compressed(current, self.settings)}; {found.reason}",
-            tokens_after=current.tokens(numbers) + size,
             memory_ids=ids,
             restored_steps=found.restored,
-            restored_in_part=found.restored_in_part,
-            items=current.items(numbers, ContextItem("memory", size, memory_ids=ids, steps=found.restored, in_part=found.restored_in_part)),
-            block_states=current.states(numbers, found.memories if not found.restored else (), found.restored),
+            items=current.request.items(numbers, [item]),
+            stored=current.left_out(numbers),
         )
 
     def _found(self, turn: DecisionBuilder, current: Plan) -> Recalled:
@@ -183,9 +182,9 @@ class PamerController:
         try:
             found = self._recaller.recall(current)
         except Exception as error:
-            turn.auxiliary.extend(charges_of(error))
+            turn.spent.extend(charges_of(error))
             raise
-        turn.auxiliary.extend(found.auxiliary)
+        turn.spent.extend(found.spent)
         return found
 
     def _pass(self, turn: DecisionBuilder, current: Plan, found: Recalled | None = None) -> Outcome:
@@ -200,19 +199,15 @@ class PamerController:
             current,
             action="pass",
             reason=reason,
-            tokens_after=current.tokens(numbers),
-            items=current.items(numbers),
-            block_states=current.states(numbers),
+            items=current.request.items(numbers),
+            stored=current.left_out(numbers),
         )
 
     def _session(self, session_id: str) -> "_Session":
         with self._lock:
-            if session_id not in self._sessions:
-                self._sessions[session_id] = _Session(History(self._tokens))
-            self._sessions.move_to_end(session_id)
-            while len(self._sessions) > SESSIONS_KEPT:
-                self._sessions.popitem(last=False)
-            return self._sessions[session_id]
+            session = self._sessions.get(session_id) or _Session(History(self._tokens))
+            self._sessions[session_id] = session
+            return session
 
 
 @dataclass

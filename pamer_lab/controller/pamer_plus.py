@@ -14,7 +14,6 @@ from typing import Any
 import orjson
 
 from pamer_lab.blocks import TokenCounter
-from pamer_lab.controller.decision import Auxiliary, charge, charging
 from pamer_lab.controller.injection import Entry
 from pamer_lab.controller.plan import Plan
 from pamer_lab.controller.recall import Recalled
@@ -24,6 +23,7 @@ from pamer_lab.controller.request import read_message
 from pamer_lab.controller.router import CANDIDATES_KEPT, Candidate, Router, RouterQuery, Routing
 from pamer_lab.controller.selection import Selection, evidence, select
 from pamer_lab.controller.selection_record import NoRecorder, Recorder, SelectionOutcome, SelectionRecord
+from pamer_lab.decisions import Spent, charge, charging
 from pamer_lab.errors import StorageError
 from pamer_lab.memory import CoveredBlock, Memories
 from pamer_lab.memory.archive import unpack
@@ -42,7 +42,7 @@ class _Attempt:
     selection: Selection | None = None
     cache: CacheOutcome | None = None
     packet: Packet | None = None
-    spent: list[Auxiliary] = field(default_factory=list)
+    spent: list[Spent] = field(default_factory=list)
     """What router and agent took, also for answers that were refused."""
     restored_tokens: int = 0
 
@@ -85,14 +85,14 @@ class StepRecaller:
         recent = tuple(tuple(request.blocks[number].of(request.messages)) for number in plan.recent)
         with charging("router", self._router.name, attempt.spent):
             attempt.routing = self._router.route(RouterQuery(request.task, recent, plan.memory))
-        attempt.spent.extend(attempt.routing.auxiliary)
+        attempt.spent.extend(attempt.routing.spent)
         selection = attempt.selection = select(plan.memory, attempt.routing.answer)
         if not selection.blocks:
             attempt.cache = "empty_selection"
-            return Recalled((), "the router needs no earlier step", auxiliary=tuple(attempt.spent))
+            return Recalled((), "the router needs no earlier step", spent=tuple(attempt.spent))
         packet = attempt.packet = self._packet(plan, selection, attempt)
         if not packet.citations:
-            return Recalled((), f"nothing in the {len(selection.steps)} chosen steps helps", auxiliary=tuple(attempt.spent))
+            return Recalled((), f"nothing in the {len(selection.steps)} chosen steps helps", spent=tuple(attempt.spent))
         owner = {block.step: memory for memory in selection.memories for block in memory.blocks}
         entries = tuple(
             Entry(f"{owner[citation.step].memory_id} step {citation.step:06d}", citation.text, _label(citation.step in packet.in_part))
@@ -107,7 +107,7 @@ class StepRecaller:
             restored=packet.steps,
             restored_in_part=packet.in_part,
             kind="evidence",
-            auxiliary=tuple(attempt.spent),
+            spent=tuple(attempt.spent),
         )
 
     def _packet(self, plan: Plan, selection: Selection, attempt: _Attempt) -> Packet:
@@ -120,7 +120,7 @@ class StepRecaller:
         looked, attempt.cache = attempt.cache, "invalid_packet"
         with charging("recall", self._agent.name, attempt.spent):
             packet = self._agent.recall(plan.request.task, selection.goal, blocks)
-        attempt.spent.extend(getattr(packet, "auxiliary", ()))  # whatever an agent answers, `checked` looks at it next
+        attempt.spent.extend(getattr(packet, "spent", ()))  # whatever an agent answers, `checked` looks at it next
         packet = checked(packet, blocks)
         attempt.cache = looked
         self._cache.keep(session_id, selection, self._agent.name, packet)

@@ -1,6 +1,6 @@
 """A request and its session's memory -> which blocks are active, which may be compressed, and the recall query.
 
-Pure. What always holds: every block is either active or covered by one stored memory; old, recent and pinned together
+Pure. Invariant: every block is either active or covered by one stored memory; old, recent and pinned together
 are the active blocks.
 """
 
@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 
 from pamer_lab.blocks import split
 from pamer_lab.blocks.query import query_text
-from pamer_lab.controller.decision import BlockState, ContextItem, states
 from pamer_lab.controller.request import Request
+from pamer_lab.decisions import Span, gaps, spans_of
 from pamer_lab.memory import Memory, SessionMemory
 from pamer_lab.trajectory.values import Message
 
@@ -62,21 +62,14 @@ class Plan:
         """Task and recent blocks as text, its last `characters`."""
         return query_text(self.request.task, self.request.of_blocks(self.recent), characters)
 
-    def items(self, numbers: Sequence[int], recalled: ContextItem | None = None) -> tuple[ContextItem, ...]:
-        """The pieces of a request with these blocks, in order."""
-        request = self.request
-        head = [ContextItem("tools", request.tool_tokens)] if request.tools else []
-        if request.prefix_end:
-            head.append(ContextItem("prefix", request.prefix_tokens))
-        if recalled is not None:
-            head.append(recalled)
-        return (*head, *(ContextItem("block", request.block_tokens[number], block=number) for number in numbers))
+    def left_out(self, numbers: Sequence[int]) -> tuple[Span, ...]:
+        """The blocks that a request with these blocks leaves to stored memory."""
+        return tuple(gaps(spans_of(numbers), len(self.request.blocks)))
 
-    def states(self, active: Sequence[int], recalled: Sequence[Memory] = (), restored: Sequence[int] = ()) -> tuple[BlockState, ...]:
-        """One state per block of the caller's history."""
-        ids = {block.block_id for memory in recalled for block in memory.blocks}
-        numbers = [number for number, name in enumerate(self.request.block_ids) if name in ids]
-        return states(len(self.request.blocks), active, numbers, restored)
+    def covered_by(self, memories: Sequence[Memory]) -> tuple[Span, ...]:
+        """The blocks of the request that these memories cover."""
+        ids = {block.block_id for memory in memories for block in memory.blocks}
+        return spans_of(number for number, name in enumerate(self.request.block_ids) if name in ids)
 
 
 def halved(count: int, halvings: int) -> int:

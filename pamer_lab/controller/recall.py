@@ -9,9 +9,9 @@ from typing import Protocol
 
 import numpy as np
 
-from pamer_lab.controller.decision import Auxiliary
 from pamer_lab.controller.injection import Entry
 from pamer_lab.controller.plan import Plan
+from pamer_lab.decisions import Spent
 from pamer_lab.errors import ModelError
 from pamer_lab.memory import Memory
 from pamer_lab.memory.records import Vector, usable
@@ -33,7 +33,7 @@ class Recalled:
     """Those of which the entries hold only an excerpt."""
     kind: str = "summary"
     """What an entry is called in the request."""
-    auxiliary: tuple[Auxiliary, ...] = ()
+    spent: tuple[Spent, ...] = ()
     error: str = ""
     """What failed beside the recall itself, such as keeping its record; the request goes on."""
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from pamer_lab.blocks.marks import break_template_tokens
-from pamer_lab.controller.decision import Auxiliary
 from pamer_lab.controller.selection import Evidence, SelectionRefusedError
+from pamer_lab.decisions import Spent
 from pamer_lab.memory.source import block_text, kept_pieces
 
 
@@ -29,7 +29,7 @@ class Packet:
 
     citations: tuple[Citation, ...]
     """Empty: the agent declined, nothing in the blocks helps."""
-    auxiliary: tuple[Auxiliary, ...] = ()
+    spent: tuple[Spent, ...] = ()
     in_part: tuple[int, ...] = ()
     """Cited steps of which some text is missing; set by `checked`."""
 

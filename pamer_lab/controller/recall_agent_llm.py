@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from pamer_lab.blocks.marks import break_template_tokens
-from pamer_lab.controller.decision import Auxiliary
 from pamer_lab.controller.recall_agent import Citation, Packet
 from pamer_lab.controller.selection import Evidence
+from pamer_lab.decisions import Spent
 from pamer_lab.memory.source import block_text
 from pamer_lab.models.chat import Chat
 
@@ -55,4 +55,4 @@ class LlmRecallAgent:
         ]
         answer = self._chat.complete(prompt, max_tokens=self._max_tokens, schema=SCHEMA)
         citations = tuple(Citation(entry["step"], entry["text"]) for entry in answer.data()["evidence"])
-        return Packet(citations, (Auxiliary.of("recall", self._chat.name, answer.usage),))
+        return Packet(citations, (Spent.of("recall", self._chat.name, answer.usage),))

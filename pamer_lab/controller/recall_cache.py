@@ -6,10 +6,10 @@ other. What always holds: a refused packet is never kept.
 """
 
 import hashlib
-from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Literal
 
+from pamer_lab.bounded import Bounded
 from pamer_lab.controller.recall_agent import Packet
 from pamer_lab.controller.selection import Selection
 
@@ -33,8 +33,8 @@ class RecallCache:
     """Packets by session and selector."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[tuple[str, Selector], _Kept] = OrderedDict()
-        self._last: OrderedDict[str, Selector] = OrderedDict()
+        self._kept: Bounded[tuple[str, Selector], _Kept] = Bounded(KEPT)
+        self._last: Bounded[str, Selector] = Bounded(KEPT)
 
     def look(self, session_id: str, selection: Selection, agent: str) -> tuple[CacheOutcome, Packet | None]:
         """What the cache knows of this selection, and the packet on a hit."""
@@ -50,13 +50,7 @@ class RecallCache:
         """Remember a packet that was found valid; declined ones too."""
         selector = selector_of(selection)
         self._kept[session_id, selector] = _Kept(material(selection, agent), packet)
-        self._kept.move_to_end((session_id, selector))
         self._last[session_id] = selector
-        self._last.move_to_end(session_id)
-        while len(self._kept) > KEPT:
-            self._kept.popitem(last=False)
-        while len(self._last) > KEPT:
-            self._last.popitem(last=False)
 
 
 def selector_of(selection: Selection) -> Selector:

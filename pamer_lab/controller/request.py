@@ -14,6 +14,7 @@ from typing import Any
 
 from pamer_lab.blocks import Block, MessageTokens, content_hash, violations
 from pamer_lab.blocks.query import task_text
+from pamer_lab.decisions import Item, spans_of
 from pamer_lab.errors import FormatError, ProtocolError
 from pamer_lab.trajectory.shared.fields import read_openai_calls, read_tools
 from pamer_lab.trajectory.shared.parts import read_content
@@ -73,6 +74,14 @@ class Request:
             block = self.blocks[number]
             result.extend(self.chat[block.start : block.end])
         return result
+
+    def items(self, numbers: Sequence[int], recalled: Sequence[Item] = ()) -> tuple[Item, ...]:
+        """The pieces of a request with these blocks, in order."""
+        head = [Item("tools", self.tool_tokens)] if self.tools else []
+        if self.prefix_end:
+            head.append(Item("prefix", self.prefix_tokens))
+        raw = [Item("blocks", sum(self.block_tokens[slice(*span)]), (span,)) for span in spans_of(numbers)]
+        return (*head, *recalled, *raw)
 
 
 class History:

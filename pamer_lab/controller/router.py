@@ -8,7 +8,7 @@ named as a deviation: `router=archive` also reads the raw archived blocks. A rou
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from pamer_lab.controller.decision import Auxiliary
+from pamer_lab.decisions import Spent
 from pamer_lab.memory import SessionMemory
 from pamer_lab.trajectory.values import Message
 
@@ -46,7 +46,7 @@ class Routing:
     """Should be `{summary_ids, raw_steps_needed, goal}`; may be anything."""
     candidates: tuple[Candidate, ...] = ()
     """The best ones, best first; empty where a router gives no scores."""
-    auxiliary: tuple[Auxiliary, ...] = ()
+    spent: tuple[Spent, ...] = ()
 
 
 class Router(Protocol):

@@ -10,17 +10,16 @@ more. A `StepSource` decides what is seen of a step: the index, or its raw block
 """
 
 import math
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
 
 import numpy as np
 import numpy.typing as npt
 
+from pamer_lab.bounded import Bounded
 from pamer_lab.controller.router import CANDIDATES_KEPT, Candidate, RouterQuery, Routing
-from pamer_lab.controller.router_index import StepIndex
+from pamer_lab.controller.router_index import BlockTerms, StepIndex, block_terms, superseded
 from pamer_lab.controller.router_sources import IndexSource, StepSource
-from pamer_lab.controller.terms import BlockTerms, block_terms, superseded
 from pamer_lab.memory import SessionMemory
 from pamer_lab.memory.source import block_text
 from pamer_lab.memory.terms import terms
@@ -63,8 +62,8 @@ class EmbeddedRouter:
         self._embedder = embedder
         self._source = source or IndexSource()
         self.name = f"embedded-2 {self._source.name}"
-        self._vectors: OrderedDict[str, npt.NDArray[np.float32]] = OrderedDict()
-        self._indexes: OrderedDict[str, StepIndex] = OrderedDict()
+        self._vectors: Bounded[str, npt.NDArray[np.float32]] = Bounded(KEPT)
+        self._indexes: Bounded[str, StepIndex] = Bounded(INDEXES_KEPT)
 
     def route(self, query: RouterQuery) -> Routing:
         if not query.recent or not any(memory.blocks for memory in query.memory.memories):
@@ -104,20 +103,14 @@ class EmbeddedRouter:
                 self._embedded([block.detail for block in entry.blocks]),
             )
         self._indexes[memory.session_id] = index
-        while len(self._indexes) > INDEXES_KEPT:
-            self._indexes.popitem(last=False)
         return index
 
     def _embedded(self, texts: Sequence[str]) -> list[npt.NDArray[np.float32]]:
         """One vector per text; those not seen lately are computed."""
-        keys = [sha256(text.encode("utf-8", "surrogatepass")).hexdigest() for text in texts]
-        missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in self._vectors}
-        if missing:
-            self._vectors.update(zip(missing, self._embedder.embed(list(missing.values())), strict=True))
-        found = [self._vectors[key] for key in keys]
-        while len(self._vectors) > KEPT:
-            self._vectors.popitem(last=False)
-        return found
+        named = {sha256(text.encode("utf-8", "surrogatepass")).hexdigest(): text for text in texts}
+        vectors = self._vectors.many(list(named), lambda missing: self._embedder.embed([named[key] for key in missing]))
+        found = dict(zip(named.values(), vectors, strict=True))
+        return [found[text] for text in texts]
 
 
 def _need(query: RouterQuery, recent: Sequence[BlockTerms], index: StepIndex) -> dict[str, float]:

@@ -1,26 +1,73 @@
-"""What a session's covered steps speak of, laid out so that a question costs what it touches.
+"""What a session's covered steps speak of: the terms of each block, laid out so that a question costs what it touches.
 
-Knows terms, texts and places; what they are worth to a request is the router's business. A step's place is its number among the
-covered steps, in the order of storing. What always holds: memories are only added, so an index is extended, never rewritten;
-one of other memories is another index.
+Knows terms, texts and places; what they are worth to a request is the router's business. Which words lead on to something new is a
+short English list; in other languages nothing counts as leading on. Invariant: memories are only added, so an index is extended,
+never rewritten; other memories mean another index.
 """
 
+import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from pamer_lab.controller.terms import BlockTerms
 from pamer_lab.memory import CoveredBlock, Memory
+from pamer_lab.memory.terms import terms
+from pamer_lab.trajectory.values import Message
 
 Vectors = npt.NDArray[np.float32]
 EDGE = "\n"
 """Stands between the detail lines; no term holds a line end, so none is found across it."""
+_SENTENCE = re.compile(r"(?<=[.!?;])\s+|\n+")
+_ONWARD = re.compile(
+    r"\b(next|new|not yet|not \w+ yet|ahead|unread|unseen|onward|(?:moves?|points?|hands?(?: \w+){0,2}) on|hands? over|fresh|anew|"
+    r"starts? (?:over|with)|begins?|(?:turn|go|continu)e?s? (?:to|on|with))\b",
+    re.IGNORECASE,
+)
+"""Words of a sentence that leads on to something not looked at so far."""
+
+
+@dataclass(frozen=True)
+class BlockTerms:
+    """What one block asked, and what it got."""
+
+    asked: frozenset[str]
+    """Terms of the assistant's text and calls."""
+    called: frozenset[str]
+    """Those of its calls alone: what the step was aimed at."""
+    aimed: frozenset[str]
+    """Those of its calls and of the last sentence before them: what the agent is after now."""
+    answered: frozenset[str]
+    """Terms of results and of whatever else came after."""
+
+    @property
+    def all(self) -> frozenset[str]:
+        return self.asked | self.answered
+
+
+def block_terms(messages: Sequence[Message]) -> BlockTerms:
+    """The terms of one block, its assistant message apart from what followed."""
+    called: set[str] = set().union(*(terms(call.arguments) for message in messages[:1] for call in message.tool_calls))
+    said: set[str] = set().union(*(terms(message.content) for message in messages[:1]))
+    answered: set[str] = set().union(*(terms(message.content) for message in messages[1:]))
+    closing: set[str] = set().union(*(terms(_SENTENCE.split(message.content.strip())[-1]) for message in messages[:1]))
+    return BlockTerms(frozenset(said | called), frozenset(called), frozenset(called | closing), frozenset(answered))
+
+
+def superseded(messages: Sequence[Message], looked_at: set[str]) -> set[str]:
+    """Terms that a block's results bring up before a later sentence leads on to something the agent has not looked at."""
+    sentences = [part for message in messages[1:] for part in _SENTENCE.split(message.content)]
+    found = [terms(sentence) for sentence in sentences]
+    leads = [number for number, sentence in enumerate(sentences) if _ONWARD.search(sentence) and found[number] - looked_at]
+    last = max(leads, default=-1)
+    after = set().union(*found[last:]) if leads else set()
+    return set().union(*found[:last]) - after if leads else set()
 
 
 class StepIndex:
-    """The covered steps of one session."""
+    """The covered steps of one session; a step's place is its number among them, in the order of storing."""
 
     def __init__(self) -> None:
         self.memories: list[Memory] = []

@@ -7,8 +7,8 @@ is a failure, not a guess.
 from typing import Any
 
 from pamer_lab.blocks.marks import break_template_tokens
-from pamer_lab.controller.decision import Auxiliary
 from pamer_lab.controller.router import RouterQuery, Routing
+from pamer_lab.decisions import Spent
 from pamer_lab.memory.source import block_text
 from pamer_lab.models.chat import Chat
 
@@ -41,7 +41,7 @@ class LlmRouter:
     def route(self, query: RouterQuery) -> Routing:
         prompt = [{"role": "system", "content": INSTRUCTION}, {"role": "user", "content": prompt_text(query)}]
         answer = self._chat.complete(prompt, max_tokens=self._max_tokens, schema=SCHEMA)
-        return Routing(answer.data(), auxiliary=(Auxiliary.of("router", self._chat.name, answer.usage),))
+        return Routing(answer.data(), spent=(Spent.of("router", self._chat.name, answer.usage),))
 
 
 def prompt_text(query: RouterQuery) -> str:

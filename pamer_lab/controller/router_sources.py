@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from pamer_lab.controller.terms import BlockTerms, block_terms
+from pamer_lab.controller.router_index import BlockTerms, block_terms
 from pamer_lab.memory import CoveredBlock, Memory
 from pamer_lab.memory.details import read_detail
 from pamer_lab.memory.source import block_text

@@ -1,20 +1,55 @@
 """The request in hand: what is known of it so far, how long each stage took, and the decision it becomes.
 
-Knows nothing of stores or models. What always holds: every decision carries its reason, its tokens before and after, the votes if there
+Knows nothing of stores or models. Invariant: every decision carries its reason, its tokens before and after, the votes if there
 were any, and whatever went wrong on the way.
 """
 
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
-from pamer_lab.controller.decision import Auxiliary, Decision, states
+import msgspec
+
 from pamer_lab.controller.plan import Plan
 from pamer_lab.controller.probe import Votes
 from pamer_lab.controller.request import Request
 from pamer_lab.controller.settings import ControllerSettings
+from pamer_lab.decisions import BlockState, Decision, Spent, block_states, letters
+
+
+class RequestDecision(Decision, frozen=True, kw_only=True):
+    """The decision about a live request, and what the controller measured of it."""
+
+    session_id: str = ""
+    turn: int = 0
+    """The decision point: number of blocks in the caller's history."""
+    tokens_before: int = 0
+    """Tokens of the request as it came, tools included."""
+    tokenizer: str = ""
+    memories: int = 0
+    """Sound memories of the session before this request."""
+    timings: dict[str, float] = msgspec.field(default_factory=dict)
+    """Milliseconds per stage, and `total`."""
+
+    @property
+    def tokens_after(self) -> int:
+        """Tokens of the request as it is returned, tools included."""
+        return self.tokens
+
+    @property
+    def probabilities(self) -> tuple[float, ...]:
+        return Votes(self.logits, self.thresholds).probabilities
+
+    @property
+    def vote_count(self) -> int:
+        return sum(self.votes)
+
+    @property
+    def block_states(self) -> tuple[BlockState, ...]:
+        """One state per block of the caller's history."""
+        return tuple(block_states(letters(self, self.turn)))
 
 
 @dataclass
@@ -29,7 +64,7 @@ class DecisionBuilder:
     plan: Plan | None = None
     votes: Votes | None = None
     errors: list[str] = field(default_factory=list)
-    auxiliary: list[Auxiliary] = field(default_factory=list)
+    spent: list[Spent] = field(default_factory=list)
     """Work beside the request so far, whatever comes of it."""
 
     @contextmanager
@@ -53,47 +88,41 @@ class DecisionBuilder:
             return f"the older blocks have {current.candidate_tokens:,} tokens, under {settings.minimum_candidate_tokens:,}"
         return "the probe failed, so nothing was compressed"
 
-    def decision(self, current: Plan, **facts: Any) -> Decision:
+    def decision(self, current: Plan, **facts: Any) -> RequestDecision:
         """What was decided, with what is known of the turn."""
-        return self._timed(
-            Decision(
-                turn=len(current.request.blocks),
-                tokens_before=current.request.tokens,
-                candidate_tokens=current.candidate_tokens,
-                memories=len(current.memory.memories),
-                error="; ".join(self.errors),
-                **facts,
-            )
+        return self._complete(
+            turn=len(current.request.blocks),
+            tokens_before=current.request.tokens,
+            candidate_tokens=current.candidate_tokens,
+            memories=len(current.memory.memories),
+            error="; ".join(self.errors),
+            **facts,
         )
 
-    def fallback(self, reason: str, error: str) -> Decision:
+    def fallback(self, reason: str, error: str) -> RequestDecision:
         """The decision to return the caller's own list, untouched."""
         request, current = self.request, self.plan
         blocks = len(request.blocks) if request else 0
-        return self._timed(
-            Decision(
-                action="fallback",
-                reason=f"{reason}; the request is returned as it came",
-                turn=blocks,
-                tokens_before=request.tokens if request else 0,
-                tokens_after=request.tokens if request else 0,
-                candidate_tokens=current.candidate_tokens if current else 0,
-                memories=len(current.memory.memories) if current else 0,
-                error="; ".join(dict.fromkeys([*self.errors, error])),
-                items=current.items(range(blocks)) if current else (),
-                block_states=states(blocks, range(blocks)),
-            )
+        return self._complete(
+            action="fallback",
+            reason=f"{reason}; the request is returned as it came",
+            turn=blocks,
+            tokens_before=request.tokens if request else 0,
+            candidate_tokens=current.candidate_tokens if current else 0,
+            memories=len(current.memory.memories) if current else 0,
+            error="; ".join(dict.fromkeys([*self.errors, error])),
+            items=request.items(range(blocks)) if request else (),
+            stored=current.left_out(current.active) if current else (),
         )
 
-    def _timed(self, decision: Decision) -> Decision:
+    def _complete(self, **facts: Any) -> RequestDecision:
         votes = self.votes
-        return replace(
-            decision,
+        return RequestDecision(
+            **facts,
             session_id=self.session_id,
             tokenizer=self.tokenizer,
-            auxiliary=tuple(self.auxiliary),
+            spent=tuple(self.spent),
             logits=votes.logits if votes else (),
-            probabilities=votes.probabilities if votes else (),
             thresholds=votes.thresholds if votes else (),
             votes=votes.votes if votes else (),
             timings={**self.timings, "total": (time.perf_counter() - self.started) * 1000},

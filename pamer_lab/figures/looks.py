@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from pamer_lab.decisions import Action
 from pamer_lab.figures.theme import DASHES, Meaning
-from pamer_lab.policies.values import Action
 
 SIGNS: dict[Action, str] = {"pass": "·", "compress": "▼", "recall": "▲", "fallback": "✕"}
 SYMBOLS: dict[Action, str] = {"pass": "circle", "compress": "triangle-down", "recall": "triangle-up", "fallback": "x"}
@@ -17,7 +17,7 @@ ACTION_WORDS: dict[Action, str] = {
 }
 STATE_LETTERS = {"A": "A", "S": "S", "R": "R", "X": "X", ".": "·"}
 STATE_MEANINGS: list[Meaning] = ["active", "summarised", "recalled", "restored", "absent"]
-"""In the order of `ledger.LETTERS`."""
+"""In the order of `decisions.LETTERS`."""
 FURTHER_DASHES = ("dot", "longdashdot", "dash", "dashdot", "longdash", "solid")
 FURTHER_SYMBOLS = ("circle", "square", "diamond", "cross", "star", "hexagon", "pentagon")
 """What tells policies of one kind apart when several are shown: the first keeps the look of its kind."""

@@ -5,31 +5,16 @@ each answer once. What always holds: an answer is given only for exactly the sam
 time, because each policy alone would have needed them.
 """
 
-from collections import OrderedDict
-from collections.abc import Callable, Hashable, Sequence
-from typing import Generic, TypeVar
+from collections.abc import Hashable, Sequence
 
 import numpy as np
 
+from pamer_lab.bounded import Bounded
 from pamer_lab.memory.summary import SourceBlock, Summariser, Summary
 from pamer_lab.models.embedder import Embedder, Matrix
 
 KEPT = 4096
 """Answers kept; the oldest leave first."""
-
-Value = TypeVar("Value")
-
-
-class _Kept(Generic[Value]):
-    def __init__(self) -> None:
-        self._values: OrderedDict[Hashable, Value] = OrderedDict()
-
-    def get(self, key: Hashable, compute: Callable[[], Value]) -> Value:
-        if key not in self._values:
-            self._values[key] = compute()
-            while len(self._values) > KEPT:
-                self._values.popitem(last=False)
-        return self._values[key]
 
 
 class CachedSummariser:
@@ -38,11 +23,11 @@ class CachedSummariser:
     def __init__(self, inner: Summariser) -> None:
         self.name = inner.name
         self._inner = inner
-        self._kept: _Kept[Summary] = _Kept()
+        self._kept: Bounded[Hashable, Summary] = Bounded(KEPT)
 
     def summarise(self, task: str, blocks: Sequence[SourceBlock]) -> Summary:
         key = (task, tuple((block.step, block.messages) for block in blocks))
-        return self._kept.get(key, lambda: self._inner.summarise(task, blocks))
+        return self._kept.one(key, lambda: self._inner.summarise(task, blocks))
 
 
 class CachedEmbedder:
@@ -51,8 +36,8 @@ class CachedEmbedder:
     def __init__(self, inner: Embedder) -> None:
         self.name, self.dimensions = inner.name, inner.dimensions
         self._inner = inner
-        self._kept: _Kept[Matrix] = _Kept()
+        self._kept: Bounded[str, Matrix] = Bounded(KEPT)
 
     def embed(self, texts: Sequence[str]) -> Matrix:
-        rows = [self._kept.get(text, lambda text=text: self._inner.embed([text])) for text in texts]  # type: ignore[misc]
+        rows = [self._kept.one(text, lambda text=text: self._inner.embed([text])) for text in texts]  # type: ignore[misc]
         return np.concatenate(rows) if rows else self._inner.embed([])

@@ -17,12 +17,12 @@ Works at any URI LanceDB takes: no file lock and no rename of our own is involve
 """
 
 import threading
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Protocol
 
+from pamer_lab.bounded import Bounded
 from pamer_lab.errors import StorageError
 from pamer_lab.memory.archive import is_intact
 from pamer_lab.memory.records import Memory, MemoryDraft, RawBlock, seal
@@ -66,13 +66,11 @@ class Memories(Protocol):
 
 
 class MemoryStore:
-    """Opened once; safe to share between threads."""
+    """Opened once; safe to share between threads. `sessions_kept` sessions' states stay in this process; 0 reads the rows on every load."""
 
     def __init__(self, database: Database, *, sessions_kept: int = 64) -> None:
         self.database = database
-        self._sessions_kept = sessions_kept
-        """How many sessions' states stay in this process; 0 reads the rows on every load."""
-        self._kept: OrderedDict[str, _Kept] = OrderedDict()
+        self._kept: Bounded[str, _Kept] = Bounded(sessions_kept)
         self._lock = threading.Lock()
 
     @property
@@ -164,9 +162,6 @@ class MemoryStore:
     def _keep(self, session_id: str, kept: _Kept) -> None:
         with self._lock:
             self._kept[session_id] = kept
-            self._kept.move_to_end(session_id)
-            while len(self._kept) > self._sessions_kept:
-                self._kept.popitem(last=False)
 
 
 def check_provenance(memory: Memory, raw_blocks: Sequence[RawBlock], seen: SessionMemory) -> None:

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from pamer_lab.policies.interface import PolicySession, Resources
-from pamer_lab.policies.values import Answer, History
+from pamer_lab.decisions import Decision
+from pamer_lab.policies.interface import History, PolicySession, Resources
 
 
 @dataclass(frozen=True)
@@ -31,8 +31,8 @@ class Base:
 
 
 class _Session:
-    def turn(self, history: History) -> Answer:
-        return Answer("pass", "base keeps the whole history", (*history.head(), *history.raw([(0, history.t)])))
+    def turn(self, history: History) -> Decision:
+        return Decision("pass", "base keeps the whole history", (*history.head(), *history.raw([(0, history.t)])))
 
-    def resume(self, answers: Sequence[Answer]) -> None:
+    def resume(self, decisions: Sequence[Decision]) -> None:
         """Nothing is remembered between turns."""

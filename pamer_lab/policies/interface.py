@@ -1,23 +1,62 @@
-"""The seam between replay and a policy: start a session for a trace, then answer turn after turn.
+"""The seam between replay and a policy: start a session for a trace, then decide turn after turn.
 
 A policy is one frozen dataclass in one file, its fields being its parameters, with a `description` and its stated
-`deviations`; the registry finds it by name. What always holds: a session is told of every turn once, in order, and after
-`resume` it answers exactly as if it had given the earlier answers itself.
+`deviations`; the registry finds it by name. Invariant: a session sees every turn once, in order, and nothing after it; after
+`resume` it decides exactly as if it had made the earlier decisions itself.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
-from pamer_lab.blocks import MessageTokens
+from pamer_lab.blocks import Block, MessageTokens
 from pamer_lab.controller.probe import Probe
 from pamer_lab.controller.recall import Recaller
 from pamer_lab.controller.router_sources import RouterKind
 from pamer_lab.controller.selection_record import Recorder
 from pamer_lab.controller.settings import ControllerSettings
+from pamer_lab.decisions import Decision, Item, Span
 from pamer_lab.memory import BufferedMemories, DetailWriter, Summariser
 from pamer_lab.models.embedder import Embedder
 from pamer_lab.models.profiles import Profile
-from pamer_lab.policies.values import Answer, History
+from pamer_lab.trajectory.values import Message, Tool
+
+
+@dataclass(frozen=True)
+class History:
+    """Everything before decision point `t`, and nothing after it."""
+
+    t: int
+    messages: Sequence[Message]
+    prefix_end: int
+    blocks: Sequence[Block]
+    """The `t` blocks before the decision point."""
+    cumulative: Sequence[int]
+    """Tokens of the first 0, 1, ... `t` blocks."""
+    prefix_tokens: int
+    tools: tuple[Tool, ...]
+    tools_tokens: int
+
+    @property
+    def raw_tokens(self) -> int:
+        """Tokens of the request as the agent would have sent it."""
+        return self.tools_tokens + self.prefix_tokens + self.cumulative[self.t]
+
+    def tokens(self, spans: Iterable[Span]) -> int:
+        """Tokens of raw blocks."""
+        return sum(self.cumulative[last] - self.cumulative[first] for first, last in spans)
+
+    def head(self) -> list[Item]:
+        """The items every context starts with."""
+        items = [Item("tools", self.tools_tokens)] if self.tools else []
+        return [*items, Item("prefix", self.prefix_tokens)] if self.prefix_end else items
+
+    def raw(self, spans: Iterable[Span]) -> list[Item]:
+        """Raw blocks as items, one per span; empty spans vanish."""
+        return [Item("blocks", self.tokens([span]), (span,)) for span in spans if span[0] < span[1]]
+
+    def block_messages(self, block: int) -> Sequence[Message]:
+        return self.blocks[block].of(self.messages)
 
 
 class Resources(Protocol):
@@ -78,10 +117,10 @@ class Resources(Protocol):
 class PolicySession(Protocol):
     """A policy at work on one trace."""
 
-    def turn(self, history: History) -> Answer: ...
+    def turn(self, history: History) -> Decision: ...
 
-    def resume(self, answers: Sequence[Answer]) -> None:
-        """Take up the state after these answers (none: from the start); anything kept beyond them is forgotten."""
+    def resume(self, decisions: Sequence[Decision]) -> None:
+        """Take up the state after these decisions (none: from the start); anything kept beyond them is forgotten."""
         ...
 
 
@@ -99,7 +138,7 @@ class Policy(Protocol):
         ...
 
     def settings(self, resources: Resources) -> dict[str, Any]:
-        """Everything that changes an answer; part of the run's identity."""
+        """Everything that changes a decision; part of the run's identity."""
         ...
 
     def start(self, resources: Resources) -> PolicySession: ...

@@ -1,7 +1,7 @@
 """What the PaMER policies share: a `PamerController` at work on a recorded trace.
 
-The controller gets the recorded history as an agent would send it and is not told that this is a replay. Each decision is
-translated into an answer and held against the tokens counted here. Beside what the controller asked for, logits are read at
+The controller gets the recorded history as an agent would send it and does not know that this is a replay. Its decision is the
+policy's, plus what local work took. Beside what the controller asked for, logits are read at
 every turn that has an older block (`logits=all`), because what-if needs them where another setting would have asked;
 `logits=asked` leaves that out.
 """
@@ -10,17 +10,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
+from msgspec.structs import replace
 from pydantic import ValidationError
 
 from pamer_lab.blocks import recent_start
-from pamer_lab.controller import ControllerSettings, Decision, PamerController, Votes, as_chat
+from pamer_lab.controller import ControllerSettings, PamerController, RequestDecision, Votes, as_chat
 from pamer_lab.controller.recall import Recaller
 from pamer_lab.controller.request import AppendOnly
+from pamer_lab.decisions import Decision, Span, Spent, blocks_of, spans_of
 from pamer_lab.errors import InputError, LabError
 from pamer_lab.memory import DetailWriter, SourceBlock, Summary
-from pamer_lab.policies.interface import PolicySession, Resources
+from pamer_lab.policies.interface import History, PolicySession, Resources
 from pamer_lab.policies.texts import summary_spent
-from pamer_lab.policies.values import Answer, History, Item, ItemKind, Span, Spent, blocks_of, spans_of
 
 Recalls = Literal["summaries", "steps", ""]
 """What comes back from memory: whole summaries, chosen raw steps, or nothing."""
@@ -78,10 +79,10 @@ class PamerPolicy:
         """What writes step details; None takes the summariser's own, by a rule."""
         return None
 
-    def failed(self, turn: Answer | Decision) -> bool:
+    def failed(self, decision: Decision) -> bool:
         """Whether a compression was asked for at this turn and failed."""
-        wanted = sum(turn.votes) >= self.vote and 0 < turn.candidate_tokens >= self.minimum
-        return turn.action == "fallback" and wanted
+        wanted = sum(decision.votes) >= self.vote and 0 < decision.candidate_tokens >= self.minimum
+        return decision.action == "fallback" and wanted
 
     def start(self, resources: Resources) -> PolicySession:
         return PamerSession(self, resources)
@@ -96,8 +97,6 @@ class PamerSession:
         self._controller: PamerController | None = None
         self._chat = AppendOnly()
         self._stored: tuple[Span, ...] = ()
-        self._steps: dict[str, tuple[int, ...]] = {}
-        """Memory id -> the blocks it covers."""
         self._failures = 0
         """Failed compressions, less later successes, when this session was taken up."""
 
@@ -119,105 +118,69 @@ class PamerSession:
             self._controller.failed_before(given.session_id, self._failures)
         return self._controller
 
-    def resume(self, answers: Sequence[Answer]) -> None:
-        written = [answer for answer in answers if answer.stored]
+    def resume(self, decisions: Sequence[Decision]) -> None:
+        written = [decision for decision in decisions if decision.stored]
         self._stored = written[-1].stored if written else ()
         self._failures, self._controller = 0, None
-        for answer in answers:
+        for decision in decisions:
             # A turn that stored a memory names it and compresses, or passes where the raw blocks stay.
-            stored = answer.memory_ids and answer.action in ("pass", "compress")
-            self._failures = self._failures + 1 if self.policy.failed(answer) else max(0, self._failures - bool(stored))
+            stored = decision.memory_ids and decision.action in ("pass", "compress")
+            self._failures = self._failures + 1 if self.policy.failed(decision) else max(0, self._failures - bool(stored))
         memory, session = self.resources.memory, self.resources.session_id
-        memory.forget_from(session, len({answer.stored for answer in written}))
-        self._steps = {entry.memory_id: entry.steps for entry in memory.load(session).memories}
-        if spans_of(sorted(step for steps in self._steps.values() for step in steps)) != self._stored:
+        memory.forget_from(session, len({decision.stored for decision in written}))
+        if spans_of(sorted(step for entry in memory.load(session).memories for step in entry.steps)) != self._stored:
             raise LabError(f"the memories of run {session} are not those its turns tell of; replay it from the start (--fresh)")
 
-    def turn(self, history: History) -> Answer:
+    def turn(self, history: History) -> Decision:
         self._chat += [as_chat(message) for message in history.messages[len(self._chat) :]]
         tools = [
             {"type": "function", "function": {"name": tool.name, "description": tool.description, "parameters": tool.parameters}}
             for tool in history.tools
         ]
-        messages, decision = self.controller.transform(self.resources.session_id, self._chat, tools)
-        answer = self._answer(history, messages, decision)
-        if self.policy.removes and decision.items and answer.tokens != decision.tokens_after:
-            raise LabError(f"turn {history.t}: the controller counts {decision.tokens_after} tokens, the ledger {answer.tokens}")
-        return answer
-
-    def _answer(self, history: History, messages: Sequence[dict[str, Any]], decision: Decision) -> Answer:
+        _, decision = self.controller.transform(self.resources.session_id, self._chat, tools)
+        # A turn at which memory cannot be read leaves what is stored as it is.
+        self._stored = spans_of(sorted({*blocks_of(self._stored), *blocks_of(decision.stored)}))
         spent = [*self._recall(history, decision), *self._calls(history, decision)]
         votes = Votes(decision.logits, decision.thresholds) if decision.logits else self._unasked(history, decision)
         if votes is not None:
+            decision = replace(decision, logits=votes.logits, thresholds=votes.thresholds, votes=votes.votes)
             spent.append(self._features(history))
-        wrote = decision.action == "compress"
-        removes = self.policy.removes
-        return Answer(
-            action="pass" if wrote and not removes else decision.action,
-            reason=decision.reason + ("; the raw blocks stay" if wrote and not removes else ""),
-            items=self._items(history, messages, decision),
-            stored=self._stored,
-            candidate_tokens=decision.candidate_tokens,
-            logits=votes.logits if votes else (),
-            thresholds=votes.thresholds if votes else (),
-            votes=votes.votes if votes else (),
-            memory_ids=decision.memory_ids,
-            restored_steps=decision.restored_steps,
-            spent=tuple(spent),
-            error=decision.error,
-        )
+        decision = replace(decision, stored=self._stored, spent=tuple(spent))
+        return decision if self.policy.removes and decision.items else self._complete(history, decision)
 
-    def _items(self, history: History, messages: Sequence[dict[str, Any]], decision: Decision) -> tuple[Item, ...]:
-        active = [item.block for item in decision.items if item.block is not None]
-        whole = decision.action == "fallback" or not self.policy.removes
-        raw = [(0, history.t)] if whole else list(spans_of(active))
-        texts: list[Item] = []
-        for item in decision.items:
-            if item.kind == "memory":
-                text = str(messages[history.prefix_end]["content"])
-                ids = " ".join(item.memory_ids)
-                kind: ItemKind = "evidence" if item.steps else "recalled"
-                spans = self._covered(item.memory_ids, item.steps)
-                texts.append(Item(kind, item.tokens, spans, ids, text, in_part=item.in_part))
-        return (*history.head(), *texts, *history.raw(raw))
-
-    def _covered(self, memory_ids: Sequence[str], steps: Sequence[int]) -> tuple[Span, ...]:
-        """The blocks that a recalled text stands for."""
-        if steps:
-            return spans_of(sorted(steps))
-        return spans_of(sorted(step for name in memory_ids for step in self._steps[name]))
+    def _complete(self, history: History, decision: Decision) -> Decision:
+        """The decision over a request from which no raw block leaves."""
+        texts = [item for item in decision.items if item.text]
+        items = (*history.head(), *texts, *history.raw([(0, history.t)]))
+        if decision.action != "compress":
+            return replace(decision, items=items)
+        return replace(decision, items=items, action="pass", reason=f"{decision.reason}; the raw blocks stay")
 
     def _calls(self, history: History, decision: Decision) -> list[Spent]:
-        """What language models took, or the rules in their place; a memory that was stored is now part of what is covered."""
-        asked = [
-            Spent(entry.operation, entry.input_tokens, entry.output_tokens, entry.model, calls=entry.calls, unknown=entry.unknown)
-            for entry in decision.auxiliary
-            if entry.calls
-        ]
+        """What language models took, or the rules in their place."""
+        asked = [entry for entry in decision.spent if entry.calls]
         if decision.action != "compress":
             return asked
         memory = self.resources.memory.load(self.resources.session_id).by_id[decision.memory_ids[0]]
-        self._steps[memory.memory_id] = memory.steps
-        self._stored = spans_of(sorted([*blocks_of(self._stored), *memory.steps]))
         if not any(entry.operation == "summary" for entry in asked):
             blocks = [SourceBlock(step, tuple(history.block_messages(step))) for step in memory.steps]
             asked.insert(0, summary_spent(Summary(memory.summary, ()), blocks, self.resources))
         return [*asked, Spent("embedding", memory.summary_tokens, model=memory.embedding_model, local=True)]
 
-    def _recall(self, history: History, decision: Decision) -> list[Spent]:
-        """The embedding of the query, where memory was looked into."""
+    def _recall(self, history: History, decision: RequestDecision) -> list[Spent]:
+        """The embedding of the query, where memory was searched."""
         if decision.action == "compress" or self.policy.failed(decision) or not decision.memories or not self.policy.recalls:
             return []
         return [Spent("embedding", self._recent_tokens(history), model=self.resources.embedder.name, local=True)]
 
-    def _unasked(self, history: History, decision: Decision) -> Votes | None:
+    def _unasked(self, history: History, decision: RequestDecision) -> Votes | None:
         """The heads' votes at a turn where the controller did not need them."""
         start = self._recent_start(history)
         older = any(block.complete for block in history.blocks[:start])
         if self.policy.logits != "all" or not older or "probe" in decision.error or decision.action == "fallback":
             return None
         recent = history.messages[history.blocks[start].start :] if start < history.t else ()
-        active = decision.tokens_after - sum(item.tokens for item in decision.items if item.kind == "memory")
+        active = decision.tokens - sum(item.tokens for item in decision.items if item.text)
         try:
             messages = [*history.messages[: history.prefix_end], *recent]
             return self.resources.probe.vote(messages, history.tools, active).checked(self.settings.heads)

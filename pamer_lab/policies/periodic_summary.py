@@ -8,12 +8,12 @@ from pamer_lab.blocks import recent_start
 from pamer_lab.blocks.query import task_text
 from pamer_lab.controller.plan import halved
 from pamer_lab.controller.settings import ControllerSettings
+from pamer_lab.decisions import Decision, Item, Span, Spent, blocks_of, gaps, spans_of
 from pamer_lab.errors import LabError
 from pamer_lab.memory.summary import SourceBlock
 from pamer_lab.models.usage import usage_of
-from pamer_lab.policies.interface import PolicySession, Resources
-from pamer_lab.policies.texts import add_text, called, summary_spent
-from pamer_lab.policies.values import Answer, History, Item, Span, Spent, blocks_of, gaps, spans_of
+from pamer_lab.policies.interface import History, PolicySession, Resources
+from pamer_lab.policies.texts import add_text, summary_spent
 from pamer_lab.trajectory.values import Message
 
 
@@ -58,7 +58,7 @@ class _Session:
         self.failures = 0
         """Summaries that failed, less those that succeeded after them."""
 
-    def turn(self, history: History) -> Answer:
+    def turn(self, history: History) -> Decision:
         covered = self._covered()
         # A summary takes every complete block that is old enough, so whatever waits is newer than the newest one covered.
         first, last = covered[-1][1] if covered else 0, recent_start(history.blocks, self.policy.keep)
@@ -66,7 +66,7 @@ class _Session:
         candidate = history.tokens(spans_of(waiting))
         if len(waiting) < self.policy.n:
             reason = f"{len(waiting)} of {self.policy.n} blocks are waiting for the next summary"
-            return Answer("pass", reason, self._items(history), candidate_tokens=candidate)
+            return Decision("pass", reason, self._items(history), candidate_tokens=candidate)
         halvings = max(0, self.failures - ControllerSettings().failures_before_shorter + 1)
         chosen = waiting[: halved(len(waiting), halvings)]
         try:
@@ -78,24 +78,24 @@ class _Session:
         self.summaries = (item,) if self.policy.mode == "reset" else (*self.summaries, item)
         size = len(blocks_of(item.spans))
         reason = f"{len(waiting)} blocks have left the newest {self.policy.keep}: {size} blocks became a summary of {item.tokens} tokens"
-        return Answer("compress", reason, self._items(history), candidate_tokens=candidate, spent=(spent,))
+        return Decision("compress", reason, self._items(history), candidate_tokens=candidate, spent=(spent,))
 
-    def resume(self, answers: Sequence[Answer]) -> None:
-        kept = [answer for answer in answers if answer.action != "fallback"]
+    def resume(self, decisions: Sequence[Decision]) -> None:
+        kept = [decision for decision in decisions if decision.action != "fallback"]
         self.summaries = tuple(item for item in kept[-1].items if item.kind == "summary") if kept else ()
         self.failures = 0
-        for answer in answers:
-            self.failures = self.failures + 1 if answer.action == "fallback" else max(0, self.failures - (answer.action == "compress"))
+        for decision in decisions:
+            self.failures = self.failures + 1 if decision.action == "fallback" else max(0, self.failures - (decision.action == "compress"))
 
-    def _fallback(self, history: History, candidate: int, error: LabError) -> Answer:
+    def _fallback(self, history: History, candidate: int, error: LabError) -> Decision:
         usage = usage_of(error)
-        return Answer(
+        return Decision(
             "fallback",
             "the summary failed; the request went out as it came",
             (*history.head(), *history.raw([(0, history.t)])),
             candidate_tokens=candidate,
             error=str(error),
-            spent=(called("summary", self.resources.summariser.name, usage),) if usage.calls else (),
+            spent=(Spent.of("summary", self.resources.summariser.name, usage),) if usage.calls else (),
         )
 
     def _items(self, history: History) -> tuple[Item, ...]:

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from pamer_lab.blocks import recent_start
-from pamer_lab.policies.interface import PolicySession, Resources
-from pamer_lab.policies.values import Answer, History
+from pamer_lab.decisions import Decision
+from pamer_lab.policies.interface import History, PolicySession, Resources
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class _Session:
     def __init__(self, policy: SlidingWindow) -> None:
         self.policy = policy
 
-    def turn(self, history: History) -> Answer:
+    def turn(self, history: History) -> Decision:
         k, budget = self.policy.k, self.policy.budget
         first = recent_start(history.blocks, k)
         if budget and history.raw_tokens <= budget:
@@ -50,7 +50,7 @@ class _Session:
             reason = f"{first} blocks are older than the newest {k} complete ones and are dropped"
         else:
             reason = f"no block is older than the newest {k} complete ones"
-        return Answer("pass", reason, (*history.head(), *history.raw([(first, history.t)])))
+        return Decision("pass", reason, (*history.head(), *history.raw([(first, history.t)])))
 
-    def resume(self, answers: Sequence[Answer]) -> None:
+    def resume(self, decisions: Sequence[Decision]) -> None:
         """Nothing is remembered between turns."""

@@ -16,50 +16,14 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from pamer_lab.config import Settings
 from pamer_lab.errors import ProbeError
-from pamer_lab.probes.losses import KD_WEIGHT
-from pamer_lab.probes.readout import MLP_WIDTH, Capacity, Floats, HeadStack
-from pamer_lab.probes.split import SHARES, Split
-
-Bools = npt.NDArray[np.bool_]
+from pamer_lab.probes.readout import Capacity, Floats, HeadStack
+from pamer_lab.probes.tile import Plan, train_tile
+from pamer_lab.probes.training import Bools, GridData, Training, window_size
 
 CPU_TILE = 16_000_000
 """Bytes of window and weights that are worked on together: about half of a last-level cache."""
 GPU_TILE = 2_000_000_000
-
-
-class Training(Settings):
-    """How probes are trained; the defaults are the paper's."""
-
-    epochs: int = 50
-    learning_rate: float = 1e-3
-    batch: int = 256
-    """Training rows of a probe per step, on average: windows are cut so that 70% of their rows make this number."""
-    weight_decay: float = 0.01
-    """AdamW's own default; the paper names none."""
-    width: int = MLP_WIDTH
-    """Hidden units of the MLP."""
-    kd_weight: float = KD_WEIGHT
-    """Weight of the teacher's term; used only where a teacher is given."""
-    order_seed: int = 0
-    """Drives the order of rows, which all probes share; splits and initialisation come from each probe's own seed."""
-
-
-@dataclass(frozen=True)
-class GridData:
-    """What a study's probes learn from."""
-
-    features: Floats
-    """[F, n, d]: one slice per feature set."""
-    labels: Bools
-    """[T, S, n]: the same for all seeds, unless labels are shuffled per seed."""
-    counts: Bools
-    """[T, n]: rows at which a target is asked at all."""
-    splits: tuple[Split, ...]
-    """One per seed."""
-    teacher: Floats | None = None
-    """[T, S, n] probabilities of the teacher, for distillation."""
 
 
 @dataclass(frozen=True)
@@ -78,8 +42,6 @@ class GridResult:
 
 def train_grid(data: GridData, capacity: Capacity, training: Training | None = None, device: str = "cpu") -> GridResult:
     """Train all probes; targets that are asked at the same rows train together."""
-    from pamer_lab.probes.tile import Plan, train_tile
-
     training = training or Training()
     _require_finite(data.features)
     sets, rows, _ = data.features.shape
@@ -112,24 +74,6 @@ def _require_finite(features: Floats) -> None:
                 f"feature set {number} holds NaN or infinity at row {wrong[0]} ({len(wrong)} of {len(own)} rows); "
                 "no probe can learn from it: compute these states again, with a float32 model if this one runs in half precision"
             )
-
-
-def windows(rows: int, training: Training) -> Iterator[list[int]]:
-    """Per epoch the first row of each window, on a circle of `rows`; all windows have `window_size` rows.
-
-    The rows were shuffled once. Each epoch cuts the circle at a new place and visits the windows in a new order: a window
-    is a slice, so that a step copies nothing.
-    """
-    size = window_size(rows, training)
-    order = np.random.default_rng([training.order_seed, rows])
-    for _ in range(training.epochs):
-        start = int(order.integers(rows))
-        yield [int((start + size * number) % rows) for number in order.permutation(-(-rows // size))]
-
-
-def window_size(rows: int, training: Training) -> int:
-    """Rows of a window: `rows` cut into equal windows of about 256 / 0.7."""
-    return -(-rows // max(1, round(rows * SHARES[0] / training.batch)))
 
 
 def _same_rows(counts: Bools) -> list[list[int]]:

@@ -14,9 +14,9 @@ import msgspec
 from pamer_lab.audit import AuditStore, ReviewStore
 from pamer_lab.audit.store import SHORT
 from pamer_lab.blocks.render import render_message, render_tools
+from pamer_lab.decisions import Item
 from pamer_lab.errors import InputError
 from pamer_lab.memory.records import Memory
-from pamer_lab.policies.values import Item
 from pamer_lab.report.config import ReplaySection, RunChoice
 from pamer_lab.report.texts import Texts
 from pamer_lab.runs.evidence import fates, survival_rates, uses

@@ -6,8 +6,7 @@ sides holds the same text on both.
 
 from dataclasses import dataclass
 
-from pamer_lab.policies.values import Item, Span
-from pamer_lab.runs.ledger import LETTERS
+from pamer_lab.decisions import LETTERS, Item, Span
 from pamer_lab.runs.values import RunInfo, Turn
 
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from pamer_lab.decisions import Item, blocks_of
 from pamer_lab.errors import InputError
-from pamer_lab.policies.values import Item, blocks_of
 from pamer_lab.runs.values import Run, Turn
 
 

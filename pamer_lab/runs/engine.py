@@ -1,6 +1,6 @@
 """One trace, one policy -> one run, turn by turn.
 
-The engine shows the policy only what stands before the turn, checks its answer against the ledger, and stores it. A run's
+The engine shows the policy only what stands before the turn, checks its decision against the ledger, and stores it. A run's
 id is a hash of what determines it (trace, policy, settings, models, tokenizer, turn limit), so replaying the same thing
 again finds the stored turns and computes only the missing ones; a run that is complete is returned as it is. Turns are
 stored at once, except that turns which come faster than `STORE_EVERY` (or than the disk can follow) are stored together: a
@@ -21,13 +21,13 @@ import msgspec
 from filelock import FileLock, Timeout
 
 from pamer_lab.blocks import MessageTokens
+from pamer_lab.decisions import Decision, letters
 from pamer_lab.errors import Cancelled, InputError, StorageError
 from pamer_lab.factory import Factory, Parts
 from pamer_lab.models.profiles import load_profile, remember_profile
 from pamer_lab.policies.interface import Policy, Resources
 from pamer_lab.policies.registry import parse_policy
 from pamer_lab.policies.resources import RunResources
-from pamer_lab.policies.values import Answer, History
 from pamer_lab.reviewer_mode import refuse_in_reviewer_mode
 from pamer_lab.runs import ledger
 from pamer_lab.runs.accounting import totals
@@ -123,40 +123,25 @@ def _alone(workspace: Workspace, run: str) -> Iterator[None]:
 def replay_turns(timeline: Timeline, policy: Policy, resources: Resources, known: Sequence[Turn] = ()) -> Iterator[Turn]:
     """The turns after the known ones, each checked against the ledger; stores nothing of its own."""
     session = policy.start(resources)
-    session.resume([turn.answer() for turn in known])
+    session.resume(known)
     previous = known[-1].items if known else ()
     for t in range(len(known), timeline.turns):
         began = time.perf_counter()
         history = timeline.at(t)
-        answer = session.turn(history)
-        ledger.check(answer, history)
-        cached = cached_tokens(previous, answer.items, history.cumulative, resources.tokens.counter)
-        previous = answer.items
-        yield _turn(answer, history, timeline.output_tokens[t], cached, time.perf_counter() - began)
-
-
-def _turn(answer: Answer, history: History, output_tokens: int, cached: int, seconds: float) -> Turn:
-    return Turn(
-        t=history.t,
-        action=answer.action,
-        reason=answer.reason,
-        raw_tokens=history.raw_tokens,
-        active_tokens=answer.tokens,
-        candidate_tokens=answer.candidate_tokens,
-        output_tokens=output_tokens,
-        cached_tokens=cached,
-        states=ledger.letters(answer, history.t),
-        items=answer.items,
-        stored=answer.stored,
-        logits=answer.logits,
-        thresholds=answer.thresholds,
-        votes=answer.votes,
-        memory_ids=answer.memory_ids,
-        restored_steps=answer.restored_steps,
-        spent=answer.spent,
-        error=answer.error,
-        seconds=seconds,
-    )
+        decision = session.turn(history)
+        ledger.check(decision, history)
+        cached = cached_tokens(previous, decision.items, history.cumulative, resources.tokens.counter)
+        previous = decision.items
+        yield Turn(
+            **{name: getattr(decision, name) for name in Decision.__struct_fields__},
+            t=t,
+            raw_tokens=history.raw_tokens,
+            active_tokens=decision.tokens,
+            output_tokens=timeline.output_tokens[t],
+            cached_tokens=cached,
+            states=letters(decision, t),
+            seconds=time.perf_counter() - began,
+        )
 
 
 class _Replaying:

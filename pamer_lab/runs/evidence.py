@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import orjson
 
-from pamer_lab.policies.values import Span
+from pamer_lab.decisions import Span
 from pamer_lab.runs.identifiers import IdentifierKind, holds, identifiers
 from pamer_lab.runs.timeline import Timeline
 from pamer_lab.runs.values import Turn

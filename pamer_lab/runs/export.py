@@ -7,9 +7,9 @@ from typing import Any
 
 import msgspec
 
+from pamer_lab.decisions import block_states
 from pamer_lab.policies.registry import describe_policies
 from pamer_lab.runs.evidence import Use, fates, survival_rates, uses
-from pamer_lab.runs.ledger import block_states
 from pamer_lab.runs.prices import PriceTable, cost
 from pamer_lab.runs.recorded import recorded_events
 from pamer_lab.runs.timeline import Timeline

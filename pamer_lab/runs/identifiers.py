@@ -16,80 +16,17 @@ IdentifierKind = Literal["url", "path", "id", "quoted", "number", "name"]
 MAX_CHARACTERS = 400_000
 """Per message; a longer text gives its first and last halves of this."""
 
-ENDINGS = "|".join(
-    [
-        *(
-            "py",
-            "pyi",
-            "ipynb",
-            "js",
-            "jsx",
-            "ts",
-            "tsx",
-            "json",
-            "jsonl",
-            "html?",
-            "css",
-            "c",
-            "cc",
-            "cpp",
-            "h",
-            "hpp",
-            "java",
-            "go",
-            "rs",
-        ),
-        *("rb", "php", "sh", "sql", "md", "rst", "txt", "csv", "tsv", "xml", "ya?ml", "toml", "ini", "cfg", "conf", "lock", "log", "db"),
-        *("patch", "diff", "pdf", "docx?", "xlsx?", "pptx?", "png", "jpe?g", "gif", "svg", "zip", "tar", "gz"),
-    ]
+ENDINGS = (
+    "py|pyi|ipynb|js|jsx|ts|tsx|json|jsonl|html?|css|c|cc|cpp|h|hpp|java|go|rs|rb|php|sh|sql|md|rst|txt|csv|tsv|xml|ya?ml|"
+    "toml|ini|cfg|conf|lock|log|db|patch|diff|pdf|docx?|xlsx?|pptx?|png|jpe?g|gif|svg|zip|tar|gz"
 )
 """Endings that make a bare word a file name."""
 OPENERS = frozenset(
-    [
-        *(
-            "The",
-            "This",
-            "That",
-            "These",
-            "Those",
-            "There",
-            "Then",
-            "They",
-            "Their",
-            "It",
-            "Its",
-            "If",
-            "In",
-            "On",
-            "At",
-            "As",
-            "An",
-            "And",
-        ),
-        *("But", "Or", "For", "From", "With", "When", "Where", "What", "Which", "Who", "Why", "How", "While", "After", "Before", "Because"),
-        *(
-            "Since",
-            "Let",
-            "Now",
-            "Also",
-            "However",
-            "Here",
-            "He",
-            "She",
-            "His",
-            "Her",
-            "We",
-            "Our",
-            "You",
-            "Your",
-            "My",
-            "Not",
-            "No",
-            "Yes",
-        ),
-        *("Step", "Note", "Please", "First", "Second", "Third", "Next", "Finally", "Based", "Given", "Using", "Found", "Result", "Results"),
-        *("Error", "Warning"),
-    ]
+    (
+        "The This That These Those There Then They Their It Its If In On At As An And But Or For From With When Where What Which "
+        "Who Why How While After Before Because Since Let Now Also However Here He She His Her We Our You Your My Not No Yes Step "
+        "Note Please First Second Third Next Finally Based Given Using Found Result Results Error Warning"
+    ).split()
 )
 """Words that open sentences and are not part of a name."""
 

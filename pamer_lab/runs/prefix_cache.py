@@ -4,16 +4,16 @@ Rewriting early history breaks this prefix, which is why fewer tokens can cost m
 are, added texts character by character; nothing about a provider's cache lifetime or block size is assumed.
 """
 
-from collections import OrderedDict
 from collections.abc import Sequence
 
 from pamer_lab.blocks import TokenCounter
 from pamer_lab.blocks.render import render_message
-from pamer_lab.policies.values import Item
+from pamer_lab.bounded import Bounded
+from pamer_lab.decisions import Item
 from pamer_lab.trajectory.values import Message
 
 STARTS_KEPT = 256
-_STARTS: OrderedDict[tuple[str, str], int] = OrderedDict()
+_STARTS: Bounded[tuple[str, str], int] = Bounded(STARTS_KEPT)
 """Tokens of common starts, by tokenizer and text."""
 
 
@@ -40,13 +40,7 @@ def rendered(item: Item) -> str:
 
 def _counted(counter: TokenCounter, text: str) -> int:
     """Tokens of a common start; recalled texts change one by one, so the same starts come again."""
-    key = (counter.name, text)
-    known = _STARTS.get(key)
-    if known is None:
-        known = _STARTS[key] = counter.count([text])[0]
-        while len(_STARTS) > STARTS_KEPT:
-            _STARTS.popitem(last=False)
-    return known
+    return _STARTS.one((counter.name, text), lambda: counter.count([text])[0])
 
 
 def _common(one: str, other: str) -> str:

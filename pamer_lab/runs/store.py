@@ -13,11 +13,11 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
+from pamer_lab.decisions import Action, Item, Span, Spent
 from pamer_lab.errors import InputError
 from pamer_lab.memory import MemoryStore
 from pamer_lab.memory.records import Memory
 from pamer_lab.models.profiles import load_profile
-from pamer_lab.policies.values import Action, Item, Span, Spent
 from pamer_lab.runs.values import Run, RunInfo, Turn
 from pamer_lab.storage import Database, TableSpec, equals, is_in
 from pamer_lab.workspace import RUNS, Workspace

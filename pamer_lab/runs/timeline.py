@@ -13,7 +13,7 @@ from pamer_lab.blocks.tokens import CountKind
 from pamer_lab.errors import InputError
 from pamer_lab.models.profiles import load_profile
 from pamer_lab.models.tokenizer import profile_tokens
-from pamer_lab.policies.values import History
+from pamer_lab.policies.interface import History
 from pamer_lab.runs.values import Run
 from pamer_lab.trajectory.values import Trace
 from pamer_lab.workspace import StoredTrace, Workspace

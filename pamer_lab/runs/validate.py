@@ -12,10 +12,9 @@ import msgspec
 import pyarrow as pa
 
 from pamer_lab.blocks.tokens import CountKind
+from pamer_lab.decisions import LETTERS, Action, Item, Span, Spent
 from pamer_lab.errors import FormatError, InputError
 from pamer_lab.policies.registry import parse_policy
-from pamer_lab.policies.values import Action, Item, Span, Spent
-from pamer_lab.runs.ledger import LETTERS
 from pamer_lab.runs.store import run_row
 from pamer_lab.runs.values import RunInfo
 

@@ -1,6 +1,6 @@
 """What a replay leaves behind: turns and runs, as pure values.
 
-What always holds: `Turn.items` sum to `active_tokens`; `states` has one letter per earlier block; nothing in a turn but
+Invariant: `Turn.items` sum to `active_tokens`; `states` has one letter per earlier block; nothing in a turn but
 `seconds` changes when the same trace is replayed again with the same settings.
 """
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct, field
 
-from pamer_lab.policies.values import Action, Answer, Item, Span, Spent
+from pamer_lab.decisions import Decision
 
 if TYPE_CHECKING:
     import polars as pl
@@ -24,55 +24,21 @@ FIXED_ACTIONS = (
 """Shown with every table and chart of replay results."""
 
 
-class Turn(Struct, frozen=True, omit_defaults=True):
-    """One decision point under one policy."""
+class Turn(Decision, frozen=True, omit_defaults=True, kw_only=True):
+    """One decision point under one policy: the decision, and what replay measures of it."""
 
     t: int
-    action: Action
-    reason: str
     raw_tokens: int
     """Tokens of the request as it came."""
     active_tokens: int
     """Tokens of the request the model would get."""
-    candidate_tokens: int
     output_tokens: int
     """Tokens of the recorded assistant message."""
     cached_tokens: int
     """Part of `active_tokens` that is a common prefix with the previous request."""
     states: str
-    """One letter per earlier block (`ledger.LETTERS`)."""
-    items: tuple[Item, ...]
-    stored: tuple[Span, ...] = ()
-    logits: tuple[float, ...] = ()
-    thresholds: tuple[float, ...] = ()
-    votes: tuple[bool, ...] = ()
-    memory_ids: tuple[str, ...] = ()
-    restored_steps: tuple[int, ...] = ()
-    spent: tuple[Spent, ...] = ()
-    error: str = ""
+    """One letter per earlier block (`decisions.LETTERS`)."""
     seconds: float = 0.0
-
-    @property
-    def restored_in_part(self) -> tuple[int, ...]:
-        """Those of `restored_steps` of which only an excerpt was restored."""
-        return tuple(step for item in self.items for step in item.in_part)
-
-    def answer(self) -> Answer:
-        """The policy's answer, for a session that takes up its work."""
-        return Answer(
-            action=self.action,
-            reason=self.reason,
-            items=self.items,
-            stored=self.stored,
-            candidate_tokens=self.candidate_tokens,
-            logits=self.logits,
-            thresholds=self.thresholds,
-            votes=self.votes,
-            memory_ids=self.memory_ids,
-            restored_steps=self.restored_steps,
-            spent=self.spent,
-            error=self.error,
-        )
 
 
 class RunInfo(Struct, frozen=True, omit_defaults=True):
@@ -85,7 +51,7 @@ class RunInfo(Struct, frozen=True, omit_defaults=True):
     policy: str
     profile: str
     settings: dict[str, Any]
-    """Every setting that changes an answer."""
+    """Every setting that changes a decision."""
     tokenizer: str
     tokens_kind: str
     turns: int

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from pamer_lab.decisions import Action
 from pamer_lab.errors import InputError
-from pamer_lab.policies.values import Action
 from pamer_lab.runs.values import FIXED_ACTIONS, Run
 
 SUMMARY_CAP = 1024

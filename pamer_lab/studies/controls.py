@@ -10,10 +10,11 @@ import numpy as np
 
 from pamer_lab.blocks import MessageTokens
 from pamer_lab.models.embedder import Embedder
-from pamer_lab.probes.grid import GridData, train_grid
+from pamer_lab.probes.grid import train_grid
 from pamer_lab.probes.intervals import RESAMPLES
 from pamer_lab.probes.readout import Floats
 from pamer_lab.probes.split import Split
+from pamer_lab.probes.training import GridData
 from pamer_lab.studies.bank import Bank
 from pamer_lab.studies.decisions import TARGETS, Decisions
 from pamer_lab.studies.fits import fit_columns, fit_text

@@ -8,10 +8,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from pamer_lab.probes.grid import GridData, GridResult, Training, train_grid
+from pamer_lab.probes.grid import GridResult, train_grid
 from pamer_lab.probes.intervals import RESAMPLES
 from pamer_lab.probes.readout import Capacity, Floats
 from pamer_lab.probes.split import PARTS, Split
+from pamer_lab.probes.training import GridData, Training
 from pamer_lab.studies.bank import Bank
 from pamer_lab.studies.decisions import TARGETS, Bools, Decisions
 from pamer_lab.studies.tables import Row, make_row, validation_auroc

@@ -13,9 +13,8 @@ import numpy.typing as npt
 
 from pamer_lab.probes.intervals import RESAMPLES, Scored, sign_flip, summarise
 from pamer_lab.probes.margins import pack
-from pamer_lab.probes.metrics import auroc
+from pamer_lab.probes.metrics import auroc, best_thresholds
 from pamer_lab.probes.split import TEST, VALIDATION, Split
-from pamer_lab.probes.thresholds import best_thresholds
 from pamer_lab.studies.decisions import TARGETS, Bools, Decisions
 
 Row = dict[str, Any]

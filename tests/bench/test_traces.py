@@ -4,9 +4,10 @@ import pytest
 
 from pamer_lab.bench import traces
 from pamer_lab.cli import main
+from pamer_lab.decisions import Decision
+from pamer_lab.policies.interface import History
 from pamer_lab.policies.registry import DEFAULT_POLICIES
 from pamer_lab.policies.sliding_window import SlidingWindow
-from pamer_lab.policies.values import Answer, History
 from pamer_lab.trajectory.formats.native import to_native
 from tests.runs.making import long_trace
 
@@ -29,9 +30,9 @@ def test_every_trace_goes_through_every_policy_to_its_last_turn(folder: Path) ->
 
 def test_a_policy_that_loses_blocks_is_told_of(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class Careless:
-        def turn(self, history: History) -> Answer:
+        def turn(self, history: History) -> Decision:
             items = [*history.head(), *history.raw([(0, history.t)])]
-            return Answer("pass", "keeps all", tuple(items[::-1]))
+            return Decision("pass", "keeps all", tuple(items[::-1]))
 
         def resume(self, answers: object) -> None:
             pass

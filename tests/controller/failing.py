@@ -3,11 +3,11 @@
 from pathlib import Path
 from typing import Any
 
-from pamer_lab.controller import Decision, PamerController
+from pamer_lab.controller import PamerController, RequestDecision
 from tests.controller.world import as_bytes, controller, history, snapshot, turn
 
 
-def falls_back(pamer: PamerController, folder: Path, messages: list[Any], *, session: str = "s") -> Decision:
+def falls_back(pamer: PamerController, folder: Path, messages: list[Any], *, session: str = "s") -> RequestDecision:
     """Run one request that must come back as it was, byte for byte, with nothing stored."""
     before, stored = as_bytes(messages), snapshot(folder)
     returned, decision = pamer.transform(session, messages)

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from pamer_lab.controller import Decision
+from pamer_lab.controller import RequestDecision
 from pamer_lab.controller.recall_agent_llm import LlmRecallAgent
 from pamer_lab.controller.router import RouterQuery
 from pamer_lab.controller.router_llm import LlmRouter, prompt_text
@@ -99,8 +99,8 @@ def summary_or_details(body: Any, *, detail: str = "read part {}") -> str:
     return details(*steps, detail=detail) if "response_format" in body else SUMMARY
 
 
-def costs(decision: Decision) -> list[tuple[str, int, int, int]]:
-    return [(entry.operation, entry.input_tokens, entry.output_tokens, entry.calls) for entry in decision.auxiliary]
+def costs(decision: RequestDecision) -> list[tuple[str, int, int, int]]:
+    return [(entry.operation, entry.input_tokens, entry.output_tokens, entry.calls) for entry in decision.spent]
 
 
 def test_the_plain_answer_becomes_the_summary_and_the_details_cost_no_call(tmp_path: Path) -> None:
@@ -229,7 +229,7 @@ def test_a_server_that_is_down_or_too_slow_stores_nothing(tmp_path: Path) -> Non
     with server(SUMMARY, delay=2, timeout=0.5) as client:
         decision = falls_back(controller(tmp_path, summariser=LlmSummariser(client)), tmp_path, history(8))
     assert memories(tmp_path) == []
-    assert costs(decision) == [("summary", 0, 0, 1)] and decision.auxiliary[0].unknown == 1
+    assert costs(decision) == [("summary", 0, 0, 1)] and decision.spent[0].unknown == 1
 
 
 def test_a_source_over_its_budget_reaches_the_model_with_both_ends_of_every_message() -> None:
@@ -248,7 +248,7 @@ def test_the_router_sees_recent_blocks_and_index_only_and_its_answer_is_checked(
     requests: list[Any] = []
     with server(good, requests=requests) as client:
         _, decision = plus(tmp_path, LlmRouter(client)).transform("s", messages)
-    assert decision.restored_steps == (3,) and decision.auxiliary[0].operation == "router"
+    assert decision.restored_steps == (3,) and decision.spent[0].operation == "router"
     sent = requests[0]["messages"][1]["content"]
     assert "step 3:" in sent and "part_8" in sent and "w96x3" not in sent
     assert prompt_text(RouterQuery("t", (), memory)).count("step ") == 6
@@ -307,7 +307,7 @@ def test_an_evidence_packet_may_cite_only_the_chosen_steps(tmp_path: Path, evide
         _, decision = plus(tmp_path, ScriptedRouter(steps(3)), LlmRecallAgent(client)).transform("s", messages)
     assert decision.action == action
     if action == "recall":
-        assert decision.restored_steps == decision.restored_in_part == (3,) and decision.auxiliary[0].input_tokens == 100
+        assert decision.restored_steps == decision.restored_in_part == (3,) and decision.spent[0].input_tokens == 100
     if action == "fallback":
         assert rows(tmp_path)[0]["cache"] == "invalid_packet" and rows(tmp_path)[0]["restored_tokens"] == 0
 

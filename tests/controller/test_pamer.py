@@ -42,7 +42,7 @@ def test_a_majority_compresses_the_older_blocks_and_nothing_is_recalled_in_the_s
     assert decision.block_states == ("summarised",) * 6 + ("active",) * 2
     assert decision.tokens_after < decision.tokens_before
     assert len(memories(tmp_path)) == 1 and len(decision.memory_ids) == 1
-    assert [item.kind for item in decision.items] == ["tools", "prefix", "block", "block"]
+    assert [item.kind for item in decision.items] == ["tools", "prefix", "blocks"] and decision.items[-1].spans == ((6, 8),)
     assert sum(item.tokens for item in decision.items) == decision.tokens_after
 
 

@@ -99,7 +99,7 @@ def test_a_clipped_block_is_restored_in_part_and_only_what_came_back_is_counted(
     assert decision.action == "recall", decision.error
     assert decision.restored_steps == (1, 3) and decision.restored_in_part == (3,)
     assert [decision.block_states[step] for step in (1, 3)] == ["restored", "restored"]
-    assert next(item.in_part for item in decision.items if item.kind == "memory") == (3,)
+    assert next(item.in_part for item in decision.items if item.kind == "evidence") == (3,)
     text = returned[2]["content"]
     assert "step 000001 as it was then>" in text and "step 000003 an excerpt of what it was then>" in text
     row = rows(tmp_path)[0]

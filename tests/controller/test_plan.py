@@ -14,7 +14,7 @@ def test_a_shorter_range_is_the_oldest_part_and_the_rest_stays_active() -> None:
     assert half.old == tuple(range(16)) and half.waiting == tuple(range(16, 32)) and half.recent == (32, 33)
     assert half.active == everything.active == tuple(range(34)) and half.retained == tuple(range(16, 34))
     assert half.tokens(half.retained) + half.candidate_tokens == everything.tokens(everything.active)
-    assert half.states(half.retained) == ("summarised",) * 16 + ("active",) * 18
+    assert half.left_out(half.retained) == ((0, 16),)
 
 
 def test_lengths_shrink_to_one_and_then_start_again_with_everything() -> None:

@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score, f1_score, roc_auc_score
 
-from pamer_lab.probes.metrics import auprc, auroc, f1, logit_gap
-from pamer_lab.probes.thresholds import best_thresholds
+from pamer_lab.probes.metrics import auprc, auroc, best_thresholds, f1, logit_gap
 
 cases = st.integers(2, 60).flatmap(
     lambda n: st.tuples(

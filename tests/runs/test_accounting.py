@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from pamer_lab.decisions import Item, Spent
 from pamer_lab.errors import InputError
-from pamer_lab.policies.values import Item, Spent
 from pamer_lab.runs.accounting import totals
 from pamer_lab.runs.ledger import LedgerError
 from pamer_lab.runs.prefix_cache import _common, cached_tokens

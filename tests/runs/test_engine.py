@@ -11,10 +11,11 @@ import pytest
 from filelock import FileLock
 
 import pamer_lab
+from pamer_lab.decisions import Decision
 from pamer_lab.errors import Cancelled, InputError, StorageError
 from pamer_lab.memory import MemoryStore
+from pamer_lab.policies.interface import History
 from pamer_lab.policies.sliding_window import SlidingWindow
-from pamer_lab.policies.values import Answer, History
 from pamer_lab.runs import engine
 from pamer_lab.runs.engine import ReplayOptions, replay
 from pamer_lab.runs.ledger import LedgerError
@@ -177,9 +178,9 @@ def test_two_processes_do_not_work_on_one_run(workspace: Workspace) -> None:
 
 def test_a_policy_that_loses_a_block_is_stopped_and_the_run_says_so(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     class Careless:
-        def turn(self, history: History) -> Answer:
+        def turn(self, history: History) -> Decision:
             items = [*history.head(), *history.raw([(0, history.t)])]
-            return Answer("pass", "keeps all", tuple(items[:-1] if history.t == 2 else items) if history.t != 3 else tuple(items[::-1]))
+            return Decision("pass", "keeps all", tuple(items[:-1] if history.t == 2 else items) if history.t != 3 else tuple(items[::-1]))
 
         def resume(self, answers: object) -> None:
             pass

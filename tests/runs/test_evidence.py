@@ -5,7 +5,7 @@ import json
 import pytest
 from msgspec.structs import replace
 
-from pamer_lab.policies.values import Item
+from pamer_lab.decisions import Item
 from pamer_lab.runs.evidence import fates, message_text, survival_rates, uses
 from pamer_lab.runs.identifiers import holds, identifiers
 from pamer_lab.trajectory.values import Message, ToolCall, Trace

@@ -7,9 +7,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from pamer_lab.policies.values import Answer, Item
+from pamer_lab.decisions import Decision, Item, letters
 from pamer_lab.runs.accounting import totals
-from pamer_lab.runs.ledger import LedgerError, check, expand, letters
+from pamer_lab.runs.ledger import LedgerError, check, expand
 from pamer_lab.runs.recount import faults
 from pamer_lab.runs.values import Turn
 from pamer_lab.trajectory.values import Message, Trace
@@ -73,9 +73,9 @@ def test_the_ledger_adds_up_for_pamer_on_random_traces(folder: Path, trace: Trac
     assert not any("." in turn.states for turn in turns)
 
 
-def answer(*items: Item) -> Answer:
+def answer(*items: Item) -> Decision:
     head = timeline_of(long_trace(4)).at(3).head()
-    return Answer("pass", "made", (*head, *items))
+    return Decision("pass", "made", (*head, *items))
 
 
 def test_wrong_answers_are_refused() -> None:
@@ -91,7 +91,7 @@ def test_wrong_answers_are_refused() -> None:
         "only 3 exist": answer(Item("summary", 5, ((2, 5),), "m", "text")),
         "in part": answer(Item("evidence", 5, ((0, 1),), "m", "text", in_part=(1,))),
         "item restores": answer(Item("summary", 5, ((0, 1),), "m", "text", in_part=(0,))),
-        "does not start": Answer("pass", "made", (whole,)),
+        "does not start": Decision("pass", "made", (whole,)),
         "as it came": replace(answer(first), action="fallback"),
     }
     for reason, given_answer in wrong.items():
@@ -105,7 +105,7 @@ def test_a_block_has_the_strongest_state_that_applies() -> None:
         Item("recalled", 5, ((0, 4),), "m1", "recalled"),
         Item("evidence", 5, ((1, 2),), "m1", "evidence"),
     ]
-    made = Answer("recall", "made", (*history.head(), *texts, *history.raw([(2, 3), (4, 5)])), stored=((0, 4),))
+    made = Decision("recall", "made", (*history.head(), *texts, *history.raw([(2, 3), (4, 5)])), stored=((0, 4),))
     assert letters(made, 6) == "RXARA."
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from pamer_lab.policies.values import Item
+from pamer_lab.decisions import Item
 from pamer_lab.runs.recount import faults
 from tests.runs.making import SMALL, long_trace, timeline_of, turns_of
 

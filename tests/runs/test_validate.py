@@ -9,8 +9,8 @@ import msgspec
 import pyarrow as pa
 import pytest
 
+from pamer_lab.decisions import Item
 from pamer_lab.errors import FormatError
-from pamer_lab.policies.values import Item
 from pamer_lab.redaction import Scan
 from pamer_lab.runs.bundle import pack_runs, unpack_runs
 from pamer_lab.runs.engine import ReplayOptions, replay

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from pamer_lab.decisions import Item
 from pamer_lab.errors import InputError
-from pamer_lab.policies.values import Item
 from pamer_lab.runs.engine import ReplayOptions, replay
 from pamer_lab.runs.values import Run, RunInfo, Turn
 from pamer_lab.runs.whatif import Changes, WhatIfRun
@@ -102,7 +102,8 @@ def thousand_turns() -> Run:
         active = int(sums[t] - sums[covered]) + 900 * recalls
         action = "compress" if fires else "recall" if recalls else "pass"
         stored = ((0, covered),) if covered else ()
-        turns.append(Turn(t, action, "", int(sums[t]), active, candidate, 10, 0, "", items, stored, logits, (0.5,) * 5, votes))  # type: ignore[arg-type]
+        measured = {"t": t, "raw_tokens": int(sums[t]), "active_tokens": active, "output_tokens": 10, "cached_tokens": 0, "states": ""}
+        turns.append(Turn(action, "", items, stored, candidate, logits, (0.5,) * 5, votes, **measured))  # type: ignore[arg-type]
     rule = {"retained": 2, "vote": 3, "minimum": 1024, "top": 3, "recalls": "summaries", "compresses": True}
     head = RunInfo("r", "t", "q", "", "pamer", "embedded", {"rule": rule}, "made", "measured", 1000, 1000, 0, 0, tuple(sizes.tolist()))
     return Run(head, tuple(turns))

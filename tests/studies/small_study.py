@@ -12,9 +12,9 @@ import numpy as np
 import torch
 from sklearn.metrics import average_precision_score, f1_score, roc_auc_score
 
-from pamer_lab.probes.grid import GridData, Training, window_size, windows
 from pamer_lab.probes.margins import unpack
 from pamer_lab.probes.split import TEST, TRAIN, VALIDATION, Split
+from pamer_lab.probes.training import GridData, Training, window_size, windows
 from pamer_lab.studies.bank import Bank
 from pamer_lab.studies.decisions import Decisions
 from pamer_lab.trajectory.values import Label, Message, ToolCall, Trace

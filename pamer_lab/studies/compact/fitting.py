@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from pamer_lab.probes.grid import Training
 from pamer_lab.probes.readout import Floats, sigmoid
+from pamer_lab.probes.training import Training
 from pamer_lab.storage import Database, TableSpec, equals
 from pamer_lab.studies.compact.gru import fit_steps
 from pamer_lab.studies.compact.values import Columns, Representation, Steps

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from pamer_lab.probes.grid import Training
 from pamer_lab.probes.losses import class_weight
 from pamer_lab.probes.readout import Floats
 from pamer_lab.probes.split import TRAIN, VALIDATION, Split
+from pamer_lab.probes.training import Training
 from pamer_lab.studies.compact.values import Steps
 from pamer_lab.studies.decisions import Bools, Decisions
 

@@ -1,4 +1,4 @@
-"""Hidden banks: the state of prefix + last block, beside the mean of some stored block states.
+"""Memory of hidden states: the state of prefix + last block, beside the mean of some stored block states, or a GRU over all of them.
 
 The paper does not define the base of its hidden bank; this is spec 5's reading. A block's stored state is the one it had when it was
 the last block, so it costs no further pass. Where nothing older is stored yet, the base itself stands in for the mean.
@@ -14,7 +14,7 @@ import numpy.typing as npt
 from pamer_lab.probes.readout import Floats
 from pamer_lab.studies.compact.points import DecisionPoint
 from pamer_lab.studies.compact.recent import Recent
-from pamer_lab.studies.compact.values import Columns, Group, Material, Need, Reading, Resources
+from pamer_lab.studies.compact.values import Columns, Group, Material, Need, Reading, Resources, Steps
 
 Choice = Literal["uniform", "recent", "similarity"]
 """`uniform`: spread evenly over the older blocks. `recent`: the newest of them. `similarity`: nearest to the base by cosine."""
@@ -55,6 +55,34 @@ class HiddenBank:
             older = sequences[sequence][: length - 1]
             rows.append(older[PICKS[self.choice](own, older, self.k)].mean(0) if len(older) else own)
         return np.asarray(rows, dtype=np.float32)
+
+
+@dataclass(frozen=True)
+class Recurrent:
+    """GRU512: the base state, a GRU's state over all blocks, and optionally the mean of a hidden bank."""
+
+    width: int = 512
+    bank: HiddenBank | None = None
+    """Adds the mean of these stored states; None adds nothing."""
+    group: Group = "hidden"
+    needs: frozenset[Need] = frozenset({"states"})
+
+    @property
+    def name(self) -> str:
+        return f"gru{self.width}" + (f"-{self.bank.choice}{self.bank.k}" if self.bank else "")
+
+    @property
+    def label(self) -> str:
+        return f"Hybrid GRU + {self.bank.choice.capitalize()}{self.bank.k}" if self.bank else f"GRU{self.width}"
+
+    def read(self, point: DecisionPoint, resources: Resources) -> Reading:
+        return BASE.read(point, resources)
+
+    def represent(self, material: Material) -> Steps:
+        sequences, places = material.stored()
+        base = material.vectors(BASE)
+        features = base if self.bank is None else np.concatenate([base, self.bank.means(material)], 1)
+        return Steps(features, sequences, places, self.width)
 
 
 Picked = npt.NDArray[np.int64]

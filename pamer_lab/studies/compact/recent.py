@@ -1,9 +1,15 @@
-"""Full Context, Current (prefix only) and the newest K blocks: contexts that need no choice."""
+"""Contexts that need no choice: Full Context, Current (prefix only), the newest K blocks, and the newest K with a little more.
+
+The paper does not define its scalar state. Ours is four numbers known before the action: the turn, and the logarithms of the
+tokens of the whole request, of the older blocks that are left out, and of the last block.
+"""
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from pamer_lab.features.serialise import Hint
-from pamer_lab.studies.compact.points import DecisionPoint
+from pamer_lab.studies.compact.points import Counts, DecisionPoint
 from pamer_lab.studies.compact.values import Columns, Group, Material, Need, Reading, Resources
 
 
@@ -52,3 +58,58 @@ class Recent:
 
     def represent(self, material: Material) -> Columns:
         return Columns(material.vectors(self))
+
+
+@dataclass(frozen=True)
+class Distilled:
+    """The same text and state as a recent context, taught by the Full Context teacher of the same seed."""
+
+    base: Recent
+    group: Group = "state"
+    needs: frozenset[Need] = frozenset()
+
+    @property
+    def name(self) -> str:
+        return f"{self.base.name}-kd"
+
+    @property
+    def label(self) -> str:
+        return f"{self.base.label} + decision KD"
+
+    def read(self, point: DecisionPoint, resources: Resources) -> Reading:
+        return self.base.read(point, resources)
+
+    def represent(self, material: Material) -> Columns:
+        return Columns(material.vectors(self.base), taught=True)
+
+
+@dataclass(frozen=True)
+class ScalarState:
+    """A recent context, its state extended by four scalars."""
+
+    base: Recent
+    group: Group = "state"
+    needs: frozenset[Need] = frozenset()
+
+    @property
+    def name(self) -> str:
+        return f"{self.base.name}-scalar"
+
+    @property
+    def label(self) -> str:
+        return f"{self.base.label} + scalar state"
+
+    def read(self, point: DecisionPoint, resources: Resources) -> Reading:
+        return self.base.read(point, resources)
+
+    def represent(self, material: Material) -> Columns:
+        scalars = np.array([scalars_of(point, self.base.count, material.counts) for point in material.points], dtype=np.float32)
+        return Columns(np.concatenate([material.vectors(self.base), scalars], 1))
+
+
+def scalars_of(point: DecisionPoint, recent: int, counts: Counts) -> tuple[float, float, float, float]:
+    """Turn, and log tokens of the request, of what a recent window leaves out, and of the last block."""
+    whole = counts.full(point)
+    left_out = whole - counts.context(point, point.recent(recent))
+    last = counts.block(point, point.last) if point.last >= 0 else 0
+    return float(point.t), float(np.log1p(whole)), float(np.log1p(left_out)), float(np.log1p(last))

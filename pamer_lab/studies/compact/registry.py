@@ -4,12 +4,9 @@ import re
 from collections.abc import Sequence
 
 from pamer_lab.errors import InputError, UnknownNameError
-from pamer_lab.studies.compact.distilled import Distilled
-from pamer_lab.studies.compact.hidden_bank import HiddenBank
-from pamer_lab.studies.compact.recent import FullContext, Recent
-from pamer_lab.studies.compact.recurrent import Recurrent
+from pamer_lab.studies.compact.hidden_bank import HiddenBank, Recurrent
+from pamer_lab.studies.compact.recent import Distilled, FullContext, Recent, ScalarState
 from pamer_lab.studies.compact.retrieved import Retrieved
-from pamer_lab.studies.compact.scalar import ScalarState
 from pamer_lab.studies.compact.selectors.chance import ByChance
 from pamer_lab.studies.compact.selectors.embedding import ByEmbedding
 from pamer_lab.studies.compact.selectors.lexical import Lexical

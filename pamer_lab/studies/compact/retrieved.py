@@ -1,12 +1,13 @@
 """`P + E + R`: Recent2 and the best K older blocks by some selector, under an optional cap.
 
 Evidence stands in its recorded order between the prefix and Recent2, whatever its rank: that is the order the agent saw.
+Invariant: the tokens of what a cap keeps never exceed it, no block is cut, and the order of ranks is kept.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pamer_lab.studies.compact.caps import within_cap
-from pamer_lab.studies.compact.points import DecisionPoint
+from pamer_lab.studies.compact.points import Counts, DecisionPoint
 from pamer_lab.studies.compact.selectors import Selector
 from pamer_lab.studies.compact.values import Columns, Evidence, Group, Material, Need, Reading, Resources
 
@@ -56,3 +57,15 @@ class Retrieved:
 def cap_words(cap: int) -> str:
     """8192 -> 8K, 500 -> 500 tokens."""
     return f"{cap // 1024}K" if cap % 1024 == 0 else f"{cap:,} tokens"
+
+
+def within_cap(point: DecisionPoint, ranked: Sequence[Evidence], cap: int, counts: Counts) -> tuple[Evidence, ...]:
+    """Best first, each block that still fits; one that does not is left out and the next is tried. Zero means no cap."""
+    kept: list[Evidence] = []
+    used = 0
+    for evidence in ranked:
+        size = counts.block(point, evidence.block)
+        if not cap or used + size <= cap:
+            kept.append(evidence)
+            used += size
+    return tuple(kept)

@@ -14,9 +14,8 @@ from pamer_lab.blocks.render import render_message, render_tools
 from pamer_lab.models.embedder import Embedder
 from pamer_lab.models.tokenizer import embedded_counter
 from pamer_lab.studies.compact.embeddings import KeptEmbeddings
-from pamer_lab.studies.compact.hidden_bank import PICKS, HiddenBank
+from pamer_lab.studies.compact.hidden_bank import PICKS, HiddenBank, Recurrent
 from pamer_lab.studies.compact.points import Counts, DecisionPoint, decision_point
-from pamer_lab.studies.compact.recurrent import Recurrent
 from pamer_lab.studies.compact.registry import CAPS, condition
 from pamer_lab.studies.compact.values import Condition, Reading, Resources
 from pamer_lab.trajectory.recorded import History

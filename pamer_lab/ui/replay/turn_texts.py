@@ -10,8 +10,8 @@ from difflib import SequenceMatcher
 import streamlit as st
 
 from pamer_lab.blocks.render import render_message, render_tools
+from pamer_lab.decisions import Span
 from pamer_lab.figures.text import visible
-from pamer_lab.policies.values import Span
 from pamer_lab.runs.alignment import Row
 from pamer_lab.runs.timeline import Timeline
 from pamer_lab.runs.values import Run, Turn

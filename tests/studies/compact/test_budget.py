@@ -6,8 +6,8 @@ import pytest
 from pamer_lab.probes.split import Split
 from pamer_lab.studies.compact.budget import evidence_tokens, token_share
 from pamer_lab.studies.compact.points import decision_points
+from pamer_lab.studies.compact.recent import scalars_of
 from pamer_lab.studies.compact.registry import condition
-from pamer_lab.studies.compact.scalar import scalars_of
 from pamer_lab.studies.decisions import Decisions
 from pamer_lab.studies.distill import agreement
 from tests.studies.compact.making import resources, sized

@@ -2,14 +2,13 @@
 
 import numpy as np
 
-from pamer_lab.probes.grid import Training
 from pamer_lab.probes.metrics import auroc
 from pamer_lab.probes.readout import Floats
 from pamer_lab.probes.split import TEST, split_by_question
+from pamer_lab.probes.training import Training
 from pamer_lab.studies.compact.gru import fit_steps
-from pamer_lab.studies.compact.hidden_bank import HiddenBank, recent, similarity, uniform
+from pamer_lab.studies.compact.hidden_bank import HiddenBank, Recurrent, recent, similarity, uniform
 from pamer_lab.studies.compact.points import Counts, DecisionPoint, decision_points
-from pamer_lab.studies.compact.recurrent import Recurrent
 from pamer_lab.studies.compact.values import Condition, Steps
 from pamer_lab.studies.decisions import Decisions
 from tests.studies.compact.making import resources, sized

@@ -11,9 +11,9 @@ import pytest
 from pamer_lab.blocks.query import query_text
 from pamer_lab.errors import InputError
 from pamer_lab.models.embedder import HashingEmbedder
-from pamer_lab.studies.compact.caps import within_cap
 from pamer_lab.studies.compact.points import DecisionPoint, decision_point
 from pamer_lab.studies.compact.registry import all_conditions, choose, condition, parse_caps
+from pamer_lab.studies.compact.retrieved import within_cap
 from pamer_lab.studies.compact.selectors.chance import ByChance, lot
 from pamer_lab.studies.compact.selectors.embedding import ByEmbedding, block_text
 from pamer_lab.studies.compact.selectors.lexical import Lexical, words

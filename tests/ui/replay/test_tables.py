@@ -8,7 +8,9 @@ from pamer_lab.ui.replay.tables import states_csv, turns_csv
 
 def made(policy: str, *, demo: bool) -> Run:
     head = RunInfo("r", "t", "q", "", policy, "embedded", {}, "characters/4", "estimated", 1, 1, 1, 0, (3,), demo=demo)
-    return Run(head, (Turn(0, "pass", "nothing to do", 9, 9, 0, 2, 0, "", ()), Turn(1, "compress", "full", 12, 7, 5, 2, 1, "S", ())))
+    first = Turn("pass", "nothing to do", (), t=0, raw_tokens=9, active_tokens=9, output_tokens=2, cached_tokens=0, states="")
+    last = Turn("compress", "full", (), (), 5, t=1, raw_tokens=12, active_tokens=7, output_tokens=2, cached_tokens=1, states="S")
+    return Run(head, (first, last))
 
 
 def test_each_row_says_whether_it_is_demo_data_and_how_tokens_were_counted() -> None:
