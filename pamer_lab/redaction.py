@@ -192,7 +192,7 @@ def sentence(findings: Iterable[Finding]) -> str:
     rows = summary(findings)
     if not rows:
         return "A scan for keys, tokens, private keys, e-mail addresses and home folders found nothing."
-    words = [f"{row['different']} {row['kind']} in {row['places']} places {'replaced' if row['redacted'] else 'left in'}" for row in rows]
+    words = [f"{row['different']} {row['kind']} in {row['places']} places {'redacted' if row['redacted'] else 'left in'}" for row in rows]
     return f"A scan for secrets found: {', '.join(words)}."
 
 

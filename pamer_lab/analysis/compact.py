@@ -42,7 +42,7 @@ def open_compact(workspace: Workspace | None = None, study_id: str = "") -> Stud
     if study_id and workspace is not None:
         return load_study(workspace, study_id)
     if SAMPLE not in sample_names():
-        raise InputError("no compact-context study is here; make one: pamer-lab compact TRACE...")
+        raise InputError("there is no compact-context study; create one: pamer-lab compact TRACE...")
     return sample_study(SAMPLE)
 
 

@@ -78,7 +78,7 @@ def _scanned(frame: pl.DataFrame, scan: Scan) -> pl.DataFrame:
         }
         for row in frame.to_dicts()
     ]
-    said = {"table": SCAN, "note": f"{sentence(scan.findings)} A scan is no guarantee."}
+    said = {"table": SCAN, "note": f"{sentence(scan.findings)} The scan may miss some."}
     return pl.DataFrame([dict.fromkeys(COLUMNS) | said, *rows], schema=frame.schema)
 
 
@@ -107,7 +107,7 @@ def import_bytes(database: Database, source: Path, body: bytes) -> dict[str, int
     added = {name: database.insert(spec, values[name])[0] if values[name] else 0 for name, spec in TABLES.items()}
     unknown = next((number for number, row in enumerate(rows, 1) if row.get("table") not in (SCAN, *TABLES)), None)
     if unknown is not None and not any(added.values()):
-        raise FormatError("names no table; export the audit to get a file of the right form", path=str(source), where=f"row {unknown}")
+        raise FormatError("names no table; export the audit again", path=str(source), where=f"row {unknown}")
     return added
 
 
@@ -158,5 +158,5 @@ def _text(value: Any) -> str | None:
 
 def _format(path: Path, known: tuple[str, ...] = FORMATS) -> str:
     if path.suffix.lower() not in known:
-        raise InputError(f"the audit is exchanged as {', '.join(known)}, not as {path.suffix or 'a file without ending'}", path=str(path))
+        raise InputError(f"use a file with the suffix {' or '.join(known)}, not {path.suffix or 'one without a suffix'}", path=str(path))
     return path.suffix.lower()

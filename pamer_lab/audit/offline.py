@@ -50,9 +50,7 @@ def import_reviews(database: Database, source: Path, body: bytes) -> dict[str, i
         else set()
     )
     if named and not known:
-        raise FormatError(
-            "reviews selections that are not in this workspace; import them, or replay the same runs, first", path=str(source)
-        )
+        raise FormatError("reviews selections that are not in this workspace; import them or replay the same runs first", path=str(source))
     added = 0
     for number, review in enumerate(reviews, 1):
         if review.audit_id not in known:

@@ -61,7 +61,7 @@ class ReviewStore:
         if verdict not in VERDICTS:
             raise InputError(f"unknown verdict {verdict!r}; known: {', '.join(VERDICTS)}")
         if any(step < 0 for step in steps) or len(set(steps)) != len(steps):
-            raise InputError("the steps of a review are step numbers, each once")
+            raise InputError("the steps of a review must be distinct step numbers")
         if len(note) > NOTE_CHARACTERS:
             raise InputError(f"the note is longer than {NOTE_CHARACTERS:,} characters")
         revision = max((review.revision for review in self.history(audit_id, name)), default=-1) + 1
@@ -71,7 +71,7 @@ class ReviewStore:
             if added:
                 self.database.tidy(REVIEWS)
                 return review
-        raise StorageError(f"the review was not saved: {SAVE_ATTEMPTS} others were faster; save it again")
+        raise StorageError(f"the review was not saved because of {SAVE_ATTEMPTS} concurrent edits; save it again")
 
     def history(self, audit_id: str, reviewer: str = "") -> list[Review]:
         """All revisions, oldest first; of one reviewer or of all."""

@@ -27,7 +27,7 @@ def pack(messages: Sequence[dict[str, Any]]) -> RawBlock:
 def unpack(block: RawBlock) -> list[dict[str, Any]]:
     """The caller's messages, after the hash was found right."""
     if not is_intact(block):
-        raise StorageError(f"archived block {block.raw_hash[:12]} does not have its hash; run: pamer-lab memory check")
+        raise StorageError(f"archived block {block.raw_hash[:12]} does not match its hash; run: pamer-lab memory check")
     messages: list[dict[str, Any]] = json.loads(block.body)
     return messages
 

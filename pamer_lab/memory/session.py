@@ -112,7 +112,7 @@ class SessionMemory:
         if others := self.embedding_models - {embedding_model}:
             raise StorageError(
                 f"this session's memories were embedded with {min(others)!r} and the query with {embedding_model!r}; "
-                "use the embedder the session began with"
+                "use the embedder the session started with"
             )
         if self.memories[0].vector.size != query.size:
             raise StorageError(f"the query vector has {query.size} dimensions, the memory's have {self.memories[0].vector.size}")

@@ -123,7 +123,7 @@ class MemoryStore:
             if name not in found:
                 raise StorageError(f"archived block {name[:12]} is missing; run: pamer-lab memory check")
             if not is_intact(found[name]):
-                raise StorageError(f"archived block {name[:12]} does not have its hash; run: pamer-lab memory check")
+                raise StorageError(f"archived block {name[:12]} does not match its hash; run: pamer-lab memory check")
         return found
 
     def sessions(self) -> dict[str, int]:
@@ -176,7 +176,7 @@ def check_provenance(memory: Memory, raw_blocks: Sequence[RawBlock], seen: Sessi
         faults.append("the stored memories cannot be read; run: pamer-lab memory check --repair")
     given = {block.raw_hash for block in raw_blocks if is_intact(block)}
     if any(block.raw_hash not in given for block in memory.blocks):
-        faults.append("a raw block is missing or does not have its hash")
+        faults.append("a raw block is missing or does not match its hash")
     if any(block.block_id in seen.covered for block in memory.blocks):
         faults.append("covers a block that an earlier memory covers")
     if seen.memories and seen.memories[0].vector.size != memory.vector.size:

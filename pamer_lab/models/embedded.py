@@ -66,7 +66,7 @@ def verify(file: EmbeddedFile) -> Path:
     """The file's path after its SHA-256 was found right."""
     path = locate(file)
     if sha256_of(path) != file.sha256:
-        raise ModelError(f"{path} does not have the expected SHA-256; reinstall it: {file.install}")
+        raise ModelError(f"{path} does not match the expected SHA-256; reinstall it: {file.install}")
     return path
 
 

@@ -44,7 +44,7 @@ def check(folder: Path, *names: str) -> None:
     except (OSError, ValueError, AttributeError, TypeError):
         wrong = SEAL
     if wrong is not None:
-        raise ModelError(f"{folder / wrong} is not what was prepared; delete the folder and run: pamer-lab prepare")
+        raise ModelError(f"{folder / wrong} has changed since it was prepared; delete the folder and run: pamer-lab prepare")
 
 
 def _adopt(folder: Path) -> None:

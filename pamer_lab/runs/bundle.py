@@ -48,7 +48,7 @@ def pack_runs(workspace: Workspace, run_ids: Sequence[str], scan: Scan) -> bytes
     known = set(_table(database, RUNS, "run_id", run_ids)["run_id"].to_pylist())
     for name in run_ids:
         if name not in known:
-            raise InputError(f"run {name!r} is not in this workspace; `pamer-lab replay` makes runs and prints their ids")
+            raise InputError(f"run {name!r} is not in this workspace; `pamer-lab replay` creates runs and prints their ids")
     found = {spec.name: _table(database, spec, column, run_ids) if column else _blocks(database, run_ids) for spec, column in ORDER}
     tables = scanned(found, {spec.name: spec.key for spec, _ in ORDER}, scan)
     buffer = io.BytesIO()
@@ -117,7 +117,7 @@ def _checked(spec: TableSpec, table: pa.Table, path: str) -> pa.Table:
         if column.name not in table.column_names:
             table = table.append_column(column, pa.nulls(table.num_rows, column.type))
     if set(table.column_names) != set(spec.schema.names):
-        raise FormatError(f"holds other columns in {spec.name} than this program keeps; record the runs again", path=path)
+        raise FormatError(f"has other columns in {spec.name} than this program; record the runs again", path=path)
     try:
         return table.select(spec.schema.names).cast(spec.schema)
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, ValueError) as error:

@@ -187,14 +187,14 @@ class WhatIfRun:
     def _notes(self, changes: Changes, answer: "_Pass") -> list[str]:
         notes = []
         if changes.retained is not None and changes.retained != self.rule["retained"]:
-            notes.append(f"the heads read the newest {self.rule['retained']} blocks; their logits stand in for {changes.retained}")
+            notes.append(f"the heads read the newest {self.rule['retained']} blocks; their logits are used for {changes.retained}")
         heads = self.run.head.settings.get("heads") or {}
         if heads.get("hint") == "faithful" and answer.actions != self.actions:
             notes.append("the heads' hint names the stored run's context size, so logits after the first changed turn are approximate")
         if answer.missing:
             notes.append(f"no logit is stored for {len(answer.missing)} turns that would need one; they count as no compression")
         if answer.estimated.any():
-            notes.append(f"tokens of {int(answer.estimated.sum())} turns rest on an estimate of what would be recalled")
+            notes.append(f"tokens of {int(answer.estimated.sum())} turns are based on an estimate of what would be recalled")
         return notes
 
 

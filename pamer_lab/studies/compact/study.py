@@ -128,7 +128,7 @@ class Bench:
             with self._timed("probes"):
                 fitted = fit_probes(self.lab.decisions, self.lab.splits, vectors, device=self.lab.device)
                 self.layer = preferred_of(self.lab.decisions, self.lab.splits, 0, fitted.logits[:, 0], names)
-            self.say(f"all conditions are read at {self.layer}, which validation prefers for the Full Context")
+            self.say(f"all conditions are read at {self.layer}, selected by validation for the Full Context")
         self.states.layer = self.layer
         return tokens
 

@@ -57,9 +57,7 @@ class Resources:
 
     def embeddings(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
         if self.embed is None:
-            raise InputError(
-                "this condition chooses by embedding, and no embedding model is at hand; give one, or choose another condition"
-            )
+            raise InputError("this condition needs an embedding model; pass one, or choose another condition")
         return self.embed(texts)
 
 
