@@ -1,9 +1,8 @@
-"""Finding what should not leave the house: keys, tokens, private keys, e-mail addresses, home folders.
+"""Finds secrets before an export: keys, tokens, private keys, e-mail addresses, home folders.
 
-Every export goes through a `Scan`: reports, runs, the audit, and the downloads of pages. Knows texts only. Patterns name known shapes
-and stay away from hashes, which traces are full of; a key of an unknown shape with nothing beside it that says so cannot be found, and
-the file says that a scan is no guarantee. What always holds: a finding never carries the secret itself, equal secrets get equal
-numbers, and what is replaced says so in place.
+Every export goes through a `Scan`: reports, runs, the audit, and the downloads of pages. Patterns match known shapes and avoid hashes,
+which traces are full of; a key of an unknown shape without a telling context cannot be found; exports say so.
+Invariant: a finding never carries the secret itself, equal secrets get equal numbers, and redacted text says so in place.
 """
 
 import os

@@ -1,7 +1,6 @@
-"""Runs -> tables across traces: how context grows per turn, and what each policy comes to.
+"""Runs -> tables across traces: context size per turn, and totals by policy.
 
-Polars over stored rows, one read per table. What always holds: a trace that has ended adds nothing to later turns, and every
-mean stands beside the number it was taken over.
+Polars over stored rows, one read per table. A finished trace adds nothing to later turns, and every mean has its n.
 """
 
 from collections.abc import Collection, Iterable, Sequence

@@ -1,9 +1,8 @@
-"""Selections and reviews to files and back: CSV, JSONL or Parquet by the file's ending; a share page's reviews come as JSON.
+"""Selections and reviews to files and back: CSV, JSONL or Parquet by suffix; reviews of a share page come as JSON.
 
-One file holds both tables: a `table` column says which, columns of the other stay empty; its first row says what the scan for
-secrets found and replaced. Lists stand as JSON text in every
-format, so that a spreadsheet can show them and all three formats hold the same. What always holds: importing what was exported
-gives the same rows where nothing was replaced, and rows that are already there are left alone.
+One file has both tables: a `table` column says which, and columns of the other stay empty. Its first row says what the secret scan found
+and redacted. Lists are JSON text in every format, so that all three formats are equal and spreadsheets can show them.
+Invariant: importing an export gives the same rows, except for redacted text, and never changes existing rows.
 """
 
 import io

@@ -1,7 +1,7 @@
 """Reviews written in a share page, which exports them as one JSON file.
 
-The file holds reviews only, by the selections' ids. What always holds: a review that was imported before is left alone, an edited one
-becomes a further revision with the time it was written, and a review of a selection that is not here is counted, never kept.
+A review that was imported before is skipped, an edited one becomes a new revision with its original time, and a review of an unknown
+selection is counted but not stored.
 """
 
 from datetime import datetime

@@ -1,8 +1,8 @@
-"""What people say about selections: a verdict, the steps they would have chosen, a note, with every edit kept.
+"""Reviews of selections: a verdict, the steps a reviewer would have chosen, and a note, with every edit kept.
 
-An edit is a further revision under the same reviewer and selection. Two people, or one person in two windows, may save at the same
-moment: each save takes the next free revision number, and one that finds it taken tries the next. What always holds: no
-review is ever changed or lost; the newest revision counts.
+An edit is a new revision under the same reviewer and selection. Concurrent saves each take the next free revision number and retry if it
+is taken.
+Invariant: no review is ever changed or lost; the newest revision counts.
 """
 
 from dataclasses import asdict, dataclass

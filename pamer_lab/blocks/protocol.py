@@ -1,6 +1,7 @@
-"""The safe tool protocol of spec 1: says what is wrong and where, or nothing.
+"""The safe tool protocol of spec 1: returns what is wrong and where, or nothing.
 
-Knows roles and ids only. What always holds: a conversation without violations, cut at a block edge, has none either.
+Knows roles and ids only.
+Invariant: a conversation without violations, cut at a block boundary, has none either.
 """
 
 from collections.abc import Sequence

@@ -1,6 +1,6 @@
 """Token counts per message -> tokens per block, and the context before each decision point.
 
-What always holds: the prefix, the tool descriptions and all blocks sum to the trace's tokens.
+Invariant: the prefix, the tool descriptions and all blocks sum to the trace's tokens.
 """
 
 from collections.abc import Sequence

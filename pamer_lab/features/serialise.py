@@ -1,9 +1,9 @@
 """A context -> the tokens a frozen model reads, generation prompt last.
 
-Two serialisers behind one Protocol: the model's own chat template where it keeps everything a message says, otherwise our
-ChatML rendering (`blocks/render.py`). A template is tried on a witness conversation first, and on every input it is
-checked that no text or call was lost; where something is, that input is rendered in ChatML. What always holds: the text of
-every message, call and tool description stands in the tokens, and the same messages give the same tokens.
+Two serialisers behind one Protocol: the model's own chat template if it keeps everything a message says, otherwise our ChatML rendering
+(`blocks/render.py`). A template is tested on a witness conversation first, and every input is checked for lost text or calls; if
+something is lost, that input is rendered in ChatML.
+Invariant: the tokens contain the text of every message, call and tool description, and the same messages give the same tokens.
 """
 
 import json

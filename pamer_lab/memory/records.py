@@ -1,7 +1,8 @@
-"""The values of the memory: one memory, the blocks it covers, and a raw block as it is archived.
+"""The values of the memory: one memory, the blocks it covers, and an archived raw block.
 
-Knows neither tables nor models. What always holds for a memory without `faults`: it covers at least one block, each
-once; it has one step detail per block; its vector is finite and not zero; its checksum is the hash of everything else.
+Knows neither tables nor models.
+Invariant: a memory without `faults` covers at least one block, each once; it has one step detail per block; its vector is finite and not
+zero; its checksum is the hash of everything else.
 """
 
 import hashlib

@@ -1,7 +1,7 @@
-"""One session's memory at one moment: its sound memories, what they cover, and the exact nearest-summary search.
+"""One session's memory at one moment: its valid memories, what they cover, and the exact nearest-summary search.
 
-A pure value, derived from memory rows alone. What always holds: no block is covered twice; `discarded` says in words
-which stored memories were left out and why; the search gives the ids that brute force gives.
+A pure value, derived from memory rows alone. `discarded` says which stored memories were left out and why.
+Invariant: no block is covered twice; the search gives the ids that brute force gives.
 """
 
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,7 @@
-"""The seam between texts and vectors: the `Embedder` Protocol, and the one place that picks an implementation.
+"""The `Embedder` Protocol between texts and vectors, and the one place that chooses an implementation.
 
-What always holds for every implementation: rows are float32, of unit length, in the order of the texts, and the same text
-gives the same row whatever else is in the call.
+Invariant, for every implementation: rows are float32, of unit length, in the order of the texts, and the same text gives the same row
+whatever else is in the call.
 """
 
 import hashlib

@@ -1,7 +1,8 @@
 """Question-grouped splits: 70 / 15 / 15 by question, driven by a seed.
 
-Knows question ids and labels, nothing of features. What always holds: all rows of one question are in one part; the
-same questions and seed give the same split on any machine (questions are ordered by a hash, not by a generator).
+Knows question ids and labels, not features. Questions are ordered by a hash, so the same questions and seed give the same split on any
+machine.
+Invariant: all rows of one question are in one part.
 """
 
 import hashlib

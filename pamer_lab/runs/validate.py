@@ -1,8 +1,8 @@
-"""What the rows of a run file must say before they enter a workspace: a stranger wrote them, and pages, tables and commands will show them.
+"""Validates the rows of a run file before they enter a workspace: they are untrusted, and pages, tables and commands will show them.
 
-Texts of turns and memories may say anything; they are shown as text. What always holds for a run that entered: its row in the table says
-what its head says, its policy, way of counting, actions and block states are ones this program knows, its other names are plain, a
-finished run has its totals, and every turn has a state for each earlier block and every text that it names.
+Texts of turns and memories may say anything; they are shown as text.
+Invariant: an imported run has equal values in its table row and its head, known policy, counting, actions and block states, plain names,
+totals if it is finished, a state for each earlier block of every turn, and every text that it refers to.
 """
 
 import re

@@ -1,10 +1,10 @@
-"""What if the thresholds, the vote rule, the minimum candidate or the window had been other? No model call.
+"""What if the thresholds, the vote rule, the minimum candidate size or the window had been different? No model call.
 
-The heads read the prefix and the recent blocks, which no earlier compression changes, so the logits a run stored stay valid
-for other settings; only what follows from them is computed anew: votes for all turns at once, then one pass over the turns
-for what is still uncompressed. Where a memory differs from the stored one, the tokens of what would be recalled from it are an
-estimate (the stored run's mean per memory) and say so; every other number is exact. What always holds: unchanged
-settings give exactly the stored decisions and tokens (`verified`).
+The heads read the prefix and the recent blocks, which no earlier compression changes, so the stored logits are valid for other settings;
+only what follows from them is recomputed: votes for all turns at once, then one pass over the turns for what is still uncompressed. Where
+a memory differs from the stored one, the tokens of what would be recalled from it are an estimate (the stored run's mean per memory) and
+marked as such; every other number is exact.
+Invariant: unchanged settings give exactly the stored decisions and tokens (`verified`).
 """
 
 from dataclasses import dataclass

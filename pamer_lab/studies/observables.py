@@ -1,6 +1,6 @@
-"""What can be seen without a model at a decision point: length, turn, tool and action types, the text of Recent2.
+"""What can be observed without a model at a decision point: length, turn, tool and action types, the text of Recent2.
 
-Knows traces and token counts. What always holds: only messages before the decision enter, and rows follow `Decisions.keys`.
+Invariant: only messages before the decision enter, and rows follow `Decisions.keys`.
 """
 
 import re

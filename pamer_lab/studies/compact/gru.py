@@ -1,8 +1,9 @@
-"""Training the recurrent conditions (torch): a GRU over stored block states, its state and the row's vector into an MLP.
+"""Training the recurrent conditions (torch): a GRU over stored block states, whose state and the row's vector feed an MLP.
 
 Same protocol as the grid: weighted BCE, AdamW, 50 epochs, about 256 training rows a step, checkpoint by validation label loss, all
-standardisation from the training part. A trace goes through the GRU once and serves all its rows: the state after `k` blocks does not
-depend on later ones. What always holds: validation and test traces never enter a gradient.
+standardisation from the training split. A trace goes through the GRU once and serves all its rows: the state after `k` blocks does not
+depend on later ones.
+Invariant: validation and test traces never enter a gradient.
 """
 
 from collections.abc import Sequence
