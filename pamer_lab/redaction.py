@@ -46,7 +46,7 @@ KEYS: frozenset[Kind] = frozenset({"private key", "API key", "token", "password"
 PERSONAL: frozenset[Kind] = frozenset({"e-mail address", "home folder"})
 """What only `all` replaces."""
 FINDINGS_KEPT = 500
-"""Findings listed in a file; the counts are always whole."""
+"""Findings listed in a file; the counts are always complete."""
 
 _WORD = r"(?<![A-Za-z0-9_\-])"
 _END = r"(?![A-Za-z0-9_\-])"
@@ -105,7 +105,7 @@ class Finding:
     place: str
     """In words a reader of the report understands."""
     shown: str
-    """The beginning and the length, never the whole."""
+    """The beginning and the length, never all of it."""
     number: int
     """Equal secrets of a kind have equal numbers, from 1."""
     redacted: bool
@@ -117,7 +117,7 @@ class Scan:
 
     choice: Redaction
     own: tuple[str, ...] = ()
-    """Values of this process's own keys, found wherever they stand."""
+    """Values of this process's own keys, found anywhere."""
     findings: list[Finding] = field(default_factory=list)
     _numbers: dict[tuple[Kind, str], int] = field(default_factory=dict)
     _counts: dict[Kind, int] = field(default_factory=dict)

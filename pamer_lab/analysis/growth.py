@@ -38,7 +38,7 @@ class _Head(msgspec.Struct):
 
 
 def run_table(workspace: Workspace, run_ids: Iterable[str] | None = None) -> pl.DataFrame:
-    """One row per finished run; of several of one policy and trace, the one to compare stands last (`newest_runs`)."""
+    """One row per finished run; of several of one policy and trace, the one to compare is last (`newest_runs`)."""
     wanted = None if run_ids is None else list(run_ids)
     if not workspace.path.exists() or not workspace.database.exists(RUNS):
         return pl.DataFrame(schema=dict.fromkeys(RUN_COLUMNS, pl.String))
@@ -122,7 +122,7 @@ def policy_table(runs: pl.DataFrame, *, seed: int = 0) -> pl.DataFrame:
 
 
 def counting(runs: pl.DataFrame) -> pl.DataFrame:
-    """For each policy what its numbers need beside them: whether demo data is among them, and how tokens were counted."""
+    """Per policy, whether demo data is included and how tokens were counted."""
     return runs.group_by("policy").agg(pl.col("demo").any(), *(pl.col(name).unique().sort().str.join("; ") for name in COUNTING))
 
 

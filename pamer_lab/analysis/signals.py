@@ -30,7 +30,7 @@ def layers_of(study: Study) -> list[str]:
 
 
 def depth(layer: str, blocks: int) -> float:
-    """Where a layer stands: its block number; the state after the final norm is half a step after the last block."""
+    """A layer's position: its block number; the state after the final norm is half a step after the last block."""
     return blocks + 0.5 if layer == FINAL else float(layer.rpartition("_")[2])
 
 

@@ -30,7 +30,7 @@ class OfflineReview(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class OfflineReviews(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The whole file."""
+    """The file."""
 
     format: Literal["pamer-lab-reviews"]
     version: Literal[1]

@@ -62,7 +62,7 @@ def controller(folder: str) -> PamerController:
 
 
 def child(folder: str, ready: Any) -> None:
-    """Compress without end, from where the session stands."""
+    """Compress without end, continuing the session."""
     pamer = controller(folder)
     messages = chat(TURNS)
     start = len(pamer.store.load(SESSION).covered)

@@ -37,7 +37,7 @@ EMBEDDER, PROBE = HashingEmbedder(), TextProbe()
 SAY_EVERY = 10.0
 """Seconds between two lines of progress."""
 SLOWEST = 5
-"""Traces whose times are told."""
+"""Traces whose times are reported."""
 
 
 def run(paths: Sequence[Path] = ()) -> tuple[dict[str, float], dict[str, Any]]:
@@ -105,7 +105,7 @@ class _Runs:
         self.times.append((time.perf_counter() - began, name, timeline.turns))
 
     def _run(self, timeline: Timeline, policy: str) -> Iterator[str]:
-        """Replay once and tell what does not add up."""
+        """Replay once and report what does not add up."""
         session = f"{timeline.trace.trace_id} {policy}"
         factory = Factory(self.profile, self.workspace, parts=Parts(embedder=EMBEDDER, probe=PROBE))
         resources = RunResources(factory, session)

@@ -46,7 +46,7 @@ class Split:
     old: tuple[int, ...]
     """`O_t`: complete blocks older than the recent window."""
     recent: tuple[int, ...]
-    """`R_t`: the newest complete blocks, with any incomplete block that stands among or after them."""
+    """`R_t`: the newest complete blocks, with any incomplete block among or after them."""
     pinned: tuple[int, ...] = ()
     """Incomplete blocks older than the window: never compressed, always active, in their place."""
 

@@ -39,5 +39,5 @@ def render_tools(tools: Sequence[Tool]) -> str:
 
 
 def render(messages: Sequence[Message], tools: Sequence[Tool] = ()) -> str:
-    """A whole request, without the generation prompt."""
+    """A complete request, without the generation prompt."""
     return render_tools(tools) + "".join(render_message(message) for message in messages)

@@ -14,7 +14,7 @@ def block_sizes(pieces: Cut, message_tokens: Sequence[int]) -> list[int]:
 
 
 def context_before(pieces: Cut, message_tokens: Sequence[int], tools: int = 0) -> list[int]:
-    """Tokens of the whole recorded history, tool descriptions included, just before each assistant message."""
+    """Tokens of the complete recorded history, including tool descriptions, just before each assistant message."""
     context = tools + sum(message_tokens[: pieces.prefix_end])
     before: list[int] = []
     for size in block_sizes(pieces, message_tokens):

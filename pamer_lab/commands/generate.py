@@ -52,5 +52,5 @@ def show(result: dict[str, Any]) -> None:
 
 
 def _write(path: Path, traces: list[NativeTrace]) -> None:
-    """One trace per line, as a whole or not at all."""
+    """One trace per line, all or nothing."""
     write_whole(path, b"".join(msgspec.json.encode(trace) + b"\n" for trace in traces), parents=True)

@@ -1,4 +1,4 @@
-"""`pamer-lab memory check [--repair]`: is everything that is remembered whole?"""
+"""`pamer-lab memory check [--repair]`: verify stored memories."""
 
 import argparse
 from typing import Any

@@ -148,7 +148,7 @@ def first_replicas(traces: Sequence[Trace], count: int) -> list[Trace]:
 
 
 def parse_seeds(text: str) -> list[int]:
-    """The numbers of `--seeds`: each drives one split and one initialisation, so that none may stand there twice."""
+    """The numbers of `--seeds`: each drives one split and one initialisation, so they must be distinct."""
     try:
         seeds = [int(part) for part in text.split(",")]
     except ValueError:

@@ -35,7 +35,7 @@ class Recalled:
     """What an entry is called in the request."""
     auxiliary: tuple[Auxiliary, ...] = ()
     error: str = ""
-    """What failed beside the recall itself, such as keeping its record; the request goes on."""
+    """What failed in addition to the recall, such as recording it; the request continues."""
 
 
 class Recaller(Protocol):

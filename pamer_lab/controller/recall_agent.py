@@ -48,7 +48,7 @@ class RecallAgent(Protocol):
 
 
 def checked(packet: Packet, blocks: Sequence[Evidence]) -> Packet:
-    """The packet, if it cites only the chosen steps and only what stands in them; it then names the steps cited in part."""
+    """The packet, if it cites only text of the chosen steps; it then names the steps cited in part."""
     if not isinstance(packet, Packet):
         raise SelectionRefusedError("invalid packet: the recall agent answered something else")
     archived = {block.covered.step: block_text(block.messages).strip() for block in blocks}
@@ -68,7 +68,7 @@ def checked(packet: Packet, blocks: Sequence[Evidence]) -> Packet:
 
 
 def verbatim(text: str, source: str) -> bool:
-    """Does the text stand in the source word for word; of a clipped text, every kept piece, in order?"""
+    """Does the text occur verbatim in the source; of a clipped text, every kept piece, in order?"""
     if text in source:
         return True
     place = 0

@@ -29,7 +29,7 @@ class Pooler:
     def __init__(self, model: FrozenModel, layers: Sequence[int]) -> None:
         self._model = model
         self._layers = list(layers)
-        """Block numbers from 0; the number of blocks stands for the final norm."""
+        """Block numbers from 0; the number of blocks means the final norm."""
         self._handles: list[Any] = []
         self._last: Any = None
         self._member: Any = None

@@ -28,7 +28,7 @@ REMEMBERED_TOKENS = 20_000_000
 """Tokens of messages kept for reuse before the memory is emptied."""
 
 Hint = Literal["none", "faithful"]
-"""`none`: the context as it is. `faithful`: the size of the active request stands at the end of the last message."""
+"""`none`: the context as it is. `faithful`: the last message ends with the size of the active request."""
 
 
 class Serialiser(Protocol):
@@ -137,7 +137,7 @@ def template_text(tokenizer: Any, messages: Sequence[Message], tools: Sequence[T
 
 
 def keeps_everything(text: str, messages: Sequence[Message], tools: Sequence[Tool]) -> bool:
-    """Whether every message text (in order), call, argument and tool description stands in a rendering."""
+    """Whether a rendering contains every message text (in order), call, argument and tool description."""
     place = 0
     for message in messages:
         body = message.content.strip()
@@ -207,7 +207,7 @@ def _call_pieces(messages: Sequence[Message], tools: Sequence[Tool]) -> Iterator
 
 
 def _leaves(value: Any) -> Iterator[str]:
-    """Keys and values of arguments, as they would stand in a text."""
+    """Keys and values of arguments, as they would appear in a text."""
     if isinstance(value, dict):
         for key, item in value.items():
             yield str(key)

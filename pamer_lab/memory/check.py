@@ -1,4 +1,4 @@
-"""`memory check`: is everything that is stored whole, and what to do where it is not.
+"""`memory check`: verifies stored memories and repairs damaged ones.
 
 Reads every memory and every raw block. Repair, which needs no other process to stop:
 
@@ -63,7 +63,7 @@ def check(database: Database) -> Findings:
 
 
 def repair(database: Database, *, orphan_age: timedelta = ORPHAN_AGE) -> Findings:
-    """Check, mend, and say what was done."""
+    """Check, repair, and report what was done."""
     before, _, _ = _examine(database)
     for name in before.unreadable:
         before.repaired.append(database.recover(MEMORIES if name == MEMORIES.name else BLOCKS))

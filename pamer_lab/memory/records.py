@@ -28,14 +28,14 @@ class RawBlock:
 
 @dataclass(frozen=True)
 class CoveredBlock:
-    """One block that a memory stands for: its step."""
+    """One block that a memory covers: its step."""
 
     step: int
     """Block number in the session's history; with an append-only history it never changes."""
     block_id: str
     """Block identity: hash of the canonical form, and occurrence number."""
     raw_hash: str
-    """Where the raw block stands in the archive."""
+    """The raw block's key in the archive."""
     detail: str
     """One line on what happened in this step."""
     tokens: int

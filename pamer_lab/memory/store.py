@@ -31,7 +31,7 @@ from pamer_lab.memory.session import SessionMemory, assemble
 from pamer_lab.storage import Database, equals, is_in
 
 MANY = 400
-"""From so many hashes on, the archive's hash column is read as a whole instead of filtered."""
+"""With at least this many hashes, the archive's hash column is read completely instead of filtered."""
 
 
 class LostRaceError(StorageError):

@@ -71,7 +71,7 @@ def verify(file: EmbeddedFile) -> Path:
 
 
 def prepared_folder() -> Path:
-    """Where the prepared SmolLM2 stands once `prepare` has run."""
+    """The folder of the prepared SmolLM2, after `prepare` has run."""
     return cache_folder() / f"smollm2-135m-instruct-{SMOLLM2.sha256[:12]}-v{PREPARED_VERSION}"
 
 

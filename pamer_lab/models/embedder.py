@@ -25,7 +25,7 @@ class Embedder(Protocol):
     """Turns texts into unit vectors."""
 
     name: str
-    """Model and dimensions; stored beside every vector, since vectors of two models must never be compared."""
+    """Model and dimensions; stored with every vector, since vectors of two models must never be compared."""
     dimensions: int
 
     def embed(self, texts: Sequence[str]) -> Matrix:

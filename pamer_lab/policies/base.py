@@ -13,9 +13,9 @@ class Base:
     """Keeps everything."""
 
     needs_models: ClassVar[bool] = False
-    description: ClassVar[str] = "the whole history, unchanged: what every other policy is measured against"
+    description: ClassVar[str] = "the full history, unchanged: the baseline for every other policy"
     deviations: ClassVar[tuple[str, ...]] = (
-        "an agent whose own harness compacts is replayed without that; recorded compactions stand beside",
+        "an agent whose own harness compacts is replayed without that; recorded compactions are shown separately",
     )
 
     @property
@@ -31,7 +31,7 @@ class Base:
 
 class _Session:
     def turn(self, history: History) -> Answer:
-        return Answer("pass", "base keeps the whole history", (*history.head(), *history.raw([(0, history.t)])))
+        return Answer("pass", "base keeps the full history", (*history.head(), *history.raw([(0, history.t)])))
 
     def resume(self, answers: Sequence[Answer]) -> None:
         """Nothing is remembered between turns."""

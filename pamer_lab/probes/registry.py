@@ -20,7 +20,7 @@ PACKAGED = Path(__file__).parent / "heads"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,63}")
 
 Source = Literal["package", "workspace", "folder"]
-"""`package`: installed with the lab. `workspace`: registered by `train --heads NAME`. `folder`: named by its path, not registered."""
+"""`package`: included with PaMER Lab. `workspace`: registered by `train --heads NAME`. `folder`: named by its path, not registered."""
 
 
 @dataclass(frozen=True)

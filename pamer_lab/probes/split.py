@@ -67,7 +67,7 @@ CLEAN = "none in two parts"
 
 @dataclass(frozen=True)
 class LeakCheck:
-    """How many questions each part has, and which stand in two parts (there must be none)."""
+    """How many questions each part has, and which are in two parts (there must be none)."""
 
     questions: dict[str, int]
     shared: tuple[str, ...]
@@ -79,7 +79,7 @@ class LeakCheck:
 
 
 def leaks(sentences: Iterable[str]) -> int:
-    """How many of a study's split sentences tell of a leak."""
+    """How many of a study's split sentences report a leak."""
     return sum(not str(sentence).endswith(CLEAN) for sentence in sentences)
 
 

@@ -75,7 +75,7 @@ Section = Annotated[ReplaySection | GrowthSection | StudySection | PublishedSect
 
 
 class ReportConfig(Settings):
-    """A whole report."""
+    """A report."""
 
     format: Literal["pamer-lab-report"] = "pamer-lab-report"
     title: str = ""

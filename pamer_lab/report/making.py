@@ -75,7 +75,7 @@ def _present(choice: RunChoice, workspace: Workspace, device: str, say: Callable
 
 
 def write(report: Report, path: Path) -> Path:
-    """Write the page at `path` and the zip beside it; returns the zip's path."""
+    """Write the page at `path` and the zip next to it; returns the zip's path."""
     beside = path.with_suffix(".zip")
     write_whole(beside, report.archive, parents=True)
     write_whole(path, report.html)

@@ -15,7 +15,7 @@ SURROGATES = re.compile("[\ud800-\udfff]")
 LEAST = 400
 """Characters that a cut text keeps at least."""
 OVERHEAD = 40
-"""Bytes a text takes beside its words."""
+"""Overhead of a text, in bytes."""
 
 
 @dataclass
@@ -24,7 +24,7 @@ class Texts:
 
     words: list[str] = field(default_factory=list)
     places: list[str] = field(default_factory=list)
-    """Where each text stands first, in words."""
+    """Where each text first occurs, in words."""
     _known: dict[str, int] = field(default_factory=dict)
 
     def put(self, text: str, place: str) -> "Ref | None":

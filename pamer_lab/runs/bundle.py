@@ -1,9 +1,9 @@
-"""Runs as one file: everything a workspace keeps of them, to be looked at elsewhere without computing it again.
+"""Runs as one file: everything a workspace stores about them, so that they can be viewed elsewhere without recomputing.
 
-A zip with one Arrow file per table (runs, turns, texts, memories, raw blocks, selections), and `redaction.json`, which says what the scan
-for secrets found and replaced. The traces themselves are not in it; whoever opens it needs the same trace for its texts. What always
-holds: rows that are already there stay as they are, a run is listed only after everything it names was written, and a file of another
-form, or with a run that is not sound (`admission`), adds nothing.
+A zip with one Arrow file per table (runs, turns, texts, memories, raw blocks, selections), and `redaction.json` with the result of the
+secret scan. The traces are not included; viewing the texts needs the same trace.
+Invariant: existing rows never change, a run is listed only after everything it refers to was written, and an invalid file (`validate`)
+adds nothing.
 """
 
 import io

@@ -54,7 +54,7 @@ class _Totals(msgspec.Struct):
 
 
 def admit(runs: pa.Table, turns: pa.Table, texts: pa.Table, path: str = "") -> None:
-    """Refuse the whole file where a run or turn is not sound."""
+    """Reject the file if a run or turn is invalid."""
     for row in runs.to_pylist():
         _run(row, path)
     known = set(zip(texts["run_id"].to_pylist(), texts["text_id"].to_pylist(), strict=True))

@@ -12,7 +12,7 @@ from pamer_lab.storage.specs import TableSpec
 
 
 def recover(uri: str, spec: TableSpec) -> str:
-    """Put versions aside until one reads as a whole, and the table itself where none does; says what was done."""
+    """Discard versions until one is readable, or move the table away if none is; returns what was done."""
     folder = Path(uri) / f"{spec.name}.lance"
     if not folder.is_dir():
         raise StorageError(f"table {spec.name!r} at {uri} cannot be recovered; restore it from a backup")
@@ -29,7 +29,7 @@ def recover(uri: str, spec: TableSpec) -> str:
 
 
 def _reads(uri: str, spec: TableSpec) -> bool:
-    """Can the newest version be read as a whole, by a connection that has nothing in its cache?"""
+    """Can the newest version be read completely, by a connection with an empty cache?"""
     try:
         lancedb.connect(uri).open_table(spec.name).search().to_arrow()
         return True

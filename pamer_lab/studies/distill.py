@@ -24,7 +24,7 @@ from pamer_lab.studies.layerwise import fit_probes, preferred_of
 from pamer_lab.studies.tables import Row, compare, make_row, thresholds_of
 
 SHIFTS = (0.05, 0.1, 0.25, 0.5, 1.0)
-"""Logit shifts at which the stability of majorities is told."""
+"""Logit shifts at which the stability of majorities is reported."""
 CAPACITIES: tuple[Capacity, ...] = ("linear", "mlp")
 
 

@@ -24,7 +24,7 @@ FAMILIES = {
     "write": {"write", "edit", "create", "save", "replace", "insert", "update", "patch", "submit"},
     "run": {"run", "bash", "exec", "shell", "python", "terminal", "command", "execute"},
 }
-"""Words in a tool's name that tell what kind of action it is."""
+"""Words in a tool's name that identify the kind of action."""
 
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 

@@ -120,7 +120,7 @@ def _loss(z: "Tensor", y: "Tensor", rho: float) -> "Tensor":
 
 
 def _batches(trace_of: npt.NDArray[np.int64], rows: npt.NDArray[np.int64], size: int, order: Any) -> list[npt.NDArray[np.int64]]:
-    """Training rows in equal batches of about `size`, whole traces together, in a new order each epoch."""
+    """Training rows in equal batches of about `size`, complete traces together, in a new order each epoch."""
     traces = order.permutation(np.unique(trace_of[rows]))
     count = max(1, round(len(rows) / size))
     parts = [part for part in np.array_split(traces, count) if len(part)]
