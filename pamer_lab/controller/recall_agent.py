@@ -63,7 +63,7 @@ def checked(packet: Packet, blocks: Sequence[Evidence]) -> Packet:
         if text in (source, shown):
             complete.add(citation.step)
         elif not verbatim(text, source) and not verbatim(text, shown):
-            raise SelectionRefusedError(f"invalid packet: its text for step {citation.step} does not stand in the archived block")
+            raise SelectionRefusedError(f"invalid packet: its text for step {citation.step} is not in the archived block")
     return replace(packet, in_part=tuple(step for step in packet.steps if step not in complete))
 
 

@@ -73,7 +73,7 @@ class DecisionBuilder:
         return self._timed(
             Decision(
                 action="fallback",
-                reason=f"{reason}; the request is returned as it came",
+                reason=f"{reason}; the request is returned unchanged",
                 turn=blocks,
                 tokens_before=request.tokens if request else 0,
                 tokens_after=request.tokens if request else 0,

@@ -130,7 +130,7 @@ class PamerSession:
         memory.forget_from(session, len({answer.stored for answer in written}))
         self._steps = {entry.memory_id: entry.steps for entry in memory.load(session).memories}
         if spans_of(sorted(step for steps in self._steps.values() for step in steps)) != self._stored:
-            raise LabError(f"the memories of run {session} are not those its turns tell of; replay it from the start (--fresh)")
+            raise LabError(f"the memories of run {session} do not match its turns; replay it from the start (--fresh)")
 
     def turn(self, history: History) -> Answer:
         self._chat += [as_chat(message) for message in history.messages[len(self._chat) :]]
