@@ -60,7 +60,7 @@ def main(arguments: list[str] | None = None) -> int:
     name = next((word for word in arguments if word in COMMANDS), "")
     try:
         if any("\0" in word for word in arguments):
-            raise InputError("an argument holds a NUL character, which no name can")
+            raise InputError("an argument contains a NUL character")
         args = _parser(only=name).parse_args(arguments)
         if args.workspace:
             os.environ["PAMER_LAB_HOME"] = args.workspace
@@ -81,7 +81,7 @@ def main(arguments: list[str] | None = None) -> int:
         say(one_line(str(error)))
         return 1
     except KeyboardInterrupt:
-        say("stopped; what was finished is kept")
+        say("stopped; finished work is kept")
         return 1
     except BrokenPipeError:
         _drop_stdout()
@@ -93,7 +93,7 @@ def main(arguments: list[str] | None = None) -> int:
         say(one_line(f"{place}{error.strerror or error}{advice(error)}"))
         return INPUT_FAULT if error.errno in BAD_NAMES else 1
     except MemoryError:
-        say("the memory is not enough for this; give less at once, or close other programs")
+        say("out of memory; process less at once, or close other programs")
         return 1
 
 

@@ -1,4 +1,4 @@
-"""Every error the lab raises on purpose, in one tree.
+"""Every error we raise on purpose, in one tree.
 
 `InputError` means the caller's file, option or data is at fault: commands print it in one line and
 exit with 2. Everything else under `LabError` is the program's own trouble: exit code 1.
@@ -6,7 +6,7 @@ exit with 2. Everything else under `LabError` is the program's own trouble: exit
 
 
 class LabError(Exception):
-    """Raised when the lab cannot go on; the message is a sentence for the user."""
+    """Raised when PaMER Lab cannot continue; the message is a sentence for the user."""
 
 
 class InputError(LabError):

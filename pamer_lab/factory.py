@@ -43,7 +43,7 @@ from pamer_lab.storage import Database
 from pamer_lab.workspace import Workspace
 
 Kind = Literal["pamer", "pamer+"]
-"""`pamer`: recalls whole summaries. `pamer+`: restores only the steps that are needed."""
+"""`pamer`: recalls complete summaries. `pamer+`: restores only the steps that are needed."""
 
 
 @dataclass(frozen=True)
@@ -153,7 +153,7 @@ class Factory:
         return StepRecaller(memory, router, agent, counter, query_characters=settings.query_characters, recorder=recorder)
 
     def identity(self) -> dict[str, Any]:
-        """What tells these parts from others, as part of a run's id; nothing is loaded."""
+        """What identifies these parts, as part of a run's id; nothing is loaded."""
         models = self.profile.identity()
         models["frozen_model"] |= {"model": chosen_model(self.profile.frozen_model), "fallback": ""}
         return {"models": models, "parts": self.parts.names()}

@@ -1,9 +1,8 @@
-"""Finding what should not leave the house: keys, tokens, private keys, e-mail addresses, home folders.
+"""Finds secrets before an export: keys, tokens, private keys, e-mail addresses, home folders.
 
-Every export goes through a `Scan`: reports, runs, the audit, and the downloads of pages. Knows texts only. Patterns name known shapes
-and stay away from hashes, which traces are full of; a key of an unknown shape with nothing beside it that says so cannot be found, and
-the file says that a scan is no guarantee. What always holds: a finding never carries the secret itself, equal secrets get equal
-numbers, and what is replaced says so in place.
+Every export goes through a `Scan`: reports, runs, the audit, and the downloads of pages. Patterns match known shapes and avoid hashes,
+which traces are full of; a key of an unknown shape without a telling context cannot be found; exports say so.
+Invariant: a finding never carries the secret itself, equal secrets get equal numbers, and redacted text says so in place.
 """
 
 import os
@@ -47,7 +46,7 @@ KEYS: frozenset[Kind] = frozenset({"private key", "API key", "token", "password"
 PERSONAL: frozenset[Kind] = frozenset({"e-mail address", "home folder"})
 """What only `all` replaces."""
 FINDINGS_KEPT = 500
-"""Findings listed in a file; the counts are always whole."""
+"""Findings listed in a file; the counts are always complete."""
 
 _WORD = r"(?<![A-Za-z0-9_\-])"
 _END = r"(?![A-Za-z0-9_\-])"
@@ -106,7 +105,7 @@ class Finding:
     place: str
     """In words a reader of the report understands."""
     shown: str
-    """The beginning and the length, never the whole."""
+    """The beginning and the length, never all of it."""
     number: int
     """Equal secrets of a kind have equal numbers, from 1."""
     redacted: bool
@@ -118,7 +117,7 @@ class Scan:
 
     choice: Redaction
     own: tuple[str, ...] = ()
-    """Values of this process's own keys, found wherever they stand."""
+    """Values of this process's own keys, found anywhere."""
     findings: list[Finding] = field(default_factory=list)
     _numbers: dict[tuple[Kind, str], int] = field(default_factory=dict)
     _counts: dict[Kind, int] = field(default_factory=dict)
@@ -192,7 +191,7 @@ def sentence(findings: Iterable[Finding]) -> str:
     rows = summary(findings)
     if not rows:
         return "A scan for keys, tokens, private keys, e-mail addresses and home folders found nothing."
-    words = [f"{row['different']} {row['kind']} in {row['places']} places {'replaced' if row['redacted'] else 'left in'}" for row in rows]
+    words = [f"{row['different']} {row['kind']} in {row['places']} places {'redacted' if row['redacted'] else 'left in'}" for row in rows]
     return f"A scan for secrets found: {', '.join(words)}."
 
 

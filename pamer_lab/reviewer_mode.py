@@ -31,7 +31,7 @@ class ReviewerModeError(InputError):
     """Raised when reviewer mode refuses to write, to load a model or to read a path."""
 
     def __init__(self, what: str) -> None:
-        super().__init__(f"{what} is not possible in reviewer mode: everything can be read, and only reviews can be written")
+        super().__init__(f"{what} is not possible in reviewer mode, which allows writing reviews only")
 
 
 def lab_settings(folder: Path) -> LabSettings:

@@ -77,7 +77,7 @@ def _mend(fault: OSError, folder: Path) -> None:
 
 
 @pytest.mark.parametrize("how", ["real", "injected"])
-@pytest.mark.parametrize(("fault", "advice"), [(FULL, "free some space"), (READ_ONLY, "may only be read")], ids=["full disk", "read-only"])
+@pytest.mark.parametrize(("fault", "advice"), [(FULL, "free some space"), (READ_ONLY, "is read-only")], ids=["full disk", "read-only"])
 def test_a_place_that_cannot_be_written_is_a_sentence_and_the_work_goes_on_afterwards(
     fault: OSError, advice: str, how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

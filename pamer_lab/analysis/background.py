@@ -79,7 +79,7 @@ class StudyJobs(OneAtATime[Job]):
             job.error = f"the study could not be started ({error})"
         finally:
             if job.stopping.is_set():
-                job.error = "stopped; hidden states that were finished are kept, and starting again goes on from there"
+                job.error = "stopped; finished hidden states are kept, and starting again continues from there"
 
     def _one(self, job: Job, command: Sequence[str]) -> None:
         words = [sys.executable, "-m", "pamer_lab.cli", *command, "--json"]
@@ -99,7 +99,7 @@ class StudyJobs(OneAtATime[Job]):
         if code == 0:
             job.study_ids.append(str(json.loads(said)["study_id"]))
         elif not job.stopping.is_set():
-            job.error = job.lines[-1] if job.lines else f"the study ended with code {code} and said nothing"
+            job.error = job.lines[-1] if job.lines else f"the study ended with code {code} without a message"
 
 
 def _listen(process: "subprocess.Popen[bytes]", job: Job) -> None:

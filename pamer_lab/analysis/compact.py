@@ -1,7 +1,7 @@
-"""A compact-context study -> the tables and the figure of the paper, each measured value beside the published one.
+"""A compact-context study -> the paper's tables and figure, with measured and published values side by side.
 
-Reads studies, computes nothing new. What always holds: a measured cell carries its sd over seeds and its n; a cell that the study did
-not measure is None; the published numbers are another corpus and another model, and stand there for the order, not the size.
+Reads studies, computes nothing new. A measured cell has its sd over seeds and its n; a cell that the study did not measure is None.
+Published numbers come from another corpus and model: compare the order, not the values.
 """
 
 from collections.abc import Sequence
@@ -42,7 +42,7 @@ def open_compact(workspace: Workspace | None = None, study_id: str = "") -> Stud
     if study_id and workspace is not None:
         return load_study(workspace, study_id)
     if SAMPLE not in sample_names():
-        raise InputError("no compact-context study is here; make one: pamer-lab compact TRACE...")
+        raise InputError("there is no compact-context study; create one: pamer-lab compact TRACE...")
     return sample_study(SAMPLE)
 
 

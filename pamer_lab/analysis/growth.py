@@ -1,7 +1,6 @@
-"""Runs -> tables across traces: how context grows per turn, and what each policy comes to.
+"""Runs -> tables across traces: context size per turn, and totals by policy.
 
-Polars over stored rows, one read per table. What always holds: a trace that has ended adds nothing to later turns, and every
-mean stands beside the number it was taken over.
+Polars over stored rows, one read per table. A finished trace adds nothing to later turns, and every mean has its n.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -39,7 +38,7 @@ class _Head(msgspec.Struct):
 
 
 def run_table(workspace: Workspace, run_ids: Iterable[str] | None = None) -> pl.DataFrame:
-    """One row per finished run; of several of one policy and trace, the one to compare stands last (`newest_runs`)."""
+    """One row per finished run; of several of one policy and trace, the one to compare is last (`newest_runs`)."""
     wanted = None if run_ids is None else list(run_ids)
     if not workspace.path.exists() or not workspace.database.exists(RUNS):
         return pl.DataFrame(schema=dict.fromkeys(RUN_COLUMNS, pl.String))
@@ -123,7 +122,7 @@ def policy_table(runs: pl.DataFrame, *, seed: int = 0) -> pl.DataFrame:
 
 
 def counting(runs: pl.DataFrame) -> pl.DataFrame:
-    """For each policy what its numbers need beside them: whether demo data is among them, and how tokens were counted."""
+    """Per policy, whether demo data is included and how tokens were counted."""
     return runs.group_by("policy").agg(pl.col("demo").any(), *(pl.col(name).unique().sort().str.join("; ") for name in COUNTING))
 
 

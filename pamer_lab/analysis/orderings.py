@@ -1,7 +1,7 @@
-"""What the paper's compact-context tables say, as orderings that a study either repeats or does not.
+"""The claims of the paper's compact-context tables, as orderings that a study can confirm or not.
 
-Each claim is a list of pairs, the first above the second in one metric. What always holds: every claim is true of the published numbers
-(a test checks it), so that a "no" speaks about the study and not about our reading of the paper.
+Each claim is a list of pairs, the first above the second in one metric.
+Invariant: every claim is true of the published numbers (a test checks it), so a "no" is about the study, not about our reading.
 """
 
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
-"""The paper's study tables beside a study of this workspace, cell by cell.
+"""The paper's study tables next to a study of this workspace, cell by cell.
 
-Knows which published row and which measured row mean the same. What always holds: a cell is listed only where both sides have it, the
-measured side carries its sd and number of seeds, and nothing is said to agree or not: the two stand on other models and traces.
+Knows which published and measured rows mean the same. A cell is listed only if both sides have it, the measured side with its sd and
+number of seeds. Agreement is not judged, because models and traces differ.
 """
 
 from collections.abc import Iterator

@@ -1,6 +1,6 @@
-"""The paper's published tables, as data, so that pages can set "published" beside "measured here".
+"""The paper's published tables as data, so that pages can show "published" next to "measured here".
 
-Numbers stand as the paper prints them; captions are in our own words. Nothing here was measured by this program.
+Numbers are as the paper prints them; captions are in our own words. Nothing here was measured by this program.
 """
 
 import json
@@ -27,7 +27,7 @@ class Column:
     title: str
     unit: str = ""
     digits: int | None = None
-    """Decimals the paper prints; none for text and whole numbers."""
+    """Decimals the paper prints; none for text and integers."""
     better: Better = ""
 
 
@@ -42,7 +42,7 @@ class PublishedTable:
     """Section or appendix of the paper."""
     columns: tuple[Column, ...]
     rows: tuple[dict[str, Any], ...]
-    """In the paper's order; `group` names the sub-heading a row stands under."""
+    """In the paper's order; `group` is a row's sub-heading."""
     note: str = field(default="")
 
     def row(self, label: str, **matching: Any) -> dict[str, Any]:

@@ -1,7 +1,7 @@
-"""The results of the sample study that come with the package, so that pages have something to show at once.
+"""The results of the sample study that come with the package.
 
-Each file under `sample_study/` is a study as `pamer-lab layerwise|controls|train --out` writes it, with the command that gives
-it again. What always holds: nothing here is computed or changed on reading.
+Each file under `sample_study/` is a study written by `pamer-lab layerwise|controls|train --out`, with the command that reproduces it.
+Nothing is computed or changed on reading.
 """
 
 from pathlib import Path

@@ -1,7 +1,7 @@
-"""A layerwise study -> curves by depth, beside its controls and the paper's curve; and score histograms.
+"""A layerwise study -> curves by depth with controls and the paper's curve, and score histograms.
 
-Nothing is computed anew: values are those of the study's rows. What always holds: controls are set beside a study only where
-both stand on the same corpus and model, and a published value carries no interval but the paper's sd.
+Values are those of the study's rows. Controls are shown only if they use the same corpus and model as the study; a published value has
+no interval, only the paper's sd.
 """
 
 import math
@@ -30,7 +30,7 @@ def layers_of(study: Study) -> list[str]:
 
 
 def depth(layer: str, blocks: int) -> float:
-    """Where a layer stands: its block number; the state after the final norm is half a step after the last block."""
+    """A layer's position: its block number; the state after the final norm is half a step after the last block."""
     return blocks + 0.5 if layer == FINAL else float(layer.rpartition("_")[2])
 
 

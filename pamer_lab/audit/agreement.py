@@ -47,7 +47,7 @@ def cohens_kappa(reviews: Sequence[Review], one: str, other: str) -> Agreement:
     common = sorted(set(said[one]) & set(said[other]))
     pair = (one, other)
     if not common:
-        return Agreement(pair, 0, None, None, "they have reviewed no selection in common")
+        return Agreement(pair, 0, None, None, "no selection was reviewed by both")
     first, second = [said[one][name] for name in common], [said[other][name] for name in common]
     observed = sum(left == right for left, right in zip(first, second, strict=True)) / len(common)
     counts, others = Counter(first), Counter(second)

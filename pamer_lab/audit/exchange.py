@@ -1,9 +1,8 @@
-"""Selections and reviews to files and back: CSV, JSONL or Parquet by the file's ending; a share page's reviews come as JSON.
+"""Selections and reviews to files and back: CSV, JSONL or Parquet by suffix; reviews of a share page come as JSON.
 
-One file holds both tables: a `table` column says which, columns of the other stay empty; its first row says what the scan for
-secrets found and replaced. Lists stand as JSON text in every
-format, so that a spreadsheet can show them and all three formats hold the same. What always holds: importing what was exported
-gives the same rows where nothing was replaced, and rows that are already there are left alone.
+One file has both tables: a `table` column says which, and columns of the other stay empty. Its first row says what the secret scan found
+and redacted. Lists are JSON text in every format, so that all three formats are equal and spreadsheets can show them.
+Invariant: importing an export gives the same rows, except for redacted text, and never changes existing rows.
 """
 
 import io
@@ -78,7 +77,7 @@ def _scanned(frame: pl.DataFrame, scan: Scan) -> pl.DataFrame:
         }
         for row in frame.to_dicts()
     ]
-    said = {"table": SCAN, "note": f"{sentence(scan.findings)} A scan is no guarantee."}
+    said = {"table": SCAN, "note": f"{sentence(scan.findings)} The scan may miss some."}
     return pl.DataFrame([dict.fromkeys(COLUMNS) | said, *rows], schema=frame.schema)
 
 
@@ -107,7 +106,7 @@ def import_bytes(database: Database, source: Path, body: bytes) -> dict[str, int
     added = {name: database.insert(spec, values[name])[0] if values[name] else 0 for name, spec in TABLES.items()}
     unknown = next((number for number, row in enumerate(rows, 1) if row.get("table") not in (SCAN, *TABLES)), None)
     if unknown is not None and not any(added.values()):
-        raise FormatError("names no table; export the audit to get a file of the right form", path=str(source), where=f"row {unknown}")
+        raise FormatError("names no table; export the audit again", path=str(source), where=f"row {unknown}")
     return added
 
 
@@ -158,5 +157,5 @@ def _text(value: Any) -> str | None:
 
 def _format(path: Path, known: tuple[str, ...] = FORMATS) -> str:
     if path.suffix.lower() not in known:
-        raise InputError(f"the audit is exchanged as {', '.join(known)}, not as {path.suffix or 'a file without ending'}", path=str(path))
+        raise InputError(f"use a file with the suffix {' or '.join(known)}, not {path.suffix or 'one without a suffix'}", path=str(path))
     return path.suffix.lower()

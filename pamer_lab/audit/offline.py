@@ -1,7 +1,7 @@
 """Reviews written in a share page, which exports them as one JSON file.
 
-The file holds reviews only, by the selections' ids. What always holds: a review that was imported before is left alone, an edited one
-becomes a further revision with the time it was written, and a review of a selection that is not here is counted, never kept.
+A review that was imported before is skipped, an edited one becomes a new revision with its original time, and a review of an unknown
+selection is counted but not stored.
 """
 
 from datetime import datetime
@@ -30,7 +30,7 @@ class OfflineReview(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class OfflineReviews(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The whole file."""
+    """The file."""
 
     format: Literal["pamer-lab-reviews"]
     version: Literal[1]
@@ -50,9 +50,7 @@ def import_reviews(database: Database, source: Path, body: bytes) -> dict[str, i
         else set()
     )
     if named and not known:
-        raise FormatError(
-            "reviews selections that are not in this workspace; import them, or replay the same runs, first", path=str(source)
-        )
+        raise FormatError("reviews selections that are not in this workspace; import them or replay the same runs first", path=str(source))
     added = 0
     for number, review in enumerate(reviews, 1):
         if review.audit_id not in known:

@@ -1,8 +1,8 @@
-"""Is a restored step what the trace holds? The chain from a selection's step to the uploaded block, checked by hash.
+"""Is a restored step identical to the trace? Follows a selection's step to the uploaded block and checks each hash.
 
-A step's memory names the hash that its raw block was archived under. Three things are computed anew: the hash of the archived bytes, the
-hash of the same block taken from the uploaded trace, and whether both are the named one. What always holds: a text is called equal
-only after both hashes were computed here.
+A step's memory names the hash that its raw block was archived under. Both the archived bytes and the same block of the uploaded trace
+are hashed again and compared with it.
+Invariant: a text is called equal only after both hashes were computed here.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,6 +1,6 @@
-"""Which selections there are to review, in which order, and how far the review is. Pure.
+"""Which selections there are to review, in which order, and how many are done. Pure.
 
-What always holds: a filter only leaves out; the queue keeps the order of run and turn; progress is counted over the queue that is shown.
+Filters only remove entries; the queue keeps the order of run and turn; progress is counted over the shown queue.
 """
 
 from collections.abc import Mapping, Sequence

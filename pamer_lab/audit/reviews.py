@@ -1,8 +1,8 @@
-"""What people say about selections: a verdict, the steps they would have chosen, a note, with every edit kept.
+"""Reviews of selections: a verdict, the steps a reviewer would have chosen, and a note, with every edit kept.
 
-An edit is a further revision under the same reviewer and selection. Two people, or one person in two windows, may save at the same
-moment: each save takes the next free revision number, and one that finds it taken tries the next. What always holds: no
-review is ever changed or lost; the newest revision counts.
+An edit is a new revision under the same reviewer and selection. Concurrent saves each take the next free revision number and retry if it
+is taken.
+Invariant: no review is ever changed or lost; the newest revision counts.
 """
 
 from dataclasses import asdict, dataclass
@@ -61,7 +61,7 @@ class ReviewStore:
         if verdict not in VERDICTS:
             raise InputError(f"unknown verdict {verdict!r}; known: {', '.join(VERDICTS)}")
         if any(step < 0 for step in steps) or len(set(steps)) != len(steps):
-            raise InputError("the steps of a review are step numbers, each once")
+            raise InputError("the steps of a review must be distinct step numbers")
         if len(note) > NOTE_CHARACTERS:
             raise InputError(f"the note is longer than {NOTE_CHARACTERS:,} characters")
         revision = max((review.revision for review in self.history(audit_id, name)), default=-1) + 1
@@ -71,7 +71,7 @@ class ReviewStore:
             if added:
                 self.database.tidy(REVIEWS)
                 return review
-        raise StorageError(f"the review was not saved: {SAVE_ATTEMPTS} others were faster; save it again")
+        raise StorageError(f"the review was not saved because of {SAVE_ATTEMPTS} concurrent edits; save it again")
 
     def history(self, audit_id: str, reviewer: str = "") -> list[Review]:
         """All revisions, oldest first; of one reviewer or of all."""

@@ -10,7 +10,7 @@ CANDIDATE = pa.struct([("memory_id", pa.string()), ("step", pa.int64()), ("score
 
 
 def _add_restored(table: Any) -> None:
-    """Schema 1: what came back, beside what was chosen. Older rows do not know it: their `restored_tokens` is null."""
+    """Schema 1: restored tokens, in addition to the chosen ones; null in older rows."""
     new = [column for column in RESTORED if column.name not in table.schema.names]
     if new:
         table.add_columns(pa.schema(new))

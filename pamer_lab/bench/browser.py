@@ -1,7 +1,4 @@
-"""A headless Chromium: how the page benchmark and the browser tests start it.
-
-What always holds: the browser has an empty profile and reaches nothing but loopback.
-"""
+"""Starts a headless Chromium for the page benchmark and the browser tests, with an empty profile and access to loopback only."""
 
 import shutil
 from collections.abc import Iterator

@@ -72,7 +72,7 @@ def compress_at_once(processes: int = 8, turns: int = 40) -> dict[str, Any]:
 
 
 def _gather(started: Sequence[BaseProcess], results: Any) -> list[tuple[str, list[str], list[str]]]:
-    """What every process tells; one that ends without a word is an error, not a long wait."""
+    """What every process returns; one that ends without a result is an error, not a long wait."""
     answers: list[tuple[str, list[str], list[str]]] = []
     waited = 0.0
     while len(answers) < len(started):
@@ -84,12 +84,14 @@ def _gather(started: Sequence[BaseProcess], results: Any) -> list[tuple[str, lis
             if failed or waited > END_SECONDS:
                 for process in started:
                     process.terminate()
-                raise LabError(f"{len(started) - len(answers)} of {len(started)} processes told nothing (exit codes {failed})") from None
+                raise LabError(
+                    f"{len(started) - len(answers)} of {len(started)} processes returned nothing (exit codes {failed})"
+                ) from None
     return answers
 
 
 def _compare(folder: str, session: str, told: list[str], turns: int) -> tuple[int, int, int]:
-    """(lost, doubled, changed) of one session: what its process was told against what is stored."""
+    """(lost, doubled, changed) of one session: what its process reported compared with what is stored."""
     store = MemoryStore(Database(folder))
     memory = store.load(session)
     stored = [entry.memory_id for entry in memory.memories]

@@ -1,7 +1,7 @@
-"""`bench crash`: a process that compresses in a loop is killed with SIGKILL at random moments; is anything half there?
+"""`bench crash`: kills a compressing process with SIGKILL at random moments and checks for partial writes.
 
-After every kill the store is opened anew: every memory must be whole, the check clean, no block of the history lost, and
-the next process goes on with the session. `run` does 200 kills; the test suite does a few.
+After every kill the store is reopened: every memory must be complete, the check clean, no block of the history lost, and the next
+process continues the session. `run` does 200 kills; the test suite does a few.
 """
 
 import multiprocessing
@@ -62,7 +62,7 @@ def controller(folder: str) -> PamerController:
 
 
 def child(folder: str, ready: Any) -> None:
-    """Compress without end, from where the session stands."""
+    """Compress without end, continuing the session."""
     pamer = controller(folder)
     messages = chat(TURNS)
     start = len(pamer.store.load(SESSION).covered)

@@ -20,7 +20,7 @@ from pamer_lab.trajectory.parsing import parse_text
 HELP = "thousands of mutated trace files: how many ended in a traceback (none may)"
 CASES = 4_000
 MAX_SEED_BYTES = 150_000
-"""Larger seed files are cut to whole records, so that a case stays fast."""
+"""Larger seed files are cut to complete records, so that a case stays fast."""
 ODD: tuple[Any, ...] = (
     None,
     True,

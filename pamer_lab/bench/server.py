@@ -1,7 +1,4 @@
-"""A Streamlit script running on a free loopback port, for the benchmarks, the browser tests and the pictures in the docs.
-
-What always holds: the server has the workspace it is given, and ends with the block that started it.
-"""
+"""Runs a Streamlit script on a free loopback port, for benchmarks, browser tests and screenshots; it ends with its `with` block."""
 
 import os
 import socket

@@ -1,7 +1,4 @@
-"""Models of a few small blocks with random weights, saved like any other: they run the real code in moments.
-
-Knows nothing of what is measured with them. What always holds: the same call gives the same weights.
-"""
+"""Tiny models with random weights, saved like any other, so that the real code runs quickly. The same call gives the same weights."""
 
 from pathlib import Path
 from typing import Any, Literal

@@ -1,11 +1,10 @@
-"""`pamer-lab bench traces PATH...`: every trace below the paths, every turn, every policy; does each ledger add up?
+"""`pamer-lab bench traces PATH...`: does each ledger add up, for every trace, turn and policy?
 
-The embedded profile with its tokenizer, extractive summaries, router and recall agent; for its two neural networks stand parts without
-a model: heads that vote from the last message's hash, and hashed words instead of MiniLM's vectors. Hidden states for all
-turns of a thousand traces take hours on a CPU, and who votes or ranks changes which blocks go, not whether the ledger must add
-up (`tests/runs/test_embedded.py` runs the real ones). Nothing is stored. Each run is counted twice: by the engine, which
-refuses an answer that does not add up, and by `replay.recount`, which shares no code with it. What always holds: a trace that
-fails is named and stops nothing else.
+Uses the embedded profile with its tokenizer, extractive summaries, router and recall agent, but replaces the two neural networks: heads
+vote from the last message's hash, and hashed words replace MiniLM's vectors. Hidden states for all turns of a thousand traces take hours
+on a CPU, and the votes change which blocks leave the context, not whether the ledger adds up (`tests/runs/test_embedded.py` runs the real
+models). Nothing is stored. Each run is counted twice: by the engine, which rejects an answer that does not add up, and by `runs.recount`,
+which shares no code with it. A trace that fails is named; the others continue.
 """
 
 import sys
@@ -38,7 +37,7 @@ EMBEDDER, PROBE = HashingEmbedder(), TextProbe()
 SAY_EVERY = 10.0
 """Seconds between two lines of progress."""
 SLOWEST = 5
-"""Traces whose times are told."""
+"""Traces whose times are reported."""
 
 
 def run(paths: Sequence[Path] = ()) -> tuple[dict[str, float], dict[str, Any]]:
@@ -106,7 +105,7 @@ class _Runs:
         self.times.append((time.perf_counter() - began, name, timeline.turns))
 
     def _run(self, timeline: Timeline, policy: str) -> Iterator[str]:
-        """Replay once and tell what does not add up."""
+        """Replay once and report what does not add up."""
         session = f"{timeline.trace.trace_id} {policy}"
         factory = Factory(self.profile, self.workspace, parts=Parts(embedder=EMBEDDER, probe=PROBE))
         resources = RunResources(factory, session)

@@ -1,7 +1,7 @@
 """Messages -> prefix and blocks, and the split P, O, R of one decision point.
 
-Knows only message order and which calls were answered. What always holds: prefix and blocks joined give back
-the messages; a block starts with its assistant message and ends before the next one.
+Knows only message order and which calls were answered.
+Invariant: prefix and blocks concatenated are the messages; a block starts with its assistant message and ends before the next one.
 """
 
 from collections.abc import Sequence
@@ -46,7 +46,7 @@ class Split:
     old: tuple[int, ...]
     """`O_t`: complete blocks older than the recent window."""
     recent: tuple[int, ...]
-    """`R_t`: the newest complete blocks, with any incomplete block that stands among or after them."""
+    """`R_t`: the newest complete blocks, with any incomplete block among or after them."""
     pinned: tuple[int, ...] = ()
     """Incomplete blocks older than the window: never compressed, always active, in their place."""
 

@@ -1,9 +1,9 @@
-"""A stranger's text before it enters a prompt: it may say anything, and open or close nothing.
+"""Makes untrusted text safe for a prompt, so that it can neither open nor close a chat turn or a fence.
 
-Chat templates and our own fences are made of marks such as `<|im_start|>`, `[INST]` or `</recalled_memory>`. A server that
-tokenises a prompt as a whole takes such a mark in the middle of a text for a real one. What always holds: after `break_template_tokens` no
-mark is left, not even for a tokenizer that first folds look-alikes (full-width signs, mathematical letters) and drops characters
-that nobody sees; text without marks is left exactly as it is.
+Chat templates and our own fences use markers such as `<|im_start|>`, `[INST]` or `</recalled_memory>`. A server that tokenises a prompt
+in one piece would take such a marker inside a text for a real one.
+Invariant: after `break_template_tokens` no marker is left, not even for a tokenizer that normalises look-alikes (full-width signs,
+mathematical letters) and drops invisible characters; text without markers is unchanged.
 """
 
 import re

@@ -1,6 +1,7 @@
-"""The safe tool protocol of spec 1: says what is wrong and where, or nothing.
+"""The safe tool protocol of spec 1: returns what is wrong and where, or nothing.
 
-Knows roles and ids only. What always holds: a conversation without violations, cut at a block edge, has none either.
+Knows roles and ids only.
+Invariant: a conversation without violations, cut at a block boundary, has none either.
 """
 
 from collections.abc import Sequence
@@ -52,7 +53,7 @@ def violations(messages: Sequence[Message]) -> list[Violation]:
         if not message.tool_call_id:
             found.append(Violation(index, "a tool result names no call"))
         elif not started:
-            found.append(Violation(index, f"tool result {message.tool_call_id!r} stands before any assistant message"))
+            found.append(Violation(index, f"tool result {message.tool_call_id!r} comes before any assistant message"))
         elif message.tool_call_id not in calls:
             found.append(Violation(index, f"tool result {message.tool_call_id!r} answers no call of its block"))
         elif message.tool_call_id in answered:

@@ -1,8 +1,8 @@
-"""A message -> the ChatML text a model reads, tool calls and tool descriptions included.
+"""A message -> the ChatML text a model reads, including tool calls and tool descriptions.
 
-This is the one rendering that tokens are counted on and, where a model's own template would drop calls, that hidden
-states are computed on. What always holds: every text, call name and argument of a message stands in its rendering,
-and a conversation's rendering is the concatenation of its messages' renderings.
+Tokens are counted on this rendering, and hidden states are computed on it where a model's own template would drop calls.
+Invariant: every text, call name and argument of a message is in its rendering, and a conversation's rendering is the concatenation of
+its messages' renderings.
 """
 
 from collections.abc import Sequence
@@ -39,5 +39,5 @@ def render_tools(tools: Sequence[Tool]) -> str:
 
 
 def render(messages: Sequence[Message], tools: Sequence[Tool] = ()) -> str:
-    """A whole request, without the generation prompt."""
+    """A complete request, without the generation prompt."""
     return render_tools(tools) + "".join(render_message(message) for message in messages)

@@ -1,6 +1,6 @@
 """Token counts per message -> tokens per block, and the context before each decision point.
 
-What always holds: the prefix, the tool descriptions and all blocks sum to the trace's tokens.
+Invariant: the prefix, the tool descriptions and all blocks sum to the trace's tokens.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ def block_sizes(pieces: Cut, message_tokens: Sequence[int]) -> list[int]:
 
 
 def context_before(pieces: Cut, message_tokens: Sequence[int], tools: int = 0) -> list[int]:
-    """Tokens of the whole recorded history, tool descriptions included, just before each assistant message."""
+    """Tokens of the complete recorded history, including tool descriptions, just before each assistant message."""
     context = tools + sum(message_tokens[: pieces.prefix_end])
     before: list[int] = []
     for size in block_sizes(pieces, message_tokens):

@@ -1,8 +1,8 @@
 """Token counts per message, each message counted once.
 
-A `TokenCounter` is a Protocol: the measured one uses the embedded model's tokenizer (`models/tokenizer.py`), the
-estimated one stands in where no tokenizer is installed and says so. What always holds: a conversation's count is the
-sum of its messages' counts, and appending messages counts only the new ones.
+A `TokenCounter` is a Protocol: the measured one uses a model's tokenizer (`models/tokenizer.py`), the estimated one is used where no
+tokenizer is installed, and says so.
+Invariant: a conversation's count is the sum of its messages' counts, and appending messages counts only the new ones.
 """
 
 from collections.abc import Sequence

@@ -30,11 +30,11 @@ FUTURE_HELP = (
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("traces", nargs="+", metavar="TRACE", help="trace files or folders")
     parser.add_argument(
-        "--out", type=Path, default=None, metavar="FILE.jsonl", help="write the traces with their labels here, in our own format"
+        "--out", type=Path, default=None, metavar="FILE.jsonl", help="write the labelled traces to this file, in our own format"
     )
     parser.add_argument("--future", choices=FUTURES, default="none", help=FUTURE_HELP)
     history.configure(parser)
-    parser.add_argument("--limit", type=int, default=None, metavar="N", help="ask at most N questions in this run; the next run goes on")
+    parser.add_argument("--limit", type=int, default=None, metavar="N", help="ask at most N questions in this run; the next run continues")
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
@@ -66,9 +66,11 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 def show(result: dict[str, Any]) -> None:
     usage = result["usage"]
-    print(f"{len(result['labels'])} labels by {result['origin']}; {len(result['refused'])} answers refused, {len(result['failed'])} failed")
     print(
-        f"{usage['asked']} questions asked, {usage['kept']} answers known; {usage['input_tokens']} tokens in, {usage['output_tokens']} out"
+        f"{len(result['labels'])} labels by {result['origin']}; {len(result['refused'])} answers rejected, {len(result['failed'])} failed"
+    )
+    print(
+        f"{usage['asked']} questions asked, {usage['kept']} answers cached; {usage['input_tokens']} tokens in, {usage['output_tokens']} out"
     )
 
 

@@ -13,7 +13,7 @@ from pamer_lab.errors import InputError
 from pamer_lab.redaction import own_scan
 from pamer_lab.workspace import Workspace
 
-HELP = "list, export or import step selections and their reviews, or measure how far reviewers agree"
+HELP = "list, export or import step selections and their reviews, or measure agreement between reviewers"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -65,7 +65,7 @@ def show(result: dict[str, Any]) -> None:
     if "added" in result:
         print(f"{result['added']['selection']} selections and {result['added']['review']} reviews added from {result['path']}")
         if result["added"].get("unknown"):
-            print(f"{result['added']['unknown']} reviews are about selections that are not in this workspace; they were left out")
+            print(f"{result['added']['unknown']} reviews of selections that are not in this workspace were skipped")
     for pair in result.get("agreement", []):
         kappa = f"kappa {pair['kappa']:.3f}" if pair["kappa"] is not None else f"no kappa: {pair['reason']}"
         print(f"{' and '.join(pair['reviewers'])}: {pair['common']} in common, {kappa}")

@@ -11,7 +11,7 @@ from typing import Any
 
 from pamer_lab.errors import InputError, UnknownNameError
 
-HELP = "run one benchmark; every figure is a ratio within the run"
+HELP = "run one benchmark; every number is a ratio within the run"
 BENCHES: dict[str, str] = {
     "import": "import_",
     "blocks": "blocks",

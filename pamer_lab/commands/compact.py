@@ -26,7 +26,7 @@ from pamer_lab.studies.decisions import make_splits
 from pamer_lab.studies.distill import Lab
 from pamer_lab.studies.study import Study
 
-HELP = "token share, AUROC, F1 and agreement of every compact context, against the full one"
+HELP = "token share, AUROC, F1 and agreement of every compact context, compared with the full one"
 LAYER_HELP = "layer all conditions are read at; preferred: by validation on the Full Context (default: preferred; final for paper)"
 FINAL = "final"
 DEFAULT_CAPS = ",".join(cap_words(cap) for cap in CAPS)
@@ -39,7 +39,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--sample-seed", type=int, default=0, metavar="S", help="which sample (default: %(default)s)")
     parser.add_argument("--layer", default="", help=LAYER_HELP)
     parser.add_argument("--caps", default=DEFAULT_CAPS, help="evidence caps for Top3 by embedding, in tokens (default: %(default)s)")
-    parser.add_argument("--estimate", action="store_true", help="say what would be computed and how long it takes, and stop")
+    parser.add_argument("--estimate", action="store_true", help="print the estimated tokens and time, and stop")
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
@@ -85,7 +85,7 @@ def _estimate(bench: Bench) -> dict[str, Any]:
     if missing:
         bench.states.readings.resources.embed = HashingEmbedder().embed
     expected = bench.forecast()
-    words = f"; before that {missing:,} texts are to be embedded, and until then the estimate chooses evidence by words" if missing else ""
+    words = f"; {missing:,} texts must be embedded first, and until then the estimate selects evidence by words" if missing else ""
     return {"estimate": expected.sentence + words, "embeddings_missing": missing, "cost": expected.check(0, 0)}
 
 

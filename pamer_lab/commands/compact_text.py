@@ -14,7 +14,7 @@ def tables(study: Study) -> Iterator[str]:
     """Line by line."""
     facts = study.corpus
     yield f"{study.study_id}   {facts['decision_points']} decisions, {facts['questions']} questions, read at {study.notes['layer']}"
-    yield f"recall is asked at {facts['asked']['recall']} of them; values are mean ± sd over {len(study.rows[0]['seeds'])} seeds"
+    yield f"recall is labelled at {facts['asked']['recall']} of them; values are mean ± sd over {len(study.rows[0]['seeds'])} seeds"
     if "history" in study.notes:
         yield str(study.notes["history"])
     yield from _expanded(study)
@@ -72,7 +72,7 @@ def _budget(study: Study) -> Iterator[str]:
 
 
 def _orderings(study: Study) -> Iterator[str]:
-    yield "\nthe paper's orderings here (not tested: both sides of a pair read the same blocks everywhere)"
+    yield "\nthe paper's orderings (not tested: both conditions of a pair read the same blocks)"
     for row in orderings(study):
         yield f"{row['state']:<14} {row['claim']} ({row['metric'].replace('_', ' ')}; {row['kept']} of {row['of']} pairs)"
 

@@ -12,7 +12,7 @@ from pamer_lab.studies.decisions import TARGETS
 from pamer_lab.studies.study import Study
 from pamer_lab.studies.tables import compare
 
-HELP = "the hidden state against what can be seen without a model, on the same splits"
+HELP = "compare the hidden state with controls that need no model, on the same splits"
 __all__ = ["HELP", "configure", "run", "show"]
 
 

@@ -12,7 +12,7 @@ from pamer_lab.models.profiles import Profile, load_profile
 from pamer_lab.probes.artefact import TRAIN
 from pamer_lab.probes.registry import list_heads
 
-HELP = "show devices, models, heads and the store, and what to do about what is missing"
+HELP = "show devices, models, heads and the store, and how to get what is missing"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -49,7 +49,7 @@ def _heads(profile: Profile) -> Check:
     fitting = [entry.name for entry in entries if entry.heads.model_name == model]
     damaged = f"; cannot be read: {'; '.join(faults)}" if faults else ""
     if not fitting:
-        return Check("heads", False, f"there are none for {model}; compression decisions need them{damaged}", TRAIN, required=False)
+        return Check("heads", False, f"none for {model}; compression decisions need heads{damaged}", TRAIN, required=False)
     return Check("heads", True, f"for {model}: {', '.join(fitting)}{damaged}", required=False)
 
 
@@ -62,7 +62,7 @@ def _store() -> Check:
     with tempfile.NamedTemporaryFile(dir=place, prefix=".pamer-lab-doctor-"):
         pass
     tables = len(list((folder / "lance").glob("*.lance"))) if (folder / "lance").is_dir() else 0
-    return Check("LanceDB", True, f"lancedb {version('lancedb')}, workspace {folder} can be written ({tables} tables)")
+    return Check("LanceDB", True, f"lancedb {version('lancedb')}, workspace {folder} is writable ({tables} tables)")
 
 
 def show(result: dict[str, Any]) -> None:
@@ -83,5 +83,5 @@ def show(result: dict[str, Any]) -> None:
             f"memory   {needed['model']} with {needed['input_tokens']:,} tokens (estimated): weights {needed['weights_gb']} GB + cache "
             f"{needed['cache_gb']} GB + working {needed['working_gb']} GB = about {needed['total_gb']} GB"
         )
-        print(f"         fits: {', '.join(needed['cards']) or 'no single card in our list'}")
+        print(f"         fits: {', '.join(needed['cards']) or 'no single GPU in our list'}")
     print("ready" if result["ok"] else f"the {result['profile']} profile is not ready; see MISSING above")

@@ -16,7 +16,7 @@ from pamer_lab.trajectory import Trace, read_traces
 from pamer_lab.trajectory.recorded import count_recorded
 from pamer_lab.workspace import Workspace
 
-HELP = "compute the frozen model's states at every decision point and keep them in the workspace"
+HELP = "compute the frozen model's states at every decision point and cache them in the workspace"
 SAY_EVERY_SECONDS = 2.0
 
 
@@ -107,5 +107,5 @@ def _names(text: str) -> list[str]:
 def show(result: dict[str, Any]) -> None:
     print(
         f"{result['decision_points']} decision points, {result['tokens_computed']:,} tokens computed "
-        f"({result['tokens_naive']:,} one by one), {result['cache_hits']} from the store, {result['seconds']:.1f} s on {result['device']}"
+        f"({result['tokens_naive']:,} one by one), {result['cache_hits']} from the cache, {result['seconds']:.1f} s on {result['device']}"
     )

@@ -20,7 +20,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--questions", type=int, default=48, metavar="N", help="number of questions, each with its own world (default 48)")
     parser.add_argument("--replicas", type=int, default=2, metavar="K", help="runs over each question (default 2)")
     parser.add_argument("--seed", type=int, default=7, metavar="S", help="the same seed gives the same bytes (default 7)")
-    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder that gets traces.jsonl")
+    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder for traces.jsonl")
     parser.add_argument("--demo", action="store_true", help="write the three long demo traces instead, one file each")
 
 
@@ -52,5 +52,5 @@ def show(result: dict[str, Any]) -> None:
 
 
 def _write(path: Path, traces: list[NativeTrace]) -> None:
-    """One trace per line, as a whole or not at all."""
+    """One trace per line, all or nothing."""
     write_whole(path, b"".join(msgspec.json.encode(trace) + b"\n" for trace in traces), parents=True)

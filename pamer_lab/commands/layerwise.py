@@ -9,7 +9,7 @@ from pamer_lab.studies.decisions import TARGETS
 from pamer_lab.studies.layerwise import layerwise, preferred_layer
 from pamer_lab.studies.study import Study
 
-HELP = "how well each layer tells compression and recall needs, last token against mean pooling"
+HELP = "how well each layer predicts compression and recall needs, with last-token and mean pooling"
 __all__ = ["HELP", "configure", "run", "show"]
 
 

@@ -1,4 +1,4 @@
-"""`pamer-lab memory check [--repair]`: is everything that is remembered whole?"""
+"""`pamer-lab memory check [--repair]`: verify stored memories."""
 
 import argparse
 from typing import Any
@@ -15,7 +15,7 @@ SHOWN = 10
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("what", choices=["check"], help="what to do")
-    parser.add_argument("--repair", action="store_true", help="delete what is damaged; its blocks become active again")
+    parser.add_argument("--repair", action="store_true", help="delete damaged records; their blocks become active again")
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
@@ -41,6 +41,6 @@ def show(result: dict[str, Any]) -> None:
             for entry in entries[:SHOWN]:
                 print(f"  {entry}")
     if result["clean"]:
-        print("all memories are whole")
+        print("all memories are intact")
     elif "after" not in result:
-        print("run again with --repair to mend this; blocks of deleted memories become active again")
+        print("damaged records found; run again with --repair to repair them (blocks of deleted memories become active again)")

@@ -6,7 +6,7 @@ from typing import Any
 from pamer_lab.cli import say
 from pamer_lab.models import embedded
 
-HELP = "check the embedded weights and prepare them once, so that nothing waits later"
+HELP = "verify and prepare the embedded weights once, so that later starts are fast"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

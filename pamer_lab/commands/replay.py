@@ -32,18 +32,18 @@ from pamer_lab.workspace.ingest import import_paths
 LINE_EVERY = 10.0
 """Seconds between two progress lines where stderr is no terminal."""
 HELP = "replay recorded traces through context policies; actions are fixed"
-HEADS_HELP = "heads that vote (pamer-lab heads list); default: the packaged ones for the profile's model, else the only registered ones"
+HEADS_HELP = "heads to use (see pamer-lab heads list); default: the packaged heads for the profile's model, else the only registered ones"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("traces", nargs="*", metavar="TRACE", help="ids of imported traces, or trace files and folders")
     parser.add_argument("--policy", default=",".join(DEFAULT_POLICIES), help=f"NAME[,NAME...] (default: {','.join(DEFAULT_POLICIES)})")
     parser.add_argument("--turn-limit", type=int, default=0, metavar="N", help="replay only the first N turns of each trace")
-    parser.add_argument("--processes", type=int, default=-1, metavar="N", help="worker processes; 0 works in this one")
-    parser.add_argument("--fresh", action="store_true", help="forget stored runs and compute them again")
+    parser.add_argument("--processes", type=int, default=-1, metavar="N", help="worker processes; 0 runs in this process")
+    parser.add_argument("--fresh", action="store_true", help="discard stored runs and recompute them")
     parser.add_argument("--prices", metavar="FILE", default="", help=f"price table (default: {FILE} of the workspace)")
     parser.add_argument("--heads", metavar="NAME|FOLDER", default="", help=HEADS_HELP)
-    parser.add_argument("--estimate", action="store_true", help="say what it would load and how long it would take, and stop")
+    parser.add_argument("--estimate", action="store_true", help="print the models, tokens and time needed, and stop")
     parser.add_argument("--list", action="store_true", help="list the policies with their parameters and stated deviations")
 
 
@@ -53,7 +53,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     if not args.traces:
         raise InputError("name at least one trace: the id of an imported one, or a file; --list shows the policies")
     if args.turn_limit < 0:
-        raise InputError(f"--turn-limit is a number from 1 up, not {args.turn_limit}")
+        raise InputError(f"--turn-limit must be at least 1, not {args.turn_limit}")
     workspace = Workspace()
     policies = [policy.name for policy in parse_policies(args.policy)]
     prices = read_prices(Path(args.prices) if args.prices else workspace.path / FILE)
@@ -137,7 +137,7 @@ def show(result: dict[str, Any]) -> None:
         found = result["estimate"]
         print(
             f"{found['runs']:,} runs, {found['turns']:,} turns; loads {', '.join(found['models']) or 'no model'}, reads at most "
-            f"{found['read_tokens']:,} tokens; about {found['seconds']:,.0f} s ({found['basis']}); stored runs are counted too"
+            f"{found['read_tokens']:,} tokens; about {found['seconds']:,.0f} s ({found['basis']}); stored runs included"
         )
         return
     if "runs" not in result:

@@ -17,29 +17,29 @@ from pamer_lab.runs.store import RunStore
 from pamer_lab.runs.values import RunInfo
 from pamer_lab.workspace import Workspace
 
-HELP = "write a standalone share page: one HTML file that opens from disk without a network and checks itself"
+HELP = "write a standalone share page: one HTML file that works offline and verifies itself"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("runs", nargs="*", metavar="RUN", help="ids of runs, or of traces (then their finished runs)")
-    parser.add_argument("--out", metavar="FILE.html", default="report.html", help="where to write it; FILE.zip is written beside it")
+    parser.add_argument("--out", metavar="FILE.html", default="report.html", help="output file; FILE.zip is written next to it")
     parser.add_argument("--growth", action="store_true", help="add the context growth over all these runs")
     parser.add_argument(
         "--study", action="append", default=[], metavar="ID", help="add a study of the workspace, or a sample result by name"
     )
     parser.add_argument("--published", action="append", default=[], metavar="TABLE", help="add a table of the paper")
     parser.add_argument("--title", default="", help="headline of the page")
-    parser.add_argument("--no-text", action="store_true", help="leave out the words of traces, summaries and recalled memories")
+    parser.add_argument("--no-text", action="store_true", help="omit the text of traces, summaries and recalled memories")
     configure_scan(parser)
-    parser.add_argument("--max-mb", type=float, default=10.0, metavar="MB", help="largest size of the page (default: 10)")
-    parser.add_argument("--config", metavar="FILE", default="", help="make the report that a zip's config.json describes")
+    parser.add_argument("--max-mb", type=float, default=10.0, metavar="MB", help="maximum size of the page (default: 10)")
+    parser.add_argument("--config", metavar="FILE", default="", help="recreate the report that a zip's config.json describes")
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
     workspace = Workspace()
     config = _config(args, workspace)
     if Path(args.out).suffix.lower() not in (".html", ".htm"):
-        raise InputError(f"--out names an .html file, not {args.out!r}")
+        raise InputError(f"--out must be an .html file, not {args.out!r}")
     report = make(with_runs(config, workspace, device=args.device, say=say), workspace, command=_command(args))
     findings = report.document.findings
     facts: dict[str, Any] = {
@@ -58,7 +58,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 def _config(args: argparse.Namespace, workspace: Workspace) -> ReportConfig:
     if args.config:
         if args.runs:
-            raise InputError("--config names the runs itself; leave out the others")
+            raise InputError("--config already names the runs; do not pass others")
         return read_config(args.config)
     heads = [head for name in args.runs for head in _heads(name, workspace)]
     if not heads and not args.study and not args.published:
@@ -83,7 +83,7 @@ def _heads(name: str, workspace: Workspace) -> list[RunInfo]:
         return [head]
     newest = {head.policy: head for head in store.heads(trace_id=name) if head.status == "done"}
     if not newest:
-        raise InputError(f"{name!r} is neither a run of this workspace nor a trace with finished runs; `pamer-lab replay` makes runs")
+        raise InputError(f"{name!r} is neither a run of this workspace nor a trace with finished runs; `pamer-lab replay` creates runs")
     return list(newest.values())
 
 

@@ -11,7 +11,7 @@ from pamer_lab.runs.store import RunStore
 from pamer_lab.storage.files import write_whole
 from pamer_lab.workspace import Workspace
 
-HELP = "list stored runs, write some to a file, or add the runs of such a file"
+HELP = "list stored runs, export runs to a file, or import runs from one"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

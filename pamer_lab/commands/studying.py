@@ -25,7 +25,7 @@ from pamer_lab.trajectory.values import Trace
 from pamer_lab.workspace import Workspace
 
 DEFAULT_SEEDS = ",".join(str(seed) for seed in SEEDS)
-PROMPT_HELP = "system prompt that goes before each trace's own in every probe input (default: the profile's)"
+PROMPT_HELP = "system prompt prepended to each trace's own in every probe input (default: the profile's)"
 SEED_END = 2**32
 """Seeds lie below this: what every generator takes."""
 
@@ -76,7 +76,7 @@ def read_setting(args: argparse.Namespace) -> Setting:
     """Traces, decisions and checked splits; a file that cannot be read stops the study."""
     seeds = parse_seeds(args.seeds)
     if args.replicas < 0:
-        raise InputError(f"--replicas takes a number of traces per question, zero for all, not {args.replicas}")
+        raise InputError(f"--replicas must be a number of traces per question (0 for all), not {args.replicas}")
     kept = first_replicas(find_traces(args.traces, Workspace()), args.replicas)
     decisions = decisions_of(kept, args.history)
     said = history.sentence(args.history, decisions.recorded_traces, len({trace_id for trace_id, _ in decisions.keys}))
@@ -109,7 +109,7 @@ def find_traces(names: Sequence[str], workspace: Workspace) -> list[Trace]:
     if ALL in names:
         ids += [row["trace_id"] for row in workspace.trace_rows("labels > 0") if row["trace_id"] not in ids]
         if not ids:
-            raise InputError(f"the workspace {workspace.path} holds no labelled trace; import some: pamer-lab import TRACE...")
+            raise InputError(f"the workspace {workspace.path} has no labelled traces; import some: pamer-lab import TRACE...")
     reading = read_all(files)
     if reading.rejected:
         first = reading.rejected[0]
@@ -130,7 +130,7 @@ def each_once(traces: Iterable[Trace]) -> list[Trace]:
                 f"trace {trace.trace_id} is given twice with different messages, labels or memory operations ({places}); give one of them"
             )
     if repeated:
-        say(f"left out {repeated} traces that were given more than once")
+        say(f"skipped {repeated} duplicate traces")
     return list(kept.values())
 
 
@@ -151,7 +151,7 @@ def first_replicas(traces: Sequence[Trace], count: int) -> list[Trace]:
 
 
 def parse_seeds(text: str) -> list[int]:
-    """The numbers of `--seeds`: each drives one split and one initialisation, so that none may stand there twice."""
+    """The numbers of `--seeds`: each drives one split and one initialisation, so they must be distinct."""
     try:
         seeds = [int(part) for part in text.split(",")]
     except ValueError:

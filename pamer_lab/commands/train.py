@@ -14,7 +14,7 @@ from pamer_lab.studies.bank import Bank
 from pamer_lab.studies.distill import Fitted, Lab, capacity_rows, make_heads, stability_of, student_rows
 from pamer_lab.studies.study import Study
 
-HELP = "train probes (capacity x hint), the teacher, Recent2 students, and write the heads the controller votes with"
+HELP = "train probes (capacity x hint), the teacher and Recent2 students, and write the controller's heads"
 LAYER_HELP = "layer of students and heads; preferred: by validation; teacher: where the teacher reads (default: preferred; final for paper)"
 HINT_HELP = "context hint in the students' input (default: none; faithful for paper)"
 __all__ = ["HELP", "configure", "run", "show"]

@@ -16,7 +16,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--threshold", metavar="P[,P...]", default="", help="probability for all heads, or one per head")
     parser.add_argument("--threshold-scale", metavar="F", type=float, default=1.0, help="factor on the stored thresholds")
     parser.add_argument("--vote", metavar="N", type=int, default=None, help="heads that must agree")
-    parser.add_argument("--min-candidate", metavar="TOKENS", type=int, default=None, help="least tokens of a candidate")
+    parser.add_argument("--min-candidate", metavar="TOKENS", type=int, default=None, help="minimum candidate size (tokens)")
     parser.add_argument("--retained", metavar="BLOCKS", type=int, default=None, help="complete blocks kept (approximate)")
 
 
@@ -24,7 +24,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     for name in ("vote", "min_candidate", "retained"):
         value = getattr(args, name)
         if value is not None and value < 0:
-            raise InputError(f"--{name.replace('_', '-')} is a number from 0 up, not {value}")
+            raise InputError(f"--{name.replace('_', '-')} must be 0 or more, not {value}")
     changes = Changes(_thresholds(args.threshold), args.threshold_scale, args.vote, args.min_candidate, args.retained)
     laid_out = WhatIfRun(RunStore(Workspace()).run(args.run))
     matches, of = laid_out.verified

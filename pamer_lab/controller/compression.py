@@ -1,7 +1,7 @@
-"""One compression as a transaction: summary, embedding, checks, and last the commit that makes it true.
+"""One compression as a transaction: summary, embedding, checks, then the commit.
 
-What always holds: nothing is stored unless everything before it succeeded and the request really becomes shorter; after the
-commit nothing can fail. A failure at any point leaves the store as it was.
+Invariant: nothing is stored unless every step before it succeeded and the request becomes shorter; after the commit nothing can fail. A
+failure at any point leaves the store unchanged.
 """
 
 from collections.abc import Callable

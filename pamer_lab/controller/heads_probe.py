@@ -1,8 +1,8 @@
 """The real probe: the frozen model's state before the next action, and the trained heads' votes on it.
 
-Computed states are kept in the workspace's feature store, so that policies which read the same context, and a replay that
-goes on after a crash, compute each state once. What always holds: heads only ever read the model they were trained on, and only
-heads that were trained for what the controller asks them take part.
+States are cached in the workspace's feature store, so that policies with the same context, and a replay that continues after a crash,
+compute each state once.
+Invariant: heads read only the model they were trained on, and only heads trained for the controller's question vote.
 """
 
 from collections.abc import Sequence

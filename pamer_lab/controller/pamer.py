@@ -1,8 +1,8 @@
 """PaMER, Algorithm 1 of the paper: one request in, one request and its decision out.
 
-`transform` gets the caller's whole, append-only history and gives back the request to send. What always holds: every block of
-the history is in the returned request or covered by exactly one stored memory; a failure inside a memory operation
-returns the caller's own list as it came; `transform` never raises. The store is opened once, by whoever made it.
+`transform` takes the caller's complete, append-only history and returns the request to send.
+Invariant: every block of the history is in the returned request or covered by exactly one stored memory; if a memory operation fails,
+the caller's own list is returned unchanged; `transform` never raises. Whoever created the store opens it.
 """
 
 import threading

@@ -1,7 +1,6 @@
-"""The seam between a request and the compression heads: the `Probe` Protocol, its votes, and probes without a model.
+"""The `Probe` Protocol between a request and the compression heads, its votes, and probes without a model.
 
-What always holds: a probe either answers with finite numbers, one per head, or raises; a vote is a probability at or above
-its head's own threshold.
+Invariant: a probe returns finite numbers, one per head, or raises; a vote is a probability at or above its head's own threshold.
 """
 
 import math

@@ -1,7 +1,7 @@
-"""The seam between a plan and recalled text: the `Recaller` Protocol, and PaMER's own: the top summaries by cosine.
+"""The `Recaller` Protocol between a plan and recalled text, and PaMER's own recaller: the top summaries by cosine.
 
-What always holds: a recaller hands over text and where it comes from, never messages; it changes nothing; a failure is an
-error, and an empty result means that nothing needs to be recalled.
+A recaller returns text and its source, never messages, and changes nothing. A failure is an error; an empty result means that nothing
+needs to be recalled.
 """
 
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ class Recalled:
     """What an entry is called in the request."""
     spent: tuple[Spent, ...] = ()
     error: str = ""
-    """What failed beside the recall itself, such as keeping its record; the request goes on."""
+    """What failed in addition to the recall, such as recording it; the request continues."""
 
 
 class Recaller(Protocol):

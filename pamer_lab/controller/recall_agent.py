@@ -48,7 +48,7 @@ class RecallAgent(Protocol):
 
 
 def checked(packet: Packet, blocks: Sequence[Evidence]) -> Packet:
-    """The packet, if it cites only the chosen steps and only what stands in them; it then names the steps cited in part."""
+    """The packet, if it cites only text of the chosen steps; it then names the steps cited in part."""
     if not isinstance(packet, Packet):
         raise SelectionRefusedError("invalid packet: the recall agent answered something else")
     archived = {block.covered.step: block_text(block.messages).strip() for block in blocks}
@@ -63,12 +63,12 @@ def checked(packet: Packet, blocks: Sequence[Evidence]) -> Packet:
         if text in (source, shown):
             complete.add(citation.step)
         elif not verbatim(text, source) and not verbatim(text, shown):
-            raise SelectionRefusedError(f"invalid packet: its text for step {citation.step} does not stand in the archived block")
+            raise SelectionRefusedError(f"invalid packet: its text for step {citation.step} is not in the archived block")
     return replace(packet, in_part=tuple(step for step in packet.steps if step not in complete))
 
 
 def verbatim(text: str, source: str) -> bool:
-    """Does the text stand in the source word for word; of a clipped text, every kept piece, in order?"""
+    """Does the text occur verbatim in the source; of a clipped text, every kept piece, in order?"""
     if text in source:
         return True
     place = 0

@@ -1,8 +1,8 @@
-"""Packets that need not be made again.
+"""A cache of evidence packets.
 
-A packet is known by its selector: the sorted summary and step ids. The router's wording of the goal and later history do not matter;
-changed material does, and is seen by a hash over the chosen blocks and the agent's name. A declined recall is kept like any
-other. What always holds: a refused packet is never kept.
+A packet's key is its selector: the sorted summary and step ids. The router's wording of the goal and later history do not matter; changed
+material does, and is detected by a hash over the chosen blocks and the agent's name. A declined recall is cached like any other; a
+rejected packet never is.
 """
 
 import hashlib

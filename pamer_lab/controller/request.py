@@ -1,9 +1,9 @@
 """The caller's chat messages -> what the controller works on, each message read once.
 
-The caller sends its whole history every turn. What was read of it stays in a `History` per session: a turn costs the new
-messages, plus one comparison of the old ones with our own copies (so a history that was edited in place is seen and
-read anew), which a caller that only ever appends may spare (`AppendOnly`). What always holds: the caller's objects are
-never changed; a request that breaks the safe tool protocol is refused with the place.
+The caller sends its complete history every turn. A `History` per session keeps what was read: a turn costs the new messages, plus one
+comparison of the old ones with our own copies (so that a history edited in place is detected and read again), which a caller that only
+appends may skip (`AppendOnly`).
+Invariant: the caller's objects are never changed; a request that breaks the safe tool protocol is rejected with its place.
 """
 
 import copy

@@ -13,7 +13,7 @@ from pamer_lab.memory import SessionMemory
 from pamer_lab.trajectory.values import Message
 
 CANDIDATES_KEPT = 20
-"""Candidates that a router tells of; enough to see what was near."""
+"""Candidates that a router reports; enough to see near misses."""
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
-"""What is kept of every selection, accepted or refused, for whoever audits it later.
+"""What is recorded of every selection, accepted or refused, for the audit.
 
-Pure values and the `Recorder` seam; the audit room stores them. What always holds: a refused selection has its reason in words.
+Pure values and the `Recorder` Protocol; `audit` stores them. A refused selection has its reason in words.
 """
 
 from dataclasses import dataclass

@@ -45,7 +45,7 @@ class ControllerSettings(Settings):
     recall: bool = True
     """False: nothing is recalled."""
     race_attempts: int = Field(default=3, ge=1)
-    """How often a request is decided anew after another process stored a memory of its session first."""
+    """How often a decision is retried after another process stored a memory of the session first."""
 
     @model_validator(mode="after")
     def _vote_is_possible(self) -> "ControllerSettings":

@@ -105,7 +105,7 @@ class DecisionBuilder:
         blocks = len(request.blocks) if request else 0
         return self._complete(
             action="fallback",
-            reason=f"{reason}; the request is returned as it came",
+            reason=f"{reason}; the request is returned unchanged",
             turn=blocks,
             tokens_before=request.tokens if request else 0,
             candidate_tokens=current.candidate_tokens if current else 0,

@@ -1,9 +1,8 @@
 """Three long demo traces with planted needs and a recorded baseline of memory operations.
 
-The museum case is built like the case study of the paper (Appendix E.2): a founder, an editor and biographical clues, 94 turns,
-81 searches, 16 document retrievals, four compressions and two memory queries at the turns the paper prints where it
-prints them. Everything in it is generated; only its shape is the paper's. What always holds: events stand beside the
-messages and change none of them.
+The museum case follows the paper's case study (Appendix E.2): a founder, an editor and biographical clues, 94 turns, 81 searches,
+16 document retrievals, four compressions and two memory queries, at the turns that the paper prints. Everything in it is generated; only
+its shape is the paper's. Events never change messages.
 """
 
 from collections.abc import Iterator, Sequence

@@ -1,8 +1,8 @@
 """Steps -> what the tools return: documents, lists, files and matching lines of one world.
 
-Knows sentence forms and layouts, not labels: nothing here depends on a step's outcome but the facts it states. What always
-holds: a document is about one entity (a long one about others first), states `step.values` of it once near its end, and its remark,
-where it has one, is never its last sentence; what is read by number or path was named by a list before.
+Knows sentence forms and layouts, not labels: the output depends only on the facts a step states, not on its outcome.
+Invariant: a document is about one entity (a long one about others first), states `step.values` once near its end, and its remark, if any,
+is never the last sentence; what is read by number or path was named by an earlier list.
 """
 
 from dataclasses import dataclass

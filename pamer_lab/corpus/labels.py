@@ -1,7 +1,8 @@
-"""A plan -> labels at every decision point, by two rules (`docs/corpus.md` states them with what they do not cover).
+"""A plan -> labels at every decision point, by two rules (`docs/corpus.md` states them and their limits).
 
-Knows the plan only. What always holds: a label exists for compression at every `t >= 1`, and for recall wherever a settled fact
-is older than the two most recent blocks, positive or negative; a positive recall label names blocks older than the two most recent ones.
+Knows the plan only. Compression has a label at every `t >= 1`; recall has one, positive or negative, wherever a settled fact is older
+than the two most recent blocks.
+Invariant: a positive recall label names blocks older than the two most recent ones.
 """
 
 from collections.abc import Sequence

@@ -1,8 +1,8 @@
-"""What happens in a trace, before a word of it is written: sub-goals in order, one exhibit per step.
+"""What happens in a trace, before any text is written: sub-goals in order, one exhibit per step.
 
-Knows the world and chance, not wording or labels. What always holds: each step shows one exhibit (a document, or a list
-that ends with it); a sub-goal ends with the exhibit that states its fact (the last one may stay open); what an exhibit
-says is true in the world, except the values it calls disputed.
+Knows the world and chance, not wording or labels. Each step shows one exhibit (a document, or a list that ends with it); a sub-goal ends
+with the exhibit that states its fact (the last one may stay open).
+Invariant: what an exhibit says is true in the world, except the values it calls disputed.
 """
 
 from collections.abc import Sequence

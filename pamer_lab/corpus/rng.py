@@ -1,7 +1,7 @@
 """Random choices that are the same on every machine and Python version.
 
-A counter hashed with SHA-256: `random.Random` keeps its floats stable between versions but not its `choice` and
-`shuffle`. What always holds: the sequence depends only on the words a `Draw` was made from.
+A counter hashed with SHA-256: `random.Random` keeps its floats stable between versions but not its `choice` and `shuffle`.
+Invariant: the sequence depends only on the words a `Draw` was made from.
 """
 
 import hashlib

@@ -1,7 +1,4 @@
-"""The word tables in `data/*.json`, read once and typed.
-
-Knows the files, not what is made of them. What always holds: every sentence form of a table keeps its slots.
-"""
+"""The word tables in `data/*.json`, read once and typed. Every sentence form of a table keeps its slots."""
 
 import re
 from functools import cache, lru_cache

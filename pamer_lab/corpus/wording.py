@@ -1,7 +1,7 @@
 """Steps -> what the agent says and asks its tools.
 
-Knows an agent's way of talking, not labels, and leaves results to `documents`. What always holds: the message after a result says what the
-agent made of it (a settled fact and a needed one with their values) and ends with the sub-goal it is after.
+Knows an agent's way of talking, not labels; `documents` writes the results. The message after a result says what the agent made of it
+(a settled fact and a needed one with their values) and ends with the next sub-goal.
 """
 
 from collections.abc import Sequence

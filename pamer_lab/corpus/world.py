@@ -1,8 +1,8 @@
 """The world behind a question: entities with names and facts, made before any trace is written.
 
-Knows nothing of turns or wording. What always holds: an entity's name is used once over all the worlds made with one `taken`
-set; within a world every value is stated of one entity only, so that a value in a text says whose fact was shown; what is told
-of an entity happens within its years.
+Knows nothing of turns or wording.
+Invariant: an entity's name is used once over all worlds made with one `taken` set; within a world every value belongs to one entity only,
+so that a value in a text identifies its fact; the stories of an entity happen within its years.
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,7 @@
 """Questions -> traces in our native format, the same bytes for the same seed.
 
-Puts world, plan, wording and labels together. What always holds: question `n` does not depend on how many questions follow;
-replicas of a question share its world, task and tools, and differ in their plan and words.
+Combines world, plan, wording and labels. Question `n` does not depend on how many questions follow; replicas of a question share its
+world, task and tools, and differ in plan and words.
 """
 
 from collections.abc import Iterator, Sequence

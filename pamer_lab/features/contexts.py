@@ -1,7 +1,7 @@
-"""Which messages stand in a decision point's context: `full`, `current`, `recentK`, or an explicit list.
+"""Which messages are in a decision point's context: `full`, `current`, `recentK`, or an explicit list.
 
-Knows blocks and nothing of tokens or models. What always holds: only messages before the decision point's assistant message
-are chosen, in their order, so that the future action never enters.
+Knows blocks, not tokens or models.
+Invariant: only messages before the decision point's assistant message are chosen, in order, so the future action never enters.
 """
 
 import re

@@ -1,10 +1,10 @@
 """Trees of tokens -> pooled states: the forward passes, each token through the model once.
 
-A run goes through in chunks on a cache of keys and values. What forks off a run is a branch: short branches of an
-attention model are packed into one pass behind the finished run, each seeing the run only up to its own fork; long ones
-follow one by one, deepest first, on the cache cut back to their fork. Layers with a recurrent state cannot be cut back, so
-there the chunk ends at the fork, the state is copied, the branch runs, and the copy is put back. What always holds: the
-states equal those of one forward pass per input, within float tolerance.
+A run is processed in chunks on a cache of keys and values. What forks off a run is a branch: short branches of an attention model are
+packed into one pass behind the finished run, each seeing the run only up to its own fork; long ones follow one by one, deepest first, on
+the cache truncated to their fork. Layers with a recurrent state cannot be truncated, so there the chunk ends at the fork, the state is
+copied, the branch runs, and the copy is restored.
+Invariant: the states equal those of one forward pass per input, within float tolerance.
 """
 
 from collections.abc import Callable, Sequence

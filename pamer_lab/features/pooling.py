@@ -1,9 +1,8 @@
-"""Pooling inside forward hooks: a long input's hidden states are never kept, only sums and single rows.
+"""Pooling inside forward hooks: a long input's hidden states are never stored, only sums and single rows.
 
-For each forward pass the caller names its marks: a mark is a row whose state is wanted (`last`) together with the rows to add
-up (`mean`, as a running sum). A hook on each wanted block and on the final norm multiplies the marks' 0/1 matrix with the
-block's output and forgets the output. Past the deepest wanted block the model is not run. What always holds: sums are float32
-or wider, whatever the model computes in.
+For each forward pass the caller names its marks: a mark is a row whose state is wanted (`last`) together with the rows to sum (`mean`, as
+a running sum). A hook on each wanted block and on the final norm multiplies the marks' 0/1 matrix with the block's output and drops the
+output. The model is not run past the deepest wanted block. Sums are at least float32, whatever the model computes in.
 """
 
 from collections.abc import Sequence
@@ -30,7 +29,7 @@ class Pooler:
     def __init__(self, model: FrozenModel, layers: Sequence[int]) -> None:
         self._model = model
         self._layers = list(layers)
-        """Block numbers from 0; the number of blocks stands for the final norm."""
+        """Block numbers from 0; the number of blocks means the final norm."""
         self._handles: list[Any] = []
         self._last: Any = None
         self._member: Any = None

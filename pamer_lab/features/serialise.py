@@ -1,9 +1,9 @@
 """A context -> the tokens a frozen model reads, generation prompt last.
 
-Two serialisers behind one Protocol: the model's own chat template where it keeps everything a message says, otherwise our
-ChatML rendering (`blocks/render.py`). A template is tried on a witness conversation first, and on every input it is
-checked that no text or call was lost; where something is, that input is rendered in ChatML. What always holds: the text of
-every message, call and tool description stands in the tokens, and the same messages give the same tokens.
+Two serialisers behind one Protocol: the model's own chat template if it keeps everything a message says, otherwise our ChatML rendering
+(`blocks/render.py`). A template is tested on a witness conversation first, and every input is checked for lost text or calls; if
+something is lost, that input is rendered in ChatML.
+Invariant: the tokens contain the text of every message, call and tool description, and the same messages give the same tokens.
 """
 
 import json
@@ -28,7 +28,7 @@ REMEMBERED_TOKENS = 20_000_000
 """Tokens of messages kept for reuse before the memory is emptied."""
 
 Hint = Literal["none", "faithful"]
-"""`none`: the context as it is. `faithful`: the size of the active request stands at the end of the last message."""
+"""`none`: the context as it is. `faithful`: the last message ends with the size of the active request."""
 
 
 class Serialiser(Protocol):
@@ -137,7 +137,7 @@ def template_text(tokenizer: Any, messages: Sequence[Message], tools: Sequence[T
 
 
 def keeps_everything(text: str, messages: Sequence[Message], tools: Sequence[Tool]) -> bool:
-    """Whether every message text (in order), call, argument and tool description stands in a rendering."""
+    """Whether a rendering contains every message text (in order), call, argument and tool description."""
     place = 0
     for message in messages:
         body = message.content.strip()
@@ -207,7 +207,7 @@ def _call_pieces(messages: Sequence[Message], tools: Sequence[Tool]) -> Iterator
 
 
 def _leaves(value: Any) -> Iterator[str]:
-    """Keys and values of arguments, as they would stand in a text."""
+    """Keys and values of arguments, as they would appear in a text."""
     if isinstance(value, dict):
         for key, item in value.items():
             yield str(key)

@@ -1,9 +1,9 @@
-"""Inputs that share beginnings -> a tree of runs in which every token stands once.
+"""Inputs that share beginnings -> a tree of runs in which every token occurs once.
 
-Pure arrays: no model, no messages. A `Run` is a stretch of tokens from a fork to the end of the longest input along it; other
-inputs either end somewhere on it or fork off it. What always holds: following the runs to an input's end gives exactly that
-input's tokens, and tokens that two inputs share at their beginning stand in one run (except fewer than `min_share` after a
-fork, where sharing would cost more than it saves).
+Pure arrays: no model, no messages. A `Run` is a stretch of tokens from a fork to the end of the longest input along it; other inputs
+either end on it or fork off it.
+Invariant: following the runs to an input's end gives exactly that input's tokens, and tokens that two inputs share at their beginning are
+in one run (except fewer than `min_share` after a fork, where sharing would cost more than it saves).
 """
 
 from collections.abc import Iterator, Sequence

@@ -156,7 +156,7 @@ def _touch(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
 
 
 def short_name(label: str) -> str:
-    """A condition's name as it fits beside a mark."""
+    """A short name of a condition, for the label of a mark."""
     for long, short in (
         ("Selective Raw", "Raw"), ("Embedding", "Emb"), ("Hidden Bank Similarity", "Bank Sim"), ("Hidden Bank", "Bank"),
         (" + decision KD", " KD"), (" + scalar state", " scalar"), ("Full Context", "Full"), ("Similarity", "Sim"),

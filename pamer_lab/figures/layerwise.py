@@ -44,7 +44,7 @@ STYLES = {"last": Style("chosen", "solid", "circle"), "mean": Style("ablation", 
 
 @dataclass(frozen=True)
 class Shown:
-    """What the reader wants to see beside the curves."""
+    """What to show with the curves."""
 
     poolings: tuple[str, ...] = ("last", "mean")
     intervals: bool = True

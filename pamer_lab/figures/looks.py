@@ -20,7 +20,7 @@ STATE_MEANINGS: list[Meaning] = ["active", "summarised", "recalled", "restored",
 """In the order of `decisions.LETTERS`."""
 FURTHER_DASHES = ("dot", "longdashdot", "dash", "dashdot", "longdash", "solid")
 FURTHER_SYMBOLS = ("circle", "square", "diamond", "cross", "star", "hexagon", "pentagon")
-"""What tells policies of one kind apart when several are shown: the first keeps the look of its kind."""
+"""Dashes that distinguish policies of one kind when several are shown; the first keeps the look of its kind."""
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
-"""Raw blocks <-> bytes: what the archive keeps is what the caller sent, byte for byte.
+"""Raw blocks <-> bytes: the archive keeps what the caller sent, byte for byte.
 
-A block is archived as a JSON list of its message objects. What always holds: `unpack(pack(messages)) == messages`, or
-`pack` refuses; a body whose hash is not its name is never handed out.
+A block is archived as a JSON list of its message objects.
+Invariant: `unpack(pack(messages)) == messages`, or `pack` raises; a body that does not match its hash is never returned.
 """
 
 import hashlib
@@ -27,7 +27,7 @@ def pack(messages: Sequence[dict[str, Any]]) -> RawBlock:
 def unpack(block: RawBlock) -> list[dict[str, Any]]:
     """The caller's messages, after the hash was found right."""
     if not is_intact(block):
-        raise StorageError(f"archived block {block.raw_hash[:12]} does not have its hash; run: pamer-lab memory check")
+        raise StorageError(f"archived block {block.raw_hash[:12]} does not match its hash; run: pamer-lab memory check")
     messages: list[dict[str, Any]] = json.loads(block.body)
     return messages
 

@@ -1,9 +1,9 @@
-"""Memories of sessions that one process alone works on, held back and stored together.
+"""Memories of sessions that only one process works on, buffered and stored together.
 
-A compression is two LanceDB commits, and looking whether another process was faster is a third question to the disk. A
-replay has its run to itself (the engine holds its lock) and stores its turns in groups; its memories go the same way. What
-always holds: whoever reads through here sees what is held as if it were stored; `flush` writes raw blocks first, then
-memories, so that whatever a crash leaves is whole; the checks of `MemoryStore.commit` are made at once, not at the flush.
+A compression is two LanceDB commits, and checking for other processes is a third disk access. A replay owns its run (the engine holds its
+lock) and stores its turns in groups; its memories are stored the same way.
+Invariant: readers see buffered memories as if they were stored; `flush` writes raw blocks first, then memories, so that a crash leaves
+complete records; the checks of `MemoryStore.commit` run immediately, not at the flush.
 """
 
 from collections.abc import Sequence

@@ -1,8 +1,8 @@
-"""Summaries and vectors that were computed before in this process: policies that ask for the same one share it.
+"""A process-wide cache of summaries and vectors, shared by policies that need the same one.
 
-PaMER, PaMER+ and the ablations compress the same blocks and ask memory with the same words, so a batch over them computes
-each answer once. What always holds: an answer is given only for exactly the same question; the tokens it took are told each
-time, because each policy alone would have needed them.
+PaMER, PaMER+ and the ablations compress the same blocks and query memory with the same text, so a batch computes each answer once.
+Invariant: a cached answer is used only for exactly the same input; its token cost is reported every time, because each policy alone would
+have needed it.
 """
 
 from collections.abc import Hashable, Sequence

@@ -1,4 +1,4 @@
-"""`memory check`: is everything that is stored whole, and what to do where it is not.
+"""`memory check`: verifies stored memories and repairs damaged ones.
 
 Reads every memory and every raw block. Repair, which needs no other process to stop:
 
@@ -63,14 +63,14 @@ def check(database: Database) -> Findings:
 
 
 def repair(database: Database, *, orphan_age: timedelta = ORPHAN_AGE) -> Findings:
-    """Check, mend, and say what was done."""
+    """Check, repair, and report what was done."""
     before, _, _ = _examine(database)
     for name in before.unreadable:
         before.repaired.append(database.recover(MEMORIES if name == MEMORIES.name else BLOCKS))
     found, bad, broken = _examine(database)
     if broken:
         database.delete(BLOCKS, is_in("raw_hash", sorted(broken)))
-        before.repaired.append(f"deleted {len(broken)} raw blocks that did not have their hash")
+        before.repaired.append(f"deleted {len(broken)} raw blocks that did not match their hash")
     for memory in bad:
         where = f"{equals('session_id', memory.session_id)} AND {equals('sequence', memory.sequence)}"
         database.delete(MEMORIES, f"{where} AND {equals('memory_id', memory.memory_id)}")
@@ -93,7 +93,7 @@ def _sweep(database: Database, orphan_age: timedelta) -> Iterator[str]:
     named = {block.raw_hash for memory in _memories(database) for block in memory.blocks}
     if needed := [row for row in old if row["raw_hash"] in named]:
         database.insert(BLOCKS, needed)
-    yield f"deleted {len(old) - len(needed)} raw blocks that no memory names"
+    yield f"deleted {len(old) - len(needed)} raw blocks that no memory refers to"
 
 
 def _examine(database: Database) -> tuple[Findings, list[Memory], set[str]]:

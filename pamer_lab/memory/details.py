@@ -28,7 +28,7 @@ class StepDetail:
     says: tuple[str, ...] = ()
     """Names in the agent's message that its calls do not hold."""
     line: str = ""
-    """The line of the results that tells the most."""
+    """The most informative line of the results."""
     names: tuple[str, ...] = ()
     """Names of the results that the line does not hold, the most useful first."""
 

@@ -1,4 +1,4 @@
-"""Summaries without a model: the lines of each step that tell the most, quoted.
+"""Summaries without a model: the most informative lines of each step, quoted.
 
 Deterministic: the same blocks give the same bytes. Each step's best line is taken first, shortened to the step's share of the
 budget, then the best lines overall, as far as they carry something; what is taken stands in the order of the history,

@@ -1,7 +1,8 @@
-"""The values of the memory: one memory, the blocks it covers, and a raw block as it is archived.
+"""The values of the memory: one memory, the blocks it covers, and an archived raw block.
 
-Knows neither tables nor models. What always holds for a memory without `faults`: it covers at least one block, each
-once; it has one step detail per block; its vector is finite and not zero; its checksum is the hash of everything else.
+Knows neither tables nor models.
+Invariant: a memory without `faults` covers at least one block, each once; it has one step detail per block; its vector is finite and not
+zero; its checksum is the hash of everything else.
 """
 
 import hashlib
@@ -27,14 +28,14 @@ class RawBlock:
 
 @dataclass(frozen=True)
 class CoveredBlock:
-    """One block that a memory stands for: its step."""
+    """One block that a memory covers: its step."""
 
     step: int
     """Block number in the session's history; with an append-only history it never changes."""
     block_id: str
     """Block identity: hash of the canonical form, and occurrence number."""
     raw_hash: str
-    """Where the raw block stands in the archive."""
+    """The raw block's key in the archive."""
     detail: str
     """One line on what happened in this step."""
     tokens: int

@@ -1,4 +1,4 @@
-"""How much a line of a transcript tells: TF-IDF centrality, weighted by what it carries.
+"""How informative a line of a transcript is: TF-IDF centrality, weighted by its content.
 
 Lines that carry identifiers, numbers, names, decisions or errors are what a later step comes back for, so each of
 these raises a line's weight. Pure and deterministic: the same lines give the same scores.

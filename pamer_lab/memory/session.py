@@ -1,7 +1,7 @@
-"""One session's memory at one moment: its sound memories, what they cover, and the exact nearest-summary search.
+"""One session's memory at one moment: its valid memories, what they cover, and the exact nearest-summary search.
 
-A pure value, derived from memory rows alone. What always holds: no block is covered twice; `discarded` says in words
-which stored memories were left out and why; the search gives the ids that brute force gives.
+A pure value, derived from memory rows alone. `discarded` says which stored memories were left out and why.
+Invariant: no block is covered twice; the search gives the ids that brute force gives.
 """
 
 from collections.abc import Iterable, Sequence
@@ -112,7 +112,7 @@ class SessionMemory:
         if others := self.embedding_models - {embedding_model}:
             raise StorageError(
                 f"this session's memories were embedded with {min(others)!r} and the query with {embedding_model!r}; "
-                "use the embedder the session began with"
+                "use the embedder the session started with"
             )
         if self.memories[0].vector.size != query.size:
             raise StorageError(f"the query vector has {query.size} dimensions, the memory's have {self.memories[0].vector.size}")

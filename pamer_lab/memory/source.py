@@ -1,7 +1,7 @@
 """Blocks -> the text a summary is made from, within a budget of characters.
 
-What always holds: under the budget nothing is left out; over it every message keeps its beginning and its end, the
-longest messages give the most, and a mark says how many characters are missing.
+Under the budget nothing is left out. Over it, every message keeps its beginning and end, the longest messages lose the most, and a marker
+says how many characters are missing.
 """
 
 import re

@@ -31,7 +31,7 @@ from pamer_lab.memory.session import SessionMemory, assemble
 from pamer_lab.storage import Database, equals, is_in
 
 MANY = 400
-"""From so many hashes on, the archive's hash column is read as a whole instead of filtered."""
+"""With at least this many hashes, the archive's hash column is read completely instead of filtered."""
 
 
 class LostRaceError(StorageError):
@@ -121,7 +121,7 @@ class MemoryStore:
             if name not in found:
                 raise StorageError(f"archived block {name[:12]} is missing; run: pamer-lab memory check")
             if not is_intact(found[name]):
-                raise StorageError(f"archived block {name[:12]} does not have its hash; run: pamer-lab memory check")
+                raise StorageError(f"archived block {name[:12]} does not match its hash; run: pamer-lab memory check")
         return found
 
     def sessions(self) -> dict[str, int]:
@@ -171,7 +171,7 @@ def check_provenance(memory: Memory, raw_blocks: Sequence[RawBlock], seen: Sessi
         faults.append("the stored memories cannot be read; run: pamer-lab memory check --repair")
     given = {block.raw_hash for block in raw_blocks if is_intact(block)}
     if any(block.raw_hash not in given for block in memory.blocks):
-        faults.append("a raw block is missing or does not have its hash")
+        faults.append("a raw block is missing or does not match its hash")
     if any(block.block_id in seen.covered for block in memory.blocks):
         faults.append("covers a block that an earlier memory covers")
     if seen.memories and seen.memories[0].vector.size != memory.vector.size:

@@ -1,8 +1,7 @@
-"""Calls to a server that may fail: bounded attempts with back-off, and one sentence when all have failed.
+"""Calls to a server that may fail: bounded attempts with backoff, and one sentence when all have failed.
 
-Knows the `openai` package's errors and nothing of what is asked. What always holds: a fault that a later attempt cannot
-mend (a wrong model name, a refused key, a request the server calls invalid) is raised at once, and a key that a server sends
-back is cut out of the message.
+Knows the `openai` package's errors, not what is asked. An error that a retry cannot fix (a wrong model name, a rejected key, an invalid
+request) is raised at once, and a key in a server's message is removed.
 """
 
 import random

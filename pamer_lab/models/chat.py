@@ -1,7 +1,6 @@
-"""The seam between prompts and answers: the `Chat` Protocol, its values, and the one place that picks an implementation.
+"""The `Chat` Protocol between prompts and answers, its values, and the one place that chooses an implementation.
 
-What always holds: an answer that was asked for with a schema is JSON of that shape, or an error; `usage` says where its
-numbers come from.
+Invariant: an answer requested with a schema is JSON of that shape, or an error; `usage` says where its numbers come from.
 """
 
 import json

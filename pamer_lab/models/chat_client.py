@@ -63,7 +63,7 @@ class ChatClient:
         try:
             text, truncated = self._text(answer, max_tokens, schema)
             if usage is None:
-                raise BadAnswer("the answer does not say its usage")
+                raise BadAnswer("the answer does not report its usage")
             return ChatAnswer(parsed_answer(text, schema), usage, text, truncated)
         except ModelError as error:
             set_usage(error, usage or UNKNOWN_USAGE)
@@ -73,7 +73,7 @@ class ChatClient:
         """What the model wrote, and whether it ran into its limit."""
         choices = getattr(answer, "choices", None)
         if not isinstance(choices, list) or len(choices) != 1:
-            raise BadAnswer("the answer holds no single choice")
+            raise BadAnswer("the answer does not have exactly one choice")
         text = getattr(getattr(choices[0], "message", None), "content", None)
         if not isinstance(text, str):
             raise BadAnswer("the answer holds no text")

@@ -16,11 +16,11 @@ def resolve_device(name: str = "auto") -> str:
     if kind not in ("cpu", "cuda", "mps") or (number and (kind != "cuda" or not number.isdigit())):
         raise InputError(f"unknown device {name!r}; known: auto, cpu, cuda, cuda:N, mps")
     if kind == "cuda" and not has_cuda:
-        raise ModelError("no CUDA device is here; use --device cpu, or see: pamer-lab doctor")
+        raise ModelError("no CUDA device found; use --device cpu, or see: pamer-lab doctor")
     if kind == "cuda" and number and int(number) >= torch.cuda.device_count():
         raise ModelError(f"there is no {name}; this machine has {torch.cuda.device_count()} CUDA device(s)")
     if kind == "mps" and not has_mps:
-        raise ModelError("no MPS device is here; use --device cpu")
+        raise ModelError("no MPS device found; use --device cpu")
     return name
 
 

@@ -66,12 +66,12 @@ def verify(file: EmbeddedFile) -> Path:
     """The file's path after its SHA-256 was found right."""
     path = locate(file)
     if sha256_of(path) != file.sha256:
-        raise ModelError(f"{path} does not have the expected SHA-256; reinstall it: {file.install}")
+        raise ModelError(f"{path} does not match the expected SHA-256; reinstall it: {file.install}")
     return path
 
 
 def prepared_folder() -> Path:
-    """Where the prepared SmolLM2 stands once `prepare` has run."""
+    """The folder of the prepared SmolLM2, after `prepare` has run."""
     return cache_folder() / f"smollm2-135m-instruct-{SMOLLM2.sha256[:12]}-v{PREPARED_VERSION}"
 
 

@@ -1,7 +1,7 @@
-"""The seam between texts and vectors: the `Embedder` Protocol, and the one place that picks an implementation.
+"""The `Embedder` Protocol between texts and vectors, and the one place that chooses an implementation.
 
-What always holds for every implementation: rows are float32, of unit length, in the order of the texts, and the same text
-gives the same row whatever else is in the call.
+Invariant, for every implementation: rows are float32, of unit length, in the order of the texts, and the same text gives the same row
+whatever else is in the call.
 """
 
 import hashlib
@@ -25,7 +25,7 @@ class Embedder(Protocol):
     """Turns texts into unit vectors."""
 
     name: str
-    """Model and dimensions; stored beside every vector, since vectors of two models must never be compared."""
+    """Model and dimensions; stored with every vector, since vectors of two models must never be compared."""
     dimensions: int
 
     def embed(self, texts: Sequence[str]) -> Matrix:

@@ -1,6 +1,6 @@
-"""Embeddings from any server that speaks OpenAI's `/v1/embeddings`.
+"""Embeddings from any server with OpenAI's `/v1/embeddings`.
 
-What always holds: a batch is either answered whole, in order, with finite vectors of the agreed length, or it is an error.
+Invariant: a batch is answered completely, in order, with finite vectors of the agreed length, or it is an error.
 """
 
 from collections.abc import Sequence

@@ -29,7 +29,7 @@ class Check:
     ok: bool
     detail: str
     fix: str = ""
-    """The command or step that mends it; empty where nothing needs mending."""
+    """The command or step that fixes it; empty if nothing needs fixing."""
     required: bool = True
     """Whether the chosen profile cannot work without it."""
 

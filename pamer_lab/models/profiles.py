@@ -193,9 +193,7 @@ def _toml_profile(path: Path) -> Profile:
         model.setdefault("fallback", "")
     settings = _merged(PROFILES[base].model_dump(), {"name": path.stem} | given)
     if settings["name"] in PROFILES:
-        raise InputError(
-            f"a profile of one's own cannot be called {settings['name']!r}; rename the file or set name", path=text, where="name"
-        )
+        raise InputError(f"a custom profile cannot be called {settings['name']!r}; rename the file or set name", path=text, where="name")
     try:
         return Profile.model_validate(settings)
     except ValidationError as error:

@@ -1,8 +1,8 @@
-"""A folder of prepared weights stays what it was: `sealed.json` beside the files holds their SHA-256, sizes and times.
+"""Detects changes to a folder of prepared weights: `sealed.json` has the SHA-256, size and time of each file.
 
-`pamer-lab prepare` writes it together with the files; every load compares. Hashing half a gigabyte takes longer than loading it, so a
-file whose size and time are those of the seal is taken as it is, and any other is hashed. What always holds: a file that was altered,
-cut off or exchanged is refused with the command that makes it anew. A folder from before there were seals is sealed as it is found.
+`pamer-lab prepare` writes it with the files; every load compares. Hashing half a gigabyte takes longer than loading it, so only a file
+whose size or time differs from the seal is hashed. A changed or truncated file is rejected with the command that recreates it. A folder
+without a seal is sealed as it is.
 """
 
 import hashlib
@@ -44,7 +44,7 @@ def check(folder: Path, *names: str) -> None:
     except (OSError, ValueError, AttributeError, TypeError):
         wrong = SEAL
     if wrong is not None:
-        raise ModelError(f"{folder / wrong} is not what was prepared; delete the folder and run: pamer-lab prepare")
+        raise ModelError(f"{folder / wrong} has changed since it was prepared; delete the folder and run: pamer-lab prepare")
 
 
 def _adopt(folder: Path) -> None:

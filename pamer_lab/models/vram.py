@@ -72,7 +72,7 @@ class MemoryEstimate:
 
     weights: int
     cache: int
-    """Keys, values and recurrent states of one whole input, and one copy of the recurrent states."""
+    """Keys, values and recurrent states of one complete input, and one copy of the recurrent states."""
     working: int
     """Tensors of one chunk, its mask included."""
 

@@ -14,9 +14,9 @@ class Base:
 
     needs_models: ClassVar[bool] = False
     writes_summaries: ClassVar[bool] = False
-    description: ClassVar[str] = "the whole history, unchanged: what every other policy is measured against"
+    description: ClassVar[str] = "the full history, unchanged: the baseline for every other policy"
     deviations: ClassVar[tuple[str, ...]] = (
-        "an agent whose own harness compacts is replayed without that; recorded compactions stand beside",
+        "an agent whose own harness compacts is replayed without that; recorded compactions are shown separately",
     )
 
     @property
@@ -32,7 +32,7 @@ class Base:
 
 class _Session:
     def turn(self, history: History) -> Decision:
-        return Decision("pass", "base keeps the whole history", (*history.head(), *history.raw([(0, history.t)])))
+        return Decision("pass", "base keeps the full history", (*history.head(), *history.raw([(0, history.t)])))
 
     def resume(self, decisions: Sequence[Decision]) -> None:
         """Nothing is remembered between turns."""

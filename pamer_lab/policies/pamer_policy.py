@@ -129,7 +129,7 @@ class PamerSession:
         memory, session = self.resources.memory, self.resources.session_id
         memory.forget_from(session, len({decision.stored for decision in written}))
         if spans_of(sorted(step for entry in memory.load(session).memories for step in entry.steps)) != self._stored:
-            raise LabError(f"the memories of run {session} are not those its turns tell of; replay it from the start (--fresh)")
+            raise LabError(f"the memories of run {session} do not match its turns; replay it from the start (--fresh)")
 
     def turn(self, history: History) -> Decision:
         self._chat += [as_chat(message) for message in history.messages[len(self._chat) :]]

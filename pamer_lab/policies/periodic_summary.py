@@ -91,7 +91,7 @@ class _Session:
         usage = usage_of(error)
         return Decision(
             "fallback",
-            "the summary failed; the request went out as it came",
+            "the summary failed; the request is sent unchanged",
             (*history.head(), *history.raw([(0, history.t)])),
             candidate_tokens=candidate,
             error=str(error),

@@ -91,7 +91,7 @@ def _value(name: str, field: Any, text: str) -> Any:
         return text
     least = field.metadata.get("least", 0)
     if not text.isdecimal() or len(text) > 9 or int(text) < least:
-        raise InputError(f"policy {name!r}: {field.name} is a whole number from {least} up, not {text!r}")
+        raise InputError(f"policy {name!r}: {field.name} is an integer of at least {least}, not {text!r}")
     return int(text)
 
 

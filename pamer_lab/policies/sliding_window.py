@@ -11,20 +11,20 @@ from pamer_lab.policies.interface import History, PolicySession, Resources
 
 @dataclass(frozen=True)
 class SlidingWindow:
-    """Drops whole blocks that leave the window; they are gone for good."""
+    """Drops complete blocks that leave the window; they are lost."""
 
     needs_models: ClassVar[bool] = False
     writes_summaries: ClassVar[bool] = False
     description: ClassVar[str] = "the prefix and the newest K complete blocks; older blocks are dropped"
     deviations: ClassVar[tuple[str, ...]] = (
         "the paper gives K without its unit: here K counts complete blocks, and the window is applied at every turn",
-        "with budget=N it is applied only while the whole request is over N tokens, as public implementations do; no notice is added",
+        "with budget=N it is applied only while the request is over N tokens, as public implementations do; no notice is added",
     )
 
     k: int = field(default=5, metadata={"least": 1})
     """Complete blocks kept; incomplete blocks among or after them stay too."""
     budget: int = 0
-    """Tokens of the whole request below which nothing is dropped; 0 applies the window always."""
+    """Request size in tokens below which nothing is dropped; 0 always applies the window."""
 
     @property
     def name(self) -> str:

@@ -1,9 +1,8 @@
 """Heads on disk: `heads.safetensors` (weights, standardisation) and `heads.json` (everything else), never pickle.
 
-Knows which model, layer, pooling and context the heads read, so that a caller computes exactly that vector; does not
-know how to compute it. What always holds: a loaded set has the SHA-256 its JSON names, tensors that fit together and are
-what the JSON says, one threshold per head, and finite weights. Both files are written beside their place and renamed, the
-JSON last: a folder with a JSON is whole.
+Knows which model, layer, pooling and context the heads read, so that a caller computes exactly that vector; does not know how to compute
+it. Both files are written to a temporary name and renamed, the JSON last: a folder with a JSON is complete.
+Invariant: a loaded set matches the SHA-256 in its JSON, has consistent tensors, one threshold per head, and finite weights.
 """
 
 import hashlib

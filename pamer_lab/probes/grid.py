@@ -1,13 +1,12 @@
 """Grid training: every probe of a study (feature sets x targets x seeds) as one batched problem.
 
-A study's probes read the same rows; they differ in feature set (layer, pooling, hint), target and seed. One step takes a
-window of rows and shows it to all of them at once: the heads of a feature set are rows of one matrix, so a step is one
-batched matrix product forward and one backward, whatever the number of probes. A seed's split enters as a mask,
-its standardisation by folding mean and scale into the weights, its class weight and teacher as coefficients of the
-one formula of `losses.soft_target`.
+A study's probes read the same rows; they differ in feature set (layer, pooling, hint), target and seed. One step takes a window of rows
+and shows it to all of them at once: the heads of a feature set are rows of one matrix, so a step is one batched matrix product forward
+and one backward, whatever the number of probes. A seed's split enters as a mask, its standardisation by folding mean and scale into the
+weights, its class weight and teacher as coefficients of the one formula of `losses.soft_target`.
 
-What always holds: a probe trained in a grid is the probe trained alone (same windows, same start, no shared state),
-and nothing of a seed's validation or test rows enters its gradient.
+Invariant: a probe trained in a grid is the probe trained alone (same windows, same start, no shared state), and a seed's validation and
+test rows never enter its gradient.
 """
 
 from collections.abc import Iterator

@@ -1,8 +1,7 @@
 """Batched heads in training: all probes of a tile as one set of tensors (torch).
 
-`LinearHeads` and `MlpHeads` differ only in their forward pass. Standardisation is folded into the first layer, so that
-probes of different seeds read the same rows: w . (x - m) / s = (w / s) . x - (w / s) . m. What always holds: a seed's
-start weights depend on the seed and the shapes alone.
+`LinearHeads` and `MlpHeads` differ only in their forward pass. Standardisation is folded into the first layer, so that probes of
+different seeds read the same rows: w . (x - m) / s = (w / s) . x - (w / s) . m. Initial weights depend on the seed and the shapes alone.
 """
 
 from collections.abc import Sequence

@@ -1,8 +1,8 @@
-"""How sure a table's numbers are: mean and sd over seeds, bootstrap by question, exact sign-flip p.
+"""Uncertainty of a table's numbers: mean and sd over seeds, bootstrap by question, exact sign-flip p.
 
-The bootstrap draws the corpus' questions with replacement and measures every seed's test part again with its questions
-counted as often as they were drawn; the interval is that of the mean over seeds. What always holds: rows of one question
-stay together, and the same call gives the same interval.
+The bootstrap draws the corpus' questions with replacement and measures every seed's test set again with its questions weighted by how
+often they were drawn; the interval is that of the mean over seeds. Rows of one question stay together, and the same call gives the same
+interval.
 """
 
 from collections.abc import Sequence

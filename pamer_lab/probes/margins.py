@@ -1,8 +1,7 @@
-"""Test scores of a row, kept small: how far each decision is from its seed's threshold, positives and negatives apart.
+"""Test scores of a row in compact form: the distance of each decision to its seed's threshold, positives and negatives apart.
 
-A margin is a logit minus the threshold of its seed. Half precision is finest near zero, so a study of a hundred rows stays
-small while what lies near the threshold stays apart. What always holds: a decision's side of the threshold survives packing, so
-that the counts at shift 0 are those the row's F1 was computed from.
+A margin is a logit minus the threshold of its seed, in half precision, which is finest near zero.
+Invariant: a decision's side of the threshold survives packing, so the counts at shift 0 are those the row's F1 was computed from.
 """
 
 import base64

@@ -1,8 +1,8 @@
 """Ranking and threshold metrics for many score lists at once (numpy).
 
-Every function takes scores [..., n] and labels [n], and works along the last axis; optional weights [..., n] count a row
-several times or not at all (that is how the bootstrap resamples). What always holds: ties count one half in AUROC and are
-one step in AUPRC; a metric that is not defined (one class only, a score that is NaN) is NaN, never a made-up number.
+Every function takes scores [..., n] and labels [n], and works along the last axis; optional weights [..., n] count a row several times or
+not at all (used by the bootstrap). Ties count one half in AUROC and are one step in AUPRC; an undefined metric (one class only, a score
+that is NaN) is NaN.
 """
 
 from typing import Any

@@ -1,7 +1,7 @@
 """What a fitted head computes, in numpy: a linear map, or one hidden GELU layer, on a standardised vector.
 
-Knows no training and no torch, because the controller uses it at every turn. What always holds: a head stack is the
-same function the grid trained, with the training split's mean and scale applied first.
+Needs no torch, because the controller uses it at every turn.
+Invariant: a head stack is the same function the grid trained, with the training split's mean and scale applied first.
 """
 
 from dataclasses import dataclass

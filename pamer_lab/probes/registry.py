@@ -20,7 +20,7 @@ PACKAGED = Path(__file__).parent / "heads"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,63}")
 
 Source = Literal["package", "workspace", "folder"]
-"""`package`: installed with the lab. `workspace`: registered by `train --heads NAME`. `folder`: named by its path, not registered."""
+"""`package`: included with PaMER Lab. `workspace`: registered by `train --heads NAME`. `folder`: named by its path, not registered."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ def heads_for(model_name: str, text: str, workspace: Path) -> NamedHeads:
     if len(packaged) == 1 or len(fitting) == 1:
         return (packaged or fitting)[0]
     if not fitting:
-        raise InputError(f"there are no heads for {model_name}, so nothing can vote. Train some: {TRAIN}")
+        raise InputError(f"there are no heads for {model_name}, which are needed to vote. Train some: {TRAIN}")
     raise InputError(f"several heads read {model_name}: {_names(packaged or fitting)}; choose one with --heads")
 
 

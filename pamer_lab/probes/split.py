@@ -1,7 +1,8 @@
 """Question-grouped splits: 70 / 15 / 15 by question, driven by a seed.
 
-Knows question ids and labels, nothing of features. What always holds: all rows of one question are in one part; the
-same questions and seed give the same split on any machine (questions are ordered by a hash, not by a generator).
+Knows question ids and labels, not features. Questions are ordered by a hash, so the same questions and seed give the same split on any
+machine.
+Invariant: all rows of one question are in one part.
 """
 
 import hashlib
@@ -66,7 +67,7 @@ CLEAN = "none in two parts"
 
 @dataclass(frozen=True)
 class LeakCheck:
-    """How many questions each part has, and which stand in two parts (there must be none)."""
+    """How many questions each part has, and which are in two parts (there must be none)."""
 
     questions: dict[str, int]
     shared: tuple[str, ...]
@@ -78,7 +79,7 @@ class LeakCheck:
 
 
 def leaks(sentences: Iterable[str]) -> int:
-    """How many of a study's split sentences tell of a leak."""
+    """How many of a study's split sentences report a leak."""
     return sum(not str(sentence).endswith(CLEAN) for sentence in sentences)
 
 

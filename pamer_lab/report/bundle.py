@@ -1,6 +1,6 @@
-"""The zip beside a share page: its numbers as CSV and Parquet, and the configuration that gives them again.
+"""The zip of a share page: its numbers as CSV and Parquet, and the configuration that reproduces them.
 
-What always holds: equal tables give equal bytes (entries have no times), and names inside are made by this program alone.
+Equal tables give equal bytes (entries have no times), and all names inside come from this program.
 """
 
 import hashlib

@@ -1,7 +1,6 @@
-"""What a report holds, as a file: re-running it gives the same tables again.
+"""A report's configuration as a file: running it again gives the same tables.
 
-Knows names only: traces, runs, studies and published tables by their ids. What always holds: an unknown key is refused, and a
-configuration written to JSON and read again is equal.
+Traces, runs, studies and published tables are named by id. An unknown key is an error, and a configuration survives a JSON round trip.
 """
 
 from pathlib import Path
@@ -76,7 +75,7 @@ Section = Annotated[ReplaySection | GrowthSection | StudySection | PublishedSect
 
 
 class ReportConfig(Settings):
-    """A whole report."""
+    """A report."""
 
     format: Literal["pamer-lab-report"] = "pamer-lab-report"
     title: str = ""

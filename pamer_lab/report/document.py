@@ -1,7 +1,7 @@
-"""A configuration -> the document of a report: its sections, its texts, and what a reader needs to trust them.
+"""A configuration -> the document of a report: its sections, its texts, and its provenance.
 
-The order of work: gather the parts, scan and replace secrets everywhere in them, shorten texts to the budget, name them. What always
-holds: nothing reaches the page or the tables but through here, so that what was replaced is replaced in both.
+Gathers the parts, scans and redacts secrets in all of them, shortens texts to the budget, and names them.
+Invariant: all content of the page and the tables comes through here, so that redacted text is redacted in both.
 """
 
 import platform

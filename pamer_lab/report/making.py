@@ -1,6 +1,6 @@
-"""Making a report: missing runs first where a configuration asks for them, then the page and the zip beside it.
+"""Creates a report: replays missing runs if the configuration asks for them, then writes the page and the zip.
 
-What always holds: each file is written whole or not at all, and the page is never larger than the configuration allows.
+Each file is written completely or not at all, and the page never exceeds the configured size.
 """
 
 from collections.abc import Callable
@@ -75,7 +75,7 @@ def _present(choice: RunChoice, workspace: Workspace, device: str, say: Callable
 
 
 def write(report: Report, path: Path) -> Path:
-    """Write the page at `path` and the zip beside it; returns the zip's path."""
+    """Write the page at `path` and the zip next to it; returns the zip's path."""
     beside = path.with_suffix(".zip")
     write_whole(beside, report.archive, parents=True)
     write_whole(path, report.html)

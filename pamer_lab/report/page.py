@@ -1,6 +1,6 @@
 """A document -> one HTML file without any outside reference.
 
-Data stands in `<script type="application/json">` elements, which no browser executes; `<`, `>`, `&` and the line separators of
+Data is in `<script type="application/json">` elements, which no browser executes; `<`, `>`, `&` and the line separators of
 JavaScript are written as JSON escapes, so that no text can end its element or open another. The page's own script shows text
 through `textContent` only. A Content-Security-Policy allows exactly that script and that style, by their hashes, and nothing else:
 no request, no image, no frame, no form. A manifest holds the SHA-256 of every data element, for the page to check.
@@ -20,7 +20,7 @@ SCRIPTS = ("base", "sha256", "verify", "charts", "ledger", "inspector", "audit",
 
 
 def page(document: Document) -> str:
-    """The whole file."""
+    """The complete file."""
     data = {"about": json_text(document.about), "texts": json_text(document.texts)}
     data |= {f"section-{number}": json_text(section) for number, section in enumerate(document.sections)}
     hashes = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in data.items()}

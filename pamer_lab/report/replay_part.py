@@ -1,8 +1,8 @@
-"""One trace and its runs as plain data for the share page, and as much of them as its checks need.
+"""One trace and its runs as plain data for the share page, with everything its verification needs.
 
-Texts stand apart under the hash of what they say (`Texts`), so that a summary that is recalled fifty times is stored once. What
-always holds: every number a chart draws is here as the store has it, unrounded, and everything that the page re-derives
-(votes, sums, states, totals) can be derived from what stands beside it.
+Texts are stored once under their hash (`Texts`), so that a summary recalled fifty times takes space once.
+Invariant: every plotted number is stored unrounded, and everything the page verifies (votes, sums, states, totals) can be derived from
+the data in the file.
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,8 @@
 """A document's numbers as tables: one frame per kind of row, the same in CSV and Parquet.
 
-Made from the document, so that what was replaced there is replaced here. What always holds: rows are in a fixed order and hold nothing
-that differs between two makings of the same runs (no times, no store versions), so that equal reports give equal bytes.
+Made from the document, so that text redacted there is redacted here.
+Invariant: rows have a fixed order and contain nothing that differs between two reports of the same runs (no times, no store versions), so
+equal reports give equal bytes.
 """
 
 import json

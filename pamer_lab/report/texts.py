@@ -1,7 +1,7 @@
-"""The texts of a report, each once, under the hash of what it says; cut to fit where they are too long.
+"""The texts of a report, each stored once under its hash, and shortened where they are too long.
 
-What always holds: a text's name is the SHA-256 of the words that are in the file (24 hex digits), so that the page can check it; a cut
-text says in its middle how much is missing; without text the names stay and the words are gone.
+A text's name is the SHA-256 of the words in the file (24 hex digits), so that the page can verify it; a shortened text says in its middle
+how much is missing; without text the names stay.
 """
 
 import re
@@ -15,7 +15,7 @@ SURROGATES = re.compile("[\ud800-\udfff]")
 LEAST = 400
 """Characters that a cut text keeps at least."""
 OVERHEAD = 40
-"""Bytes a text takes beside its words."""
+"""Overhead of a text, in bytes."""
 
 
 @dataclass
@@ -24,7 +24,7 @@ class Texts:
 
     words: list[str] = field(default_factory=list)
     places: list[str] = field(default_factory=list)
-    """Where each text stands first, in words."""
+    """Where each text first occurs, in words."""
     _known: dict[str, int] = field(default_factory=dict)
 
     def put(self, text: str, place: str) -> "Ref | None":

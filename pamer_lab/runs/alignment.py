@@ -1,7 +1,7 @@
-"""A turn as two columns: what the agent sent, and what the model would see, aligned.
+"""A turn as two aligned columns: the agent's request and the model's view.
 
-What always holds: the left column sums to the turn's raw tokens, the right one to its active tokens, and a row that has both
-sides holds the same text on both.
+Invariant: the left column sums to the turn's raw tokens, the right one to its active tokens, and a row with both sides has the same text
+on both.
 """
 
 from dataclasses import dataclass

@@ -1,9 +1,9 @@
-"""Runs as one file: everything a workspace keeps of them, to be looked at elsewhere without computing it again.
+"""Runs as one file: everything a workspace stores about them, so that they can be viewed elsewhere without recomputing.
 
-A zip with one Arrow file per table (runs, turns, texts, memories, raw blocks, selections), and `redaction.json`, which says what the scan
-for secrets found and replaced. The traces themselves are not in it; whoever opens it needs the same trace for its texts. What always
-holds: rows that are already there stay as they are, a run is listed only after everything it names was written, and a file of another
-form, or with a run that is not sound (`admission`), adds nothing.
+A zip with one Arrow file per table (runs, turns, texts, memories, raw blocks, selections), and `redaction.json` with the result of the
+secret scan. The traces are not included; viewing the texts needs the same trace.
+Invariant: existing rows never change, a run is listed only after everything it refers to was written, and an invalid file (`validate`)
+adds nothing.
 """
 
 import io
@@ -48,7 +48,7 @@ def pack_runs(workspace: Workspace, run_ids: Sequence[str], scan: Scan) -> bytes
     known = set(_table(database, RUNS, "run_id", run_ids)["run_id"].to_pylist())
     for name in run_ids:
         if name not in known:
-            raise InputError(f"run {name!r} is not in this workspace; `pamer-lab replay` makes runs and prints their ids")
+            raise InputError(f"run {name!r} is not in this workspace; `pamer-lab replay` creates runs and prints their ids")
     found = {spec.name: _table(database, spec, column, run_ids) if column else _blocks(database, run_ids) for spec, column in ORDER}
     tables = scanned(found, {spec.name: spec.key for spec, _ in ORDER}, scan)
     buffer = io.BytesIO()
@@ -117,7 +117,7 @@ def _checked(spec: TableSpec, table: pa.Table, path: str) -> pa.Table:
         if column.name not in table.column_names:
             table = table.append_column(column, pa.nulls(table.num_rows, column.type))
     if set(table.column_names) != set(spec.schema.names):
-        raise FormatError(f"holds other columns in {spec.name} than this program keeps; record the runs again", path=path)
+        raise FormatError(f"has other columns in {spec.name} than this program; record the runs again", path=path)
     try:
         return table.select(spec.schema.names).cast(spec.schema)
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, ValueError) as error:

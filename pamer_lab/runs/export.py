@@ -1,6 +1,6 @@
-"""A run as plain JSON: the contract's keys, and what a reader needs to trust them.
+"""A run as plain JSON, with the contract's keys.
 
-What always holds: every count names its tokenizer and kind, and the statement that actions are fixed stands with it.
+Every count names its tokenizer and kind, and the output states that actions are fixed.
 """
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""Tokens -> money, with the user's own prices; the lab knows none and invents none.
+"""Tokens -> cost, at the user's own prices; no default prices are included.
 
 Prices live in `prices.json` of the workspace (or any file given): a row per model or operation name, `default` for the rest,
 each with `input`, `cached_input` and `output` per million tokens. Local work is not priced. Without a row that applies, a cost
@@ -55,7 +55,7 @@ def read_prices(path: Path) -> PriceTable:
 
 
 def write_prices(path: Path, table: PriceTable) -> None:
-    """Save an edited table, as a whole or not at all."""
+    """Save an edited table, all or nothing."""
     refuse_in_reviewer_mode("Changing prices", path.parent)
     write_whole(path, msgspec.json.format(msgspec.json.encode(table), indent=2), parents=True)
 

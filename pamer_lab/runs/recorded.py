@@ -1,6 +1,6 @@
 """What the source recorded about its own context, placed on our turns: compactions, edits, memory operations.
 
-Shown beside a policy's decisions, never mixed into them.
+Shown next to a policy's decisions, never mixed into them.
 """
 
 from bisect import bisect_left

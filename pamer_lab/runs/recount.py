@@ -1,8 +1,9 @@
 """A second count of a finished run: from the trace's messages and the stored items to states and sums.
 
-Shares no code with the ledger that the engine checks each answer with, so that a fault in one is seen by the other. Knows
-nothing of policies. What always holds: an empty list means that every earlier block of every turn is in exactly one state and
-that every token of every request stands in exactly one item.
+Shares no code with the ledger that the engine uses to check each answer, so that an error in one is found by the other. Knows nothing of
+policies.
+Invariant: an empty list means that every earlier block of every turn is in exactly one state and that every token of every request is in
+exactly one item.
 """
 
 from collections.abc import Iterator, Sequence

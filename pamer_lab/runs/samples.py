@@ -1,8 +1,7 @@
-"""Recorded runs of the demo traces that come with the project, so that every page has something true to show at once.
+"""Recorded runs of the demo traces, so that every page has real data on a fresh install.
 
-Each file is what `pamer-lab runs export` wrote after a replay with the models and heads of its time; a run carries their hashes, and pages
-say where the installed heads are others. What always holds: nothing is computed or changed on reading, and a file whose trace is not in the
-workspace adds nothing.
+Each file was written by `pamer-lab runs export` after a replay; a run carries the hashes of its models and heads, and pages say if the
+installed heads differ. Nothing is computed or changed on reading, and a file whose trace is not in the workspace adds nothing.
 """
 
 from functools import lru_cache

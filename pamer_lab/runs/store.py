@@ -142,7 +142,7 @@ class RunStore:
         """A stored run; an unknown id is answered with what to do."""
         head = self.head(run_id)
         if head is None:
-            raise InputError(f"run {run_id!r} is not in this workspace; `pamer-lab replay` makes runs and prints their ids")
+            raise InputError(f"run {run_id!r} is not in this workspace; `pamer-lab replay` creates runs and prints their ids")
         return self.runs([head])[0]
 
     def runs(self, heads: Sequence[RunInfo]) -> list[Run]:

@@ -1,6 +1,6 @@
-"""A trace laid out for replay: blocks, token counts, and the history at each decision point.
+"""A trace prepared for replay: blocks, token counts, and the history at each decision point.
 
-What always holds: `at(t)` holds only what stands before assistant message `t`; every message is counted once.
+Invariant: `at(t)` has only what comes before assistant message `t`; every message is counted once.
 """
 
 from collections.abc import Sequence

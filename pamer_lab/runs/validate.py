@@ -1,8 +1,8 @@
-"""What the rows of a run file must say before they enter a workspace: a stranger wrote them, and pages, tables and commands will show them.
+"""Validates the rows of a run file before they enter a workspace: they are untrusted, and pages, tables and commands will show them.
 
-Texts of turns and memories may say anything; they are shown as text. What always holds for a run that entered: its row in the table says
-what its head says, its policy, way of counting, actions and block states are ones this program knows, its other names are plain, a
-finished run has its totals, and every turn has a state for each earlier block and every text that it names.
+Texts of turns and memories may say anything; they are shown as text.
+Invariant: an imported run has equal values in its table row and its head, known policy, counting, actions and block states, plain names,
+totals if it is finished, a state for each earlier block of every turn, and every text that it refers to.
 """
 
 import re
@@ -53,7 +53,7 @@ class _Totals(msgspec.Struct):
 
 
 def admit(runs: pa.Table, turns: pa.Table, texts: pa.Table, path: str = "") -> None:
-    """Refuse the whole file where a run or turn is not sound."""
+    """Reject the file if a run or turn is invalid."""
     for row in runs.to_pylist():
         _run(row, path)
     known = set(zip(texts["run_id"].to_pylist(), texts["text_id"].to_pylist(), strict=True))
@@ -65,9 +65,9 @@ def _turn(row: dict[str, Any], texts: set[tuple[str, str]], path: str) -> None:
     where = f"run {row['run_id']}, turn {row['t']}"
     states = row["states"] or ""
     if row["action"] not in get_args(Action) or not set(states) <= LETTERS.keys():
-        raise FormatError("holds an action or block state that this program does not know", path=path, where=where)
+        raise FormatError("has an unknown action or block state", path=path, where=where)
     if len(states) != row["t"] or len({len(row[name] or ()) for name in HEADS}) != 1:
-        raise FormatError("holds another number of block states, or of votes, than the turn has", path=path, where=where)
+        raise FormatError("has the wrong number of block states or votes for the turn", path=path, where=where)
     packed = {name: _decoded(row[name], kind, path, where) for name, kind in PACKED.items()}
     if any(item.text and (row["run_id"], item.text) not in texts for item in packed["items"]):
         raise FormatError("names a text that is not in the file", path=path, where=where)
@@ -79,18 +79,18 @@ def _run(row: dict[str, Any], path: str) -> None:
     if head.status == "done":
         _decoded(msgspec.msgpack.encode(head.totals), _Totals, path, where)
     if run_row(head) | {"head": row["head"]} != row:
-        raise FormatError("says other things of a run in its table than in its head", path=path, where=where)
+        raise FormatError("has different values for a run in its table and in its head", path=path, where=where)
     try:
         known = parse_policy(head.policy).name == head.policy
     except InputError:
         known = False
     if not known:
-        raise FormatError(f"names a policy that this program does not know: {head.policy[:60]!r}", path=path, where=where)
+        raise FormatError(f"names an unknown policy: {head.policy[:60]!r}", path=path, where=where)
     if head.tokens_kind not in get_args(CountKind):
-        raise FormatError(f"counts tokens in a way that this program does not know: {head.tokens_kind[:60]!r}", path=path, where=where)
+        raise FormatError(f"has an unknown kind of token count: {head.tokens_kind[:60]!r}", path=path, where=where)
     for name, value in (("tokenizer", head.tokenizer), ("profile", head.profile), ("time", head.started)):
         if not PLAIN.fullmatch(value) or "//" in value:
-            raise FormatError(f"names a {name} with signs that no such name has: {value[:60]!r}", path=path, where=where)
+            raise FormatError(f"names a {name} with invalid characters: {value[:60]!r}", path=path, where=where)
 
 
 def _decoded(body: bytes | None, kind: Any, path: str, where: str) -> Any:

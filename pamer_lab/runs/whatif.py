@@ -1,10 +1,10 @@
-"""What if the thresholds, the vote rule, the minimum candidate or the window had been other? No model call.
+"""What if the thresholds, the vote rule, the minimum candidate size or the window had been different? No model call.
 
-The heads read the prefix and the recent blocks, which no earlier compression changes, so the logits a run stored stay valid
-for other settings; only what follows from them is computed anew: votes for all turns at once, then one pass over the turns
-for what is still uncompressed. Where a memory differs from the stored one, the tokens of what would be recalled from it are an
-estimate (the stored run's mean per memory) and say so; every other number is exact. What always holds: unchanged
-settings give exactly the stored decisions and tokens (`verified`).
+The heads read the prefix and the recent blocks, which no earlier compression changes, so the stored logits are valid for other settings;
+only what follows from them is recomputed: votes for all turns at once, then one pass over the turns for what is still uncompressed. Where
+a memory differs from the stored one, the tokens of what would be recalled from it are an estimate (the stored run's mean per memory) and
+marked as such; every other number is exact.
+Invariant: unchanged settings give exactly the stored decisions and tokens (`verified`).
 """
 
 from dataclasses import dataclass
@@ -187,14 +187,14 @@ class WhatIfRun:
     def _notes(self, changes: Changes, answer: "_Pass") -> list[str]:
         notes = []
         if changes.retained is not None and changes.retained != self.rule["retained"]:
-            notes.append(f"the heads read the newest {self.rule['retained']} blocks; their logits stand in for {changes.retained}")
+            notes.append(f"the heads read the newest {self.rule['retained']} blocks; their logits are used for {changes.retained}")
         heads = self.run.head.settings.get("heads") or {}
         if heads.get("hint") == "faithful" and answer.actions != self.actions:
             notes.append("the heads' hint names the stored run's context size, so logits after the first changed turn are approximate")
         if answer.missing:
             notes.append(f"no logit is stored for {len(answer.missing)} turns that would need one; they count as no compression")
         if answer.estimated.any():
-            notes.append(f"tokens of {int(answer.estimated.sum())} turns rest on an estimate of what would be recalled")
+            notes.append(f"tokens of {int(answer.estimated.sum())} turns are based on an estimate of what would be recalled")
         return notes
 
 

@@ -13,12 +13,12 @@ WORDS = (
     (("no space left", "os error 28", "quota exceeded", "os error 122"), "the disk is full: free some space and try again"),
     (
         ("read-only file system", "os error 30", "permission denied", "os error 13", "operation not permitted"),
-        "this place may only be read: give yourself the right to write, or name another folder with --workspace",
+        "it is read-only: change its permissions, or choose another folder with --workspace",
     ),
     (("too many open files", "os error 24"), "too many files are open: close other programs, or raise `ulimit -n`"),
     (
         ("not found", "no such file", "os error 2)", "does not exist"),
-        "was it deleted or moved while the program ran? Reload the page or run the command again",
+        "was it deleted or moved while the program was running? Reload the page or run the command again",
     ),
 )
 """Signs in an error's text, in lower case, and what to do."""

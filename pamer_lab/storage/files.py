@@ -1,7 +1,7 @@
-"""Files that are there as a whole or not at all.
+"""Writes files completely or not at all.
 
-The bytes go into a draft beside their place, reach the disk, and are renamed into it; a draft that could not be finished is
-removed. So a full disk, a crash or a second writer never leaves half a file, and an older file stays until the new one is whole.
+The bytes go to a temporary file in the same folder, are synced, and renamed; an unfinished one is removed. So a full disk, a crash or a
+second writer never leaves half a file, and an older file stays until the new one is complete.
 Not for places that are no ordinary files: `/dev/stdout` and pipes are written as they are.
 """
 

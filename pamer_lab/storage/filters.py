@@ -1,6 +1,6 @@
-"""Filters for LanceDB, which takes them as SQL text; values enter only through here, escaped.
+"""Filters for LanceDB, which takes them as SQL text; all values are escaped here.
 
-Knows no table. What always holds: no value, whatever it holds, becomes more than a value.
+Invariant: no value, whatever it contains, becomes more than a value.
 """
 
 from collections.abc import Iterable

@@ -73,7 +73,7 @@ def migrate(spec: TableSpec, table: Any, before_each: Callable[[], None]) -> Non
     number = int(metadata.get(SCHEMA_NUMBER.encode(), b"0"))
     if number > spec.number:
         raise StorageError(
-            f"table {spec.name!r} has schema {number}, and this program knows {spec.number}; use the newer program for this workspace"
+            f"table {spec.name!r} has schema {number}, but this program supports {spec.number}; use the newer program for this workspace"
         )
     for step in range(number, spec.number):
         before_each()

@@ -1,7 +1,7 @@
-"""Feature sets lined up with the rows of a study.
+"""Feature sets aligned with the rows of a study.
 
-Knows extraction and decisions; computes nothing itself. What always holds: row `i` of a bank is the state at
-`decisions.keys[i]`, and asking for a bank a second time costs no model pass, because the workspace keeps vectors.
+Knows extraction and decisions; computes nothing itself. The workspace caches vectors, so a second request costs no model pass.
+Invariant: row `i` of a bank is the state at `decisions.keys[i]`.
 """
 
 import time

@@ -94,7 +94,7 @@ def shuffled_row(
     device: str = "cpu",
     resamples: int = RESAMPLES,
 ) -> Row:
-    """The same probes on labels shuffled anew for each seed: what the protocol finds where nothing is to be found."""
+    """The same probes on labels shuffled for each seed: what the protocol finds when there is no signal."""
     labels = shuffled_labels(decisions, splits, target)
     data = GridData(features[None], labels[None], decisions.counts[target][None], tuple(splits))
     logits = train_grid(data, "linear", device=device).logits[0, 0]

@@ -1,10 +1,9 @@
-"""Traces -> the rows of a study: decision points, their questions, and what the labels say about them.
+"""Traces -> the rows of a study: decision points, their questions and their labels.
 
-Knows labels and turns, nothing of features. What always holds: decision point 0 is left out (it has no history); recall
-counts only where external memory can exist: with full history from decision point 3 on, where a block older than Recent2 is there;
-with recorded history after the trace's first memory operation.
-A trace without any label of a target is not asked about it. One that writes down negatives, or holds a model's answers, counts
-only where it has a label; in one with positives alone, every other point is negative, as in the paper.
+Decision point 0 is left out (it has no history). Recall counts only where external memory can exist: with full history from decision
+point 3 on, where a block is older than Recent2; with recorded history after the trace's first memory operation. A trace without any label
+of a target is not used for it. One with negatives, or with a model's answers, counts only where it has a label; in one with positives
+alone, every other point is negative, as in the paper.
 """
 
 import hashlib

@@ -1,8 +1,8 @@
-"""Teachers, students and the tables around them: capacity x hint, Full Context reference, distillation, the heads we ship.
+"""Teachers, students and their tables: capacity x hint, Full Context reference, distillation, the heads we ship.
 
-The teacher is the Full Context MLP with faithful hint; a student reads a compact context and learns from labels and from
-the teacher of its own seed. What always holds: the teacher is used in training only, and a student's thresholds come from its
-own validation rows.
+The teacher is the Full Context MLP with faithful hint; a student reads a compact context and learns from labels and from the teacher of
+its own seed.
+Invariant: the teacher is used in training only, and a student's thresholds come from its own validation rows.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ from pamer_lab.studies.layerwise import fit_probes, preferred_of
 from pamer_lab.studies.tables import Row, compare, make_row, thresholds_of
 
 SHIFTS = (0.05, 0.1, 0.25, 0.5, 1.0)
-"""Logit shifts at which the stability of majorities is told."""
+"""Logit shifts at which the stability of majorities is reported."""
 CAPACITIES: tuple[Capacity, ...] = ("linear", "mlp")
 
 

@@ -49,7 +49,7 @@ def layerwise(decisions: Decisions, splits: Sequence[Split], bank: Bank, *, devi
 
 
 def shuffled_labels(decisions: Decisions, splits: Sequence[Split], target: int) -> Bools:
-    """Labels [S, n] of a target, shuffled anew for each seed among the asked decisions of each part.
+    """Labels [S, n] of a target, shuffled for each seed among the labelled decisions of each split.
 
     Every part keeps its number of positives: a control differs from the probe in what the labels say, not in how many there are.
     """

@@ -1,6 +1,6 @@
-"""What can be seen without a model at a decision point: length, turn, tool and action types, the text of Recent2.
+"""What can be observed without a model at a decision point: length, turn, tool and action types, the text of Recent2.
 
-Knows traces and token counts. What always holds: only messages before the decision enter, and rows follow `Decisions.keys`.
+Invariant: only messages before the decision enter, and rows follow `Decisions.keys`.
 """
 
 import re
@@ -24,7 +24,7 @@ FAMILIES = {
     "write": {"write", "edit", "create", "save", "replace", "insert", "update", "patch", "submit"},
     "run": {"run", "bash", "exec", "shell", "python", "terminal", "command", "execute"},
 }
-"""Words in a tool's name that tell what kind of action it is."""
+"""Words in a tool's name that identify the kind of action."""
 
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 

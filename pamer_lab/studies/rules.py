@@ -1,8 +1,8 @@
-"""The three rule triggers that agents use in practice, as yes-or-no signals at each decision point.
+"""Three rule triggers that agents use in practice, as yes-or-no signals at each decision point.
 
-`similar queries`: three similar ones among the last ten. `short results`: four in a row. `visited again`: the newest opened
-page or document was opened before. Knows tool calls and results before the decision, nothing of labels. What always holds:
-a trigger at `t` depends on blocks before `t` alone.
+`similar queries`: three similar ones among the last ten. `short results`: four in a row. `visited again`: the newest opened page or
+document was opened before.
+Invariant: a trigger at `t` depends only on blocks before `t`.
 """
 
 import re

@@ -1,8 +1,8 @@
 """Logits of all seeds -> one row of a table, the same shape for probes, controls and rules.
 
-A row's `mean`, `sd`, `seeds` and `interval` are those of AUROC, the primary metric; `metrics` holds all of them. `n` is
-the number of decisions asked in the corpus, `test_n` those of each seed's test part, `margins` the test scores (`margins.py`).
-What always holds: thresholds come from validation rows, numbers from test rows, and every row of a study uses the same splits.
+A row's `mean`, `sd`, `seeds` and `interval` are those of AUROC, the primary metric; `metrics` has all of them. `n` is the number of
+labelled decisions in the corpus, `test_n` those of each seed's test set, `margins` the test scores (`margins.py`).
+Invariant: thresholds come from validation rows, numbers from test rows, and every row of a study uses the same splits.
 """
 
 from collections.abc import Callable, Sequence

@@ -34,7 +34,7 @@ class ToolCall(Struct, frozen=True, omit_defaults=True, gc=False):
 
 
 class Image(Struct, frozen=True, omit_defaults=True, gc=False):
-    """An image the source held; only its size is kept, and a placeholder stands in the text."""
+    """An image of the source; only its size is kept, with a placeholder in the text."""
 
     media_type: str
     bytes: int
@@ -140,7 +140,7 @@ class Trace(Struct, frozen=True, omit_defaults=True):
     model: str = ""
     reward: float | None = None
     usage: Usage | None = None
-    """Recorded usage of the whole run, where the source has it."""
+    """Recorded usage of the complete run, if the source has it."""
     warnings: tuple[Warning, ...] = ()
     source: Source | None = None
     meta: dict[str, Any] = field(default_factory=dict)

@@ -1,7 +1,7 @@
-"""Reading traces into the workspace: the one way that the `import` command and the pages share.
+"""Importing traces into the workspace, shared by the `import` command and the pages.
 
-Knows uploads, paths and the demo folder; the readers know the formats, the workspace knows how a trace is kept. What
-always holds: one bad file never stops the others, an upload's name is only shown, and nothing is imported twice.
+Knows uploads, paths and the demo folder; readers know the formats, the workspace stores traces.
+Invariant: a bad file never stops the others, an upload's name is only displayed, and nothing is imported twice.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -69,7 +69,7 @@ def import_uploads(files: Iterable[tuple[str, bytes]], workspace: Workspace) -> 
 
 
 def upload_fault(sizes: Sequence[int], limits: ReadLimits | None = None) -> str:
-    """Why an upload of so many files of such sizes is refused as a whole, before one of them is read; empty if it is not."""
+    """Why an upload with files of these sizes is rejected before any is read; empty if it is accepted."""
     limits = limits or ReadLimits.from_environment()
     if len(sizes) > limits.max_archive_members:
         return f"{len(sizes):,} files are more than the {limits.max_archive_members:,} of one upload; nothing was read"

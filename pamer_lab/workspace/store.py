@@ -61,9 +61,9 @@ class Workspace:
             wrong = self.path.exists() and not self.path.is_dir()
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or str(error)
-            raise InputError(f"cannot be a workspace ({reason}); name another folder", path=str(self.path)[:200]) from error
+            raise InputError(f"cannot be a workspace ({reason}); choose another folder", path=str(self.path)[:200]) from error
         if wrong:
-            raise InputError("is a file, not a workspace folder; name another with --workspace or PAMER_LAB_HOME", path=str(self.path))
+            raise InputError("is a file, not a workspace folder; choose another with --workspace or PAMER_LAB_HOME", path=str(self.path))
 
     @cached_property
     def database(self) -> Database:

@@ -42,5 +42,5 @@ def test_a_stopped_job_ends_soon_and_says_that_it_can_go_on(workspace: Workspace
     time.sleep(0.5)
     job.stop()
     assert job.wait(60)
-    assert "starting again goes on" in job.error
+    assert "kept" in job.error
     assert job.words.startswith("pamer-lab layerwise ")

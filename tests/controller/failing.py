@@ -14,7 +14,7 @@ def falls_back(pamer: PamerController, folder: Path, messages: list[Any], *, ses
     assert decision.action == "fallback", decision.reason
     assert returned is messages and as_bytes(returned) == before
     assert snapshot(folder)["memories"] == stored["memories"]
-    assert decision.error and "as it came" in decision.reason
+    assert decision.error and "unchanged" in decision.reason
     return decision
 
 

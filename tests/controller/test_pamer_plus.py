@@ -152,7 +152,7 @@ def test_an_empty_selection_injects_nothing_and_is_no_failure(tmp_path: Path) ->
         (ScriptedRouter(b"\xff\x00 random bytes"), CountingAgent(), "malformed"),
         (ScriptedRouter(ConnectionError("router is down")), CountingAgent(), "router is down"),
         (ScriptedRouter(steps(1)), CountingAgent(Packet((Citation(2, "foreign"),))), "which was not chosen"),
-        (ScriptedRouter(steps(1)), CountingAgent(Packet((Citation(1, "The total of ORD-1 is 99 EUR."),))), "does not stand in"),
+        (ScriptedRouter(steps(1)), CountingAgent(Packet((Citation(1, "The total of ORD-1 is 99 EUR."),))), "not in the archived block"),
         (ScriptedRouter(steps(1)), CountingAgent(TimeoutError("agent is slow")), "agent is slow"),
     ],
     ids=["unknown", "duplicate", "foreign", "malformed", "router down", "cites outside", "invents", "agent down"],

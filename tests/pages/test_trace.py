@@ -158,5 +158,5 @@ def test_labels_that_come_after_the_first_look_stand_in_the_charts_and_the_outli
     workspace.add_traces([trace], profile_tokens(load_profile("embedded")))
     app.run()
     assert "triangle-down" in app.get("plotly_chart")[0].proto.spec
-    outline = next(frame.value for frame in app.dataframe if "Does" in frame.value.columns)
+    outline = next(frame.value for frame in app.dataframe if "Action" in frame.value.columns)
     assert "▼" in outline["Marks"].iloc[3]

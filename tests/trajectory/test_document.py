@@ -27,7 +27,7 @@ BAD = {
     "duplicate keys": (b'{"messages": [], "messages": []}', "has the key 'messages' twice"),
     "no messages": (b'{"messages": []}', "holds no messages"),
     "no assistant": (b'[{"role": "user", "content": "x"}]', "holds no assistant message"),
-    "not a trace": (b'{"hello": "world"}', "holds no messages in a format we know"),
+    "not a trace": (b'{"hello": "world"}', "docs/trace-format.md"),
     "a number": (b"42", "holds no messages"),
     "a null": (b"null", "holds no messages"),
     "binary": (bytes(range(256)) * 4, "binary"),

@@ -37,7 +37,7 @@ class Forecast:
         return (
             f"estimate: {self.tokens:,} tokens to compute for {self.inputs - self.cached:,} of {self.inputs:,} texts "
             f"({self.tokens_naive:,} one by one; {self.cached:,} texts are in the workspace), about {self.seconds / 60:.1f} min "
-            f"at {self.tokens_per_second:,.0f} tokens/s through the whole model"
+            f"at {self.tokens_per_second:,.0f} tokens/s through the full model"
         )
 
     def check(self, tokens: float, seconds: float) -> dict[str, Any]:

@@ -1,8 +1,9 @@
-"""Training the recurrent conditions (torch): a GRU over stored block states, its state and the row's vector into an MLP.
+"""Training the recurrent conditions (torch): a GRU over stored block states, whose state and the row's vector feed an MLP.
 
 Same protocol as the grid: weighted BCE, AdamW, 50 epochs, about 256 training rows a step, checkpoint by validation label loss, all
-standardisation from the training part. A trace goes through the GRU once and serves all its rows: the state after `k` blocks does not
-depend on later ones. What always holds: validation and test traces never enter a gradient.
+standardisation from the training split. A trace goes through the GRU once and serves all its rows: the state after `k` blocks does not
+depend on later ones.
+Invariant: validation and test traces never enter a gradient.
 """
 
 from collections.abc import Sequence
@@ -119,7 +120,7 @@ def _loss(z: "Tensor", y: "Tensor", rho: float) -> "Tensor":
 
 
 def _batches(trace_of: npt.NDArray[np.int64], rows: npt.NDArray[np.int64], size: int, order: Any) -> list[npt.NDArray[np.int64]]:
-    """Training rows in equal batches of about `size`, whole traces together, in a new order each epoch."""
+    """Training rows in equal batches of about `size`, complete traces together, in a new order each epoch."""
     traces = order.permutation(np.unique(trace_of[rows]))
     count = max(1, round(len(rows) / size))
     parts = [part for part in np.array_split(traces, count) if len(part)]

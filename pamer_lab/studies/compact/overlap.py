@@ -1,7 +1,6 @@
-"""Where conditions read the same: there, two rows of a table cannot differ by what was read.
+"""Where two conditions read the same text, so that their rows cannot differ by what was read.
 
-Knows readings only. What always holds: two conditions that read nothing but text have equal `reads` exactly where they read equal
-blocks at every point of the study.
+Invariant: two conditions that read nothing but text have equal `reads` exactly if they read equal blocks at every point of the study.
 """
 
 import hashlib

@@ -1,7 +1,7 @@
-"""One decision point as the conditions may see it: what stands before it, and nothing after.
+"""One decision point as the conditions see it: what came before it, and nothing after.
 
-Knows messages and blocks; nothing of labels or models. What always holds: a `DecisionPoint` holds only messages before its
-assistant message, so that no condition can look at the action or at anything later.
+Knows messages and blocks, not labels or models.
+Invariant: a `DecisionPoint` has only messages before its assistant message, so no condition can see the action or anything later.
 """
 
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,7 @@
 """A seeded sample of decision points, question by question.
 
-What always holds: every question keeps its share of the points and, as far as whole numbers allow, of positives and negatives of
-both targets; the same seed and corpus give the same sample on any machine; the order of rows stays.
+Every question keeps its share of the points and, up to rounding, of the positives and negatives of both targets. The same seed and corpus
+give the same sample on any machine; the order of rows stays.
 """
 
 import hashlib

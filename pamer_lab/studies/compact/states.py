@@ -1,7 +1,7 @@
-"""The rows of a study with what every condition reads at them, and the model's states of it, each text once.
+"""The rows of a study with what every condition reads at them, and the model's states, each text once.
 
-Knows extraction; computes no state that the workspace has. Inputs of one trace go through the model together, so that they
-share the prefix and every other beginning. What always holds: two conditions that read the same text at a point get one vector.
+Computes no state that the workspace has. Inputs of one trace go through the model together, so that they share the prefix and every other
+beginning. Two conditions that read the same text at a point share one vector.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,8 +1,8 @@
-"""The compact-context study: every chosen condition on the same rows, labels and splits, measured against the Full Context teacher.
+"""The compact-context study: every chosen condition on the same rows, labels and splits, compared with the Full Context teacher.
 
-Stages, each kept in the workspace and skipped where it is done: embeddings of queries and blocks; states of all texts; probes. What
-always holds: all conditions are read at one layer, chosen by validation on the Full Context alone (or named by the caller), and a
-student's teacher is the Full Context probe of its own seed.
+Stages, each cached in the workspace: embeddings of queries and blocks; states of all texts; probes.
+Invariant: all conditions are read at one layer, chosen by validation on the Full Context alone (or named by the caller), and a student's
+teacher is the Full Context probe of its own seed.
 """
 
 import time
@@ -128,7 +128,7 @@ class Bench:
             with self._timed("probes"):
                 fitted = fit_probes(self.lab.decisions, self.lab.splits, vectors, device=self.lab.device)
                 self.layer = preferred_of(self.lab.decisions, self.lab.splits, 0, fitted.logits[:, 0], names)
-            self.say(f"all conditions are read at {self.layer}, which validation prefers for the Full Context")
+            self.say(f"all conditions are read at {self.layer}, selected by validation for the Full Context")
         self.states.layer = self.layer
         return tokens
 
@@ -190,7 +190,7 @@ def paired(rows: Sequence[Row]) -> list[Row]:
 
 
 def evaluated(bench: Bench) -> list[dict[str, Any]]:
-    """The decision points of the study with their labels, for whoever wants to look at one."""
+    """The decision points of the study with their labels, for inspection."""
     decisions = bench.lab.decisions
     return [
         {

@@ -1,7 +1,8 @@
-"""The seam of this room: what a condition is, what it reads at a decision point, and what it hands to a probe.
+"""The interface of this package: what a condition is, what it reads at a decision point, and what it gives to a probe.
 
-Pure values and Protocols. What always holds: `read` sees one `DecisionPoint` and what `Resources` offer, never a label;
-`represent` sees the rows of a study in their order and gives one representation per row.
+Pure values and Protocols.
+Invariant: `read` sees one `DecisionPoint` and `Resources`, never a label; `represent` sees the rows of a study in order and returns one
+representation per row.
 """
 
 from collections.abc import Callable, Sequence
@@ -57,9 +58,7 @@ class Resources:
 
     def embeddings(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
         if self.embed is None:
-            raise InputError(
-                "this condition chooses by embedding, and no embedding model is at hand; give one, or choose another condition"
-            )
+            raise InputError("this condition needs an embedding model; pass one, or choose another condition")
         return self.embed(texts)
 
 

@@ -1,7 +1,7 @@
-"""One decision point under one condition, piece by piece, for a side-by-side look.
+"""One decision point under one condition, piece by piece, for a side-by-side view.
 
-Needs no model, except an embedder where the condition chooses by embedding. What always holds: the tokens of the pieces add up to
-those of the context, and pieces and left-out blocks together are the whole history.
+Needs no model, except an embedder if the condition selects by embedding.
+Invariant: the tokens of the pieces sum to those of the context, and pieces and omitted blocks together are the full history.
 """
 
 from dataclasses import dataclass

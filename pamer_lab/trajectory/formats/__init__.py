@@ -86,7 +86,7 @@ def find_format(document: Document) -> Format:
     for candidate in formats():
         if _knows(candidate, document):
             return candidate
-    raise FormatError("holds no messages in a format we know; `docs/trace-format.md` lists them", path=document.path)
+    raise FormatError("holds no messages in a known format; `docs/trace-format.md` lists them", path=document.path)
 
 
 def _knows(candidate: Format, document: Document) -> bool:

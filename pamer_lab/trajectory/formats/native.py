@@ -67,7 +67,7 @@ def _read_one(value: Any, where: str) -> Draft:
     for number, event in enumerate(native.events):
         if not 0 <= event.before_message <= len(native.messages):
             raise FormatError(
-                f"stands before message {event.before_message}; there are {len(native.messages)}", where=f"{where} events[{number}]"
+                f"is before message {event.before_message}; there are {len(native.messages)}", where=f"{where} events[{number}]"
             )
         _refuse_impossible(event, len(native.messages), f"{where} events[{number}]")
     draft.tools, draft.labels, draft.events = list(native.tools), list(native.labels), list(native.events)

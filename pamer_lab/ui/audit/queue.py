@@ -56,7 +56,9 @@ def choose_filters(queue: Sequence[Entry], heads: Mapping[str, RunInfo], names: 
         "Outcome", ["", *OUTCOMES], key="outcome", bind="query-params", format_func=lambda name: name or "all", help=HINTS["outcome"]
     )
     show = right.selectbox("Show", SHOWS, key="show", bind="query-params", help=HINTS["queue"])
-    name = who.text_input("Your name", key="reviewer", placeholder="to review", help=HINTS["reviewer"], max_chars=60, on_change=fresh_form)
+    name = who.text_input(
+        "Your name", key="reviewer", placeholder="required to review", help=HINTS["reviewer"], max_chars=60, on_change=fresh_form
+    )
     return Filters(run_id or "", outcome or "", show), " ".join((name or "").split())
 
 

@@ -106,7 +106,7 @@ def conditions_csv(study: Study) -> str:
 
 
 def pairs(study: Study) -> None:
-    """Paired differences over seeds with their exact sign-flip p, the paper's beside them."""
+    """Paired differences over seeds with their exact sign-flip p, next to the paper's."""
     lines = paired_table(study)
     if not lines:
         st.caption("This study has no pair of conditions to compare.")

@@ -78,7 +78,7 @@ def states_csv(run: Run) -> str:
 
 
 def _counting(run: Run) -> dict[str, Any]:
-    """What a number of a run needs beside it once it has left the page."""
+    """The metadata of a run's numbers in a downloaded file."""
     return {name: getattr(run.head, name) for name in ("demo", "tokenizer", "tokens_kind")}
 
 
@@ -172,7 +172,7 @@ def evidence(run: Run) -> None:
 
 
 def recorded(trace: Trace, run: Run) -> None:
-    """The source's own compactions and memory operations beside this policy's compressions."""
+    """The source's own compactions and memory operations, next to this policy's compressions."""
     events = recorded_events(trace)
     ours = [turn.t for turn in run.turns if turn.action == "compress"]
     said = f"{run.head.policy} compresses at turns {', '.join(map(str, ours))}." if ours else f"{run.head.policy} never compresses here."

@@ -31,9 +31,9 @@ def whatif_panel(run: Run) -> WhatIf | None:
         return None
     changes = _sliders(rule, heads)
     matches, of = laid_out.verified
-    verified = f"verified: {matches:,} of {of:,} stored decisions reproduced with the run's own settings"
+    verified = f"verified: {matches:,} of {of:,} stored decisions reproduced"
     if changes in (Changes(vote=vote, minimum=rule["minimum"], retained=rule["retained"]) for vote in (None, rule["vote"])):
-        st.caption(f"The run's own settings; {verified}. Move a slider to change them.")
+        st.caption(f"These are the run's own settings; {verified}. Move a slider to change them.")
         return None
     answer = laid_out.ask(changes)
     changed = answer.changed_turns

@@ -42,7 +42,7 @@ def _background(path: str) -> Background:
 
 
 def background() -> Background:
-    """Replays that run beside the pages; one at a time for all sessions of this server."""
+    """Replays in the background; one at a time for all sessions of this server."""
     return _background(str(workspace().path))
 
 

@@ -1,6 +1,6 @@
 """Studies as pages read them: the choice of a study, its corpus in a line, its details, and the job that makes a new one.
 
-Studies of the workspace come first, newest first; the sample study that comes with the lab is last, marked as a demo. Caches are keyed by
+Studies of the workspace come first, newest first; the sample study is last, marked as a demo. Caches are keyed by
 the table's version.
 """
 
@@ -37,7 +37,7 @@ def _jobs(path: str) -> StudyJobs:
 
 
 def jobs() -> StudyJobs:
-    """Studies that run beside the pages; one at a time for all sessions of this server."""
+    """Studies in the background; one at a time for all sessions of this server."""
     return _jobs(str(workspace().path))
 
 

@@ -13,7 +13,7 @@ from pamer_lab.figures.text import one_line, visible
 CAP = 2_000
 """Characters of a body that are shown before "show all"."""
 DEMO = " Demo data."
-"""Ends the caption of what uses data that comes with the lab; a saved picture includes it."""
+"""Ends the caption of charts with demo data; a saved picture includes it."""
 PIECE = 100_000
 """Characters of a body that "show all" puts on the page at a time."""
 

@@ -20,7 +20,7 @@ LEAD = 300
 ROW_HEIGHT = 33
 """Pixels of a table's row, headings included, at the theme's font size."""
 TALL = 420
-"""Height in pixels of a body that is shown whole."""
+"""Height in pixels of a body that is shown completely."""
 
 
 def body(text: str, *, key: str, at: int = 0) -> None:
@@ -52,7 +52,7 @@ def _whole(text: str, key: str) -> None:
 
 @contextmanager
 def sentences() -> Iterator[None]:
-    """Errors the lab raises on purpose are shown as their sentence; the rest of the page is left out."""
+    """Show our own errors as their sentence and skip the rest of the page."""
     try:
         yield
     except InputError as error:

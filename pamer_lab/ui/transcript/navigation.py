@@ -134,7 +134,7 @@ def _outline_table(trace_id: str, at: tuple[int, int], _transcript: Transcript) 
         "Block": [row["block"] for row in rows],
         "Tokens": [short(int(row["tokens"])) for row in rows],
         "Marks": [row["marks"] for row in rows],
-        "Does": [row["what"] for row in rows],
+        "Action": [row["what"] for row in rows],
     }
     return pa.table({name: values for name, values in columns.items() if name != "Marks" or any(values)})
 

@@ -1,7 +1,7 @@
-"""How older blocks are ranked, one way per file.
+"""Rankings of older blocks, one selector per file.
 
-A selector sees a decision point and the blocks it may bring back: complete ones older than Recent2. What always holds: it
-returns those blocks once each, best first; ties go to the newer block; the same point gives the same ranking.
+A selector sees a decision point and the blocks it may retrieve: complete ones older than Recent2.
+Invariant: it returns those blocks once each, best first; ties go to the newer block; the same point gives the same ranking.
 """
 
 from collections.abc import Sequence
