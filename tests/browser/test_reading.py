@@ -51,12 +51,17 @@ def press_row(page: Page, number: int) -> None:
     box = page.locator(".st-key-outline .dvn-scroller").bounding_box()
     assert box is not None
     page.mouse.move(box["x"] + 100, box["y"] + 60)
-    page.wait_for_timeout(100)
+    drawn(page)
     page.mouse.move(box["x"] + 180, box["y"] + 38 + 35 * number + 17)
-    page.wait_for_timeout(200)
+    drawn(page)
     page.mouse.down()
-    page.wait_for_timeout(80)
+    drawn(page)
     page.mouse.up()
+
+
+def drawn(page: Page) -> None:
+    """Until the browser has drawn what the last event changed; the table takes events in only between two drawings."""
+    page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
 
 def test_a_file_is_added_opened_searched_paged_and_linked(visitor: Visitor, stranger: Callable[..., Visitor]) -> None:

@@ -7,7 +7,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from pamer_lab.runs.engine import replay
-from pamer_lab.ui.traces.home import _newcomer, thinned
+from pamer_lab.ui.traces.home import thinned
 from pamer_lab.workspace import Workspace
 from pamer_lab.workspace.ingest import import_demo
 from tests.pages.conftest import Visit, chat, put, texts
@@ -144,10 +144,13 @@ def test_what_is_removed_is_named_first_and_a_narrowed_table_keeps_no_choice(vis
     assert "remove" not in {button.key for button in app.button}
 
 
-def test_the_tour_leads_to_a_block_that_is_there(workspace: Workspace) -> None:
-    put(workspace, short=chat(3), long=chat(30))
-    blocks = {row["name"]: _newcomer(row, {})[0][3]["block"] for row in workspace.trace_rows()}
-    assert blocks == {"short.json": "2", "long.json": "7"}
+def test_the_tour_leads_to_a_block_that_is_there(visit: Visit, workspace: Workspace) -> None:
+    for turns, block in ((3, 2), (30, 7)):
+        (row,) = put(workspace, run=chat(turns)).traces
+        app = visit()
+        app.toggle(key="tour").set_value(True).run()
+        links = [link.proto for link in app.get("page_link") if link.proto.page == "trace"]
+        assert [link.query_string for link in links] == [f"trace={row['trace_id']}&block={block}"]
 
 
 def test_own_traces_keep_the_demo_away_until_it_is_asked_for(visit: Visit, workspace: Workspace) -> None:
