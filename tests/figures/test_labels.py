@@ -2,7 +2,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pamer_lab.analysis.published import names, table
-from pamer_lab.figures.labels import POSITIONS, to_pixels, box_of, placed
+from pamer_lab.figures.labels import POSITIONS, box_of, placed, to_pixels
 
 NUMBER = st.floats(-1e6, 1e6)
 

@@ -12,7 +12,7 @@ from pamer_lab.errors import InputError
 from pamer_lab.policies.values import Item, Spent
 from pamer_lab.runs.accounting import totals
 from pamer_lab.runs.ledger import LedgerError
-from pamer_lab.runs.prefix_cache import common_start, cached_tokens
+from pamer_lab.runs.prefix_cache import cached_tokens, common_start
 from pamer_lab.runs.prices import EXAMPLE, Price, PriceTable, cost, read_prices, write_prices
 from pamer_lab.trajectory.values import Usage
 from tests.runs.making import estimated, long_trace, timeline_of, turns_of

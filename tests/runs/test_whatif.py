@@ -7,9 +7,9 @@ import pytest
 
 from pamer_lab.errors import InputError
 from pamer_lab.policies.values import Item
+from pamer_lab.runs import whatif
 from pamer_lab.runs.engine import ReplayOptions, replay
 from pamer_lab.runs.values import Run, RunInfo, Turn
-from pamer_lab.runs import whatif
 from pamer_lab.runs.whatif import Changes, WhatIfRun
 from pamer_lab.trajectory.values import Message, ToolCall, Trace
 from pamer_lab.workspace import Workspace

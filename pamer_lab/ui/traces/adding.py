@@ -28,7 +28,7 @@ def add_traces() -> None:
             _from_path()
         else:
             _from_upload(folder=way == "A folder")
-        if DEMO_FOLDER.is_dir() and st.button("Load the demo traces", help=HINTS["demo"]):
+        if DEMO_FOLDER.is_dir() and st.button("Load the demo traces", key="load-demo", help=HINTS["demo"]):
             with st.spinner("Reading the demo traces…"):
                 st.session_state["imported"] = import_demo(workspace())
                 import_sample_runs(workspace())
