@@ -1,6 +1,7 @@
 """Runs in a store: the same again, killed and continued, cancelled, locked, refused."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -155,7 +156,7 @@ def test_turns_behind_a_gap_are_computed_again(workspace: Workspace) -> None:
 def test_two_processes_do_not_work_on_one_run(workspace: Workspace) -> None:
     trace = long_trace(3)
     run = replay(trace, "base", workspace)
-    with FileLock(workspace.path / "locks" / f"{run.run_id}.lock"), pytest.raises(InputError, match="another process"):
+    with FileLock(workspace.path / "locks" / f"{run.run_id}.lock"), pytest.raises(InputError, match=run.run_id):
         replay(trace, "base", workspace)
 
 
@@ -178,7 +179,7 @@ def test_a_policy_that_loses_a_block_is_stopped_and_the_run_says_so(workspace: W
 def test_an_unknown_run_or_trace_is_answered_with_what_to_do(workspace: Workspace) -> None:
     with pytest.raises(InputError, match="pamer-lab replay"):
         RunStore(workspace).run("r-none")
-    with pytest.raises(InputError, match="import its file first"):
+    with pytest.raises(InputError, match="t-none"):
         replay("t-none", "base", workspace)
 
 
@@ -204,7 +205,7 @@ def test_a_workspace_that_cannot_be_written_is_one_sentence(workspace: Workspace
         file.unlink()
     blocked.rmdir()
     blocked.write_text("a file where a folder should be")
-    with pytest.raises(StorageError, match="cannot be written"):
+    with pytest.raises(StorageError, match=re.escape(str(workspace.path))):
         replay(trace, "sliding-window:2", workspace)
 
 
