@@ -92,10 +92,14 @@ def test_masking_never_shows_more_than_a_few_characters() -> None:
     assert masked(PEM).startswith("-----BEGIN RSA PRIVATE KEY") and "MII" not in masked(PEM)
 
 
-@pytest.mark.parametrize(
-    "text", ["a" * 400_000, "a@" * 200_000, "sk-" * 130_000, "-----BEGIN PRIVATE KEY-----" * 2_000, "x.y" * 130_000 + "@"]
-)
-def test_odd_texts_take_no_odd_time(text: str) -> None:
-    began = time.process_time()
-    Scan("all").clean(text, "x")
-    assert time.process_time() - began < 5
+@pytest.mark.parametrize("piece", ["a", "a@", "sk-", "-----BEGIN PRIVATE KEY-----", "x.y"])
+def test_odd_texts_take_work_that_grows_like_their_length(piece: str) -> None:
+    """The patterns run in C, where nothing can be counted; four times the text may take four times the work, not sixteen."""
+    text = piece * (100_000 // len(piece))
+
+    def work(given: str) -> float:
+        began = time.process_time()
+        Scan("all").clean(given, "x")
+        return time.process_time() - began
+
+    assert min(work(4 * text) for _ in range(3)) < 10 * min(work(text) for _ in range(3))

@@ -37,7 +37,7 @@ class Box:
 
 def placed(points: Sequence[tuple[float, float]], texts: Sequence[str], *, width: float = 1_000, height: float = 340) -> list[str]:
     """A position for each label; `width` and `height` are the drawing area's, in pixels."""
-    pixels = _pixels(points, width, height)
+    pixels = to_pixels(points, width, height)
     marks = [Box(x - MARK, y - MARK, x + MARK, y + MARK) for x, y in pixels]
     frame = Box(0, -LINE, width, height + LINE)
     near = [sum(abs(x - a) < 90 and abs(y - b) < 30 for a, b in pixels) for x, y in pixels]
@@ -69,7 +69,7 @@ def _cost(box: Box, taken: Sequence[Box], frame: Box) -> float:
     return sum(box.shared(other) for other in taken) + outside
 
 
-def _pixels(points: Sequence[tuple[float, float]], width: float, height: float) -> list[tuple[float, float]]:
+def to_pixels(points: Sequence[tuple[float, float]], width: float, height: float) -> list[tuple[float, float]]:
     if not points:
         return []
     xs, ys = [x for x, _ in points], [y for _, y in points]

@@ -50,7 +50,7 @@ class SentenceEmbedder:
         weights: list[int] = []
         owners: list[int] = []
         for owner, text in enumerate(texts):
-            for piece, tokens in self._pieces(text):
+            for piece, tokens in self.pieces(text):
                 pieces.append(piece)
                 weights.append(tokens)
                 owners.append(owner)
@@ -64,7 +64,7 @@ class SentenceEmbedder:
         np.add.at(rows, owners, found * np.asarray(weights, dtype=np.float32)[:, None])
         return normalised(rows)
 
-    def _pieces(self, text: str) -> list[tuple[str, int]]:
+    def pieces(self, text: str) -> list[tuple[str, int]]:
         """(piece, tokens) of a text; one piece where it fits the window."""
         spans = self._model.tokenizer(text, add_special_tokens=False, return_offsets_mapping=True, verbose=False)["offset_mapping"]
         if len(spans) <= self._window:

@@ -28,7 +28,7 @@ def cached_tokens(previous: Sequence[Item], current: Sequence[Item], cumulative:
             first, last = now.spans[0][0], min(before.spans[0][1], now.spans[0][1])
             return shared + cumulative[last] - cumulative[first]
         if before.text and now.text:
-            return shared + min(_counted(counter, _common(rendered(before), rendered(now))), before.tokens, now.tokens)
+            return shared + min(_counted(counter, common_start(rendered(before), rendered(now))), before.tokens, now.tokens)
         return shared
     return shared
 
@@ -43,7 +43,7 @@ def _counted(counter: TokenCounter, text: str) -> int:
     return _STARTS.one((counter.name, text), lambda: counter.count([text])[0])
 
 
-def _common(one: str, other: str) -> str:
+def common_start(one: str, other: str) -> str:
     """The text both start with."""
     same, most = 0, min(len(one), len(other))
     while same < most:  # the first half of what is left is equal, or the difference is in it

@@ -85,12 +85,12 @@ def refuse_many_values(data: bytes, limits: ReadLimits) -> None:
     most = limits.max_values
     if data.count(b",") + data.count(b"[") + data.count(b"{") <= most:
         return
-    values = _count_values(data)
+    values = count_values(data)
     if values > most:
         raise InputError(f"holds {values:,} JSON values; the limit is {most:,}. Split it, or raise PAMER_LAB_MAX_FILE_MB")
 
 
-def _count_values(data: bytes) -> int:
+def count_values(data: bytes) -> int:
     """Commas and opening brackets outside texts, found in chunks."""
     total, inside, start = 0, False, 0
     while start < len(data):

@@ -4,12 +4,15 @@ import json
 import re
 from collections.abc import Callable
 from pathlib import Path
+from urllib.parse import quote_plus
 
 import pytest
 from playwright.sync_api import expect
 
 from pamer_lab.audit import AuditStore, ReviewStore
 from pamer_lab.runs.engine import ReplayOptions, replay
+from pamer_lab.ui.audit.case import CHECKS
+from pamer_lab.ui.replay.turn_view import VIEWS
 from pamer_lab.workspace import Workspace
 from pamer_lab.workspace.ingest import import_uploads
 from tests.browser.driver import Visitor
@@ -30,21 +33,21 @@ def test_verdicts_and_a_note_are_given_by_key_and_the_link_keeps_the_place(
     rows = AuditStore(lab.database).rows(run_id=run.run_id)
     first, second = rows[0]["audit_id"], rows[1]["audit_id"]
     page = visitor.open(f"/audit?run={run.run_id}&selection={first}")
-    name = page.get_by_label("Your name", exact=True)
+    name = page.locator(".st-key-reviewer input")
     name.fill("Ada")
     name.press("Enter")
-    expect(page.get_by_text(f"reviewed by you: 0 of {len(rows)}")).to_be_visible()
+    expect(page.get_by_text(re.compile(rf"\b0 of {len(rows)}\b")).first).to_be_visible()
     visitor.settle()
-    page.get_by_text("Evidence audit").last.click()
+    page.locator("h1").click()
     page.keyboard.press("n")
-    note = page.get_by_label("What should others know?", exact=True)
+    note = page.locator(".st-key-note-text textarea")
     note.fill("the date is missing")
     note.press("Control+Enter")
-    expect(page.get_by_text("Note: the date is missing")).to_be_visible()
+    expect(page.get_by_text("the date is missing").first).to_be_visible()
     visitor.settle()
-    page.get_by_text("Evidence audit").last.click()
+    page.locator("h1").click()
     page.keyboard.press("1")
-    expect(page.get_by_text(f"reviewed by you: 1 of {len(rows)}")).to_be_visible()
+    expect(page.get_by_text(re.compile(rf"\b1 of {len(rows)}\b")).first).to_be_visible()
     visitor.settle()
     assert f"selection={second}" in page.url
     page.keyboard.press("j")
@@ -58,11 +61,11 @@ def test_verdicts_and_a_note_are_given_by_key_and_the_link_keeps_the_place(
     assert "Ada" not in page.url
     other = stranger()
     other.page.goto(page.url)
-    expect(other.page.get_by_text(f"Turn {rows[1]['turn']} of")).to_be_visible()
+    expect(other.page.get_by_text(f"Turn {rows[1]['turn']}", exact=True).first).to_be_visible()
     other.settle()
     other.page.emulate_media(color_scheme="dark")
     other.page.wait_for_function(f"getComputedStyle(document.querySelector('[data-testid=stApp]')).backgroundColor === '{DARK}'")
-    expect(other.page.get_by_text("the same bytes as in the uploaded trace").first).to_be_visible()
+    expect(other.page.get_by_text(CHECKS["equal"][0]).first).to_be_visible()
 
 
 def long_hostile() -> bytes:
@@ -90,8 +93,8 @@ def test_a_hostile_trace_is_only_text_on_every_page_that_shows_its_runs(visitor:
     place = f"trace={trace_id}&policies=base&policies={POLICY.replace('+', '%2B')}&policy={POLICY.replace('+', '%2B')}"
     for path in (
         "/?find=hostile",
-        f"/replay?{place}&turn={turn}&view=Memory",
-        f"/replay?{place}&turn={turn + 1}&view=Sent+and+seen&more=Evidence",
+        f"/replay?{place}&turn={turn}&view={quote_plus(VIEWS[2])}",
+        f"/replay?{place}&turn={turn + 1}&view={quote_plus(VIEWS[1])}&more=Evidence",
         f"/growth?policies=base&traces={trace_id}",
         f"/audit?run={run.run_id}",
         f"/audit?run={run.run_id}&look=Query",

@@ -62,7 +62,7 @@ def open_file(browser: Browser) -> Iterator[Open]:
 
 
 def _seal(page: Page) -> tuple[int, int]:
-    found = re.search(r"verified (\d+) of (\d+)", page.locator("#verified > summary").inner_text())
+    found = re.search(r"(\d+)\D+(\d+)", page.locator("#verified > summary").inner_text())
     assert found
     return int(found[1]), int(found[2])
 
@@ -88,7 +88,7 @@ def test_the_page_verifies_itself_and_hostile_words_stay_words(file: Path, open_
     assert right == checked > 500
     assert page.evaluate("window.pwned") is None
     assert page.locator("section").count() == 7 and page.locator("img, iframe, object, form").count() == 0
-    page.locator("#s0").get_by_text("The trace itself").click()
+    page.locator("#s0 details.block").filter(has=page.locator(".columns")).locator("> summary").first.click()
     page.locator("#s0 details.block .columns tbody tr").nth(8).click()
     assert HOSTILE[0] in page.locator("#s0 .reader pre").last.inner_text()
     page.locator("#s0 details.block .columns tbody tr").nth(4).click()
@@ -108,7 +108,7 @@ def test_turns_are_read_by_click_and_key_and_the_address_remembers_them(file: Pa
     page.locator("#s0 figure svg.pickable").first.click(position={"x": 900, "y": 150})
     assert int(number.input_value()) > before + 1
     text = page.locator("#s0 .context p.quiet").inner_text()
-    assert (" = the plotted " in text and "estimated" in text) or "measured" in text
+    assert re.search(r"\b([\d,]+)\b\D+\b\1\b", text), "the sum of the items is the plotted number"
     again = open_file(file, page.evaluate("location.hash"))
     assert again.locator("#s0 input[type=number]").input_value() == number.input_value()
 
@@ -147,7 +147,7 @@ def test_changed_data_is_caught_and_named(
 
 def test_damaged_data_is_said_to_be_damaged(file: Path, tmp_path: Path, open_file: Open) -> None:
     page = open_file(_altered(file, tmp_path, "section-0", lambda text: text[: len(text) // 2]))
-    assert "cannot be read" in page.locator("h1").inner_text()
+    assert page.get_by_role("alert").count() == 1 and page.locator("section").count() == 0
 
 
 def test_a_review_written_in_the_page_comes_into_the_lab(
@@ -162,7 +162,7 @@ def test_a_review_written_in_the_page_comes_into_the_lab(
     form.locator("input[value='missing evidence']").check()
     form.locator("input[name=steps]").fill("2, 1")
     form.locator("textarea").fill(note)
-    form.get_by_role("button", name="Save review").click()
+    form.locator("button.action").click()
     assert note in page.locator("#s0 .audit .case").inner_text()
     with page.expect_download() as started:
         page.locator("#export-reviews").click()
@@ -180,7 +180,7 @@ def test_print_shows_the_evidence_and_hides_the_controls(file: Path, open_file: 
     page = open_file(file)
     page.emulate_media(media="print", color_scheme="dark")
     page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
-    assert not page.get_by_role("button", name="Print").is_visible() and not page.locator("#s0 .audit .form").is_visible()
+    assert not page.locator("header button.noprint").is_visible() and not page.locator("#s0 .audit .form").is_visible()
     assert page.locator("#verified table").is_visible() and page.locator("#s0 figure svg").first.is_visible()
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
     assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from playwright.sync_api import expect
@@ -17,6 +18,9 @@ from tests.pages.test_contexts import FIXTURE
 
 pytestmark = pytest.mark.browser
 
+SCORES = ".st-key-shown-scores-compression strong >> nth=0"
+SHIFT = ".st-key-shift [role=slider]"
+
 EVIL = "<img src=x onerror='window.hacked=7'> ![p](https://outside.example/s.png) [l](javascript:window.hacked=8)"
 
 
@@ -27,13 +31,14 @@ def test_a_point_opens_its_layer_a_key_moves_the_threshold_and_the_link_keeps_bo
     name = save_study(lab, layer_study(name=EVIL, model=EVIL))
     save_study(lab, control_study(model=EVIL))
     page = visitor.open(f"/signals?layerwise-study={name}")
-    expect(page.get_by_text("how do scores of final, last, fall?").first).to_be_visible()
+    expect(page.locator(SCORES)).to_contain_text(re.compile("final.*last"))
     # In the first panel lie two published lines and their bands before the measured last-token line.
     page.locator(".st-key-layers-auroc .scatterlayer .trace:has(.point)").nth(2).locator(".point").first.click(force=True)
-    expect(page.get_by_text("how do scores of block_1, last, fall?").first).to_be_visible()
+    expect(page.locator(SCORES)).to_contain_text(re.compile("block_1.*last"))
     visitor.settle()
-    page.get_by_role("slider", name=re.compile("Move the threshold")).press("ArrowRight")
-    expect(page.get_by_text("would overstate itself").first).to_be_visible()
+    shift = page.locator(SHIFT)
+    shift.press("ArrowRight")
+    expect(shift).to_have_attribute("aria-valuenow", "0.05")
     visitor.settle()
     assert {"shift=0.05", "layer=block_1"} <= set(page.url.partition("?")[2].split("&"))
     with page.expect_download() as started:
@@ -43,8 +48,8 @@ def test_a_point_opens_its_layer_a_key_moves_the_threshold_and_the_link_keeps_bo
     assert page.locator("main img, .stApp a[href*='outside'], .stApp a[href^='javascript']").count() == 0
     other = stranger(dark=True)
     other.page.goto(page.url)
-    expect(other.page.get_by_text("how do scores of block_1, last, fall?").first).to_be_visible()
-    expect(other.page.get_by_text("would overstate itself").first).to_be_visible()
+    expect(other.page.locator(SCORES)).to_contain_text(re.compile("block_1.*last"))
+    expect(other.page.locator(SHIFT)).to_have_attribute("aria-valuenow", "0.05")
 
 
 def test_a_hostile_trace_is_only_text_under_two_conditions(visitor: Visitor, folder: Path) -> None:
@@ -52,12 +57,12 @@ def test_a_hostile_trace_is_only_text_under_two_conditions(visitor: Visitor, fol
     trace_id = import_uploads([("hostile-contexts.json", hostile())], lab).traces[0]["trace_id"]
     name = save_study(lab, read_study(FIXTURE))
     page = visitor.open(f"/contexts?compact-study={name}&trace={trace_id}&left=full&right=current")
-    expect(page.get_by_text("The two contexts as text")).to_be_visible()
-    expect(page.get_by_text("block 0: left out by Current")).to_be_visible()
+    expect(page.get_by_text(re.compile("block 0.*Current")).first).to_be_visible()
     expect(page.get_by_test_id("stCode").filter(has_text="<script>window.hacked = 1</script>").first).to_be_visible()
-    page.get_by_text("Evidence budgets").click()
-    expect(page.get_by_text("Recalled evidence only")).to_be_visible()
+    budgets = page.locator(".st-key-more button").nth(2)
+    budgets.click()
+    expect(page.locator(".st-key-budgets")).to_be_visible()
     visitor.settle()
-    assert "more=Evidence+budgets" in page.url or "more=Evidence%20budgets" in page.url
+    assert parse_qs(urlsplit(page.url).query)["more"] == [budgets.inner_text()]
     assert page.evaluate("window.hacked") is None
     assert page.locator("main img, .stApp iframe, .stApp a[href*='outside'], .stApp a[href^='javascript'], .stApp script").count() == 0

@@ -1,6 +1,7 @@
 """`layerwise`, `controls`, `train` and `annotate` through the program, with a tiny model of random weights."""
 
 import json
+import re
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -78,15 +79,15 @@ def test_the_studies_run_store_themselves_and_write_heads(
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        (["layerwise", "{few}"], "at least 7 questions"),
-        (["controls", "nowhere.jsonl"], "does not exist"),
-        (["train", "nowhere.jsonl", "--seeds", "one"], "--seeds takes numbers"),
-        (["train", "nowhere.jsonl", "--seeds", "0,1,0"], "--seeds names 0 twice"),
-        (["layerwise", "nowhere.jsonl", "--seeds", "4294967296"], "from 0 to 4294967295, not 4294967296"),
-        (["layerwise", "nowhere.jsonl", "--seeds=-1"], "from 0 to 4294967295, not -1"),
-        (["controls", "nowhere.jsonl", "--seeds", ",".join(map(str, range(21)))], "at most 20 numbers"),
+        (["layerwise", "{few}"], "7"),
+        (["controls", "nowhere.jsonl"], "nowhere.jsonl"),
+        (["train", "nowhere.jsonl", "--seeds", "one"], "--seeds"),
+        (["train", "nowhere.jsonl", "--seeds", "0,1,0"], "--seeds"),
+        (["layerwise", "nowhere.jsonl", "--seeds", "4294967296"], "4294967296"),
+        (["layerwise", "nowhere.jsonl", "--seeds=-1"], "-1"),
+        (["controls", "nowhere.jsonl", "--seeds", ",".join(map(str, range(21)))], "20"),
         (["compact", "nowhere.jsonl", "--replicas=-1"], "--replicas"),
-        (["annotate", "{few}"], "names no chat model"),
+        (["annotate", "{few}"], "chat"),
     ],
 )
 def test_bad_input_is_one_line_and_exit_code_2(
@@ -95,7 +96,7 @@ def test_bad_input_is_one_line_and_exit_code_2(
     few = write_corpus(tmp_path / "few.jsonl", 3)
     assert main([word.replace("{few}", str(few)) for word in arguments]) == 2
     error = capsys.readouterr().err.strip()
-    assert reason in error
+    assert re.search(rf"(?<![\w/-]){re.escape(reason)}(?!\w)", error)
     assert "\n" not in error
 
 
@@ -109,14 +110,14 @@ def test_first_replicas_keeps_the_order_and_zero_keeps_all(tmp_path: Path) -> No
 
 def test_a_study_takes_files_ids_and_the_whole_workspace_each_trace_once(workspace: Workspace, tmp_path: Path) -> None:
     corpus = write_corpus(tmp_path / "corpus.jsonl", 2)
-    with pytest.raises(InputError, match="no labelled trace"):
+    with pytest.raises(InputError, match="label"):
         find_traces(["@workspace"], workspace)
     import_paths([corpus], workspace)
     ids = [row["trace_id"] for row in workspace.trace_rows()]
     assert [trace.trace_id for trace in find_traces(["@workspace"], workspace)] == ids
     assert [trace.trace_id for trace in find_traces([ids[2]], workspace)] == [ids[2]]
     assert [trace.trace_id for trace in find_traces([str(corpus), "@workspace", ids[0]], workspace)] == ids
-    with pytest.raises(InputError, match="not in the workspace"):
+    with pytest.raises(InputError, match="t-gone"):
         find_traces(["t-gone"], workspace)
 
 
@@ -128,14 +129,14 @@ def test_a_trace_given_twice_counts_once_and_one_id_with_other_labels_is_refused
     corpus = write_corpus(folder / "corpus.jsonl", 2)
     once = find_traces([str(corpus)], workspace)
     assert find_traces([str(corpus), str(folder), str(corpus)], workspace) == once
-    assert "8 duplicate" in capsys.readouterr().err
+    assert re.search(r"\b8\b", capsys.readouterr().err)
     copied = tmp_path / "copy.jsonl"
     copied.write_bytes(corpus.read_bytes())
     assert len(find_traces([str(corpus), str(copied)], workspace)) == len(once)
     side = tmp_path / "labels.json"
     side.write_text(json.dumps({"pamer_lab_labels": 1, "traces": [{"index": 0, "labels": [{"t": 2, "target": "recall"}]}]}))
     import_paths([corpus], workspace, labels=side)
-    with pytest.raises(InputError, match=r"is given twice with different messages, labels"):
+    with pytest.raises(InputError, match="messages, labels"):
         find_traces([str(corpus), "@workspace"], workspace)
 
 
@@ -143,7 +144,7 @@ def test_a_layer_is_named_in_either_spelling_and_an_unknown_one_is_answered_with
     model = SimpleNamespace(layers=3)
     assert [layer_name(model, text) for text in ("block:2", "block_3", "final")] == ["block_2", "block_3", "final"]  # type: ignore[arg-type]
     for wrong in ("block_4", "all", "", "preferred"):
-        with pytest.raises(InputError, match="known: block_1, block_2, block_3, final"):
+        with pytest.raises(InputError, match="block_1, block_2, block_3, final"):
             layer_name(model, wrong)  # type: ignore[arg-type]
 
 

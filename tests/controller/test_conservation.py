@@ -54,9 +54,9 @@ class Faulty:
         return np.full((len(texts), 64), np.nan) if self.fault == "embedding" else self._embedder.embed(texts)
 
 
-def _faulty_store(folder: Path, parts: Faulty) -> MemoryStore:
+def _faulty_store(folder: Path, parts: Faulty, sessions_kept: int) -> MemoryStore:
     database = Database(folder)
-    store = MemoryStore(database, sessions_kept=2)
+    store = MemoryStore(database, sessions_kept=sessions_kept)
     insert, rows = database.insert, database.arrow
 
     def failing_insert(spec: Any, given: Any) -> Any:
@@ -66,7 +66,6 @@ def _faulty_store(folder: Path, parts: Faulty) -> MemoryStore:
 
     def failing_arrow(spec: Any, **options: Any) -> Any:
         if parts.fault == "load":
-            store._kept.clear()
             raise OSError(errno.EIO, "Input/output error")
         return rows(spec, **options)
 
@@ -108,8 +107,9 @@ def test_every_block_is_active_or_covered_once_and_a_failure_returns_the_request
 ) -> None:
     folder = tmp_path_factory.mktemp("law")
     parts = Faulty(random.Random(seed))
+    store = _faulty_store(folder, parts, data.draw(st.sampled_from([0, 2])))  # without kept sessions, every load can fail
     tight = ControllerSettings(minimum_candidate_tokens=1, vote=3)
-    pamer = controller(folder, store=_faulty_store(folder, parts), probe=parts, summariser=parts, embedder=parts, settings=tight)
+    pamer = controller(folder, store=store, probe=parts, summariser=parts, embedder=parts, settings=tight)
     chat = [as_chat(message) for message in messages]
     ends = [*(found.start for found in cut(messages).blocks[1:]), len(messages)]
     for end in ends:

@@ -21,13 +21,13 @@ def test_heads_of_the_model_are_taken_in_either_spelling_of_their_layer() -> Non
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ({"target": "recall"}, "target 'recall', and there is compression"),
-        ({"context": "full"}, "context 'full', and there is recent2"),
-        ({"layer": "block_9"}, "layer 'block_9', and there is block_1 to block_4 and final"),
+        ({"target": "recall"}, "'recall'.*compression"),
+        ({"context": "full"}, "'full'.*recent2"),
+        ({"layer": "block_9"}, "'block_9'.*block_1.*block_4.*final"),
     ],
 )
 def test_heads_for_anything_else_are_refused_with_their_folder(change: dict[str, Any], reason: str) -> None:
-    with pytest.raises(InputError, match=f"my-heads: these heads have {reason}; train heads for it: pamer-lab train"):
+    with pytest.raises(InputError, match=f"my-heads.*{reason}.*pamer-lab train"):
         HeadsProbe(MODEL, replace(heads(), folder="my-heads", **change))
     with pytest.raises(InputError, match="pamer-lab train"):
         HeadsProbe(SimpleNamespace(name="Other", width=12, layers=4, fingerprint="f"), heads())  # type: ignore[arg-type]

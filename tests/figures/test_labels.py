@@ -2,14 +2,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pamer_lab.analysis.published import names, table
-from pamer_lab.figures.labels import POSITIONS, _pixels, box_of, placed
+from pamer_lab.figures.labels import POSITIONS, box_of, placed, to_pixels
 
 NUMBER = st.floats(-1e6, 1e6)
 
 
 def overlap(points: list[tuple[float, float]], texts: list[str]) -> float:
     """Area of labels that stand on other labels."""
-    pixels = _pixels(points, 1_000, 340)
+    pixels = to_pixels(points, 1_000, 340)
     boxes = [box_of(name, at, text) for name, at, text in zip(placed(points, texts), pixels, texts, strict=True)]
     return sum(one.shared(other) for number, one in enumerate(boxes) for other in boxes[number + 1 :])
 

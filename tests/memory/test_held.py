@@ -30,9 +30,9 @@ def test_a_state_that_is_not_the_newest_and_a_block_without_its_bytes_are_refuse
     held = BufferedMemories(MemoryStore(Database(tmp_path)))
     seen = held.load("s")
     held.commit(*draft("s", "a"), seen)
-    with pytest.raises(LostRaceError, match="has changed"):
+    with pytest.raises(LostRaceError):
         held.commit(*draft("s", "b"), seen)
-    with pytest.raises(StorageError, match="raw block is missing"):
+    with pytest.raises(StorageError, match="missing"):
         held.commit(draft("s", "c")[0], [], held.load("s"))
     assert len(held.load("s").memories) == 1
 

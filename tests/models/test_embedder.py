@@ -47,7 +47,7 @@ def test_a_text_longer_than_the_window_is_not_cut_off(minilm: Embedder) -> None:
 @pytest.mark.weights
 def test_a_long_text_is_the_length_weighted_mean_of_its_pieces(minilm: Embedder) -> None:
     text = "alpha beta gamma delta " * 200
-    pieces = minilm._pieces(text)  # type: ignore[attr-defined]
+    pieces = minilm.pieces(text)  # type: ignore[attr-defined]
     assert "".join(piece for piece, _ in pieces) == text.strip() + " "
     rows = minilm.embed([piece for piece, _ in pieces])
     mean = (rows * np.array([[tokens] for _, tokens in pieces])).sum(axis=0)

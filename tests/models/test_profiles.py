@@ -1,5 +1,6 @@
 """Profiles: the two that ship, and files that change them."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -72,7 +73,7 @@ def test_any_hub_id_or_model_folder_is_a_profile(tmp_path: Path) -> None:
     assert load_profile("hf:Qwen/Qwen3-0.6B").frozen_model.model == "Qwen/Qwen3-0.6B"
     assert load_profile(f"hf:{tmp_path}").name == f"hf:{tmp_path}"
     for text in ("hf:", "hf:one", "hf:a/b/c", "hf:../x y"):
-        with pytest.raises(InputError, match="hub id"):
+        with pytest.raises(InputError, match=re.escape(text)):
             load_profile(text)
 
 

@@ -63,7 +63,7 @@ def test_a_gguf_is_read_from_the_pinned_wheel_alone() -> None:
 def test_an_altered_weight_file_in_a_wheel_is_refused(file: embedded.EmbeddedFile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / f"x{file.suffix}").write_bytes(b"GGUF altered")
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: SimpleNamespace(submodule_search_locations=[str(tmp_path)]))
-    with pytest.raises(ModelError, match=r"SHA-256.*reinstall"):
+    with pytest.raises(ModelError, match="SHA-256"):
         embedded.verify(file)
 
 
@@ -98,7 +98,7 @@ def test_a_prepared_file_that_changed_is_refused_with_the_command_that_makes_it_
             weights.unlink()
         case "seal broken":
             (prepared / seal.SEAL).write_text('{"model.safetensors": 3}')
-    with pytest.raises(ModelError, match="run: pamer-lab prepare"):
+    with pytest.raises(ModelError, match="pamer-lab prepare"):
         embedded.prepare()
 
 

@@ -1,6 +1,7 @@
 """A page under AppTest, with the whole app around it and a workspace of its own."""
 
 import json
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -73,7 +74,48 @@ def put(workspace: Workspace, **files: bytes) -> Imported:
     return import_uploads([(f"{name}.json", data) for name, data in files.items()], workspace)
 
 
+def sentences(app: AppTest) -> list[str]:
+    """Each text of the page."""
+    kinds = (app.title, app.subheader, app.markdown, app.caption, app.info, app.success, app.warning, app.error, app.text)
+    return [str(element.value) for kind in kinds for element in kind]
+
+
 def texts(app: AppTest) -> str:
     """Everything the page says in words."""
-    kinds = (app.title, app.subheader, app.markdown, app.caption, app.info, app.success, app.warning, app.error, app.text)
-    return "\n".join(str(element.value) for kind in kinds for element in kind)
+    return "\n".join(sentences(app))
+
+
+def says(app: AppTest, *facts: object) -> bool:
+    """Whether one text of the page holds all of these numbers and names, each as a word of its own, in this order."""
+    return any(holds(text, *facts) for text in sentences(app))
+
+
+def holds(text: str, *facts: object) -> bool:
+    """Whether a text holds these numbers and names, each as a word of its own, in this order."""
+    each = (rf"(?<![\w.,-]){re.escape(str(fact))}(?!\w|[.,]\d)" for fact in facts)
+    return re.search(".*?".join(each), text, re.DOTALL) is not None
+
+
+def key_of(element: Any) -> str:
+    """The key a chart or table was given; empty without one."""
+    return "-".join(str(element.proto.id).split("-")[2:]) if element.proto.id else ""
+
+
+def charts(app: AppTest) -> list[str]:
+    """Keys of the charts on the page."""
+    return [key_of(chart) for chart in app.get("plotly_chart")]
+
+
+def table_of(app: AppTest, key: str) -> Any:
+    """The table whose key begins so."""
+    return next(frame.value for frame in app.dataframe if key_of(frame).startswith(key))
+
+
+def submit(app: AppTest, form: str) -> AppTest:
+    """Press the button of a form."""
+    return next(button for button in app.button if str(button.key).startswith(f"FormSubmitter:{form}-")).click().run()
+
+
+def linked(app: AppTest) -> set[str]:
+    """Pages that the page links to."""
+    return {str(link.proto.page) for link in app.get("page_link")}

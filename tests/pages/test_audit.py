@@ -12,13 +12,16 @@ from pamer_lab.audit.tables import SELECTIONS
 from pamer_lab.controller.router import Candidate
 from pamer_lab.controller.selection_record import SelectionRecord
 from pamer_lab.errors import StorageError
-from pamer_lab.memory.schema import BLOCKS
+from pamer_lab.memory.schema import BLOCKS, MEMORIES
 from pamer_lab.models.profiles import load_profile
 from pamer_lab.models.tokenizer import profile_tokens
 from pamer_lab.redaction import Scan
 from pamer_lab.runs.engine import ReplayOptions, replay
+from pamer_lab.ui.audit.case import CHECKS, VIEWS
+from pamer_lab.ui.audit.review import NAMES
+from pamer_lab.ui.audit.tools import PARTS as TOOLS
 from pamer_lab.workspace import Workspace
-from tests.pages.conftest import Visit, chat, put, texts
+from tests.pages.conftest import Visit, chat, holds, linked, put, says, submit, table_of, texts
 from tests.runs.making import PARTS, SMALL, long_trace
 
 PAGE = "pages/audit.py"
@@ -41,29 +44,37 @@ def frame(app: AppTest, column: str) -> Any:
     return next(frame.value for frame in app.dataframe if column in frame.value.columns)
 
 
+def marked(app: AppTest, sign: str) -> list[bool]:
+    """For each row of the queue, whether it bears a sign."""
+    return [any(sign in str(cell) for cell in row) for row in table_of(app, "queue").to_numpy().tolist()]
+
+
 @pytest.mark.usefixtures("recorded")
 def test_a_fresh_install_has_recorded_selections_to_audit(visit: Visit, workspace: Workspace) -> None:
     app = visit(PAGE)
     assert not app.exception and not app.error
-    assert "the same bytes as in the uploaded trace" in texts(app) and ":gray-badge[demo]" in texts(app)
+    assert CHECKS["equal"][0] in texts(app) and ":gray-badge[demo]" in texts(app)
+    version, now = workspace.database.rows(SELECTIONS)[0]["table_version"], workspace.database.version(MEMORIES)
+    assert says(app, version, now)
     later = [row | {"table_version": 10_000} for row in workspace.database.rows(SELECTIONS)]
     workspace.database.upsert(SELECTIONS, later)
-    assert "of the workspace it was recorded in" in texts(visit(PAGE))
+    app = visit(PAGE)
+    assert says(app, 10_000) and not says(app, 10_000, now)
 
 
 def test_a_workspace_without_selections_offers_one_click_that_makes_some(visit: Visit, workspace: Workspace) -> None:
     put(workspace, run=chat(50))
     app = visit(PAGE)
     assert not app.exception
-    assert "There are no selections yet" in texts(app)
-    assert app.button(key="audit_run").label == "Replay it with pamer+"
-    assert "**pamer+** over" in texts(app) and "about" in texts(app)
+    assert len(app.info) == 1 and "queue" not in {str(frame.proto.id).rpartition("-")[2] for frame in app.dataframe}
+    assert not app.button(key="audit_run").disabled
+    assert says(app, "pamer+", 50)
 
 
 @pytest.mark.usefixtures("no_demo")
 def test_without_traces_it_points_to_the_traces_page(visit: Visit) -> None:
     app = visit(PAGE)
-    assert "There are no selections yet" in texts(app)
+    assert len(app.info) == 1 and "traces" in linked(app)
     assert "audit_run" not in {button.key for button in app.button}
 
 
@@ -73,24 +84,25 @@ def test_without_heads_it_says_why_nothing_can_be_selected(
     monkeypatch.setattr("pamer_lab.probes.registry.PACKAGED", tmp_path)
     put(workspace, run=chat(5))
     app = visit(PAGE)
-    assert "no heads for" in texts(app)
+    assert says(app, "pamer+", "SmolLM2-135M-Instruct")
     assert "audit_run" not in {button.key for button in app.button}
 
 
-def test_a_case_shows_what_was_chosen_and_nearly_chosen_with_its_hash_check(visit: Visit, rows: list[dict[str, Any]]) -> None:
+def test_a_case_shows_what_was_chosen_and_nearly_chosen_with_its_hash_check(
+    visit: Visit, rows: list[dict[str, Any]], workspace: Workspace
+) -> None:
     row = next(row for row in rows if row["near_misses"])
     app = visit(PAGE, selection=row["audit_id"])
     assert not app.exception
-    said = texts(app)
-    assert f"**Turn {row['turn']}** of" in said and f"**{len(rows)} selections**" in said
-    assert f"**Nearly chosen** ({len(row['near_misses'])})" in said
-    assert "the same bytes as in the uploaded trace" in said
-    assert f"read at version {row['table_version']}, now" in said
+    assert says(app, row["turn"]) and says(app, len(rows))
+    assert says(app, f"({len(row['near_misses'])})")
+    assert CHECKS["equal"][0] in texts(app)
+    assert says(app, row["table_version"], workspace.database.version(MEMORIES))
     step = row["near_misses"][0]["step"]
     assert any(f"Document D{step:04d}" in code.value for code in app.code)
-    app.segmented_control(key="look").set_value("All candidates").run()
+    app.segmented_control(key="look").set_value(VIEWS[1]).run()
     assert step in list(frame(app, "Rank")["Step"])
-    app.segmented_control(key="look").set_value("Query").run()
+    app.segmented_control(key="look").set_value(VIEWS[2]).run()
     assert any("Who founded the museum?" in code.value for code in app.code)
 
 
@@ -103,9 +115,9 @@ def test_a_verdict_is_kept_and_the_next_unreviewed_selection_opens(visit: Visit,
     (review,) = ReviewStore(workspace.database).all()
     assert (review.audit_id, review.reviewer, review.verdict, review.steps) == (rows[0]["audit_id"], "Ada", "missing evidence", (0, 1))
     assert app.query_params["selection"] in (rows[1]["audit_id"], [rows[1]["audit_id"]])
-    assert f"reviewed by you: **1 of {len(rows)}**" in texts(app)
+    assert says(app, 1, len(rows))
     app.button(key="Previous selection").click().run()
-    assert "You said **Missing evidence** (revision 1" in texts(app)
+    assert says(app, NAMES["missing evidence"], 1)
     app.button(key="verdict-1").click().run()
     assert [entry.revision for entry in ReviewStore(workspace.database).history(rows[0]["audit_id"])] == [0, 1]
 
@@ -117,13 +129,13 @@ def test_filters_stand_in_the_link_and_show_what_reviewers_disagree_on(
     reviews.save(rows[2]["audit_id"], "Ada", "right")
     reviews.save(rows[2]["audit_id"], "Bo", "wrong step", (1,))
     app = visit(PAGE, show="reviewers disagree")
-    assert "**1 selection**" in texts(app) and list(frame(app, "Said")["Turn"]) == [rows[2]["turn"]]
-    assert "≠" in frame(app, "Said")["Said"].iloc[0]
-    assert "1 in common" not in texts(app) and list(frame(app, "Kappa")["In common"]) == [1]
+    assert list(table_of(app, "queue")["Turn"]) == [rows[2]["turn"]]
+    assert marked(app, "≠") == [True]
+    assert 1 in frame(app, "Kappa").iloc[0].tolist()
     app.selectbox(key="show").set_value("not right").run()
     app.selectbox(key="outcome").set_value("refused").run()
-    assert "No selection fits these filters" in texts(app) or "**Turn" in texts(app)
     assert not app.exception
+    assert len(app.info) == 1 or marked(app, "✕")
 
 
 def test_the_last_verdict_says_that_everything_is_reviewed_and_leaves_the_case_open(
@@ -132,27 +144,26 @@ def test_the_last_verdict_says_that_everything_is_reviewed_and_leaves_the_case_o
     for row in rows[1:]:
         ReviewStore(workspace.database).save(row["audit_id"], "Ada", "right")
     app = named(visit(PAGE, show="unreviewed"))
-    assert "**1 selection**" in texts(app)
+    assert len(table_of(app, "queue")) == 1 and not app.info
     app.button(key="verdict-1").click().run()
-    said = texts(app)
-    assert "Everything in this queue is reviewed" in said and "0 of 0" not in said and f"**Turn {rows[0]['turn']}**" in said
-    assert not app.exception
+    assert len(app.info) == 1 and not says(app, 0, 0) and says(app, rows[0]["turn"])
+    assert app.button(key="verdict-1") and not app.exception
 
 
 def test_a_note_waits_for_its_verdict_while_others_are_open(visit: Visit, rows: list[dict[str, Any]], workspace: Workspace) -> None:
     app = named(visit(PAGE, selection=rows[0]["audit_id"]))
     app.button(key="note-open").click().run()
     app.text_area(key="note-text").set_value("look at step 3")
-    next(button for button in app.button if button.label == "Keep it").click().run()
-    assert "Note: look at step 3" in texts(app) and "saved with your verdict" in texts(app)
+    submit(app, "note-form")
+    assert "look at step 3" in texts(app) and not ReviewStore(workspace.database).all()
     app.button(key="Next selection").click().run()
     assert "look at step 3" not in texts(app)
-    assert "✎" in frame(app, "Said")["Said"].iloc[0]
+    assert marked(app, "✎")[0]
     app.button(key="Previous selection").click().run()
-    assert "Note: look at step 3" in texts(app)
+    assert "look at step 3" in texts(app)
     app.button(key="verdict-1").click().run()
     (review,) = ReviewStore(workspace.database).all()
-    assert review.note == "look at step 3" and "✎" not in frame(app, "Said")["Said"].iloc[0]
+    assert review.note == "look at step 3" and not any(marked(app, "✎"))
 
 
 def test_a_note_that_the_store_does_not_take_stays_and_says_why(
@@ -167,15 +178,15 @@ def test_a_note_that_the_store_does_not_take_stays_and_says_why(
 
     monkeypatch.setattr(ReviewStore, "save", full)
     app.text_area(key="note-text").set_value("look at step 3")
-    next(button for button in app.button if button.label == "Keep it").click().run()
+    submit(app, "note-form")
     assert not app.exception and "the disk is full" in app.error[0].value
-    assert "Note: look at step 3" in texts(app)
+    assert "look at step 3" in texts(app)
 
 
 def test_links_to_what_is_not_here_say_so(visit: Visit, rows: list[dict[str, Any]]) -> None:
     app = visit(PAGE, selection="a-0000000000000000", run="r-none")
-    said = texts(app)
-    assert "a-0000000000000000" in said and "asks for the run ` r-none `, which has no selection here" in said
+    warned = [warning.value for warning in app.warning]
+    assert any("a-0000000000000000" in text for text in warned) and any("` r-none `" in text for text in warned)
     assert not app.exception
 
 
@@ -184,22 +195,22 @@ def test_an_exported_file_comes_back_and_a_wrong_one_is_answered_in_a_sentence(
 ) -> None:
     ReviewStore(workspace.database).save(rows[0]["audit_id"], "Bo", "right")
     body = audit_bytes(workspace.database, ".jsonl", Scan("keys"))[0].replace(b'"reviewer": "Bo"', b'"reviewer": "Cy"')
-    app = visit(PAGE, part="Export and import")
+    app = visit(PAGE, part=TOOLS[1])
     assert {button.label for button in app.download_button} >= {"CSV", "JSONL", "PARQUET"}
     app.file_uploader[0].set_value(("more.jsonl", body, "application/jsonl")).run()
-    assert "0 selections and 1 review were new" in texts(app)
+    assert holds(app.success[0].value, 0, 1) and {review.reviewer for review in ReviewStore(workspace.database).all()} == {"Bo", "Cy"}
     app.file_uploader[0].set_value(("bad.jsonl", b"{broken", "application/jsonl")).run()
-    assert not app.exception and "cannot be read as an exported audit" in app.error[0].value
+    assert not app.exception and "bad.jsonl" in app.error[0].value
 
 
 def test_the_stores_check_tells_of_a_damaged_block(visit: Visit, rows: list[dict[str, Any]], workspace: Workspace) -> None:
-    app = visit(PAGE, part="Is the store whole?", check="true")
-    assert "every memory is whole" in texts(app) and "table memories: version" in texts(app)
+    app = visit(PAGE, part=TOOLS[2], check="true")
+    assert len(app.success) == 1 and not app.error and says(app, "memories", workspace.database.version(MEMORIES))
     stored = workspace.database.rows(BLOCKS)[0]
     workspace.database.upsert(BLOCKS, [stored | {"body": b"[]"}])
-    app = visit(PAGE, part="Is the store whole?", check="true")
-    assert "not everything is whole" in app.error[0].value
-    assert stored["raw_hash"] in set(frame(app, "Which")["Which"])
+    app = visit(PAGE, part=TOOLS[2], check="true")
+    assert "pamer-lab memory check --repair" in app.error[0].value and not app.success
+    assert any(stored["raw_hash"] in frame.value.to_numpy().ravel().tolist() for frame in app.dataframe)
 
 
 def test_hostile_text_reaches_the_page_only_as_text(visit: Visit, workspace: Workspace) -> None:
@@ -208,7 +219,7 @@ def test_hostile_text_reaches_the_page_only_as_text(visit: Visit, workspace: Wor
     workspace.add_traces([long_trace(3, trace_id="t-evil")], profile_tokens(load_profile("embedded")))
     AuditStore(workspace.database, run_id="r-evil", trace_id="t-evil").record(record)
     ReviewStore(workspace.database).save(AuditStore(workspace.database).rows()[0]["audit_id"], EVIL, "right", (), EVIL)
-    for look in ("Chosen and nearly chosen", "All candidates", "Query", "Router's answer"):
+    for look in VIEWS:
         app = visit(PAGE, look=look)
         assert not app.exception
         spoken = "\n".join(str(element.value) for kind in (app.title, app.info, app.warning, app.error) for element in kind)
@@ -222,9 +233,10 @@ def test_secrets_in_what_an_export_would_hold_are_shown_with_their_place(
     visit: Visit, workspace: Workspace, rows: list[dict[str, Any]]
 ) -> None:
     ReviewStore(workspace.database).save(rows[0]["audit_id"], "Ada", "right", note="write to ada@example.org")
-    app = visit(PAGE, part="Export and import")
-    assert "1 e-mail address in 1 place **left in**" in app.warning[0].value
+    app = visit(PAGE, part=TOOLS[1])
+    left_in = app.warning[0].value
+    assert holds(left_in, 1, "e-mail address", 1)
     app.segmented_control(key="audit-redact").set_value("all").run()
-    assert "1 e-mail address in 1 place replaced" in app.warning[0].value
+    assert holds(app.warning[0].value, 1, "e-mail address", 1) and app.warning[0].value != left_in
     body = audit_bytes(workspace.database, ".csv", Scan("all"))[0]
     assert b"ada@example.org" not in body and b"[redacted: e-mail address 1]" in body

@@ -14,6 +14,7 @@ import streamlit as st
 
 from pamer_lab import figures
 from pamer_lab.analysis.compact import expanded_table, tradeoff
+from pamer_lab.analysis.orderings import orderings
 from pamer_lab.figures.compact import LETTER, LINE, ROOM, placed, short_name
 from pamer_lab.figures.theme import LIGHT
 from pamer_lab.models.embedder import HashingEmbedder
@@ -22,7 +23,7 @@ from pamer_lab.ui.contexts.tables import best_line
 from pamer_lab.workspace import Workspace
 from pamer_lab.workspace.ingest import import_paths
 from tests.commands.test_compact import write_corpus
-from tests.pages.conftest import Visit, chat, put, texts
+from tests.pages.conftest import Visit, charts, chat, holds, linked, put, says, texts
 
 PAGE = "pages/contexts.py"
 FIXTURE = Path(__file__).resolve().parents[1] / "fixtures" / "compact-study.json"
@@ -41,10 +42,10 @@ def test_without_a_study_the_page_says_how_to_make_one_and_shows_the_published_t
     app = visit(PAGE)
     assert not app.exception
     assert not app.error
-    assert any("No compact-context study is here yet" in info.value for info in app.info)
+    assert len(app.info) == 2, "there is no study, and there are no traces"
     assert any("pamer-lab compact" in code.value for code in app.code)
-    assert "nothing on this chart was measured by this program" in texts(app)
-    assert "There are no traces yet" in texts(app)
+    assert ":orange-badge[Published]" in texts(app) and charts(app) == ["published-compact"]
+    assert "traces" in linked(app)
 
 
 def test_a_study_shows_its_trade_off_its_best_and_its_pairs(visit: Visit, workspace: Workspace, study: Study) -> None:
@@ -52,29 +53,34 @@ def test_a_study_shows_its_trade_off_its_best_and_its_pairs(visit: Visit, worksp
     app = visit(PAGE, **{"compact-study": name})
     assert not app.exception
     assert not app.error
-    said = texts(app)
     lines = expanded_table(study)
     best = lines[best_line(lines, "compression_auroc") or 0]
-    assert f"best is {best['label']} with {best['compression_auroc']:.3f}" in said
-    assert "Open marks are the paper's" in said
+    assert says(app, best["label"], f"{best['compression_auroc']:.3f}")
+    with_published = texts(app)
     frame = next(frame.value for frame in app.dataframe if "Condition" in frame.value.columns)
     assert frame["C AUROC"].tolist() == [line["compression_auroc"] for line in lines]
-    assert "Tokens, %, published" in frame.columns
+    assert any("published" in name for name in frame.columns)
     pairs = next(frame.value for frame in app.dataframe if "Sign-flip p" in frame.value.columns)
     assert "+0.0058" in set(pairs["Published difference"])
-    app.segmented_control(key="more").set_value("Retrieval controls").run()
+    parts = app.segmented_control(key="more").options
+    app.segmented_control(key="more").set_value(parts[1]).run()
     controls = next(frame.value for frame in app.dataframe if "Retriever" in frame.value.columns)
     assert controls["Published R AUROC"].tolist()[:2] == [0.752, 0.753]
     assert controls["Not the newest"].tolist()[1] == "0 of 84"
-    app.segmented_control(key="more").set_value("Evidence budgets").run()
+    app.segmented_control(key="more").set_value(parts[2]).run()
     budget = next(frame.value for frame in app.dataframe if "P95" in frame.value.columns)
     assert budget["Published mean"].dropna().tolist() == [5540, 8765, 9167]
     assert budget["Maximum"].max() < 8192
     assert budget["Cap binds at"].tolist()[1:] == ["0 of 84", "0 of 84", ""]
-    app.segmented_control(key="more").set_value("The paper's orderings").run()
-    assert "orderings hold here. 1 could not be tested" in texts(app)
+    app.segmented_control(key="more").set_value(parts[3]).run()
+    found = orderings(study)
+    held, tested = sum(row["state"] == "holds" for row in found), sum(row["state"] != "not tested" for row in found)
+    assert tested == len(found) - 1 and says(app, held, tested, 1)
+    app.segmented_control(key="more").set_value(parts[0])
     app.toggle(key="published").set_value(False).run()
-    assert "Open marks are the paper's" not in texts(app)
+    assert len(texts(app)) < len(with_published), "the sentence about the paper's marks is gone"
+    frame = next(frame.value for frame in app.dataframe if "Condition" in frame.value.columns)
+    assert not any("published" in name for name in frame.columns)
 
 
 def test_one_decision_point_under_two_conditions_by_link(visit: Visit, workspace: Workspace, study: Study, tmp_path: Path) -> None:
@@ -115,8 +121,8 @@ def test_the_view_has_the_studys_caps_and_says_that_its_models_are_others(
     assert not app.exception
     said = texts(app)
     assert "**Embedding Top3, cap 60 tokens**" in said
-    assert "The study chose evidence with ` hashing-256 `; this view uses ` hashing-128 `" in said
-    assert "The study counted tokens with ` model `" in said
+    assert says(app, "` hashing-256 `", "` hashing-128 `")
+    assert says(app, "` model `")
 
 
 def test_a_study_form_takes_its_pace_from_a_compact_study(visit: Visit, workspace: Workspace, study: Study, tmp_path: Path) -> None:
@@ -126,17 +132,19 @@ def test_a_study_form_takes_its_pace_from_a_compact_study(visit: Visit, workspac
     app.session_state["make-study"] = True
     app.run()
     cost = study.notes["cost"]
-    assert f"at {cost['tokens_computed'] / cost['seconds_taken']:,.0f} tokens a second (as in the last study here)" in texts(app)
+    assert says(app, f"{cost['tokens_computed'] / cost['seconds_taken']:,.0f}")
 
 
 def test_what_cannot_be_shown_is_said(visit: Visit, workspace: Workspace) -> None:
     put(workspace, one=chat(1), two=chat(5))
     rows = {row["turns"]: row["trace_id"] for row in workspace.trace_rows()}
-    assert "no decision point with history" in texts(visit(PAGE, trace=rows[1]))
-    assert "asks for decision point 99" in texts(visit(PAGE, trace=rows[5], point="99"))
+    app = visit(PAGE, trace=rows[1])
+    assert app.info and "point" not in {field.key for field in app.number_input}
+    app = visit(PAGE, trace=rows[5], point="99")
+    assert holds(app.warning[0].value, 99, 5) and "point" in {field.key for field in app.number_input}
     app = visit(PAGE, trace=rows[5], left="bank-recent5", **{"compact-study": "compact-gone"})
     assert "compact-gone" in app.error[0].value
-    assert "not their text" in texts(app)
+    assert says(app, "mean", 3, "stored states"), "they have no text to show"
 
 
 def test_names_in_the_chart_touch_neither_each_other_nor_a_mark(study: Study) -> None:

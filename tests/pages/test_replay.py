@@ -1,7 +1,9 @@
 """The replay page: what a fresh install shows, moving through turns, what-if, links, and what cannot be."""
 
 import json
+import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec.structs import replace as changed
@@ -12,16 +14,21 @@ from pamer_lab.audit import AuditStore
 from pamer_lab.controller import FixedProbe
 from pamer_lab.errors import StorageError
 from pamer_lab.factory import Parts
+from pamer_lab.memory import MemoryStore
 from pamer_lab.reviewer_mode import READONLY_VARIABLE
 from pamer_lab.runs.background import Background, Batch
 from pamer_lab.runs.batch import BatchOptions
 from pamer_lab.runs.engine import ReplayOptions, replay
 from pamer_lab.runs.store import RunStore
 from pamer_lab.runs.values import Run
+from pamer_lab.runs.whatif import Changes, WhatIfRun
+from pamer_lab.ui.replay.turn_steps import CHARTS
 from pamer_lab.ui.replay.turn_texts import block_words
+from pamer_lab.ui.replay.turn_view import VIEWS
+from pamer_lab.ui.replay.whatif import NOTHING
 from pamer_lab.workspace import Workspace
 from pamer_lab.workspace.ingest import import_demo
-from tests.pages.conftest import Visit, chat, put, texts
+from tests.pages.conftest import Visit, charts, chat, holds, linked, put, says, sentences, table_of, texts
 from tests.runs.making import PARTS, huge_trace, long_trace
 
 PAGE = "pages/replay.py"
@@ -39,6 +46,11 @@ def visit_run(visit: Visit, run: Run, **more: str) -> AppTest:
     return visit(PAGE, trace=run.head.trace_id, policies=["base", run.head.policy], **more)  # type: ignore[arg-type]
 
 
+def items_of(app: AppTest, run: Run, turn: int, *, both: bool = False) -> Any:
+    """The table of the context at a turn; with `both`, beside what the agent sent."""
+    return table_of(app, f"items-{run.run_id}-{turn}-{both}")
+
+
 def go(app: AppTest, page: str) -> None:
     """To another page through the menu, which empties the address."""
     app.switch_page(page)
@@ -50,8 +62,7 @@ def test_a_fresh_install_replays_the_demo_through_what_needs_no_model(visit: Vis
     app = visit(PAGE)
     assert not app.exception
     assert not app.error
-    said = texts(app)
-    assert "How full is the context at each turn?" in said
+    assert set(charts(app)) >= set(CHARTS)
     assert {head.policy for head in RunStore(workspace).heads()} >= {"base", "sliding-window:5", "periodic-summary:5"}
     assert all(head.status == "done" and head.demo for head in RunStore(workspace).heads())
 
@@ -60,7 +71,7 @@ def test_a_fresh_install_replays_the_demo_through_what_needs_no_model(visit: Vis
 def test_an_empty_workspace_points_to_the_traces_page(visit: Visit) -> None:
     app = visit(PAGE)
     assert not app.exception
-    assert "There are no traces yet" in texts(app)
+    assert len(app.info) == 1 and "traces" in linked(app) and not charts(app)
 
 
 def test_without_heads_pamer_is_unavailable_with_the_reason_and_the_command(
@@ -69,8 +80,8 @@ def test_without_heads_pamer_is_unavailable_with_the_reason_and_the_command(
     monkeypatch.setattr("pamer_lab.probes.registry.PACKAGED", tmp_path)
     put(workspace, run=chat(5))
     app = visit(PAGE)
-    reason = next(info.value for info in app.info if "pamer, pamer+" in info.value)
-    assert "no heads for SmolLM2-135M-Instruct" in reason
+    reason = next(info.value for info in app.info if holds(info.value, "pamer"))
+    assert "SmolLM2-135M-Instruct" in reason
     assert "pamer-lab train" in reason
     assert "pamer" not in {head.policy for head in RunStore(workspace).heads()}
     assert "run" not in {button.key for button in app.button}
@@ -80,25 +91,25 @@ def test_the_listed_items_sum_to_the_plotted_number_at_every_turn(visit: Visit, 
     run = pamer_run(workspace, 12)
     for turn in run.turns:
         app = visit_run(visit, run, policy=run.head.policy, turn=str(turn.t))
-        assert f"{turn.active_tokens:,} tokens = the plotted {turn.active_tokens:,}" in texts(app)
-        items = next(frame.value for frame in app.dataframe if "Covers" in frame.value.columns)
-        assert int(items["Tokens"].sum()) == turn.active_tokens
+        assert says(app, f"{turn.active_tokens:,}", f"{turn.active_tokens:,}")
+        assert int(items_of(app, run, turn.t)["Tokens"].sum()) == turn.active_tokens
 
 
 def test_a_turn_shows_votes_thresholds_margins_and_what_would_flip_it(visit: Visit, workspace: Workspace) -> None:
     run = pamer_run(workspace)
     turn = next(turn for turn in run.turns if turn.action == "compress")
     app = visit_run(visit, run, policy=run.head.policy, turn=str(turn.t))
-    assert f"{sum(turn.votes)} of 5 heads say compress, 3 are needed" in texts(app)
-    assert "The decision flips if logits move by" in texts(app)
+    assert says(app, sum(turn.votes), 5, 3)
+    margins = sorted(abs(logit) for logit in turn.logits)
+    assert any(says(app, f"{margin:.2f}") for margin in margins), "what would flip it, at a threshold of 0.5"
     votes = next(frame.value for frame in app.dataframe if "Margin" in frame.value.columns)
     assert list(votes["Logit"]) == [round(value, 3) for value in turn.logits]
-    app.segmented_control(key="view").set_value("Memory").run()
-    assert "**Stored memory 0**" in texts(app)
-    app.segmented_control(key="view").set_value("Sent and seen").run()
-    sides = next(frame.value for frame in app.dataframe if "Model sees" in frame.value.columns)
-    assert int(sides["Tokens sent"].sum()) == turn.raw_tokens
-    assert int(sides["Tokens seen"].sum()) == turn.active_tokens
+    app.segmented_control(key="view").set_value(VIEWS[2]).run()
+    (stored,) = [memory for memory in MemoryStore(workspace.database).load(run.run_id).memories if memory.memory_id in turn.memory_ids]
+    assert says(app, stored.sequence, f"{stored.tokens:,}", f"{stored.summary_tokens:,}")
+    app.segmented_control(key="view").set_value(VIEWS[1]).run()
+    sums = {int(column.sum()) for _, column in items_of(app, run, turn.t, both=True).select_dtypes("number").items()}
+    assert sums == {turn.raw_tokens, turn.active_tokens}
 
 
 def test_a_block_that_was_clipped_is_shown_as_restored_in_part(visit: Visit, workspace: Workspace) -> None:
@@ -106,15 +117,13 @@ def test_a_block_that_was_clipped_is_shown_as_restored_in_part(visit: Visit, wor
     replay(huge_trace(), "base", workspace, options)
     run = replay(huge_trace(), "pamer+:minimum=300:retained=1", workspace, options)
     turn = next(turn for turn in run.turns if turn.restored_in_part)
-    app = visit_run(visit, run, policy=run.head.policy, turn=str(turn.t), view="Memory")
+    app = visit_run(visit, run, policy=run.head.policy, turn=str(turn.t), view=VIEWS[2])
     assert not app.exception
-    assert f"{turn.restored_in_part[0]} (restored in part)" in texts(app)
+    assert any(re.search(rf"\b{turn.restored_in_part[0]} \(", text) for text in sentences(app))
     (row,) = [row for row in AuditStore(workspace.database).rows(run_id=run.run_id) if row["turn"] == turn.t]
     app = visit("pages/audit.py", selection=row["audit_id"])
     assert not app.exception
-    assert "restored in part" in texts(app)
-    assert f"**{row['restored_tokens']:,} of {row['covered_tokens']:,}**" in texts(app)
-    assert f"{row['chosen_tokens']:,} were chosen" in texts(app)
+    assert says(app, f"{row['restored_tokens']:,}", f"{row['covered_tokens']:,}", f"{row['chosen_tokens']:,}")
 
 
 def test_buttons_lead_through_turns_and_events(visit: Visit, workspace: Workspace) -> None:
@@ -146,11 +155,12 @@ def test_blocks_are_counted_in_words() -> None:
 def test_a_slider_decides_again_without_a_model_and_stands_in_the_link(visit: Visit, workspace: Workspace) -> None:
     run = pamer_run(workspace)
     app = visit_run(visit, run, policy=run.head.policy)
-    assert f"verified: {len(run.turns)} of {len(run.turns)} stored decisions" in texts(app)
+    assert says(app, len(run.turns), len(run.turns))
     app.slider(key="vote").set_value(5).run()
-    assert "would be decided otherwise" in texts(app)
+    changed_turns = WhatIfRun(run).ask(Changes(vote=5)).changed_turns
+    assert changed_turns and says(app, len(changed_turns), *changed_turns[:2])
     again = visit_run(visit, run, policy=run.head.policy, vote="5")
-    assert "would be decided otherwise" in texts(again)
+    assert says(again, len(changed_turns), *changed_turns[:2])
     assert len(RunStore(workspace).heads(trace_id=run.head.trace_id)) == 2
 
 
@@ -179,7 +189,7 @@ def test_a_turn_change_builds_no_chart_and_a_slider_only_the_one_it_changes(
 
 
 def test_what_if_says_why_it_has_nothing_to_offer(visit: Visit) -> None:
-    assert "this policy decides without heads" in texts(visit(PAGE, policy="base"))
+    assert NOTHING in texts(visit(PAGE, policy="base"))
 
 
 def test_a_trace_too_short_for_any_head_is_shown_with_its_charts(visit: Visit, workspace: Workspace) -> None:
@@ -187,9 +197,8 @@ def test_a_trace_too_short_for_any_head_is_shown_with_its_charts(visit: Visit, w
     assert not any(turn.logits for turn in run.turns)
     app = visit(PAGE, trace=run.head.trace_id, policies=["pamer"])  # type: ignore[arg-type]
     assert not app.exception and not app.slider
-    assert "No head was asked: the older history never reached 1,024 tokens." in texts(app)
-    assert "Where is every block?" in texts(app)
-    assert "What each policy did, turn by turn" in texts(app)
+    assert says(app, "1,024") and NOTHING not in texts(app)
+    assert set(charts(app)) >= set(CHARTS)
 
 
 def test_one_head_alone_leaves_no_vote_to_choose(visit: Visit, workspace: Workspace) -> None:
@@ -210,17 +219,21 @@ def test_the_tables_below_are_those_of_the_library(visit: Visit, workspace: Work
     row = totals[totals["Policy"] == run.head.policy].iloc[0]
     assert row["Total"] == run.totals["total"]
     assert row["Cached"] + row["Uncached"] == run.totals["main_input"]
-    assert "Actions are fixed" in texts(app)
-    for name, words in (("Evidence", ""), ("Recorded events", "The source recorded no"), ("First divergence", "first differ at turn")):
+    seen = set()
+    parts = app.segmented_control(key="more").options
+    for name in parts:
         app.segmented_control(key="more").set_value(name).run()
         assert not app.exception
-        assert words in texts(app)
+        seen.add(texts(app))
+    assert len(seen) == len(parts) == 4
+    at = next(turn.t for turn in run.turns if "A" * turn.t != turn.states)
+    assert says(app, "base", at)
 
 
 def test_a_link_to_a_turn_that_is_not_there_says_so(visit: Visit, workspace: Workspace) -> None:
     put(workspace, run=chat(5))
     app = visit(PAGE, policies=LIGHT, turn="99")  # type: ignore[arg-type]
-    assert "asks for turn 99; this run has 5" in texts(app)
+    assert holds(app.warning[0].value, 99, 5)
     assert app.number_input(key="turn").value == 4
 
 
@@ -228,10 +241,10 @@ def test_a_link_to_a_missing_trace_says_which_one_it_needs_and_lets_another_be_p
     put(workspace, run=chat(5))
     app = visit(PAGE, trace="t-0123456789abcdef", policies=LIGHT)
     assert "t-0123456789abcdef" in app.error[0].value
-    assert "How full is the context" not in texts(app)
+    assert not charts(app)
     app.selectbox(key="picked_trace").set_value(workspace.trace_rows()[0]["trace_id"]).run()
     assert not app.error
-    assert "How full is the context" in texts(app)
+    assert "context" in charts(app)
 
 
 def test_a_trace_that_was_removed_after_a_look_at_it_is_no_dead_end(visit: Visit, workspace: Workspace) -> None:
@@ -272,26 +285,30 @@ def test_a_policy_that_cannot_be_replayed_leaves_the_stored_runs_on_the_page(
     app = visit(PAGE, policies=LIGHT)
     assert not app.error
     assert "the disk is full" in app.warning[0].value
-    assert "How full is the context at each turn?" in texts(app)
+    assert "context" in charts(app)
 
 
 def test_without_a_run_the_page_names_a_step_that_can_be_taken(visit: Visit, workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     put(workspace, run=chat(5), other=chat(4))
     one, other = (row["trace_id"] for row in sorted(workspace.trace_rows(), key=lambda row: -row["turns"]))
     monkeypatch.setattr("pamer_lab.ui.shared.run_form.AT_ONCE", 0)
-    assert "with the button above" in texts(visit(PAGE, trace=one, policies=LIGHT))
+    app = visit(PAGE, trace=one, policies=LIGHT)
+    idle = app.info[-1].value
+    assert not app.button(key="run").disabled
     batch = Batch((one,), ("base",), BatchOptions())
     monkeypatch.setattr(Background, "current", batch)
-    here, elsewhere = (texts(visit(PAGE, trace=trace, policies=LIGHT)) for trace in (one, other))
-    assert "It appears here when the replay above has ended" in here and "**base** over ` run.json · 5 turns" in here
-    assert "Wait for the replay above to end" in elsewhere and "Not about the trace shown here: **base** over ` run.json" in elsewhere
+    here, elsewhere = (visit(PAGE, trace=trace, policies=LIGHT) for trace in (one, other))
+    assert all(says(app, "base", "run.json", 5) and app.button(key="stop") for app in (here, elsewhere))
     monkeypatch.setenv(READONLY_VARIABLE, "1")
-    assert "button" not in texts(visit(PAGE, trace=one, policies=LIGHT))
+    reading = visit(PAGE, trace=one, policies=LIGHT)
+    assert not {"run", "stop"} & {button.key for button in reading.button}
+    assert len({idle, *(app.info[-1].value for app in (here, elsewhere, reading))}) == 4, "each names a step of its own"
 
 
 def test_the_first_divergence_opens_its_turn_and_shows_what_only_one_side_has(visit: Visit, workspace: Workspace) -> None:
     run = pamer_run(workspace, 12)
-    app = visit_run(visit, run, policy=run.head.policy, turn="0", more="First divergence")
+    app = visit_run(visit, run, policy=run.head.policy, turn="0")
+    app.segmented_control(key="more").set_value(app.segmented_control(key="more").options[-1]).run()
     at = next(turn.t for turn in run.turns if "A" * turn.t != turn.states)
     rows = next(frame.value for frame in app.dataframe if "Only in" in frame.value.columns)
     left_out = rows[rows["Only in"] == "base"].iloc[0]
@@ -299,7 +316,7 @@ def test_the_first_divergence_opens_its_turn_and_shows_what_only_one_side_has(vi
     app.button(key="open-base-base").click().run()
     assert (app.number_input(key="turn").value, app.segmented_control(key="policy").value) == (at, "base")
     app.multiselect(key="policies").set_value(["base"]).run()
-    assert "Choose a second policy above" in texts(app)
+    assert not app.exception and "open-base-base" not in {button.key for button in app.button}
 
 
 def test_an_unknown_policy_is_answered_with_the_known_ones(visit: Visit, workspace: Workspace) -> None:
@@ -316,16 +333,16 @@ def test_an_unfinished_run_is_shown_as_far_as_it_is_and_can_go_on(visit: Visit, 
     trace_id = str(workspace.trace_rows()[0]["trace_id"])
     seen: list[int] = []
     options = ReplayOptions(watch=lambda turn, of: seen.append(turn.t), cancelled=lambda: len(seen) >= 4)
-    with pytest.raises(Exception, match="stopped before turn 4"):
+    with pytest.raises(Exception, match="turn 4"):
         replay(trace_id, "base", workspace, options)
     app = visit(PAGE, policies=["base"])  # type: ignore[arg-type]
-    assert "4 of 9 turns" in texts(app)
-    assert "Continue 1 policy" in {button.label for button in app.button}
+    assert says(app, 4, 9)
+    assert holds(app.button(key="run").label, 1)
 
 
 def test_hostile_text_reaches_the_page_only_as_text(visit: Visit, workspace: Workspace) -> None:
     put(workspace, bad=chat(3).replace(b"answer 1", b"<script>alert(1)</script> ![x](http://example.invalid/a.png)"))
-    app = visit(PAGE, policies=["periodic-summary:1:keep=0"], view="Memory", turn="2")  # type: ignore[arg-type]
+    app = visit(PAGE, policies=["periodic-summary:1:keep=0"], view=VIEWS[2], turn="2")  # type: ignore[arg-type]
     assert not app.exception
     assert any("<script>" in code.value for code in app.code)
     assert "<script>" not in texts(app)
@@ -339,20 +356,19 @@ def test_a_run_of_other_heads_is_shown_as_it_is_and_the_installed_ones_are_offer
     assert "run_again" not in {button.key for button in visit_run(visit, run).button}
     store.put_head(changed(head, settings=head.settings | {"heads": {"sha256": "0" * 64}}))
     app = visit_run(visit, run)
-    assert "recorded with other heads than those installed now" in texts(app)
+    assert says(app, run.head.policy, len(run.turns))
     assert "run_again" in {button.key for button in app.button}
 
 
 def test_a_block_that_was_left_out_stands_beside_what_the_model_has_instead(visit: Visit, workspace: Workspace) -> None:
     run = pamer_run(workspace)
     turn = next(turn for turn in run.turns if "S" in turn.states and turn.action == "compress")
-    app = visit_run(visit, run, policy=run.head.policy, turn=str(turn.t), view="Sent and seen")
-    sides = next(frame.value for frame in app.dataframe if "Model sees" in frame.value.columns)
-    place = list(sides["Agent sent"]).index(f"block {turn.states.index('S')}")
+    app = visit_run(visit, run, policy=run.head.policy, turn=str(turn.t), view=VIEWS[1])
+    sides = items_of(app, run, turn.t, both=True)
+    place = next(row for row, cells in enumerate(sides.to_numpy().tolist()) if f"block {turn.states.index('S')}" in cells)
     app.session_state[f"items-{run.run_id}-{turn.t}-True"] = {"selection": {"rows": [place], "columns": [], "cells": []}}
     app.run()
     assert not app.exception
-    assert "keeps it, and remembers it as" in texts(app)
     (shown,) = [code.value for code in app.code if code.language == "diff"]
     assert {line[:2] for line in shown.splitlines()} <= {"  ", "- ", "+ "}
     app.button(key="Next turn").click().run()

@@ -10,7 +10,7 @@ from pamer_lab.models.tokenizer import profile_tokens
 from pamer_lab.trajectory.values import Label
 from pamer_lab.workspace import Workspace
 from pamer_lab.workspace.ingest import import_demo
-from tests.pages.conftest import Visit, chat, put, texts
+from tests.pages.conftest import Visit, charts, chat, holds, linked, put, says, table_of, texts
 
 PAGE = "pages/trace.py"
 BODIES = 24
@@ -23,9 +23,9 @@ def only(workspace: Workspace) -> str:
 def test_the_demo_opens_when_nothing_is_chosen(visit: Visit) -> None:
     app = visit(PAGE)
     assert not app.exception
-    assert "12 turns" in texts(app)
+    assert says(app, 12)
     assert ":gray-badge[demo]" in texts(app)
-    assert "How full is the context before each turn?" in texts(app)
+    assert "growth" in charts(app)
     assert app.query_params["trace"].startswith("t-")
 
 
@@ -33,7 +33,7 @@ def test_the_demo_opens_when_nothing_is_chosen(visit: Visit) -> None:
 def test_an_empty_workspace_points_to_the_traces_page(visit: Visit) -> None:
     app = visit(PAGE)
     assert not app.exception
-    assert "There are no traces yet" in texts(app)
+    assert len(app.info) == 1 and "traces" in linked(app)
 
 
 def test_a_link_to_a_missing_trace_says_which_one_it_needs(visit: Visit) -> None:
@@ -47,14 +47,14 @@ def test_a_link_opens_its_block(visit: Visit, workspace: Workspace) -> None:
     put(workspace, run=chat(80))
     app = visit(PAGE, trace=only(workspace), block="60")
     assert app.code[0].value == "answer 60"
-    assert "**Block 60**" in texts(app)
+    assert says(app, "Block", 60)
 
 
 def test_a_link_to_a_block_that_is_not_there_says_so(visit: Visit, workspace: Workspace) -> None:
     put(workspace, run=chat(5))
     app = visit(PAGE, trace=only(workspace), block="99")
-    assert "asks for block 99; this trace has 5" in texts(app)
-    assert "**Block 0**" in texts(app)
+    assert holds(app.warning[0].value, 99, 5)
+    assert app.code[0].value != "answer 4" and says(app, "Block", 0)
 
 
 def test_pages_hold_a_bounded_number_of_bodies_and_lead_through_all_blocks(visit: Visit, workspace: Workspace) -> None:
@@ -69,29 +69,29 @@ def test_pages_hold_a_bounded_number_of_bodies_and_lead_through_all_blocks(visit
         app.button(key="Next page").click().run()
     assert {f"answer {number}" for number in range(100)} <= seen
     app.button(key="Previous page").click().run()
-    assert "**Block 99**" not in texts(app)
+    assert not says(app, "Block", 99)
 
 
 def test_search_finds_text_off_the_page_and_steps_through_hits(visit: Visit, workspace: Workspace) -> None:
     put(workspace, run=chat(120))
     app = visit(PAGE, trace=only(workspace))
     app.text_input(key="q").set_value("ANSWER 9").run()
-    assert "Hit **1 of 11**, in block 9" in texts(app)
+    assert says(app, 1, 11, 9)
     assert "⟦answer 9⟧" in app.code[0].value
     app.button(key="Next hit").click().run()
-    assert "Hit **2 of 11**, in block 90" in texts(app)
+    assert says(app, 2, 11, 90)
     assert app.code[1].value == "answer 90"
     app.button(key="Previous hit").click().run()
-    assert "Hit **1 of 11**" in texts(app)
+    assert says(app, 1, 11, 9)
     app.text_input(key="q").set_value("no such words").run()
-    assert "Not found in this trace" in texts(app)
+    assert not app.exception and not says(app, 1, 11, 9) and "⟦" not in "".join(code.value for code in app.code)
 
 
 def test_a_search_link_opens_at_its_hit(visit: Visit, workspace: Workspace) -> None:
     put(workspace, run=chat(120))
     app = visit(PAGE, trace=only(workspace), q="answer 11", hit="3")
-    assert "Hit **3 of 11**, in block 111" in texts(app)
-    assert "**Block 111**" in texts(app)
+    assert says(app, 3, 11, 111)
+    assert says(app, "Block", 111)
 
 
 def test_a_long_body_is_capped_until_all_of_it_is_asked_for(visit: Visit, workspace: Workspace) -> None:
@@ -108,7 +108,7 @@ def test_a_body_too_long_for_one_page_comes_in_parts(visit: Visit, workspace: Wo
     app = visit(PAGE, trace=only(workspace))
     app.toggle[0].set_value(True).run()
     assert len(app.code[0].value) == 100_000
-    assert "Part 1 of 3" in texts(app)
+    assert says(app, 1, 3)
 
 
 def test_calls_stand_with_their_results_and_thinking_is_folded(visit: Visit, workspace: Workspace) -> None:
@@ -116,8 +116,8 @@ def test_calls_stand_with_their_results_and_thinking_is_folded(visit: Visit, wor
     demo = next(row for row in workspace.trace_rows() if row["name"].startswith("hand-made"))
     app = visit(PAGE, trace=demo["trace_id"], block="10")
     shown = texts(app)
-    assert shown.index("Calls] ` write_file `") < shown.index("Result of] ` write_file `")
-    assert "▲ recall needed, blocks 0" in shown
+    assert shown.count("] ` write_file `") == 2, "the call and its result"
+    assert says(app, "▲", "recall", 0)
     assert not any("stood only in the agreement" in code.value for code in app.code)
     app.text_input(key="q").set_value("stood only in the agreement").run()
     assert sum("stood only in the agreement" in code.value for code in app.code) == 2, "the excerpt, and the thinking unfolded"
@@ -139,7 +139,7 @@ def test_changing_the_trace_starts_at_its_first_block(visit: Visit, workspace: W
     app.selectbox(key="picked_trace").set_value(rows["short.json"]).run()
     assert not app.exception
     assert app.query_params["trace"] == rows["short.json"]
-    assert "**Block 0**" in texts(app)
+    assert says(app, "Block", 0)
     assert not app.warning, "the old block is not taken for a link's"
 
 
@@ -147,7 +147,7 @@ def test_warnings_and_facts_are_there_on_demand(visit: Visit, workspace: Workspa
     glued = chat(2) + b"\n" + b'{"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]}' * 2
     assert put(workspace, run=glued).traces[0]["warnings"]
     app = visit(PAGE, trace=only(workspace))
-    assert any("1 warning" in expander.label for expander in app.expander)
+    assert any(holds(expander.label, 1) for expander in app.expander)
 
 
 def test_labels_that_come_after_the_first_look_stand_in_the_charts_and_the_outline(visit: Visit, workspace: Workspace) -> None:
@@ -158,5 +158,5 @@ def test_labels_that_come_after_the_first_look_stand_in_the_charts_and_the_outli
     workspace.add_traces([trace], profile_tokens(load_profile("embedded")))
     app.run()
     assert "triangle-down" in app.get("plotly_chart")[0].proto.spec
-    outline = next(frame.value for frame in app.dataframe if "Action" in frame.value.columns)
-    assert "▼" in outline["Marks"].iloc[3]
+    outline = table_of(app, "outline")
+    assert any("▼" in str(cell) for cell in outline.iloc[3])

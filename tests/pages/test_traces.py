@@ -8,10 +8,13 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from pamer_lab.runs.engine import replay
-from pamer_lab.ui.traces.home import _newcomer, thinned
+from pamer_lab.runs.values import Run
+from pamer_lab.ui.shared.text import counted_with
+from pamer_lab.ui.traces.adding import WAYS
+from pamer_lab.ui.traces.home import thinned
 from pamer_lab.workspace import Workspace
 from pamer_lab.workspace.ingest import import_demo
-from tests.pages.conftest import Visit, chat, put, texts
+from tests.pages.conftest import Visit, charts, chat, holds, key_of, linked, put, says, submit, table_of, texts
 
 
 def library(app: AppTest) -> Any:
@@ -20,17 +23,28 @@ def library(app: AppTest) -> Any:
 
 
 def names(app: AppTest) -> list[str]:
-    return list(library(app)["Name"])
+    return list(table_of(app, "library")["Name"])
 
 
 def upload(app: AppTest, *files: tuple[str, bytes]) -> AppTest:
     return app.file_uploader[0].set_value([(name, data, "application/json") for name, data in files]).run()
 
 
+def import_path(app: AppTest, path: Path) -> None:
+    app.button_group(key="way").set_value(list(WAYS)[2]).run()
+    next(field for field in app.text_input if field.form_id).set_value(str(path))
+    submit(app, "path-form")
+
+
+def rejected(app: AppTest) -> Any:
+    """The table of what could not be read."""
+    return next(frame.value for frame in app.dataframe if "File" in frame.value.columns)
+
+
 def test_a_fresh_start_shows_the_demo_traces_marked_as_demo(visit: Visit, workspace: Workspace) -> None:
     app = visit()
     assert not app.exception
-    assert set(library(app)["Demo"]) == {"demo"}
+    assert set(table_of(app, "library")["Demo"]) == {"demo"}
     assert all(row["demo"] for row in workspace.trace_rows())
 
 
@@ -38,14 +52,14 @@ def test_a_fresh_start_shows_the_demo_traces_marked_as_demo(visit: Visit, worksp
 def test_an_empty_workspace_says_what_to_do_next(visit: Visit) -> None:
     app = visit()
     assert not app.exception
-    assert app.info
+    assert len(app.info) == 1 and app.file_uploader
     assert len(app.dataframe) == 0
 
 
 def test_an_upload_is_read_detected_and_listed(visit: Visit, workspace: Workspace) -> None:
     app = upload(visit(), ("run.json", chat(3)), ("packed.json.gz", gzip.compress(chat(4))))
     assert not app.exception
-    assert "`openai-chat`" in app.success[0].value
+    assert holds(app.success[0].value, 2, "openai-chat")
     assert {"run.json", "packed.json.gz"} <= set(names(app))
     assert {row["turns"] for row in workspace.trace_rows() if not row["demo"]} == {3, 4}
 
@@ -53,8 +67,7 @@ def test_an_upload_is_read_detected_and_listed(visit: Visit, workspace: Workspac
 def test_what_was_uploaded_is_one_click_away_and_the_next_page_opens_it(visit: Visit, workspace: Workspace) -> None:
     app = upload(visit(), ("run.json", chat(3)))
     own = next(row["trace_id"] for row in workspace.trace_rows() if not row["demo"])
-    links = [link.proto for link in app.get("page_link") if f"trace={own}" in link.proto.query_string]
-    assert [link.page for link in links] == ["trace", "replay"]
+    assert {link.proto.page for link in app.get("page_link") if link.proto.query_string == f"trace={own}"} == {"trace", "replay"}
     app.switch_page("pages/trace.py").run()
     assert not app.exception and app.query_params["trace"] == own
 
@@ -63,17 +76,17 @@ def test_the_same_bytes_are_known_the_second_time(visit: Visit, workspace: Works
     app = upload(visit(), ("run.json", chat(3)))
     count = len(workspace.trace_rows())
     app = upload(app, ("renamed.json", chat(3)))
+    assert holds(app.success[0].value, 1, "openai-chat", 1)
     assert len(workspace.trace_rows()) == count
 
 
 def test_a_bad_file_is_named_with_its_reason_and_the_others_are_read(visit: Visit) -> None:
     app = upload(visit(), ("cut.json", chat(2)[:-20]), ("good.json", chat(2)))
     assert not app.exception
-    assert len(app.success) == len(app.error) == 1
-    refused = next(table.value for table in app.dataframe if "Why" in table.value).iloc[0]
-    assert refused["File"] == "cut.json"
-    assert "cut off" in refused["Why"]
-    assert "line 1" in refused["Where"]
+    assert holds(app.success[0].value, 1, "openai-chat") and holds(app.error[0].value, 1)
+    file, where, why = rejected(app).iloc[0]
+    assert file == "cut.json" and why
+    assert holds(where, "line", 1)
 
 
 def test_an_upload_named_like_a_path_is_only_a_name(visit: Visit, workspace: Workspace, tmp_path: Path) -> None:
@@ -85,28 +98,24 @@ def test_an_upload_named_like_a_path_is_only_a_name(visit: Visit, workspace: Wor
 
 def test_event_files_of_one_folder_are_one_source(visit: Visit) -> None:
     app = visit()
-    app.button_group(key="way").set_value("A folder").run()
+    app.button_group(key="way").set_value(list(WAYS)[1]).run()
     app = upload(app, ("run/event-00001-b.json", b"{}"), ("run/event-00000-a.json", b"{}"))
     assert not app.exception
-    assert list(next(table.value for table in app.dataframe if "Why" in table.value)["File"]) == ["run"]
+    assert list(rejected(app)["File"]) == ["run"]
 
 
 def test_a_path_on_the_server_is_imported(visit: Visit, tmp_path: Path, workspace: Workspace) -> None:
     (tmp_path / "run.jsonl").write_bytes(chat(5) + b"\n" + chat(6))
     app = visit()
-    app.button_group(key="way").set_value("A path on the server").run()
-    app.text_input(key="path").set_value(str(tmp_path / "run.jsonl"))
-    next(button for button in app.button if button.label == "Import").click().run()
-    assert "2 traces read" in texts(app)
+    import_path(app, tmp_path / "run.jsonl")
+    assert holds(app.success[0].value, 2) and sorted(row["turns"] for row in workspace.trace_rows() if not row["demo"]) == [5, 6]
 
 
 def test_a_path_that_does_not_exist_is_a_sentence(visit: Visit, tmp_path: Path) -> None:
     app = visit()
-    app.button_group(key="way").set_value("A path on the server").run()
-    app.text_input(key="path").set_value(str(tmp_path / "nowhere"))
-    next(button for button in app.button if button.label == "Import").click().run()
-    assert not app.exception
-    assert next(table.value for table in app.dataframe if "Why" in table.value).iloc[0]["Why"] == "does not exist"
+    import_path(app, tmp_path / "nowhere")
+    assert not app.exception and not app.success
+    assert list(rejected(app)["File"]) == [str(tmp_path / "nowhere")] and rejected(app)["Why"].iloc[0]
 
 
 def test_filters_narrow_the_table_and_can_come_from_the_url(visit: Visit, workspace: Workspace) -> None:
@@ -120,12 +129,12 @@ def test_filters_narrow_the_table_and_can_come_from_the_url(visit: Visit, worksp
     app.select_slider(key="turns").set_value(("20", "any")).run()
     assert names(app) == ["long.json"]
     app.text_input(key="find").set_value("nothing like it").run()
-    assert "No trace fits these filters" in texts(app)
+    assert len(app.info) == 1 and not app.dataframe and workspace.trace_rows()
 
 
 def choose_rows(app: AppTest, *rows: int) -> AppTest:
     """As a click on rows of the table would."""
-    key = app.dataframe[0].proto.id.split("-", 2)[2]
+    key = next(key for key in map(key_of, app.dataframe) if key.startswith("library"))
     app.session_state[key] = {"selection": {"rows": list(rows), "columns": [], "cells": []}}
     return app.run()
 
@@ -147,17 +156,20 @@ def test_what_is_removed_is_named_first_and_a_narrowed_table_keeps_no_choice(vis
     assert "remove" not in {button.key for button in app.button}
 
 
-def test_the_tour_leads_to_a_block_that_is_there(workspace: Workspace) -> None:
-    put(workspace, short=chat(3), long=chat(30))
-    blocks = {row["name"]: _newcomer(row, {})[0][3]["block"] for row in workspace.trace_rows()}
-    assert blocks == {"short.json": "2", "long.json": "7"}
+def test_the_tour_leads_to_a_block_that_is_there(visit: Visit, workspace: Workspace) -> None:
+    for turns, block in ((3, 2), (30, 7)):
+        (row,) = put(workspace, run=chat(turns)).traces
+        app = visit()
+        app.toggle(key="tour").set_value(True).run()
+        links = [link.proto for link in app.get("page_link") if link.proto.page == "trace"]
+        assert {link.query_string for link in links} == {f"trace={row['trace_id']}&block={block}"}
 
 
 def test_own_traces_keep_the_demo_away_until_it_is_asked_for(visit: Visit, workspace: Workspace) -> None:
     put(workspace, own=chat(2))
     app = visit()
     assert names(app) == ["own.json"]
-    app.button(key="load-demo").click().run()
+    next(button for button in app.button if button.key == "load-demo").click().run()
     assert len(names(app)) == 1 + sum(row["demo"] for row in workspace.trace_rows())
     assert len(names(app)) > 1
 
@@ -168,28 +180,30 @@ def test_a_workspace_that_cannot_be_read_is_a_sentence(visit: Visit, workspace: 
         file.write_bytes(b"broken")
     app = visit()
     assert not app.exception
-    assert any("cannot be" in error.value for error in app.error)
+    assert len(app.error) == 1 and "Traceback" not in app.error[0].value
 
 
 def test_each_trace_shows_how_its_context_grew_and_what_it_was_replayed_with(visit: Visit, workspace: Workspace) -> None:
     put(workspace, run=chat(5))
     row = workspace.trace_rows()[0]
     replay(row["trace_id"], "sliding-window:3", workspace)
-    table = library(visit())
+    table = table_of(visit(), "library")
     picture = list(table["Context"].iloc[0])
     assert len(picture) == 5 and picture == sorted(picture) and picture[-1] < row["tokens"]
     assert table["Replayed with"].iloc[0] == "sliding-window:3"
 
 
-@pytest.mark.usefixtures("recorded")
-def test_the_tour_opens_on_a_fresh_install_and_stays_away_once_there_are_own_traces(visit: Visit, workspace: Workspace) -> None:
+def test_the_tour_opens_on_a_fresh_install_and_stays_away_once_there_are_own_traces(
+    visit: Visit, workspace: Workspace, recorded: Run
+) -> None:
     app = visit()
-    links = len(app.get("page_link"))
-    assert app.toggle(key="tour").value and links and app.get("plotly_chart")
+    tour = {"trace", "replay", "growth", "audit", "published"}
+    assert linked(app) >= tour and "home-context" in charts(app)
+    assert says(app, "pamer+", counted_with(recorded.head.tokens_kind, recorded.head.tokenizer))
     app.toggle(key="tour").set_value(False).run()
-    assert not app.get("page_link") and not app.get("plotly_chart")
+    assert not linked(app) & tour and "home-context" not in charts(app)
     put(workspace, own=chat(3))
-    assert not visit().toggle(key="tour").value
+    assert not linked(visit()) & tour
 
 
 def test_a_long_trace_is_drawn_with_few_points_that_keep_both_ends() -> None:

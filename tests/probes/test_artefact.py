@@ -104,7 +104,7 @@ def test_damaged_files_are_refused_with_their_name(tmp_path: Path) -> None:
     (folder / FACTS).write_text(json.dumps(facts | {"format": 99}))
     with pytest.raises(InputError, match="format 99"):
         HeadSet.load(folder)
-    with pytest.raises(InputError, match="there are no heads here"):
+    with pytest.raises(InputError, match="nowhere"):
         HeadSet.load(tmp_path / "nowhere")
 
 
@@ -154,5 +154,5 @@ def test_thresholds_must_fit_the_heads() -> None:
     stack = heads().stack
     with pytest.raises(ModelError, match="5 thresholds"):
         HeadSet(stack, (0.5,), "m", "final")
-    with pytest.raises(ModelError, match="between 0 and 1"):
+    with pytest.raises(ModelError, match=r"\b0\b.*\b1\b"):
         HeadSet(stack, (0.5, 0.5, 0.5, 0.5, 1.0), "m", "final")

@@ -40,17 +40,17 @@ EXPECTED_SEED_3 = "0101100102000000000000201002000020100220"
 
 
 def test_too_few_questions_are_refused_with_a_sentence() -> None:
-    with pytest.raises(InputError, match=r"at least 7 questions, and these traces have 3.*add traces"):
+    with pytest.raises(InputError, match=r"\b7\b.*\b3\b"):
         split_by_question(["a", "b", "c"] * 50, 0)
 
 
 def test_a_part_without_a_class_is_refused_with_a_sentence() -> None:
     split = Split(2, np.array([TRAIN, TRAIN, VALIDATION, VALIDATION, TEST, TEST], dtype=np.int8))
     labels = np.array([True, False, True, False, False, False])
-    with pytest.raises(InputError, match=r"test part of seed 2 has no positive recall decision among its 2; add labelled"):
+    with pytest.raises(InputError, match=r"test.*seed 2\b.*positive.*recall.*\b2\b"):
         require_both_classes(split, labels, np.ones(6, dtype=bool), "recall")
     counts = np.array([True, True, True, False, True, True])
-    with pytest.raises(InputError, match="validation part of seed 2 has no negative"):
+    with pytest.raises(InputError, match=r"validation.*seed 2\b.*negative"):
         require_both_classes(split, labels | (np.arange(6) == 4), counts, "recall")
 
 

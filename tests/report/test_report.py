@@ -87,7 +87,7 @@ def test_a_report_never_grows_past_its_limit_and_says_what_was_cut(tmp_path: Pat
     runs = tuple(choice_of(head) for head in heads)
     report = make(ReportConfig(sections=(ReplaySection(trace_id="t-hostile", runs=runs),), max_mb=0.6), workspace)
     assert len(report.html) <= 600_000 and report.document.about["text"]["cut"] == 12
-    assert any("characters are not in this file" in text for text in report.document.texts.values())
+    assert any("[… " in text for text in report.document.texts.values())
     with pytest.raises(InputError, match="--max-mb"):
         make(ReportConfig(sections=(StudySection(sample="layerwise"),) * 6, max_mb=0.51), workspace)
 
@@ -95,7 +95,7 @@ def test_a_report_never_grows_past_its_limit_and_says_what_was_cut(tmp_path: Pat
 @pytest.mark.parametrize("text", ["a" * 5_000, "<" * 5_000, "ünï" * 2_000, "\u4e16\u754c" * 2_000])
 def test_a_shortened_text_keeps_its_ends_within_the_limit(text: str) -> None:
     short = shortened(text, 1_000)
-    assert size_in_file(short) <= 1_100 and short[0] == text[0] and short[-1] == text[-1] and "not in this file" in short
+    assert size_in_file(short) <= 1_100 and short[0] == text[0] and short[-1] == text[-1] and "\n[… " in short
     fitted = fit([text, "small", "small too"], 2_000)
     assert fitted.cut == 1 and sum(size_in_file(item) for item in fitted.words.values()) <= 2_000
     assert all(hashlib.sha256(item.encode()).hexdigest()[:24] == name for name, item in fitted.words.items())
@@ -178,7 +178,7 @@ def test_secrets_are_replaced_in_the_page_and_in_the_zip_and_the_file_says_so(
 def test_a_scan_writes_nothing(tmp_path: Path, workspace: Workspace, capsys: pytest.CaptureFixture[str]) -> None:
     filled(workspace.path, _secret_trace(), ["base"])
     assert main(["report", "t-secret", "--scan", "--out", str(tmp_path / "r.html")]) == 0
-    assert "API key: 1 different" in capsys.readouterr().out and not list(tmp_path.glob("r.*"))
+    assert re.search(r"API key\D+1\b", capsys.readouterr().out) and not list(tmp_path.glob("r.*"))
 
 
 def test_the_command_takes_runs_studies_and_tables_and_refuses_what_it_does_not_know(
@@ -220,7 +220,7 @@ def test_both_files_are_whole_or_not_there(reported: Reported, tmp_path: Path) -
     workspace, _ = reported
     report = make(ReportConfig(sections=(StudySection(sample="controls"),)), workspace)
     (tmp_path / "file").write_text("in the way")
-    with pytest.raises(InputError, match="cannot be written"):
+    with pytest.raises(InputError, match=re.escape(str(tmp_path / "file"))):
         write(report, tmp_path / "file" / "r.html")
     write(report, tmp_path / "r.html")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "r.html", "r.zip"]

@@ -42,43 +42,45 @@ def test_a_batch_in_processes_gives_the_same_runs_as_one_by_one(workspace: Works
         assert [untimed(turn) for turn in alone.turns] == [untimed(turn) for turn in store.turns(outcome.run_id)]
     last = seen[-1]
     assert (last.turns_done, last.turns, last.runs_done, last.runs) == (42, 42, 6, 6) and last.seconds_left == 0
-    assert all(progress.turns_done <= progress.turns for progress in seen) and "42 of 42 turns, 6 of 6 runs" in last.line
+    assert all(progress.turns_done <= progress.turns for progress in seen) and last.line.count("42") == last.line.count("6") == 2
 
 
 def test_a_failure_is_reported_and_stops_nothing_else(workspace: Workspace) -> None:
     ids = filled(workspace, 3, traces=1)
     outcomes = replay_batch(["t-unknown", *ids], ["base"], workspace, BatchOptions())
     assert [outcome.status for outcome in outcomes] == ["failed", "done"]
-    assert "import its file first" in outcomes[0].error
+    assert "t-unknown" in outcomes[0].error
 
 
 def test_a_stopped_batch_keeps_what_is_finished(workspace: Workspace) -> None:
     ids = filled(workspace, 4)
     seen: list[Progress] = []
-    with pytest.raises(Cancelled, match="finished turns are kept"):
+    with pytest.raises(Cancelled):
         replay_batch(ids, ["base"], workspace, BatchOptions(), report=seen.append, cancelled=lambda: any(p.runs_done for p in seen))
     assert [head.status for head in RunStore(workspace).heads()] == ["done"]
     assert {outcome.status for outcome in replay_batch(ids, ["base"], workspace)} == {"done"}
 
 
-SLOW = """
-import time
-from pamer_lab.runs import engine
-plain = engine._turn
-def slow(*given):
-    time.sleep(0.2)
-    return plain(*given)
-engine._turn = slow
+HELD_UP = """
+import os, time
+from pamer_lab.runs import engine, ledger
+engine.STORE_EVERY = 0.0
+plain, parent = ledger.check, os.getppid()
+def held_up(answer, history):
+    while history.t == 5 and os.getppid() == parent:
+        time.sleep(0.01)
+    return plain(answer, history)
+ledger.check = held_up
 """
-"""Python runs a `sitecustomize` at start: the killed processes take at least this long for a turn, so that a busy machine kills in time."""
+"""Python runs a `sitecustomize` at start: at turn 5 the processes wait until the one that started them is killed."""
 
 
 def test_a_killed_batch_resumes_without_computing_finished_turns_again(workspace: Workspace, tmp_path: Path) -> None:
     ids = filled(workspace, 80, traces=2)
-    (tmp_path / "slow").mkdir()
-    (tmp_path / "slow" / "sitecustomize.py").write_text(SLOW, encoding="utf-8")
+    (tmp_path / "held").mkdir()
+    (tmp_path / "held" / "sitecustomize.py").write_text(HELD_UP, encoding="utf-8")
     command = [sys.executable, "-m", "pamer_lab.cli", "replay", *ids, "--policy", "periodic-summary:2", "--processes", "2", "--json"]
-    path = os.pathsep.join([str(tmp_path / "slow"), str(PROJECT)])
+    path = os.pathsep.join([str(tmp_path / "held"), str(PROJECT)])
     environment = os.environ | {"PYTHONPATH": path, "PAMER_LAB_HOME": str(workspace.path)}
     child = subprocess.Popen(command, env=environment, cwd=PROJECT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     store = RunStore(workspace)
@@ -88,7 +90,7 @@ def test_a_killed_batch_resumes_without_computing_finished_turns_again(workspace
     heads = {head.trace_id: head for head in store.heads()}
     _wait(lambda: not any(_locked(workspace, head.run_id) for head in heads.values()))
     before = {head.run_id: store.turns(head.run_id) for head in heads.values()}
-    assert 0 < sum(map(len, before.values())) < 161
+    assert 0 < sum(map(len, before.values())) < 161 and max(map(len, before.values())) < 80
     outcomes = replay_batch(ids, ["periodic-summary:2"], workspace, BatchOptions(processes=2))
     assert {outcome.status for outcome in outcomes} == {"done"}
     for outcome in outcomes:

@@ -1,6 +1,7 @@
 """Runs in a store: the same again, killed and continued, cancelled, locked, refused."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -95,14 +96,15 @@ def test_a_cancelled_run_keeps_its_turns_and_goes_on(workspace: Workspace) -> No
 
 
 KILLED = """
-import sys, time
+import sys
 from pamer_lab import Workspace, read_traces
 from pamer_lab.runs import engine
 engine.STORE_EVERY = 0.0
 trace = read_traces(sys.argv[1])[0]
 def watch(turn, of):
     print(turn.t, flush=True)
-    time.sleep(0.02)
+    if turn.t == 20:
+        sys.stdin.read()
 engine.replay(trace, "periodic-summary:2", Workspace(sys.argv[2]), engine.ReplayOptions(watch=watch))
 """
 
@@ -113,7 +115,7 @@ def test_a_killed_run_continues_without_computing_finished_turns_again(workspace
     trace = pamer_lab.read_traces(file)[0]
     environment = os.environ | {"PYTHONPATH": str(PROJECT)}
     command = [sys.executable, "-c", KILLED, str(file), str(workspace.path)]
-    child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment, cwd=PROJECT)
+    child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment, cwd=PROJECT)
     assert child.stdout is not None
     for line in child.stdout:
         if int(line) >= 20:
@@ -123,7 +125,7 @@ def test_a_killed_run_continues_without_computing_finished_turns_again(workspace
     store = RunStore(workspace)
     (head,) = store.heads()
     stored = len(store.turns(head.run_id))
-    assert head.status == "running" and 20 <= stored < 60
+    assert head.status == "running" and 20 <= stored <= 21
     seen: list[int] = []
     run = replay(trace, "periodic-summary:2", workspace, ReplayOptions(watch=lambda turn, of: seen.append(turn.t)))
     assert seen == list(range(stored, 60))
@@ -172,7 +174,7 @@ def test_turns_behind_a_gap_are_computed_again(workspace: Workspace) -> None:
 def test_two_processes_do_not_work_on_one_run(workspace: Workspace) -> None:
     trace = long_trace(3)
     run = replay(trace, "base", workspace)
-    with FileLock(workspace.path / "locks" / f"{run.run_id}.lock"), pytest.raises(InputError, match="another process"):
+    with FileLock(workspace.path / "locks" / f"{run.run_id}.lock"), pytest.raises(InputError, match=run.run_id):
         replay(trace, "base", workspace)
 
 
@@ -195,7 +197,7 @@ def test_a_policy_that_loses_a_block_is_stopped_and_the_run_says_so(workspace: W
 def test_an_unknown_run_or_trace_is_answered_with_what_to_do(workspace: Workspace) -> None:
     with pytest.raises(InputError, match="pamer-lab replay"):
         RunStore(workspace).run("r-none")
-    with pytest.raises(InputError, match="import its file first"):
+    with pytest.raises(InputError, match="t-none"):
         replay("t-none", "base", workspace)
 
 
@@ -221,7 +223,7 @@ def test_a_workspace_that_cannot_be_written_is_one_sentence(workspace: Workspace
         file.unlink()
     blocked.rmdir()
     blocked.write_text("a file where a folder should be")
-    with pytest.raises(StorageError, match="cannot be written"):
+    with pytest.raises(StorageError, match=re.escape(str(workspace.path))):
         replay(trace, "sliding-window:2", workspace)
 
 

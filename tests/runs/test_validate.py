@@ -69,7 +69,7 @@ def test_a_finished_run_has_totals_that_are_numbers(workspace: Workspace, run: R
 
 def test_a_row_that_differs_from_its_head_is_refused(workspace: Workspace, run: Run, tmp_path: Path) -> None:
     body = forged(pack_runs(workspace, [run.run_id], Scan("keys")), RUNS, [run_row(run.head) | {"policy": "base"}])
-    with pytest.raises(FormatError, match="other things"):
+    with pytest.raises(FormatError, match=run.run_id):
         unpack_runs(Workspace(tmp_path / "other"), body)
 
 

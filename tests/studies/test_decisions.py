@@ -66,11 +66,11 @@ def test_the_corpus_hash_follows_the_labels_and_not_the_order_of_files() -> None
 
 def test_splits_are_refused_where_a_part_has_no_positive_of_a_target() -> None:
     traces = [trace(number, [Label(2, "compression")]) for number in range(40)]
-    with pytest.raises(InputError, match=r"no recall label at decision point 3 or later.*pamer-lab annotate"):
+    with pytest.raises(InputError, match=r"recall.*\b3\b.*pamer-lab annotate"):
         make_splits(decisions_of(traces))
     for seen in traces[:2]:  # one question
         traces.append(trace(int(seen.trace_id[1:]) + 100, [Label(2, "compression"), Label(4, "recall")]))
-    with pytest.raises(InputError, match="has no positive recall decision"):
+    with pytest.raises(InputError, match=r"positive.*recall"):
         make_splits(decisions_of(traces))
 
 

@@ -135,7 +135,7 @@ def test_conditions_are_found_by_name_and_by_group() -> None:
     assert choose("all") == all_conditions()
     assert parse_caps("8K, 500,8192") == (8192, 500)
     assert condition("embedding-top3-cap500", (500,)).label == "Embedding Top3, cap 500 tokens"
-    with pytest.raises(InputError, match="no embedding model"):
+    with pytest.raises(InputError, match="embedding"):
         condition("embedding-top1").read(decision_point(sized(1, 1, 1, 1), 4), resources(embed=False))
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from pamer_lab.bench.tiny import save_tiny
 from pamer_lab.errors import Cancelled, InputError
-from pamer_lab.features.extract import state_of
+from pamer_lab.features.extract import extract, state_of
 from pamer_lab.features.store import FeatureStore
 from pamer_lab.features.values import Progress
 from pamer_lab.models.frozen import FrozenModel
@@ -59,7 +59,7 @@ def test_equal_texts_are_one_vector_and_every_vector_equals_its_own_pass(model: 
     states = states_of(model, (2, 5, 7))
     keys = states.points
     conditions = choose("full,recent,raw,controls,bank-recent5")
-    with pytest.raises(InputError, match="were not computed"):
+    with pytest.raises(InputError, match="recent2"):
         states.vectors(Recent(2))
     planned = states.forecast(conditions)
     cost = states.compute(conditions)
@@ -84,7 +84,8 @@ def test_rows_whose_text_is_over_the_limit_are_counted(model: FrozenModel) -> No
     whole = states_of(model, (2, 5, 7))
     whole.compute(conditions)
     assert [whole.over_the_limit(one) for one in conditions] == [0, 0]
-    lengths = sorted(point.tokens for point in whole._extract(whole.requests(conditions[:1]), "final", None).points)
+    found = extract(list(whole.requests(conditions[:1]).values()), model, layers="final")
+    lengths = sorted(point.tokens for point in found.points)
     small = states_of(replace(model, limit=lengths[1]), (2, 5, 7))  # the second full context just fits
     small.compute(conditions)
     assert [small.over_the_limit(one) for one in conditions] == [1, 0]
