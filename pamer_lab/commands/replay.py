@@ -17,7 +17,7 @@ from pamer_lab.errors import InputError
 from pamer_lab.factory import Factory
 from pamer_lab.models.profiles import load_profile
 from pamer_lab.policies.registry import DEFAULT_POLICIES, describe_policies, parse_policies
-from pamer_lab.runs.batch import BatchOptions, Outcome, Progress, replay_batch
+from pamer_lab.runs.batch import BatchOptions, BatchProgress, Outcome, replay_batch
 from pamer_lab.runs.divergence import first_divergence
 from pamer_lab.runs.estimate import estimate
 from pamer_lab.runs.evidence import uses
@@ -85,19 +85,19 @@ def _trace_ids(given: list[str], workspace: Workspace, tokens: MessageTokens) ->
     return list(dict.fromkeys(ids))
 
 
-def _report() -> Callable[[Progress], None]:
+def _report() -> Callable[[BatchProgress], None]:
     """Progress on stderr: one line that renews itself on a terminal, a line now and then elsewhere."""
     last = time.monotonic()
 
-    def report(progress: Progress) -> None:
+    def report(progress: BatchProgress) -> None:
         nonlocal last
         ended = progress.runs_done == progress.runs
         if sys.stderr.isatty():
-            sys.stderr.write(f"\r\x1b[K{progress.line}" + ("\n" if ended else ""))
+            sys.stderr.write(f"\r\x1b[K{progress.line}  {progress.latest}" + ("\n" if ended else ""))
             sys.stderr.flush()
         elif time.monotonic() - last >= LINE_EVERY:
             last = time.monotonic()
-            say(progress.line)
+            say(progress)
 
     return report
 

@@ -67,7 +67,7 @@ def run_missing(trace_ids: Sequence[str], policies: Sequence[str], runs: pl.Data
         return
     batch = background().current
     if batch is not None:
-        line = batch.progress.line.partition("  ")[0] if batch.progress else "starting"
+        line = batch.progress.line if batch.progress else "starting"
         with st.container(horizontal=True, vertical_alignment="center"):
             st.info(f"A replay is running: {line}. The page shows finished runs.", icon=":material/hourglass_top:")
             st.button("Look again", key="again")

@@ -20,6 +20,7 @@ from pamer_lab.studies.compact.estimate import estimate, layerwise_conditions, m
 from pamer_lab.studies.compact.registry import GROUPS, choose
 from pamer_lab.studies.compact.values import Condition
 from pamer_lab.studies.study import ALL, Kind
+from pamer_lab.ui.shared.following import LOOK_EVERY, progress_bar
 from pamer_lab.ui.shared.loaders import trace_rows, workspace
 from pamer_lab.ui.shared.picker import trace_label
 from pamer_lab.ui.shared.studies import jobs, studies_version
@@ -27,8 +28,6 @@ from pamer_lab.ui.shared.text import in_code
 from pamer_lab.ui.shared.words import HINTS
 from pamer_lab.workspace.ingest import DEMO_FOLDER, import_paths
 
-LOOK_EVERY = 1.0
-"""Seconds between two looks at a study that runs."""
 DEFAULT_SEEDS = ",".join(map(str, SEEDS))
 LAYERS = {"All layers": "all", "Every fourth block and the final state": "fourth", "The final state only": "final"}
 CONTEXTS = ["full", "current", "recent1", "recent2", "recent4"]
@@ -205,11 +204,9 @@ def _follow(job: Job) -> None:
             st.query_params[f"{kind}-study"] = job.study_ids[0]
         st.rerun()
     with st.container(border=True, key="following"):
-        with st.container(horizontal=True, vertical_alignment="center"):
-            step = f"Step {job.number + 1} of {len(job.commands)}: {job.commands[job.number][0]}"
-            st.progress(
-                job.share or 0.0, text=f"{step}. {'Stopping…' if job.stopping.is_set() else 'It goes on when you leave this page.'}"
-            )
-            st.button("Stop", key="stop-study", icon=":material/stop:", on_click=job.stop, disabled=job.stopping.is_set())
+        step = f"Step {job.number + 1} of {len(job.commands)}: {job.commands[job.number][0]}"
+        goes_on = "Stopping…" if job.stopping.is_set() else "It goes on when you leave this page."
+        progress_bar(job, f"{step}. {goes_on}", key="stop-study")
         st.code(job.words, language="bash", wrap_lines=True)
-        st.caption(in_code(job.lines[-1] if job.lines else "Starting; the model is loaded first.", 200))
+        latest = job.progress.line if job.progress else job.said
+        st.caption(in_code(latest or "Starting; the model is loaded first.", 200))
