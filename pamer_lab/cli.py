@@ -29,6 +29,7 @@ COMMANDS = {
     "memory": "memory",
     "audit": "audit",
     "heads": "heads",
+    "policies": "policies",
     "replay": "replay",
     "runs": "runs",
     "whatif": "whatif",
@@ -43,7 +44,7 @@ COMMANDS = {
 }
 """Command name -> module under `pamer_lab/commands/`."""
 
-READING = frozenset({"doctor", "memory", "audit", "heads", "whatif", "report", "app"})
+READING = frozenset({"doctor", "memory", "audit", "heads", "policies", "whatif", "report", "app"})
 """Commands that reviewer mode allows; what they would write into the workspace, reviews apart, the library refuses."""
 
 PROFILE_HELP = "embedded, paper, a TOML file, or hf:ID for any causal language model that transformers loads"

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from pamer_lab.policies.interface import PolicySession, Resources
+from pamer_lab.looks import LineLook
+from pamer_lab.policies.interface import Need, Offered, PolicySession, Resources
 from pamer_lab.policies.values import Answer, History
 
 
@@ -14,6 +15,10 @@ class Base:
 
     needs_models: ClassVar[bool] = False
     description: ClassVar[str] = "the whole history, unchanged: what every other policy is measured against"
+    sources: ClassVar[tuple[str, ...]] = ("PaMER paper, base agent",)
+    needs: ClassVar[tuple[Need, ...]] = ()
+    look: ClassVar[LineLook] = LineLook("grey", "dot")
+    offered: ClassVar[Offered] = "first"
     deviations: ClassVar[tuple[str, ...]] = (
         "an agent whose own harness compacts is replayed without that; recorded compactions stand beside",
     )

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from pamer_lab.blocks import recent_start
-from pamer_lab.policies.interface import PolicySession, Resources
+from pamer_lab.looks import LineLook
+from pamer_lab.policies.interface import Need, Offered, PolicySession, Resources
 from pamer_lab.policies.values import Answer, History
 
 
@@ -15,6 +16,10 @@ class SlidingWindow:
 
     needs_models: ClassVar[bool] = False
     description: ClassVar[str] = "the prefix and the newest K complete blocks; older blocks are dropped"
+    sources: ClassVar[tuple[str, ...]] = ("PaMER paper, Sliding Window (K = 5, 10, 20)",)
+    needs: ClassVar[tuple[Need, ...]] = ()
+    look: ClassVar[LineLook] = LineLook("sky", "dash")
+    offered: ClassVar[Offered] = "first"
     deviations: ClassVar[tuple[str, ...]] = (
         "the paper gives K without its unit: here K counts complete blocks, and the window is applied at every turn",
         "with budget=N it is applied only while the whole request is over N tokens, as public implementations do; no notice is added",

@@ -2,9 +2,10 @@
 
 from dataclasses import dataclass
 
+from pamer_lab.studies.compact.groups import STATE, Group
 from pamer_lab.studies.compact.points import DecisionPoint
 from pamer_lab.studies.compact.recent import Recent
-from pamer_lab.studies.compact.values import Columns, Group, Material, Need, Reading, Resources
+from pamer_lab.studies.compact.values import Columns, Material, Need, Reading, Resources
 
 
 @dataclass(frozen=True)
@@ -12,7 +13,7 @@ class Distilled:
     """A student on a recent context."""
 
     base: Recent
-    group: Group = "state"
+    group: Group = STATE
     needs: frozenset[Need] = frozenset()
 
     @property

@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 
 from pamer_lab.features.serialise import Hint
+from pamer_lab.studies.compact.groups import FULL, RECENT, Group
 from pamer_lab.studies.compact.points import DecisionPoint
-from pamer_lab.studies.compact.values import Columns, Group, Material, Need, Reading, Resources
+from pamer_lab.studies.compact.values import Columns, Material, Need, Reading, Resources
 
 
 @dataclass(frozen=True)
@@ -12,7 +13,7 @@ class FullContext:
     """Everything before the decision; with the faithful hint it is the teacher."""
 
     hint: Hint = "faithful"
-    group: Group = "full"
+    group: Group = FULL
     needs: frozenset[Need] = frozenset()
 
     @property
@@ -36,7 +37,7 @@ class Recent:
 
     count: int
     """Blocks kept; zero is Current, the prefix alone."""
-    group: Group = "recent"
+    group: Group = RECENT
     needs: frozenset[Need] = frozenset()
 
     @property

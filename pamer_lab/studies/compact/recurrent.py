@@ -4,9 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pamer_lab.studies.compact.groups import HIDDEN, Group
 from pamer_lab.studies.compact.hidden_bank import BASE, HiddenBank
 from pamer_lab.studies.compact.points import DecisionPoint
-from pamer_lab.studies.compact.values import Group, Material, Need, Reading, Resources, Steps
+from pamer_lab.studies.compact.values import Material, Need, Reading, Resources, Steps
 
 
 @dataclass(frozen=True)
@@ -16,7 +17,7 @@ class Recurrent:
     width: int = 512
     bank: HiddenBank | None = None
     """Adds the mean of these stored states; None adds nothing."""
-    group: Group = "hidden"
+    group: Group = HIDDEN
     needs: frozenset[Need] = frozenset({"states"})
 
     @property

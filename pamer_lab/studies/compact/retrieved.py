@@ -6,9 +6,10 @@ Evidence stands in its recorded order between the prefix and Recent2, whatever i
 from dataclasses import dataclass
 
 from pamer_lab.studies.compact.caps import within_cap
+from pamer_lab.studies.compact.groups import BUDGET, Group
 from pamer_lab.studies.compact.points import DecisionPoint
 from pamer_lab.studies.compact.selectors import Selector
-from pamer_lab.studies.compact.values import Columns, Evidence, Group, Material, Need, Reading, Resources
+from pamer_lab.studies.compact.values import Columns, Evidence, Material, Need, Reading, Resources
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ class Retrieved:
 
     @property
     def group(self) -> Group:
-        return "budget" if self.cap else self.selector.group
+        return BUDGET if self.cap else self.selector.group
 
     @property
     def needs(self) -> frozenset[Need]:

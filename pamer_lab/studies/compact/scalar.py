@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pamer_lab.studies.compact.groups import STATE, Group
 from pamer_lab.studies.compact.points import Counts, DecisionPoint
 from pamer_lab.studies.compact.recent import Recent
-from pamer_lab.studies.compact.values import Columns, Group, Material, Need, Reading, Resources
+from pamer_lab.studies.compact.values import Columns, Material, Need, Reading, Resources
 
 
 @dataclass(frozen=True)
@@ -18,7 +19,7 @@ class ScalarState:
     """A recent context, its state extended by four scalars."""
 
     base: Recent
-    group: Group = "state"
+    group: Group = STATE
     needs: frozenset[Need] = frozenset()
 
     @property

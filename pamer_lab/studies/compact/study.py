@@ -20,7 +20,7 @@ from pamer_lab.studies.compact.fitting import Fitter
 from pamer_lab.studies.compact.forecast import Forecast, check_sentence, forecast
 from pamer_lab.studies.compact.overlap import overlap
 from pamer_lab.studies.compact.recent import FullContext
-from pamer_lab.studies.compact.registry import GROUPS, TEACHER
+from pamer_lab.studies.compact.registry import TEACHER
 from pamer_lab.studies.compact.retrieved import Retrieved
 from pamer_lab.studies.compact.selectors.embedding import texts_to_embed
 from pamer_lab.studies.compact.states import States
@@ -144,7 +144,7 @@ class Bench:
         named = {
             "name": condition.label,
             "condition": condition.name,
-            "group": GROUPS[condition.group],
+            "group": condition.group.heading,
             "layer": self.layer,
             "tokens_pct": token_share(self.states.points, readings, self.states.counts),
             "points": len(readings),

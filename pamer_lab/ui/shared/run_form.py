@@ -13,7 +13,7 @@ from pamer_lab.errors import LabError
 from pamer_lab.factory import Factory
 from pamer_lab.figures.numbers import counted, duration
 from pamer_lab.policies.availability import other_heads, why_not
-from pamer_lab.policies.registry import DEFAULT_POLICIES, POLICIES, describe_policies, parse_policy
+from pamer_lab.policies.registry import describe_policies, offered_policies, parse_policy
 from pamer_lab.reviewer_mode import reviewer_mode
 from pamer_lab.runs.background import Batch
 from pamer_lab.runs.batch import BatchOptions
@@ -30,7 +30,6 @@ from pamer_lab.ui.shared.text import in_code
 from pamer_lab.ui.shared.words import HINTS
 from pamer_lab.workspace import TRACES
 
-DEFAULT = [name for name in ("base", "sliding-window:5", "periodic-summary:5", "pamer", "pamer+") if name.partition(":")[0] in POLICIES]
 MOST_POLICIES = 7
 AT_ONCE = 400
 """Turns up to which policies without models are replayed at once."""
@@ -69,12 +68,11 @@ class Choice:
 
 def choose_policies(*, key: str = "policies") -> list[str]:
     """Policies by name, own parameters allowed; the choice is in the URL."""
-    known = list(dict.fromkeys([*DEFAULT, *DEFAULT_POLICIES]))
     words = "; ".join(f"{entry['name']}: {entry['description']}" for entry in describe_policies())
     picked = st.multiselect(
         "Policies",
-        known,
-        default=DEFAULT,
+        offered_policies(),
+        default=offered_policies("first"),
         key=key,
         bind="query-params",
         accept_new_options=True,

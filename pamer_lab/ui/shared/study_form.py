@@ -17,7 +17,7 @@ from pamer_lab.models.profiles import EMBEDDED, Profile, known_profiles, load_pr
 from pamer_lab.probes.split import MINIMUM_QUESTIONS, SEEDS
 from pamer_lab.reviewer_mode import reviewer_mode
 from pamer_lab.studies.compact.estimate import estimate, layerwise_conditions, measured_speed
-from pamer_lab.studies.compact.registry import GROUPS, choose
+from pamer_lab.studies.compact.registry import choose, groups
 from pamer_lab.studies.compact.values import Condition
 from pamer_lab.studies.study import ALL, Kind
 from pamer_lab.ui.shared.following import LOOK_EVERY, progress_bar
@@ -143,20 +143,20 @@ def layerwise_form(corpus: Corpus, profile: Profile) -> tuple[list[list[str]], s
 def compact_form(corpus: Corpus, profile: Profile) -> tuple[list[list[str]], str]:
     """Conditions by group, how many decision points, seeds."""
     one, two, three = st.columns([5, 2, 2], gap="medium", vertical_alignment="top")
-    groups = one.multiselect(
+    chosen = one.multiselect(
         "Conditions",
-        list(GROUPS),
+        list(groups()),
         default=["recent", "raw"],
         key="study-conditions",
-        format_func=GROUPS.__getitem__,
+        format_func=lambda name: groups()[name].heading,
         help=HINTS["condition"],
     )
     sample = int(two.number_input("Decision points, about", 0, 100_000, 200, 50, key="study-sample", help="0 takes all of them."))
     seeds = three.text_input("Seeds", DEFAULT_SEEDS, key="study-seeds", help=HINTS["seed"])
-    command = ["compact", *corpus.words, "--profile", profile.name, "--conditions", ",".join(groups) or "all"]
+    command = ["compact", *corpus.words, "--profile", profile.name, "--conditions", ",".join(chosen) or "all"]
     command += ["--sample", str(sample)] if sample else []
     command += ["--seeds", seeds] if seeds != DEFAULT_SEEDS else []
-    conditions = choose(",".join(groups) or "all")
+    conditions = choose(",".join(chosen) or "all")
     embeds = any("embedder" in one.needs for one in conditions)
     takes = what_it_takes(corpus, profile, conditions, share=corpus.share(sample), embeds=embeds)
     return [command], takes + " The command says its own estimate before it computes."
