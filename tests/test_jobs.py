@@ -14,8 +14,8 @@ import sys, msgspec
 from pamer_lab.jobs import stop_when_terminated
 stop_when_terminated()
 print("a library says hello")
-print('{"progress": {"done": 1, "total": 4, "what": "steps"}}', flush=True)
 try:
+    print('{"progress": {"done": 1, "total": 4, "what": "steps"}}', flush=True)
     for line in sys.stdin:
         print(msgspec.json.encode({"said": msgspec.json.decode(line)["word"]}).decode(), flush=True)
 except KeyboardInterrupt:
