@@ -16,6 +16,7 @@ from typing import Any
 import orjson
 
 from pamer_lab.errors import InputError, LabError
+from pamer_lab.jobs import LINES_VARIABLE, Progress, stop_when_terminated
 from pamer_lab.redaction import without_keys
 from pamer_lab.reviewer_mode import refuse_in_reviewer_mode
 
@@ -28,6 +29,7 @@ COMMANDS = {
     "memory": "memory",
     "audit": "audit",
     "heads": "heads",
+    "policies": "policies",
     "replay": "replay",
     "runs": "runs",
     "whatif": "whatif",
@@ -42,7 +44,7 @@ COMMANDS = {
 }
 """Command name -> module under `pamer_lab/commands/`."""
 
-READING = frozenset({"doctor", "memory", "audit", "heads", "whatif", "report", "app"})
+READING = frozenset({"doctor", "memory", "audit", "heads", "policies", "whatif", "report", "app"})
 """Commands that reviewer mode allows; what they would write into the workspace, reviews apart, the library refuses."""
 
 PROFILE_HELP = "embedded, paper, a TOML file, or hf:ID for any causal language model that transformers loads"
@@ -59,6 +61,8 @@ def main(arguments: list[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     name = next((word for word in arguments if word in COMMANDS), "")
     try:
+        if os.environ.get(LINES_VARIABLE):
+            stop_when_terminated()
         if any("\0" in word for word in arguments):
             raise InputError("an argument contains a NUL character")
         args = _parser(only=name).parse_args(arguments)
@@ -68,20 +72,22 @@ def main(arguments: list[str] | None = None) -> int:
             refuse_in_reviewer_mode(f"`pamer-lab {args.command}`")
         command = importlib.import_module(f"pamer_lab.commands.{COMMANDS[args.command]}")
         result = command.run(args)
-        if args.json:
-            sys.stdout.write(orjson.dumps(result, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_NON_STR_KEYS).decode() + "\n")
+        if os.environ.get(LINES_VARIABLE):
+            _line(result=result)
+        elif args.json:
+            sys.stdout.write(_json(result))
         elif result and hasattr(command, "show"):
             command.show(result)
         sys.stdout.flush()
         return int(result.get("exit_code", 0)) if isinstance(result, dict) else 0
     except InputError as error:
-        say(one_line(error.sentence))
+        _fail(error.sentence)
         return INPUT_FAULT
     except LabError as error:
-        say(one_line(str(error)))
+        _fail(str(error))
         return 1
     except KeyboardInterrupt:
-        say("stopped; finished work is kept")
+        _fail("stopped; finished work is kept")
         return 1
     except BrokenPipeError:
         _drop_stdout()
@@ -90,11 +96,15 @@ def main(arguments: list[str] | None = None) -> int:
         from pamer_lab.storage.faults import advice  # here: the store's engine takes a second to import
 
         place = f"{str(error.filename)[:SHOWN_NAME]}: " if error.filename else ""
-        say(one_line(f"{place}{error.strerror or error}{advice(error)}"))
+        _fail(f"{place}{error.strerror or error}{advice(error)}")
         return INPUT_FAULT if error.errno in BAD_NAMES else 1
     except MemoryError:
-        say("out of memory; process less at once, or close other programs")
+        _fail("out of memory; process less at once, or close other programs")
         return 1
+    except Exception as error:
+        if os.environ.get(LINES_VARIABLE):  # whoever waits for this process is told; the traceback is for the log
+            _line(error=one_line(f"the program failed ({type(error).__name__}: {error})"))
+        raise
 
 
 def _drop_stdout() -> None:
@@ -103,10 +113,34 @@ def _drop_stdout() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def say(text: str) -> None:
-    """A line on stderr, safe for terminals: control characters of a stranger's text are shown, not obeyed."""
-    text = without_keys(text)
+def say(what: str | Progress) -> None:
+    """A line on stderr, safe for terminals: control characters of a stranger's text are shown, not obeyed.
+
+    For a process that waits (`jobs.LINES_VARIABLE`), a JSON line on stdout instead.
+    """
+    if os.environ.get(LINES_VARIABLE):
+        _line(**({"progress": what} if isinstance(what, Progress) else {"said": without_keys(what)}))
+        return
+    text = without_keys(what.line if isinstance(what, Progress) else what)
     sys.stderr.write("".join(char if char.isprintable() or char == "\n" else repr(char)[1:-1] for char in text) + "\n")
+
+
+def _fail(text: str) -> None:
+    """Why the command ended early."""
+    if os.environ.get(LINES_VARIABLE):
+        _line(error=without_keys(one_line(text)))
+    else:
+        say(one_line(text))
+
+
+def _line(**fields: Any) -> None:
+    """One `jobs.Line`."""
+    sys.stdout.write(_json(fields))
+    sys.stdout.flush()
+
+
+def _json(value: Any) -> str:
+    return orjson.dumps(value, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_NON_STR_KEYS).decode() + "\n"
 
 
 def one_line(text: str) -> str:

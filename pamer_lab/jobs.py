@@ -1,19 +1,88 @@
-"""Work that runs beside its caller: look at it, stop it, wait for it; one at a time.
+"""Long work beside its caller: in a thread, one at a time, and in processes of ours that answer in JSON lines.
 
-For pages, whose script ends long before a replay or a study does. Knows threads and events, nothing of what the work is. What
-always holds: work that was started ends, whatever happens in it, and says so in `ended`; while one runs, no other starts.
+Replays and studies report the same `Progress` and are stopped the same way. Knows nothing of what the work is. Invariant: work that
+was started ends, whatever happens in it, and says so in `ended`; while one runs, no other starts.
 """
 
+import atexit
+import contextlib
+import os
+import signal
+import subprocess
+import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+from pamer_lab.errors import LabError
+
+LINES_VARIABLE = "PAMER_LAB_LINES"
+"""Set for a command that another process runs: it then writes everything it says as `Line`s on stdout."""
+PATIENCE = 20.0
+"""Seconds a stopped process may take to put away what it has; then it is killed."""
+LONG = 90.0
+"""Seconds from which the time left is given in minutes."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Progress:
+    """How far some work is."""
+
+    done: int
+    total: int
+    what: str
+    """What is counted, in the plural: `turns`, `tokens`."""
+    seconds: float = 0.0
+    """Seconds so far; 0 where they say nothing about the speed."""
+    seconds_left: float | None = None
+    """None while nothing is known."""
+
+    @property
+    def share(self) -> float:
+        """From 0 to 1."""
+        return min(self.done / self.total, 1.0) if self.total else 0.0
+
+    @property
+    def counted(self) -> str:
+        return f"{self.done:,} of {self.total:,} {self.what}"
+
+    @property
+    def line(self) -> str:
+        """One line for people."""
+        speed = f", {self.done / self.seconds:,.0f} {self.what}/s" if self.seconds else ""
+        return f"{self.counted} ({self.share:.0%}){speed}{self.time_left}"
+
+    @property
+    def time_left(self) -> str:
+        """In words, after a comma; empty where it is unknown."""
+        seconds = self.seconds_left
+        if seconds is None:
+            return ""
+        return f", about {seconds:,.0f} s left" if seconds < LONG else f", about {seconds / 60:,.0f} min left"
+
+
+Say = Callable[[str | Progress], None]
+"""Takes a sentence, or progress, for whoever waits."""
+
+
+class Line(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One line of a command that runs for another process; one of the fields is set."""
+
+    said: str = ""
+    progress: Progress | None = None
+    result: dict[str, Any] | None = None
+    error: str = ""
+    """Why the command failed, in a sentence."""
 
 
 @dataclass(kw_only=True)
 class Work:
     """Something under way or ended."""
 
+    progress: Progress | None = None
     error: str = ""
     """Why it ended before its time; empty while it runs and when it is done."""
     stopping: threading.Event = field(default_factory=threading.Event)
@@ -60,5 +129,95 @@ class OneAtATime(Generic[Kind]):
 def _to_the_end(work: Kind, run: Callable[[Kind], None]) -> None:
     try:
         run(work)
+    except LabError as error:
+        work.error = str(error)
+    except Exception as error:  # shown to the reader, who would otherwise wait for a thread that is gone
+        work.error = f"it failed ({type(error).__name__}: {error}); what was finished is kept"
     finally:
         work.ended.set()
+
+
+Answer = TypeVar("Answer")
+
+
+class Process:
+    """One of our programs in a process of its own, JSON lines in and out.
+
+    It is ended by SIGTERM, which it takes as an interrupt (`stop_when_terminated`), and killed when it takes too long or when
+    this process ends.
+    """
+
+    def __init__(self, *words: str, environment: Mapping[str, str] | None = None) -> None:
+        path = os.pathsep.join(filter(None, [*sys.path, os.environ.get("PYTHONPATH", "")]))
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", *words],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            encoding="utf-8",
+            errors="replace",
+            env={**(environment or os.environ), "PYTHONPATH": path},
+        )
+        atexit.register(self._process.kill)
+
+    @property
+    def running(self) -> bool:
+        return self._process.poll() is None
+
+    def send(self, value: object) -> None:
+        """One line; where the process is gone, `answers` ends at once."""
+        assert self._process.stdin is not None
+        with contextlib.suppress(BrokenPipeError):
+            self._process.stdin.write(msgspec.json.encode(value).decode() + "\n")
+            self._process.stdin.flush()
+
+    def no_more(self) -> None:
+        """Nothing more will be sent."""
+        assert self._process.stdin is not None
+        with contextlib.suppress(BrokenPipeError):
+            self._process.stdin.close()
+
+    def answers(self, kind: type[Answer]) -> Iterator[Answer]:
+        """What it says, until it ends; a line that is no such value is some library's and is left out."""
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            try:
+                yield msgspec.json.decode(line, type=kind)
+            except msgspec.MsgspecError:
+                continue
+
+    def interrupt(self) -> None:
+        self._process.terminate()
+
+    def stop(self) -> None:
+        """Interrupt it, so that finished work is put away, and kill it if it takes too long."""
+        self.interrupt()
+        try:
+            self._process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+        self.wait()
+
+    def stop_on(self, stopping: threading.Event) -> None:
+        """Stop it as soon as `stopping` is set."""
+
+        def watch() -> None:
+            while self.running:
+                if stopping.wait(0.2):
+                    self.stop()
+
+        threading.Thread(target=watch, daemon=True).start()
+
+    def wait(self) -> int:
+        """Its exit code, once it has ended."""
+        code = self._process.wait()
+        atexit.unregister(self._process.kill)
+        return code
+
+
+def stop_when_terminated() -> None:
+    """From now on SIGTERM interrupts this process as Ctrl-C does."""
+
+    def interrupt(number: int, frame: object) -> None:
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, interrupt)

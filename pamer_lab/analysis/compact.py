@@ -10,7 +10,8 @@ from typing import Any
 from pamer_lab.analysis.published import table
 from pamer_lab.analysis.samples import sample_names, sample_study
 from pamer_lab.errors import InputError
-from pamer_lab.studies.compact.registry import CAPS
+from pamer_lab.studies.compact.groups import FULL
+from pamer_lab.studies.compact.registry import CAPS, groups
 from pamer_lab.studies.decisions import TARGETS
 from pamer_lab.studies.study import Study, list_studies, load_study
 from pamer_lab.workspace import Workspace
@@ -22,8 +23,6 @@ RETRIEVERS = (
     *("random-top3", "recency-top3", "raw-top1", "raw-top3", "raw-top5"),
     *("embedding-top1", "embedding-top3", "embedding-top5"),
 )
-FULL = "Full Context"
-"""The group that the others are measured against."""
 UNCAPPED = "embedding-top3"
 ABOUT_TEXT = ("evidence_tokens", "reads", "inputs_over_the_limit", "points_unlike_recency", "points_cap_changed")
 """What a row says of the text it read (`contexts.overlap`); None where it does not apply."""
@@ -95,7 +94,7 @@ def paired_table(study: Study) -> list[Line]:
 
 def tradeoff(study: Study) -> list[Line]:
     """The figure's points: token share against AUROC, recent context on the left, recovered history on the right."""
-    panels = {"Full Context": "both", "Recent context": "recent", "Scalar state and decision distillation": "recent"}
+    panels = {group.heading: group.panel for group in groups().values()}
     return [
         {
             "panel": panels.get(line["group"], "recovered"),
@@ -163,7 +162,7 @@ def cell(lines: Sequence[Line], condition: str, key: str) -> Any:
 
 def best_line(lines: Sequence[Line], key: str) -> int | None:
     """The best compact condition of a column; the full context is what they are measured against and takes no part."""
-    known = [(line[key], number) for number, line in enumerate(lines) if line[key] is not None and line["group"] != FULL]
+    known = [(line[key], number) for number, line in enumerate(lines) if line[key] is not None and line["group"] != FULL.heading]
     if len(known) < 2:
         return None
     return (min if key == "tokens_pct" else max)(known, key=lambda pair: pair[0])[1]

@@ -10,7 +10,8 @@ from pamer_lab.commands import history
 from pamer_lab.commands.studying import PROMPT_HELP, probe_prompt
 from pamer_lab.errors import InputError, UnknownNameError
 from pamer_lab.features.contexts import check_context
-from pamer_lab.features.values import FeatureSet, Progress
+from pamer_lab.features.values import FeatureSet
+from pamer_lab.jobs import Progress
 from pamer_lab.models.profiles import load_profile
 from pamer_lab.trajectory import Trace, read_traces
 from pamer_lab.trajectory.recorded import count_recorded
@@ -94,7 +95,7 @@ class Speaker:
     def __call__(self, progress: Progress) -> None:
         if progress.seconds - self._last >= SAY_EVERY_SECONDS:
             self._last = progress.seconds
-            say(progress.sentence)
+            say(progress)
 
 
 def _names(text: str) -> list[str]:

@@ -13,11 +13,12 @@ from pamer_lab.analysis.growth import mean_context, policy_table, run_table, tur
 from pamer_lab.analysis.scores import recorded_scores
 from pamer_lab.blocks import MessageTokens
 from pamer_lab.cli import say
+from pamer_lab.commands import policies
 from pamer_lab.errors import InputError
 from pamer_lab.factory import Factory
 from pamer_lab.models.profiles import load_profile
-from pamer_lab.policies.registry import DEFAULT_POLICIES, describe_policies, parse_policies
-from pamer_lab.runs.batch import BatchOptions, Outcome, Progress, replay_batch
+from pamer_lab.policies.registry import DEFAULT_POLICIES, parse_policies
+from pamer_lab.runs.batch import BatchOptions, BatchProgress, Outcome, replay_batch
 from pamer_lab.runs.divergence import first_divergence
 from pamer_lab.runs.estimate import estimate
 from pamer_lab.runs.evidence import uses
@@ -49,22 +50,22 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
     if args.list:
-        return {"policies": describe_policies()}
+        return policies.run(args)
     if not args.traces:
         raise InputError("name at least one trace: the id of an imported one, or a file; --list shows the policies")
     if args.turn_limit < 0:
         raise InputError(f"--turn-limit must be at least 1, not {args.turn_limit}")
     workspace = Workspace()
-    policies = [policy.name for policy in parse_policies(args.policy)]
+    names = [policy.name for policy in parse_policies(args.policy)]
     prices = read_prices(Path(args.prices) if args.prices else workspace.path / FILE)
     factory = Factory(load_profile(args.profile, workspace.path), workspace, args.device, args.heads)
     tokens = factory.tokens
     trace_ids = _trace_ids(args.traces, workspace, tokens)
     if args.estimate:
-        return {"estimate": asdict(estimate(dict.fromkeys(policies, trace_ids), factory, turn_limit=args.turn_limit))}
+        return {"estimate": asdict(estimate(dict.fromkeys(names, trace_ids), factory, turn_limit=args.turn_limit))}
     processes = args.processes if args.processes >= 0 else (min(len(trace_ids), os.cpu_count() or 1) if len(trace_ids) > 1 else 0)
     options = BatchOptions(args.profile, args.device, args.turn_limit, args.fresh, processes, args.heads)
-    outcomes = replay_batch(trace_ids, policies, workspace, options, report=_report())
+    outcomes = replay_batch(trace_ids, names, workspace, options, report=_report())
     for outcome in outcomes:
         if outcome.status != "done":
             say(f"{outcome.trace_id}, {outcome.policy}: {outcome.error or outcome.status}")
@@ -85,19 +86,19 @@ def _trace_ids(given: list[str], workspace: Workspace, tokens: MessageTokens) ->
     return list(dict.fromkeys(ids))
 
 
-def _report() -> Callable[[Progress], None]:
+def _report() -> Callable[[BatchProgress], None]:
     """Progress on stderr: one line that renews itself on a terminal, a line now and then elsewhere."""
     last = time.monotonic()
 
-    def report(progress: Progress) -> None:
+    def report(progress: BatchProgress) -> None:
         nonlocal last
         ended = progress.runs_done == progress.runs
         if sys.stderr.isatty():
-            sys.stderr.write(f"\r\x1b[K{progress.line}" + ("\n" if ended else ""))
+            sys.stderr.write(f"\r\x1b[K{progress.line}  {progress.latest}" + ("\n" if ended else ""))
             sys.stderr.flush()
         elif time.monotonic() - last >= LINE_EVERY:
             last = time.monotonic()
-            say(progress.line)
+            say(progress)
 
     return report
 
@@ -141,10 +142,7 @@ def show(result: dict[str, Any]) -> None:
         )
         return
     if "runs" not in result:
-        for entry in result["policies"]:
-            parameters = "".join(f":{name}={value}" for name, value in entry["parameters"].items())
-            print(f"{entry['name']}{parameters}\n    {entry['description']}")
-            print("".join(f"    differs: {text}\n" for text in entry["deviations"]), end="")
+        policies.show(result)
         return
     print(f"{'trace':<20}{'policy':<26}{'turns':>6}{'total':>13}{'change':>9}{'peak':>10}{'compr.':>7}{'recall':>7}  evidence in context")
     for run in result["runs"]:

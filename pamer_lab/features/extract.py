@@ -22,7 +22,8 @@ from pamer_lab.features.inputs import inputs_of, points_of, whole_inputs_of
 from pamer_lab.features.pooling import POOLINGS
 from pamer_lab.features.serialise import Hint, Tokens, serialiser_for, truncated
 from pamer_lab.features.store import FeatureStore, Vectors, content_key, layer_names
-from pamer_lab.features.values import Cancel, Estimate, FeatureSet, OnProgress, Point, Progress, Request, trace_requests
+from pamer_lab.features.values import Cancel, Estimate, FeatureSet, OnProgress, Point, Request, trace_requests
+from pamer_lab.jobs import Progress
 from pamer_lab.models.frozen import FrozenModel
 from pamer_lab.trajectory.recorded import History
 from pamer_lab.trajectory.values import Message, Tool, Trace
@@ -56,7 +57,7 @@ def extract(
         nonlocal done
         done += count
         if progress:
-            progress(Progress(done, max(total, done), time.perf_counter() - started))
+            progress(_progress(done, max(total, done), time.perf_counter() - started))
         if cancel and cancel():
             raise Cancelled("extraction was stopped; what was finished is kept")
 
@@ -77,6 +78,11 @@ def extract(
         seconds=time.perf_counter() - started,
         cache_hits=hits,
     )
+
+
+def _progress(done: int, total: int, seconds: float) -> Progress:
+    left = (total - done) * seconds / done if done else None
+    return Progress(done=done, total=total, what="tokens", seconds=seconds, seconds_left=left)
 
 
 def estimate(

@@ -1,4 +1,4 @@
-"""What extraction takes and gives: requests, points, progress and the finished set. Pure values."""
+"""What extraction takes and gives: requests, points and the finished set. Pure values."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from pamer_lab.features.contexts import Context
 from pamer_lab.features.serialise import Hint
+from pamer_lab.jobs import Progress
 from pamer_lab.trajectory.recorded import History, Recorded, recorded_of
 from pamer_lab.trajectory.values import Message, Tool, Trace
 
@@ -44,32 +45,6 @@ class Point:
     """Length of the input the model read, after truncation."""
     left_out: int = 0
     """Tokens cut from the middle of an input that is over the model's limit."""
-
-
-@dataclass(frozen=True)
-class Progress:
-    """How far an extraction is."""
-
-    tokens_done: int
-    tokens_total: int
-    seconds: float
-
-    @property
-    def tokens_per_second(self) -> float:
-        return self.tokens_done / self.seconds if self.seconds > 0 else 0.0
-
-    @property
-    def seconds_left(self) -> float:
-        speed = self.tokens_per_second
-        return (self.tokens_total - self.tokens_done) / speed if speed else 0.0
-
-    @property
-    def sentence(self) -> str:
-        share = 100 * self.tokens_done / self.tokens_total if self.tokens_total else 100.0
-        return (
-            f"{self.tokens_done:,} of {self.tokens_total:,} tokens ({share:.0f} %), "
-            f"{self.tokens_per_second:,.0f} tokens/s, {self.seconds_left:,.0f} s left"
-        )
 
 
 @dataclass(frozen=True)

@@ -8,23 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from pamer_lab.figures.labels import LETTER, LINE
 from pamer_lab.figures.text import in_figure
-from pamer_lab.figures.theme import LIGHT, Meaning, layout
+from pamer_lab.figures.theme import LIGHT, NAMED, Meaning, layout
+from pamer_lab.studies.compact.registry import groups
 from pamer_lab.studies.decisions import TARGETS
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-LOOKS: dict[str, tuple[Meaning, str]] = {
-    "Full Context": ("compression", "star"),
-    "Recent context": ("chosen", "circle"),
-    "Scalar state and decision distillation": ("sliding", "square"),
-    "Recovered raw evidence": ("pamer+", "diamond"),
-    "Recovered by embedding": ("recall", "triangle-up"),
-    "Retrieval controls": ("base", "x"),
-    "Hidden and recurrent memory": ("ablation", "cross"),
-    "Evidence budget": ("periodic", "hexagon"),
-}
-"""Colour and mark of each group."""
 HEIGHT = 430
 ROOM = (430, 330)
 """Pixels a panel has at the least; names that fit there fit in wider ones."""
@@ -58,8 +48,10 @@ def tradeoff(
     return figure
 
 
-def _look(group: str) -> tuple[Meaning, str]:
-    return LOOKS.get(group, ("faint", "circle"))
+def _look(heading: str) -> tuple[Meaning, str]:
+    """Colour and mark of a group; one that no condition has any more stays in the background."""
+    found = next((group.look for group in groups().values() if group.heading == heading), None)
+    return (NAMED[found.colour], found.mark) if found else ("faint", "circle")
 
 
 def _group(figure: Any, points: Sequence[dict[str, Any]], colours: dict[Meaning, str], column: int, *, deviations: bool) -> None:

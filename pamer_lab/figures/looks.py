@@ -4,7 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pamer_lab.decisions import Action
-from pamer_lab.figures.theme import DASHES, Meaning
+from pamer_lab.figures.theme import NAMED, Meaning
+from pamer_lab.looks import LineLook
+from pamer_lab.policies.registry import POLICIES
 
 SIGNS: dict[Action, str] = {"pass": "·", "compress": "▼", "recall": "▲", "fallback": "✕"}
 SYMBOLS: dict[Action, str] = {"pass": "circle", "compress": "triangle-down", "recall": "triangle-up", "fallback": "x"}
@@ -20,7 +22,8 @@ STATE_MEANINGS: list[Meaning] = ["active", "summarised", "recalled", "restored",
 """In the order of `decisions.LETTERS`."""
 FURTHER_DASHES = ("dot", "longdashdot", "dash", "dashdot", "longdash", "solid")
 FURTHER_SYMBOLS = ("circle", "square", "diamond", "cross", "star", "hexagon", "pentagon")
-"""Dashes that distinguish policies of one kind when several are shown; the first keeps the look of its kind."""
+"""Dashes that distinguish policies of one colour when several are shown; the first keeps its own look."""
+UNKNOWN = LineLook("purple", "longdash")
 
 
 @dataclass(frozen=True)
@@ -36,19 +39,16 @@ class Look:
 
 
 def look(policy: str, beside: Sequence[str] = ()) -> Look:
-    """A policy's look by its name; where others of its kind are shown too, their dashes and symbols differ, never their colour."""
-    name, meaning = policy.partition(":")[0], meaning_of(policy)
-    kind = [other for other in dict.fromkeys(beside) if meaning_of(other) == meaning]
-    number = kind.index(policy) if policy in kind else 0
-    dashes = [DASHES[meaning], *(dash for dash in FURTHER_DASHES if dash != DASHES[meaning])]
-    symbol = FURTHER_SYMBOLS[number % len(FURTHER_SYMBOLS)] + ("" if name == "pamer+" else "-open")
-    width = 2.5 if name.startswith("pamer") else 2
-    return Look(meaning, dashes[number % len(dashes)], symbol, width, marked=name == "pamer+" or number > 0)
+    """A policy's look; where others of its colour are shown too, their dashes and symbols differ, never their colour."""
+    own = line_look(policy)
+    same = [other for other in dict.fromkeys(beside) if line_look(other).colour == own.colour]
+    number = same.index(policy) if policy in same else 0
+    dashes = [own.dash, *(dash for dash in FURTHER_DASHES if dash != own.dash)]
+    symbol = FURTHER_SYMBOLS[number % len(FURTHER_SYMBOLS)] + ("" if own.filled else "-open")
+    return Look(NAMED[own.colour], dashes[number % len(dashes)], symbol, own.width, marked=own.filled or number > 0)
 
 
-def meaning_of(policy: str) -> Meaning:
-    """The kind of policy that a colour means; parameters do not change it."""
-    name = policy.partition(":")[0]
-    if name in ("base", "pamer", "pamer+"):
-        return name  # type: ignore[return-value]
-    return {"sliding-window": "sliding", "periodic-summary": "periodic"}.get(name, "ablation")  # type: ignore[return-value]
+def line_look(policy: str) -> LineLook:
+    """What a policy's class states; parameters do not change it. A run of a policy that is gone looks like an ablation."""
+    kind = POLICIES.get(policy.partition(":")[0])
+    return kind.look if kind else UNKNOWN

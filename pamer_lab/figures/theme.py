@@ -2,6 +2,8 @@
 
 from typing import Any, Literal
 
+from pamer_lab.looks import Colour
+
 Meaning = Literal[
     "base",
     "pamer",
@@ -65,15 +67,17 @@ DARK: dict[Meaning, str] = {
     "chosen": "#5CB3E6",
     "faint": "#565D65",
 }
-DASHES: dict[Meaning, str] = {
-    "base": "dot",
-    "pamer": "solid",
-    "pamer+": "solid",
-    "sliding": "dash",
-    "periodic": "dashdot",
-    "ablation": "longdash",
+NAMED: dict[Colour, Meaning] = {
+    "grey": "base",
+    "blue": "pamer",
+    "vermilion": "pamer+",
+    "sky": "sliding",
+    "brown": "periodic",
+    "purple": "ablation",
+    "green": "recall",
+    "black": "compression",
 }
-"""The second cue of a policy's line."""
+"""Colours as policies and conditions name them."""
 
 
 def layout(**more: Any) -> dict[str, Any]:

@@ -22,7 +22,7 @@ def why_not(policy: Policy, factory: Factory) -> str:
 
 def is_light(policy: Policy, factory: Factory) -> bool:
     """Whether a policy runs without any model, so that a page may run it unasked."""
-    return not policy.needs_models and not (policy.writes_summaries and factory.profile.chat.kind != "none")
+    return not policy.needs_models and not ("summariser" in policy.needs and factory.profile.chat.kind != "none")
 
 
 def other_heads(settings: dict[str, Any], policy: Policy, factory: Factory) -> bool:

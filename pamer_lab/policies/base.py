@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from pamer_lab.decisions import Decision
-from pamer_lab.policies.interface import History, PolicySession, Resources
+from pamer_lab.looks import LineLook
+from pamer_lab.policies.interface import History, Need, Offered, PolicySession, Resources
 
 
 @dataclass(frozen=True)
@@ -13,8 +14,11 @@ class Base:
     """Keeps everything."""
 
     needs_models: ClassVar[bool] = False
-    writes_summaries: ClassVar[bool] = False
     description: ClassVar[str] = "the full history, unchanged: the baseline for every other policy"
+    sources: ClassVar[tuple[str, ...]] = ("PaMER paper, base agent",)
+    needs: ClassVar[tuple[Need, ...]] = ()
+    look: ClassVar[LineLook] = LineLook("grey", "dot")
+    offered: ClassVar[Offered] = "first"
     deviations: ClassVar[tuple[str, ...]] = (
         "an agent whose own harness compacts is replayed without that; recorded compactions are shown separately",
     )

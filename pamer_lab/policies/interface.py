@@ -7,7 +7,7 @@ A policy is one frozen dataclass in one file, its fields being its parameters, w
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Literal, Protocol
 
 from pamer_lab.blocks import Block, MessageTokens
 from pamer_lab.controller.probe import Probe
@@ -16,6 +16,7 @@ from pamer_lab.controller.router_sources import RouterKind
 from pamer_lab.controller.selection_record import Recorder
 from pamer_lab.controller.settings import ControllerSettings
 from pamer_lab.decisions import Decision, Item, Span
+from pamer_lab.looks import LineLook
 from pamer_lab.memory import BufferedMemories, DetailWriter, Summariser
 from pamer_lab.models.embedder import Embedder
 from pamer_lab.models.profiles import Profile
@@ -114,6 +115,14 @@ class Resources(Protocol):
         ...
 
 
+Need = Literal["heads", "embedder", "summariser", "router"]
+"""`heads`: trained heads on the frozen model's hidden states. `embedder`: an embedding model that ranks memories. `summariser`: writes
+summaries, without a model in the embedded profile. `router`: names the steps to restore, without a model in the embedded profile."""
+Offered = Literal["first", "also", "asked"]
+"""`first`: preselected on pages, and among the policies that `replay` runs by default. `also`: run by default, offered on pages.
+`asked`: offered on pages, and run only where it is named."""
+
+
 class PolicySession(Protocol):
     """A policy at work on one trace."""
 
@@ -127,10 +136,20 @@ class PolicySession(Protocol):
 class Policy(Protocol):
     """One way to manage context, with its parameters set."""
 
+    description: ClassVar[str]
+    """What it does, in one line."""
+    sources: ClassVar[tuple[str, ...]]
+    """Where the method comes from: paper, section or address."""
+    deviations: ClassVar[tuple[str, ...]]
+    """Where it differs from its source."""
     needs_models: ClassVar[bool]
     """Whether heads vote on hidden states."""
-    writes_summaries: ClassVar[bool]
-    """Whether the profile's summariser is used, which may be a chat model."""
+    needs: ClassVar[tuple[Need, ...]]
+    """Parts it works with."""
+    look: ClassVar[LineLook]
+    """Its line in charts."""
+    offered: ClassVar[Offered]
+    """Where it is among the defaults."""
 
     @property
     def name(self) -> str:

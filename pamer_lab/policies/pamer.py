@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
+from pamer_lab.looks import LineLook
+from pamer_lab.policies.interface import Offered
 from pamer_lab.policies.pamer_policy import PamerPolicy
 
 
@@ -14,6 +16,9 @@ class Pamer(PamerPolicy):
     description: ClassVar[str] = (
         "five heads vote on compressing older blocks; every later request that does not compress gets the nearest summaries"
     )
+    sources: ClassVar[tuple[str, ...]] = ("PaMER paper, Algorithm 1",)
+    look: ClassVar[LineLook] = LineLook("blue", "solid", width=2.5)
+    offered: ClassVar[Offered] = "first"
     deviations: ClassVar[tuple[str, ...]] = (
         "the embedded profile reads a small model and writes extractive summaries; the paper reads Qwen3.5-9B and asks it for summaries",
         "logits are also read where the controller does not ask (logits=all), for what-if; decisions are the same without",

@@ -13,4 +13,5 @@ class PamerNoRecall(PamerPolicy):
     title: ClassVar[str] = "pamer-no-recall"
     recalls: ClassVar[Recalls] = ""
     description: ClassVar[str] = "PaMER without recall: compressed blocks stay away"
+    sources: ClassVar[tuple[str, ...]] = ("PaMER paper, ablation w/o Recall",)
     deviations: ClassVar[tuple[str, ...]] = ("as for pamer; in replay the agent cannot search again for what it lost",)

@@ -5,8 +5,9 @@ from typing import Any, ClassVar, cast
 
 from pamer_lab.controller.recall import Recaller
 from pamer_lab.controller.router_sources import RouterKind
+from pamer_lab.looks import LineLook
 from pamer_lab.memory import DetailWriter
-from pamer_lab.policies.interface import Resources
+from pamer_lab.policies.interface import Need, Offered, Resources
 from pamer_lab.policies.pamer_policy import PamerPolicy, Recalls
 
 
@@ -17,6 +18,10 @@ class PamerPlus(PamerPolicy):
     title: ClassVar[str] = "pamer+"
     recalls: ClassVar[Recalls] = "steps"
     description: ClassVar[str] = "PaMER that restores only the raw steps a router names, each checked and kept for audit"
+    sources: ClassVar[tuple[str, ...]] = ("PaMER paper, Algorithm 2",)
+    needs: ClassVar[tuple[Need, ...]] = ("heads", "embedder", "summariser", "router")
+    look: ClassVar[LineLook] = LineLook("vermilion", "solid", filled=True, width=2.5)
+    offered: ClassVar[Offered] = "first"
     deviations: ClassVar[tuple[str, ...]] = (
         "as for pamer; the embedded profile's router and recall agent are deterministic, the paper asks an LLM router and recall agent",
         "the router sees Recent2, summaries and step details only; router=archive also reads every raw archived block and asks no model, "

@@ -19,8 +19,9 @@ from pamer_lab.controller.recall import Recaller
 from pamer_lab.controller.request import AppendOnly
 from pamer_lab.decisions import Decision, Span, Spent, blocks_of, spans_of
 from pamer_lab.errors import InputError, LabError
+from pamer_lab.looks import LineLook
 from pamer_lab.memory import DetailWriter, SourceBlock, Summary
-from pamer_lab.policies.interface import History, PolicySession, Resources
+from pamer_lab.policies.interface import History, Need, Offered, PolicySession, Resources
 from pamer_lab.policies.texts import summary_spent
 
 Recalls = Literal["summaries", "steps", ""]
@@ -33,7 +34,9 @@ class PamerPolicy:
 
     title: ClassVar[str]
     needs_models: ClassVar[bool] = True
-    writes_summaries: ClassVar[bool] = True
+    needs: ClassVar[tuple[Need, ...]] = ("heads", "embedder", "summariser")
+    look: ClassVar[LineLook] = LineLook("purple", "longdash", width=2.5)
+    offered: ClassVar[Offered] = "also"
     recalls: ClassVar[Recalls] = "summaries"
     removes: ClassVar[bool] = True
     """Blocks that became a memory leave the context."""

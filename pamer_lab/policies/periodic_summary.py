@@ -10,9 +10,10 @@ from pamer_lab.controller.plan import halved
 from pamer_lab.controller.settings import ControllerSettings
 from pamer_lab.decisions import Decision, Item, Span, Spent, blocks_of, gaps, spans_of
 from pamer_lab.errors import LabError
+from pamer_lab.looks import LineLook
 from pamer_lab.memory.summary import SourceBlock
 from pamer_lab.models.usage import usage_of
-from pamer_lab.policies.interface import History, PolicySession, Resources
+from pamer_lab.policies.interface import History, Need, Offered, PolicySession, Resources
 from pamer_lab.policies.texts import add_text, summary_spent
 from pamer_lab.trajectory.values import Message
 
@@ -22,8 +23,11 @@ class PeriodicSummary:
     """Summaries by the clock: no head, no memory, no recall."""
 
     needs_models: ClassVar[bool] = False
-    writes_summaries: ClassVar[bool] = True
     description: ClassVar[str] = "every N complete blocks, all but the newest become a summary that stays in the context"
+    sources: ClassVar[tuple[str, ...]] = ("PaMER paper, Periodic Summary (n = 3, 5)",)
+    needs: ClassVar[tuple[Need, ...]] = ("summariser",)
+    look: ClassVar[LineLook] = LineLook("brown", "dashdot")
+    offered: ClassVar[Offered] = "first"
     deviations: ClassVar[tuple[str, ...]] = (
         "the paper gives N only: here N counts complete blocks that have left the newest `keep`",
         "reset writes one new summary of everything older, from the raw blocks; accumulate adds a summary of the new slice",

@@ -6,7 +6,8 @@ from typing import Any, ClassVar
 
 from pamer_lab.blocks import recent_start
 from pamer_lab.decisions import Decision
-from pamer_lab.policies.interface import History, PolicySession, Resources
+from pamer_lab.looks import LineLook
+from pamer_lab.policies.interface import History, Need, Offered, PolicySession, Resources
 
 
 @dataclass(frozen=True)
@@ -14,8 +15,11 @@ class SlidingWindow:
     """Drops complete blocks that leave the window; they are lost."""
 
     needs_models: ClassVar[bool] = False
-    writes_summaries: ClassVar[bool] = False
     description: ClassVar[str] = "the prefix and the newest K complete blocks; older blocks are dropped"
+    sources: ClassVar[tuple[str, ...]] = ("PaMER paper, Sliding Window (K = 5, 10, 20)",)
+    needs: ClassVar[tuple[Need, ...]] = ()
+    look: ClassVar[LineLook] = LineLook("sky", "dash")
+    offered: ClassVar[Offered] = "first"
     deviations: ClassVar[tuple[str, ...]] = (
         "the paper gives K without its unit: here K counts complete blocks, and the window is applied at every turn",
         "with budget=N it is applied only while the request is over N tokens, as public implementations do; no notice is added",

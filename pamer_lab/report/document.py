@@ -11,6 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import pamer_lab
+from pamer_lab.policies.registry import POLICIES
 from pamer_lab.redaction import Finding, own_scan, statement
 from pamer_lab.report.config import GrowthSection, PublishedSection, ReplaySection, ReportConfig, StudySection
 from pamer_lab.report.growth_part import growth_part
@@ -92,6 +93,7 @@ def _about(config: ReportConfig, command: str, now: datetime) -> dict[str, Any]:
         "versions": {"pamer-lab": pamer_lab.__version__, "python": platform.python_version(), "system": platform.system()}
         | {name: found for name in PACKAGES if (found := _version(name))},
         "fixed_actions": FIXED_ACTIONS,
+        "colours": {name: kind.look.colour for name, kind in POLICIES.items()},
     }
 
 

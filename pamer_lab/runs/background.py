@@ -1,16 +1,15 @@
 """A batch that runs beside its caller: start it, look at its progress, stop it.
 
-The work itself is `replay_batch` with worker processes; a thread waits for it. What always holds: at most one batch runs at a
-time, and a batch that was stopped or failed keeps its finished turns, so that starting it again continues it.
+The work itself is `replay_batch` with worker processes; a thread waits for it. Invariant: at most one batch runs at a time, and a
+batch that was stopped or failed keeps its finished turns, so that starting it again continues it.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pamer_lab.errors import Cancelled, LabError
-from pamer_lab.jobs import OneAtATime, Work
-from pamer_lab.runs.batch import BatchOptions, Outcome, Progress, replay_batch
+from pamer_lab.jobs import OneAtATime, Progress, Work
+from pamer_lab.runs.batch import BatchOptions, Outcome, replay_batch
 from pamer_lab.workspace import Workspace
 
 
@@ -21,7 +20,6 @@ class Batch(Work):
     trace_ids: tuple[str, ...]
     policies: tuple[str, ...]
     options: BatchOptions
-    progress: Progress | None = None
     outcomes: list[Outcome] = field(default_factory=list)
 
     @property
@@ -44,13 +42,6 @@ class Background(OneAtATime[Batch]):
         def report(progress: Progress) -> None:
             batch.progress = progress
 
-        try:
-            batch.outcomes = replay_batch(
-                batch.trace_ids, batch.policies, self.workspace, batch.options, report=report, cancelled=batch.stopping.is_set
-            )
-        except Cancelled as stopped:
-            batch.error = str(stopped)
-        except LabError as error:
-            batch.error = str(error)
-        except Exception as error:  # shown to the reader, who would otherwise wait for a thread that is gone
-            batch.error = f"the replay failed ({type(error).__name__}: {error}); finished turns are kept"
+        batch.outcomes = replay_batch(
+            batch.trace_ids, batch.policies, self.workspace, batch.options, report=report, cancelled=batch.stopping.is_set
+        )

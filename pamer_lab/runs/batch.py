@@ -6,19 +6,15 @@ computes only what is missing.
 """
 
 import os
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
-from typing import IO
-
-import msgspec
 
 from pamer_lab.errors import Cancelled
 from pamer_lab.factory import Factory
+from pamer_lab.jobs import Process, Progress
 from pamer_lab.models.profiles import load_profile
 from pamer_lab.policies.registry import parse_policy
 from pamer_lab.policies.resources import RunResources
@@ -41,24 +37,19 @@ class BatchOptions:
     """Name or folder of the heads that vote; empty: the profile's, else those that fit its model."""
 
 
-@dataclass(frozen=True)
-class Progress:
-    """How far a batch is."""
+@dataclass(frozen=True, kw_only=True)
+class BatchProgress(Progress):
+    """How far a batch is; the time left is by the measured time per turn of each policy."""
 
-    turns_done: int
-    turns: int
+    what: str = "turns"
     runs_done: int
     runs: int
-    seconds: float
-    seconds_left: float | None
-    """By the measured time per turn of each policy; None before anything is known."""
     latest: str = ""
+    """The trace and policy that moved on."""
 
     @property
     def line(self) -> str:
-        seconds = self.seconds_left
-        left = "" if seconds is None else f", about {seconds:,.0f} s left" if seconds < 90 else f", about {seconds / 60:,.0f} min left"
-        return f"{self.turns_done:,} of {self.turns:,} turns, {self.runs_done} of {self.runs} runs{left}  {self.latest}".rstrip()
+        return f"{self.counted}, {self.runs_done} of {self.runs} runs{self.time_left}"
 
 
 @dataclass(frozen=True)
@@ -97,7 +88,7 @@ class _State:
             self.outcomes[key] = Outcome(trace_id, note.policy, note.run_id, note.status, note.error)
             self.done[key] = self.lengths[trace_id]
 
-    def progress(self, workers: int, latest: str) -> Progress:
+    def progress(self, workers: int, latest: str) -> BatchProgress:
         left = 0.0
         for trace_id, length in self.lengths.items():
             for policy in self.policies:
@@ -105,9 +96,9 @@ class _State:
                 if not turns:
                     turns, seconds = (sum(column) for column in zip(*self.paces.values(), strict=True)) if self.paces else (0, 0.0)
                 left += (length - self.done.get((trace_id, policy), 0)) * (seconds / turns if turns else 0.0)
-        return Progress(
-            turns_done=int(sum(self.done.values())),
-            turns=sum(self.lengths.values()) * len(self.policies),
+        return BatchProgress(
+            done=int(sum(self.done.values())),
+            total=sum(self.lengths.values()) * len(self.policies),
             runs_done=len(self.outcomes),
             runs=len(self.lengths) * len(self.policies),
             seconds=time.monotonic() - self.began,
@@ -122,7 +113,7 @@ def replay_batch(
     workspace: Workspace,
     options: BatchOptions | None = None,
     *,
-    report: Callable[[Progress], None] = lambda progress: None,
+    report: Callable[[BatchProgress], None] = lambda progress: None,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> list[Outcome]:
     """Replay every trace through every policy; outcomes come in the order asked for, failed ones with their error.
@@ -161,13 +152,13 @@ class _Batch:
     """The threads that feed the workers and listen to them."""
 
     def __init__(
-        self, jobs: list[Job], state: _State, workers: int, report: Callable[[Progress], None], cancelled: Callable[[], bool]
+        self, jobs: list[Job], state: _State, workers: int, report: Callable[[BatchProgress], None], cancelled: Callable[[], bool]
     ) -> None:
         self.state, self.workers, self.report, self.cancelled = state, workers, report, cancelled
         self.jobs: SimpleQueue[Job] = SimpleQueue()
         for job in jobs:
             self.jobs.put(job)
-        self.processes: list[subprocess.Popen[str]] = []
+        self.processes: list[Process] = []
 
     def run(self) -> None:
         if not self.workers:
@@ -184,7 +175,9 @@ class _Batch:
                     raise Cancelled("the batch was stopped; finished turns are kept, and replaying again goes on from there")
         finally:
             for process in self.processes:
-                process.terminate()
+                process.interrupt()
+            for process in self.processes:
+                process.stop()
             for thread in threads:
                 thread.join(10)
 
@@ -196,33 +189,24 @@ class _Batch:
                 return
 
     def _serve(self) -> None:
-        process: subprocess.Popen[str] | None = None
+        process: Process | None = None
         for job in self._waiting():
-            if process is None or process.poll() is not None:
+            if process is None or not process.running:
                 process = self._start()
             self._run_job(process, job)
-        if process is not None and process.stdin:
-            process.stdin.close()
+        if process is not None:
+            process.no_more()
 
-    def _start(self) -> "subprocess.Popen[str]":
-        command = [sys.executable, "-m", "pamer_lab.runs.worker"]
-        path = os.pathsep.join(filter(None, [*sys.path, os.environ.get("PYTHONPATH", "")]))
+    def _start(self) -> Process:
         threads = str(max(1, (os.cpu_count() or 1) // self.workers))
-        environment = {"OMP_NUM_THREADS": threads, **os.environ, "PYTHONPATH": path}
-        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
+        process = Process("pamer_lab.runs.worker", environment={"OMP_NUM_THREADS": threads, **os.environ})
         self.processes.append(process)
         return process
 
-    def _run_job(self, process: "subprocess.Popen[str]", job: Job) -> None:
+    def _run_job(self, process: Process, job: Job) -> None:
         told = self._listener(job.trace_id)
-        stdin, stdout = _pipes(process)
-        try:
-            stdin.write(msgspec.json.encode(job).decode() + "\n")
-            stdin.flush()
-        except BrokenPipeError:
-            pass  # The loop below finds no line and reports it.
-        for line in stdout:
-            note = msgspec.json.decode(line, type=Note)
+        process.send(job)
+        for note in process.answers(Note):
             told(note)
             if note.finished:
                 return
@@ -246,9 +230,3 @@ class _Batch:
                 raise Cancelled("the batch was stopped; finished turns are kept, and replaying again goes on from there")
 
         return told
-
-
-def _pipes(process: "subprocess.Popen[str]") -> tuple[IO[str], IO[str]]:
-    if process.stdin is None or process.stdout is None:
-        raise AssertionError("workers are started with pipes")
-    return process.stdin, process.stdout

@@ -5,7 +5,6 @@ models from job to job, and can be killed at any moment: finished turns are in t
 its parent is gone (writing fails), or on SIGTERM, in which case the run is marked as cancelled.
 """
 
-import signal
 import sys
 import time
 from typing import Any, TextIO
@@ -13,6 +12,7 @@ from typing import Any, TextIO
 import msgspec
 
 from pamer_lab.errors import LabError
+from pamer_lab.jobs import stop_when_terminated
 from pamer_lab.runs.engine import ReplayOptions, replay
 from pamer_lab.runs.values import Turn
 from pamer_lab.workspace import Workspace
@@ -71,7 +71,7 @@ def work(job: Job, tell: Any) -> None:
 
 def main(given: TextIO, out: TextIO) -> int:
     """Serve jobs until the input ends."""
-    signal.signal(signal.SIGTERM, _stop)
+    stop_when_terminated()
 
     def tell(note: Note) -> None:
         try:
@@ -86,10 +86,6 @@ def main(given: TextIO, out: TextIO) -> int:
     except KeyboardInterrupt:
         return 1
     return 0
-
-
-def _stop(number: int, frame: object) -> None:
-    raise KeyboardInterrupt
 
 
 if __name__ == "__main__":

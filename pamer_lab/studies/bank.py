@@ -5,7 +5,7 @@ Invariant: row `i` of a bank is the state at `decisions.keys[i]`.
 """
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
@@ -15,7 +15,8 @@ import numpy as np
 from pamer_lab.features.extract import extract
 from pamer_lab.features.serialise import Hint
 from pamer_lab.features.store import FeatureStore
-from pamer_lab.features.values import FeatureSet, Progress, Request
+from pamer_lab.features.values import FeatureSet, Request
+from pamer_lab.jobs import Progress, Say
 from pamer_lab.models.frozen import FrozenModel
 from pamer_lab.probes.readout import Floats
 from pamer_lab.studies.decisions import Decisions
@@ -54,7 +55,7 @@ class BankMaker:
     decisions: Decisions
     model: FrozenModel
     workspace: Workspace | None
-    say: Callable[[str], None] = lambda text: None
+    say: Say = lambda what: None
     probe_prompt: str = ""
     """Goes before each trace's own system text."""
     costs: list[dict[str, Any]] = field(default_factory=list)
@@ -106,4 +107,4 @@ class BankMaker:
     def _progress(self, progress: Progress) -> None:
         if time.monotonic() - self._said > SAY_SECONDS:
             self._said = time.monotonic()
-            self.say(progress.sentence)
+            self.say(progress)

@@ -1,17 +1,32 @@
 """Studies beside their caller: a real process finishes, fails with its sentence, or is stopped."""
 
+import os
 from pathlib import Path
 
-import psutil
 import pytest
 
 from pamer_lab.analysis.background import StudyJobs
+from pamer_lab.jobs import LINES_VARIABLE, Line, Process
 from pamer_lab.studies.study import list_studies
 from pamer_lab.workspace import Workspace
 from tests.commands.conftest import profile
 from tests.commands.test_studies import write_corpus
 
 __all__ = ["profile"]
+
+
+@pytest.mark.weights
+def test_a_command_reports_progress_and_its_result_as_json_lines(workspace: Workspace, profile: Path, tmp_path: Path) -> None:
+    corpus = write_corpus(tmp_path / "corpus.jsonl")
+    process = Process(
+        *("pamer_lab.cli", "layerwise", str(corpus), "--seeds", "0", "--profile", str(profile), "--device", "cpu"),
+        environment=os.environ | {LINES_VARIABLE: "1", "PAMER_LAB_HOME": str(workspace.path)},
+    )
+    lines = list(process.answers(Line))
+    assert process.wait() == 0
+    progress = [line.progress for line in lines if line.progress]
+    assert progress and all(0 < one.done <= one.total and one.what == "tokens" for one in progress)
+    assert lines[-1].result and lines[-1].result["study_id"] and any(line.said for line in lines)
 
 
 @pytest.mark.weights
@@ -39,8 +54,6 @@ def test_a_command_that_fails_ends_the_job_with_its_sentence(workspace: Workspac
 def test_a_stopped_job_ends_soon_and_says_that_it_can_go_on(workspace: Workspace, tmp_path: Path) -> None:
     corpus = write_corpus(tmp_path / "corpus.jsonl")
     job = StudyJobs(workspace.path).start([["layerwise", str(corpus)]])
-    while not psutil.Process().children():
-        assert job.running
     job.stop()
     assert job.wait(60)
     assert job.error and job.study_ids == []

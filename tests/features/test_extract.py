@@ -12,7 +12,8 @@ from pamer_lab.features import serialise
 from pamer_lab.features.extract import extract, extract_traces, state_of
 from pamer_lab.features.serialise import Hint
 from pamer_lab.features.store import FeatureStore
-from pamer_lab.features.values import Progress, Request, trace_requests
+from pamer_lab.features.values import Request, trace_requests
+from pamer_lab.jobs import Progress
 from pamer_lab.models.frozen import FrozenModel
 from pamer_lab.workspace import Workspace
 from tests.features.conftest import assert_same_states, load_tiny, make_trace, naive_all
@@ -91,8 +92,7 @@ def test_a_cancelled_run_keeps_what_was_finished_and_the_next_one_goes_on(tiny_f
     seen: list[Progress] = []
     with pytest.raises(Cancelled):
         extract_traces([make_trace(8)], model, workspace=workspace, progress=seen.append, cancel=lambda: len(seen) == 3)
-    assert seen[-1].tokens_done < seen[-1].tokens_total
-    assert "tokens/s" in seen[-1].sentence
+    assert seen[-1].done < seen[-1].total and seen[-1].what == "tokens"
     again = extract_traces([make_trace(8)], model, workspace=workspace)
     assert 0 < again.cache_hits < len(again.points)
 

@@ -1,9 +1,13 @@
 """Names and parameters of policies."""
 
+from dataclasses import dataclass, field
+from typing import Any
+
 import pytest
 
 from pamer_lab.errors import InputError
-from pamer_lab.policies.registry import describe_policies, parse_policies, parse_policy
+from pamer_lab.policies.parameters import parameters_of, read_parameters
+from pamer_lab.policies.registry import DEFAULT_POLICIES, POLICIES, describe_policies, offered_policies, parse_policies, parse_policy
 
 
 @pytest.mark.parametrize(
@@ -51,6 +55,66 @@ def test_the_same_policy_twice_is_taken_once() -> None:
         parse_policies(" , ")
 
 
-def test_every_policy_states_what_it_is_and_where_it_deviates() -> None:
+def test_every_policy_states_what_it_is_where_it_comes_from_and_where_it_deviates() -> None:
     for entry in describe_policies():
-        assert entry["description"] and entry["deviations"]
+        assert entry["description"] and entry["sources"] and entry["deviations"]
+        assert set(entry["parameters"]) == set(entry["takes"])
+        assert POLICIES[entry["name"]].needs_models is ("heads" in entry["needs"])
+
+
+def test_what_is_offered_follows_from_the_classes() -> None:
+    assert offered_policies("first") == ("base", "sliding-window:5", "periodic-summary:5", "pamer", "pamer+")
+    assert (*offered_policies("first"), "pamer-no-recall", "pamer-no-compression") == DEFAULT_POLICIES
+    assert {parse_policy(name).name for name in offered_policies()} == set(offered_policies()) and len(offered_policies()) == len(POLICIES)
+
+
+def test_policies_that_are_shown_together_can_be_told_apart() -> None:
+    looks = [(kind.look.colour, kind.look.dash) for kind in POLICIES.values() if kind.offered == "first"]
+    assert len(set(looks)) == len({colour for colour, _ in looks}) == len(looks)
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """One of each kind."""
+
+    count: int = field(default=2, metadata={"least": 1, "most": 9})
+    share: float = field(default=0.5, metadata={"most": 1.0})
+    fresh: bool = False
+    mode: str = field(default="a", metadata={"choices": ("a", "b")})
+    shift: float = field(default=0.0, metadata={"least": -2})
+
+
+@pytest.mark.parametrize(
+    ("given", "values"),
+    [
+        (["9", "0.25", "true", "b"], {"count": 9, "share": 0.25, "fresh": True, "mode": "b"}),
+        (["share=1", "fresh=False", "shift=-1.5"], {"share": 1.0, "fresh": False, "shift": -1.5}),
+        (["share=1e-3"], {"share": 0.001}),
+    ],
+)
+def test_parameters_are_whole_numbers_numbers_flags_and_words(given: list[str], values: dict[str, Any]) -> None:
+    found = read_parameters("x", Parameters, given)
+    assert found == values and {key: type(value) for key, value in found.items()} == {key: type(value) for key, value in values.items()}
+
+
+OUTSIDE = [
+    "count=0",
+    "count=10",
+    "count=1.5",
+    "share=1.01",
+    "share=-0.1",
+    "share=nan",
+    "share=inf",
+    "share=1_0",
+    "fresh=yes",
+    "mode=c",
+    "shift=-3",
+    "shift=x",
+]
+
+
+@pytest.mark.parametrize("given", OUTSIDE)
+def test_a_value_outside_its_bounds_is_refused_with_what_the_parameter_takes(given: str) -> None:
+    with pytest.raises(InputError) as refused:
+        read_parameters("x", Parameters, [given])
+    assert parameters_of(Parameters)[given.partition("=")[0]].takes in str(refused.value)

@@ -8,7 +8,7 @@ import pytest
 
 from pamer_lab.errors import Cancelled, InputError
 from pamer_lab.runs.background import Background
-from pamer_lab.runs.batch import BatchOptions, Outcome, Progress, replay_batch
+from pamer_lab.runs.batch import BatchOptions, BatchProgress, Outcome, replay_batch
 from pamer_lab.runs.store import RunStore
 from pamer_lab.workspace import Workspace
 from tests.runs.test_batch import filled
@@ -25,14 +25,14 @@ def test_a_batch_runs_beside_its_caller_and_leaves_its_outcomes(workspace: Works
     batch = beside.start(ids, ["base"], HERE)
     assert batch.wait(PATIENCE) and not batch.running and beside.current is None and beside.latest is batch
     assert [outcome.status for outcome in batch.outcomes] == ["done", "done"] and not batch.failures and not batch.error
-    assert batch.progress is not None and batch.progress.runs_done == 2
+    assert isinstance(batch.progress, BatchProgress) and batch.progress.runs_done == 2
 
 
 def held(release: threading.Event) -> Callable[..., list[Outcome]]:
     """A replay that waits until it is let go or stopped."""
 
-    def replaying(*given: Any, report: Callable[[Progress], None], cancelled: Callable[[], bool], **more: Any) -> list[Outcome]:
-        report(Progress(1, 2, 0, 1, 0.0, None))
+    def replaying(*given: Any, report: Callable[[BatchProgress], None], cancelled: Callable[[], bool], **more: Any) -> list[Outcome]:
+        report(BatchProgress(done=1, total=2, runs_done=0, runs=1))
         while not release.wait(0.01):
             if cancelled():
                 raise Cancelled("stopped; finished turns are kept")

@@ -13,7 +13,7 @@ import pytest
 from pamer_lab.errors import Cancelled
 from pamer_lab.models.profiles import load_profile
 from pamer_lab.models.tokenizer import profile_tokens
-from pamer_lab.runs.batch import BatchOptions, Progress, replay_batch
+from pamer_lab.runs.batch import BatchOptions, BatchProgress, replay_batch
 from pamer_lab.runs.engine import replay
 from pamer_lab.runs.store import RunStore
 from pamer_lab.workspace import Workspace
@@ -31,7 +31,7 @@ def filled(workspace: Workspace, turns: int, traces: int = 3) -> list[str]:
 
 def test_a_batch_in_processes_gives_the_same_runs_as_one_by_one(workspace: Workspace, tmp_path: Path) -> None:
     ids = filled(workspace, 6)
-    seen: list[Progress] = []
+    seen: list[BatchProgress] = []
     outcomes = replay_batch(ids, POLICIES, workspace, BatchOptions(processes=2), report=seen.append)
     assert [(outcome.trace_id, outcome.policy) for outcome in outcomes] == [(trace, policy) for trace in ids for policy in POLICIES]
     assert {outcome.status for outcome in outcomes} == {"done"}
@@ -41,8 +41,8 @@ def test_a_batch_in_processes_gives_the_same_runs_as_one_by_one(workspace: Works
         assert alone.run_id == outcome.run_id
         assert [untimed(turn) for turn in alone.turns] == [untimed(turn) for turn in store.turns(outcome.run_id)]
     last = seen[-1]
-    assert (last.turns_done, last.turns, last.runs_done, last.runs) == (42, 42, 6, 6) and last.seconds_left == 0
-    assert all(progress.turns_done <= progress.turns for progress in seen) and last.line.count("42") == last.line.count("6") == 2
+    assert (last.done, last.total, last.runs_done, last.runs) == (42, 42, 6, 6) and last.seconds_left == 0
+    assert all(progress.done <= progress.total for progress in seen) and last.line.count("42") == last.line.count("6") == 2
 
 
 def test_a_failure_is_reported_and_stops_nothing_else(workspace: Workspace) -> None:
@@ -54,7 +54,7 @@ def test_a_failure_is_reported_and_stops_nothing_else(workspace: Workspace) -> N
 
 def test_a_stopped_batch_keeps_what_is_finished(workspace: Workspace) -> None:
     ids = filled(workspace, 4)
-    seen: list[Progress] = []
+    seen: list[BatchProgress] = []
     with pytest.raises(Cancelled):
         replay_batch(ids, ["base"], workspace, BatchOptions(), report=seen.append, cancelled=lambda: any(p.runs_done for p in seen))
     assert [head.status for head in RunStore(workspace).heads()] == ["done"]

@@ -56,9 +56,9 @@ const ITEM_WORDS = {
 };
 
 // A policy's class: its colour and dash stand in the style sheet, once for light and once for dark.
+const CLASSES = { grey: "base", blue: "pamer", vermilion: "plus", sky: "sliding", brown: "periodic" };
 function lookOf(policy) {
-  const name = policy.split(":")[0];
-  return { base: "base", pamer: "pamer", "pamer+": "plus", "sliding-window": "sliding", "periodic-summary": "periodic" }[name] || "ablation";
+  return CLASSES[data("about").colours[policy.split(":")[0]]] || "ablation";
 }
 
 const DATA = {};

@@ -12,9 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from pamer_lab.probes.readout import Floats
+from pamer_lab.studies.compact.groups import HIDDEN, Group
 from pamer_lab.studies.compact.points import DecisionPoint
 from pamer_lab.studies.compact.recent import Recent
-from pamer_lab.studies.compact.values import Columns, Group, Material, Need, Reading, Resources, Steps
+from pamer_lab.studies.compact.values import Columns, Material, Need, Reading, Resources, Steps
 
 Choice = Literal["uniform", "recent", "similarity"]
 """`uniform`: spread evenly over the older blocks. `recent`: the newest of them. `similarity`: nearest to the base by cosine."""
@@ -29,7 +30,7 @@ class HiddenBank:
 
     choice: Choice
     k: int
-    group: Group = "hidden"
+    group: Group = HIDDEN
     needs: frozenset[Need] = frozenset({"states"})
 
     @property
@@ -64,7 +65,7 @@ class Recurrent:
     width: int = 512
     bank: HiddenBank | None = None
     """Adds the mean of these stored states; None adds nothing."""
-    group: Group = "hidden"
+    group: Group = HIDDEN
     needs: frozenset[Need] = frozenset({"states"})
 
     @property

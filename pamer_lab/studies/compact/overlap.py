@@ -8,20 +8,18 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from pamer_lab.studies.compact.groups import FULL
 from pamer_lab.studies.compact.retrieved import Retrieved
 from pamer_lab.studies.compact.selectors.recency import ByRecency
 from pamer_lab.studies.compact.states import Readings
-from pamer_lab.studies.compact.values import Condition, Group, Reading
-
-ADDING: tuple[Group, ...] = ("state", "hidden")
-"""Groups whose probes get or learn from more than their text."""
+from pamer_lab.studies.compact.values import Condition, Reading
 
 
 def overlap(condition: Condition, readings: Readings) -> dict[str, Any]:
     """What a row says of its text: `reads`, a hash of the blocks of all points (empty where there is more than text); of retrieved
     ones `points_unlike_recency`, against the newest as many blocks; of capped ones `points_cap_changed`."""
     own = readings.of(condition)
-    found: dict[str, Any] = {"reads": "" if condition.group in ADDING else fingerprint(own)}
+    found: dict[str, Any] = {"reads": "" if condition.group.more_than_text else fingerprint(own)}
     if isinstance(condition, Retrieved):
         found["points_unlike_recency"] = unlike(own, readings.of(Retrieved(ByRecency(), condition.k)))
         if condition.cap:
@@ -34,7 +32,7 @@ def differences(conditions: Sequence[Condition], readings: Readings) -> dict[str
     base = next((readings.of(one) for one in conditions if one.name == "recent2"), None)
     if base is None:
         return {}
-    return {one.name: unlike(readings.of(one), base) for one in conditions if one.group not in ("full", *ADDING)}
+    return {one.name: unlike(readings.of(one), base) for one in conditions if one.group != FULL and not one.group.more_than_text}
 
 
 def unlike(readings: Sequence[Reading], others: Sequence[Reading]) -> int:

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from pamer_lab.features.serialise import Hint
+from pamer_lab.studies.compact.groups import FULL, RECENT, STATE, Group
 from pamer_lab.studies.compact.points import Counts, DecisionPoint
-from pamer_lab.studies.compact.values import Columns, Group, Material, Need, Reading, Resources
+from pamer_lab.studies.compact.values import Columns, Material, Need, Reading, Resources
 
 
 @dataclass(frozen=True)
@@ -18,7 +19,7 @@ class FullContext:
     """Everything before the decision; with the faithful hint it is the teacher."""
 
     hint: Hint = "faithful"
-    group: Group = "full"
+    group: Group = FULL
     needs: frozenset[Need] = frozenset()
 
     @property
@@ -42,7 +43,7 @@ class Recent:
 
     count: int
     """Blocks kept; zero is Current, the prefix alone."""
-    group: Group = "recent"
+    group: Group = RECENT
     needs: frozenset[Need] = frozenset()
 
     @property
@@ -65,7 +66,7 @@ class Distilled:
     """The same text and state as a recent context, taught by the Full Context teacher of the same seed."""
 
     base: Recent
-    group: Group = "state"
+    group: Group = STATE
     needs: frozenset[Need] = frozenset()
 
     @property
@@ -88,7 +89,7 @@ class ScalarState:
     """A recent context, its state extended by four scalars."""
 
     base: Recent
-    group: Group = "state"
+    group: Group = STATE
     needs: frozenset[Need] = frozenset()
 
     @property

@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 
 from pamer_lab.errors import InputError, UnknownNameError
+from pamer_lab.studies.compact.groups import Group
 from pamer_lab.studies.compact.hidden_bank import HiddenBank, Recurrent
 from pamer_lab.studies.compact.recent import Distilled, FullContext, Recent, ScalarState
 from pamer_lab.studies.compact.retrieved import Retrieved
@@ -11,25 +12,13 @@ from pamer_lab.studies.compact.selectors.chance import ByChance
 from pamer_lab.studies.compact.selectors.embedding import ByEmbedding
 from pamer_lab.studies.compact.selectors.lexical import Lexical
 from pamer_lab.studies.compact.selectors.recency import ByRecency
-from pamer_lab.studies.compact.values import Condition, Group
+from pamer_lab.studies.compact.values import Condition
 
 CAPS = (8_192, 16_384)
 """Evidence caps of the paper, in tokens."""
 CAPPED_K = 3
 TEACHER = FullContext("faithful")
 """In every study: the others are measured against it."""
-
-GROUPS: dict[Group, str] = {
-    "full": "Full Context",
-    "recent": "Recent context",
-    "state": "Scalar state and decision distillation",
-    "raw": "Recovered raw evidence",
-    "embedding": "Recovered by embedding",
-    "controls": "Retrieval controls",
-    "hidden": "Hidden and recurrent memory",
-    "budget": "Evidence budget",
-}
-"""Group -> heading of its rows."""
 
 
 def all_conditions(caps: Sequence[int] = CAPS) -> tuple[Condition, ...]:
@@ -54,17 +43,22 @@ def all_conditions(caps: Sequence[int] = CAPS) -> tuple[Condition, ...]:
     )
 
 
+def groups() -> dict[str, Group]:
+    """The groups of all conditions by name, in the order of the tables."""
+    return {one.group.name: one.group for one in all_conditions()}
+
+
 def choose(text: str, caps: Sequence[int] = CAPS) -> tuple[Condition, ...]:
     """Conditions by name or group, commas between them, or `all`; the teacher is always among them."""
     known = all_conditions(caps)
     words = [word.strip() for word in text.split(",") if word.strip()]
     names = [condition.name for condition in known]
     for word in words:
-        if word != "all" and word not in names and word not in GROUPS:
-            raise UnknownNameError("condition", word, ["all", *GROUPS, *names])
+        if word != "all" and word not in names and word not in groups():
+            raise UnknownNameError("condition", word, ["all", *groups(), *names])
     if not words:
         raise InputError("no condition is named; give names, groups, or all")
-    wanted = [one for one in known if "all" in words or one.name in words or one.group in words]
+    wanted = [one for one in known if "all" in words or one.name in words or one.group.name in words]
     return tuple(wanted) if TEACHER in wanted else (TEACHER, *wanted)
 
 

@@ -7,9 +7,10 @@ Invariant: the tokens of what a cap keeps never exceed it, no block is cut, and 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from pamer_lab.studies.compact.groups import BUDGET, Group
 from pamer_lab.studies.compact.points import Counts, DecisionPoint
 from pamer_lab.studies.compact.selectors import Selector
-from pamer_lab.studies.compact.values import Columns, Evidence, Group, Material, Need, Reading, Resources
+from pamer_lab.studies.compact.values import Columns, Evidence, Material, Need, Reading, Resources
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class Retrieved:
 
     @property
     def group(self) -> Group:
-        return "budget" if self.cap else self.selector.group
+        return BUDGET if self.cap else self.selector.group
 
     @property
     def needs(self) -> frozenset[Need]:

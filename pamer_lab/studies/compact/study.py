@@ -6,12 +6,12 @@ teacher is the Full Context probe of its own seed.
 """
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from pamer_lab.features.values import Progress
+from pamer_lab.jobs import Progress, Say
 from pamer_lab.models.frozen import FrozenModel
 from pamer_lab.probes.readout import Floats
 from pamer_lab.studies.compact.budget import evidence_tokens, token_share
@@ -20,7 +20,7 @@ from pamer_lab.studies.compact.fitting import Fitter
 from pamer_lab.studies.compact.forecast import Forecast, check_sentence, forecast
 from pamer_lab.studies.compact.overlap import overlap
 from pamer_lab.studies.compact.recent import FullContext
-from pamer_lab.studies.compact.registry import GROUPS, TEACHER
+from pamer_lab.studies.compact.registry import TEACHER
 from pamer_lab.studies.compact.retrieved import Retrieved
 from pamer_lab.studies.compact.selectors.embedding import texts_to_embed
 from pamer_lab.studies.compact.states import States
@@ -64,7 +64,7 @@ class Bench:
     """Once it is chosen, the layer itself."""
     embeddings: KeptEmbeddings | None = None
     """What `states.readings` choose by, where some condition does."""
-    say: Callable[[str], None] = lambda text: None
+    say: Say = lambda what: None
     seconds: dict[Stage, float] = field(default_factory=dict)
     """What each stage took."""
     _said: float = field(default=0.0)
@@ -109,9 +109,7 @@ class Bench:
             return
         with self._timed("embeddings"):
             texts = texts_to_embed(self.states.points)
-            done = self.embeddings.warm(
-                texts, lambda done, total: self.say(f"embeddings: {done:,} of {total:,} texts") if done % 512 == 0 else None
-            )
+            done = self.embeddings.warm(texts, lambda done, total: self._progress(Progress(done=done, total=total, what="texts embedded")))
         self.say(f"embeddings: {len(texts):,} texts, {done:,} of them new")
 
     def _full(self) -> list[Condition]:
@@ -137,9 +135,7 @@ class Bench:
         for number, condition in enumerate(self.conditions, start=1):
             representation = condition.represent(self.states)
             found[condition.name] = self.fitter.fit(condition.name, representation, found.get(TEACHER.name))
-            if time.monotonic() - self._said > SAY_SECONDS:
-                self._said = time.monotonic()
-                self.say(f"probes: {number} of {len(self.conditions)} conditions")
+            self._progress(Progress(done=number, total=len(self.conditions), what="conditions fitted"))
         return found
 
     def _rows(self, condition: Condition, logits: dict[str, Floats]) -> list[Row]:
@@ -148,7 +144,7 @@ class Bench:
         named = {
             "name": condition.label,
             "condition": condition.name,
-            "group": GROUPS[condition.group],
+            "group": condition.group.heading,
             "layer": self.layer,
             "tokens_pct": token_share(self.states.points, readings, self.states.counts),
             "points": len(readings),
@@ -174,7 +170,7 @@ class Bench:
     def _progress(self, progress: Progress) -> None:
         if time.monotonic() - self._said > SAY_SECONDS:
             self._said = time.monotonic()
-            self.say(progress.sentence)
+            self.say(progress)
 
 
 def paired(rows: Sequence[Row]) -> list[Row]:

@@ -15,12 +15,8 @@ import numpy.typing as npt
 from pamer_lab.errors import InputError
 from pamer_lab.features.serialise import Hint
 from pamer_lab.probes.readout import Floats
+from pamer_lab.studies.compact.groups import Group
 from pamer_lab.studies.compact.points import Counts, DecisionPoint
-
-Group = Literal["full", "recent", "state", "raw", "embedding", "controls", "hidden", "budget"]
-"""`full`: all history. `recent`: the newest blocks. `state`: recent blocks with scalars or distillation. `raw`: evidence by words.
-`embedding`: evidence by embedding. `controls`: evidence by chance or recency. `hidden`: stored states and recurrence.
-`budget`: Top3 by embedding under a cap."""
 
 Need = Literal["embedder", "states"]
 """`embedder`: choosing the text needs an embedding model. `states`: the representation adds stored block states."""

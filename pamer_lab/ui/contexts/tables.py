@@ -3,8 +3,9 @@
 import polars as pl
 import streamlit as st
 
-from pamer_lab.analysis.compact import CELLS, FULL, Line, best_line, budget_table, expanded_table, paired_table, retrieval_table
+from pamer_lab.analysis.compact import CELLS, Line, best_line, budget_table, expanded_table, paired_table, retrieval_table
 from pamer_lab.analysis.orderings import State, orderings
+from pamer_lab.studies.compact.groups import FULL
 from pamer_lab.studies.decisions import TARGETS
 from pamer_lab.studies.study import Study
 from pamer_lab.ui.shared.text import in_code
@@ -27,7 +28,7 @@ def tradeoff_answer(study: Study, *, published: bool) -> str:
         if best is None:
             continue
         line = lines[best]
-        against = f"; {FULL} has {cell_text(full, key)}" if full and full[key] is not None else ""
+        against = f"; {FULL.heading} has {cell_text(full, key)}" if full and full[key] is not None else ""
         asked = study.corpus["asked"][target]
         sentences.append(
             f"{target.capitalize()} (n = {asked:,}): best is {line['label']} with {cell_text(line, key)} at {line['tokens_pct']:.1f} % "

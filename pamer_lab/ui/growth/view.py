@@ -66,7 +66,7 @@ def run_missing(trace_ids: Sequence[str], policies: Sequence[str], runs: pl.Data
         return
     batch = background().current
     if batch is not None:
-        line = batch.progress.line.partition("  ")[0] if batch.progress else "starting"
+        line = batch.progress.line if batch.progress else "starting"
         with st.container(horizontal=True, vertical_alignment="center"):
             st.info(f"A replay is running: {line}. This page shows finished runs.", icon=":material/hourglass_top:")
             st.button("Refresh", key="again")

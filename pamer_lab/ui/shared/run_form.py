@@ -13,7 +13,7 @@ from pamer_lab.errors import LabError
 from pamer_lab.factory import Factory
 from pamer_lab.figures.numbers import counted, duration
 from pamer_lab.policies.availability import is_light, other_heads, why_not
-from pamer_lab.policies.registry import DEFAULT_POLICIES, POLICIES, describe_policies, parse_policy
+from pamer_lab.policies.registry import describe_policies, offered_policies, parse_policy
 from pamer_lab.reviewer_mode import reviewer_mode
 from pamer_lab.runs.background import Batch
 from pamer_lab.runs.batch import BatchOptions
@@ -21,6 +21,7 @@ from pamer_lab.runs.engine import ReplayOptions, replay
 from pamer_lab.runs.estimate import Estimate, estimate
 from pamer_lab.runs.store import newest
 from pamer_lab.runs.values import RunInfo
+from pamer_lab.ui.shared.following import LOOK_EVERY, progress_bar
 from pamer_lab.ui.shared.heads_select import choose_heads, choose_profile, describe_heads
 from pamer_lab.ui.shared.loaders import table_version, trace_rows, workspace
 from pamer_lab.ui.shared.picker import trace_label
@@ -29,12 +30,9 @@ from pamer_lab.ui.shared.text import in_code
 from pamer_lab.ui.shared.words import HINTS
 from pamer_lab.workspace import TRACES
 
-DEFAULT = [name for name in ("base", "sliding-window:5", "periodic-summary:5", "pamer", "pamer+") if name.partition(":")[0] in POLICIES]
 MOST_POLICIES = 7
 AT_ONCE = 400
 """Turns up to which policies without models are replayed at once."""
-LOOK_EVERY = 1.0
-"""Seconds between two looks at a replay that runs."""
 AWAITED = "awaited"
 """Session key of the runs that the reader started and has not seen; the first of them opens at its first event when all have ended."""
 
@@ -70,12 +68,11 @@ class Choice:
 
 def choose_policies(*, key: str = "policies") -> list[str]:
     """Policies by name, own parameters allowed; the choice is in the URL."""
-    known = list(dict.fromkeys([*DEFAULT, *DEFAULT_POLICIES]))
     words = "; ".join(f"{entry['name']}: {entry['description']}" for entry in describe_policies())
     picked = st.multiselect(
         "Policies",
-        known,
-        default=DEFAULT,
+        offered_policies(),
+        default=offered_policies("first"),
         key=key,
         bind="query-params",
         accept_new_options=True,
@@ -229,15 +226,11 @@ def follow(batch: Batch, trace_id: str = "") -> None:
     """
     if not batch.running:
         st.rerun()
-    progress = batch.progress
-    share = progress.turns_done / progress.turns if progress and progress.turns else 0.0
-    line = progress.line.partition("  ")[0] if progress else "Starting: loading models"
+    line = batch.progress.line if batch.progress else "Starting: loading models"
     other = "For another trace: " if trace_id and trace_id not in batch.trace_ids else ""
     with st.container(border=True, key="following"):
         st.markdown(f"{other}**{', '.join(batch.policies)}** over {_traces_in_words(batch.trace_ids)}")
-        with st.container(horizontal=True, vertical_alignment="center"):
-            st.progress(min(share, 1.0), text=line)
-            st.button("Stop", key="stop", icon=":material/stop:", on_click=batch.stop, disabled=batch.stopping.is_set())
+        progress_bar(batch, line, key="stop")
         for policy in batch.policies:
             _newest_turn(batch, policy)
 

@@ -17,9 +17,10 @@ from pamer_lab.models.profiles import EMBEDDED, Profile, known_profiles, load_pr
 from pamer_lab.probes.split import MINIMUM_QUESTIONS, SEEDS
 from pamer_lab.reviewer_mode import reviewer_mode
 from pamer_lab.studies.compact.estimate import estimate, layerwise_conditions, measured_speed
-from pamer_lab.studies.compact.registry import GROUPS, choose
+from pamer_lab.studies.compact.registry import choose, groups
 from pamer_lab.studies.compact.values import Condition
 from pamer_lab.studies.study import ALL, Kind
+from pamer_lab.ui.shared.following import LOOK_EVERY, progress_bar
 from pamer_lab.ui.shared.loaders import trace_rows, workspace
 from pamer_lab.ui.shared.picker import trace_label
 from pamer_lab.ui.shared.studies import jobs, studies_version
@@ -27,8 +28,6 @@ from pamer_lab.ui.shared.text import in_code
 from pamer_lab.ui.shared.words import HINTS
 from pamer_lab.workspace.ingest import DEMO_FOLDER, import_paths
 
-LOOK_EVERY = 1.0
-"""Seconds between progress updates."""
 DEFAULT_SEEDS = ",".join(map(str, SEEDS))
 LAYERS = {"All layers": "all", "Every fourth block and the final state": "fourth", "The final state only": "final"}
 CONTEXTS = ["full", "current", "recent1", "recent2", "recent4"]
@@ -144,20 +143,20 @@ def layerwise_form(corpus: Corpus, profile: Profile) -> tuple[list[list[str]], s
 def compact_form(corpus: Corpus, profile: Profile) -> tuple[list[list[str]], str]:
     """Conditions by group, how many decision points, seeds."""
     one, two, three = st.columns([5, 2, 2], gap="medium", vertical_alignment="top")
-    groups = one.multiselect(
+    chosen = one.multiselect(
         "Conditions",
-        list(GROUPS),
+        list(groups()),
         default=["recent", "raw"],
         key="study-conditions",
-        format_func=GROUPS.__getitem__,
+        format_func=lambda name: groups()[name].heading,
         help=HINTS["condition"],
     )
     sample = int(two.number_input("Decision points (approx.)", 0, 100_000, 200, 50, key="study-sample", help="0 uses all of them."))
     seeds = three.text_input("Seeds", DEFAULT_SEEDS, key="study-seeds", help=HINTS["seed"])
-    command = ["compact", *corpus.words, "--profile", profile.name, "--conditions", ",".join(groups) or "all"]
+    command = ["compact", *corpus.words, "--profile", profile.name, "--conditions", ",".join(chosen) or "all"]
     command += ["--sample", str(sample)] if sample else []
     command += ["--seeds", seeds] if seeds != DEFAULT_SEEDS else []
-    conditions = choose(",".join(groups) or "all")
+    conditions = choose(",".join(chosen) or "all")
     embeds = any("embedder" in one.needs for one in conditions)
     takes = what_it_takes(corpus, profile, conditions, share=corpus.share(sample), embeds=embeds)
     return [command], takes + " The command prints its own estimate first."
@@ -205,11 +204,9 @@ def _follow(job: Job) -> None:
             st.query_params[f"{kind}-study"] = job.study_ids[0]
         st.rerun()
     with st.container(border=True, key="following"):
-        with st.container(horizontal=True, vertical_alignment="center"):
-            step = f"Step {job.number + 1} of {len(job.commands)}: {job.commands[job.number][0]}"
-            st.progress(
-                job.share or 0.0, text=f"{step}. {'Stopping…' if job.stopping.is_set() else 'It continues if you leave this page.'}"
-            )
-            st.button("Stop", key="stop-study", icon=":material/stop:", on_click=job.stop, disabled=job.stopping.is_set())
+        step = f"Step {job.number + 1} of {len(job.commands)}: {job.commands[job.number][0]}"
+        state = "Stopping…" if job.stopping.is_set() else "It continues if you leave this page."
+        progress_bar(job, f"{step}. {state}", key="stop-study")
         st.code(job.words, language="bash", wrap_lines=True)
-        st.caption(in_code(job.lines[-1] if job.lines else "Starting: loading the model.", 200))
+        latest = job.progress.line if job.progress else job.said
+        st.caption(in_code(latest or "Starting: loading the model.", 200))

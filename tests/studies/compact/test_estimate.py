@@ -14,7 +14,7 @@ from pamer_lab.studies.study import Study, save_study
 from pamer_lab.workspace import Workspace
 
 EMBEDDED = load_profile("embedded")
-FIXTURE = Path(__file__).resolve().parents[1] / "fixtures" / "compact-study.json"
+FIXTURE = Path(__file__).resolve().parents[2] / "fixtures" / "compact-study.json"
 
 
 def test_the_full_context_is_read_once_and_recent_blocks_at_every_point() -> None:

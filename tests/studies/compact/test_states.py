@@ -9,7 +9,7 @@ from pamer_lab.bench.tiny import save_tiny
 from pamer_lab.errors import Cancelled, InputError
 from pamer_lab.features.extract import extract, state_of
 from pamer_lab.features.store import FeatureStore
-from pamer_lab.features.values import Progress
+from pamer_lab.jobs import Progress
 from pamer_lab.models.frozen import FrozenModel
 from pamer_lab.studies.compact.recent import Recent
 from pamer_lab.studies.compact.registry import choose
@@ -42,7 +42,7 @@ def test_a_stopped_run_keeps_what_it_finished_and_the_next_one_computes_the_rest
     planned = states.forecast(conditions)
 
     def stop(progress: Progress) -> None:
-        if progress.tokens_done > planned.tokens // 2:
+        if progress.done > planned.tokens // 2:
             raise Cancelled("enough")
 
     with pytest.raises(Cancelled):

@@ -48,5 +48,5 @@ def test_looking_at_a_context_imports_no_torch(tmp_path: Path) -> None:
         "import sys; from pamer_lab.studies.compact.view import context_at; from tests.studies.compact.making import planted, resources;"
         "context_at(planted(), 8, 'raw-top3', resources()); sys.exit(' '.join({'torch', 'transformers'} & set(sys.modules)) or 0)"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=Path(__file__).parents[2])
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=Path(__file__).parents[3])
     assert done.returncode == 0, done.stderr

@@ -7,8 +7,9 @@ Invariant: it returns those blocks once each, best first; ties go to the newer b
 from collections.abc import Sequence
 from typing import Protocol
 
+from pamer_lab.studies.compact.groups import Group
 from pamer_lab.studies.compact.points import DecisionPoint
-from pamer_lab.studies.compact.values import Evidence, Group, Need, Resources
+from pamer_lab.studies.compact.values import Evidence, Need, Resources
 
 
 class Selector(Protocol):

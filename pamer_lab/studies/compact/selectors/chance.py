@@ -3,9 +3,10 @@
 import hashlib
 from dataclasses import dataclass
 
+from pamer_lab.studies.compact.groups import CONTROLS, Group
 from pamer_lab.studies.compact.points import DecisionPoint
 from pamer_lab.studies.compact.selectors import ranked
-from pamer_lab.studies.compact.values import Evidence, Group, Need, Resources
+from pamer_lab.studies.compact.values import Evidence, Need, Resources
 
 
 @dataclass(frozen=True)
@@ -15,7 +16,7 @@ class ByChance:
     seed: int = 0
     name: str = "random"
     label: str = "Random"
-    group: Group = "controls"
+    group: Group = CONTROLS
     needs: frozenset[Need] = frozenset()
 
     def rank(self, point: DecisionPoint, resources: Resources) -> list[Evidence]:

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 
 from pamer_lab.blocks.query import query_text
 from pamer_lab.blocks.render import render_message
+from pamer_lab.studies.compact.groups import EMBEDDING, Group
 from pamer_lab.studies.compact.points import DecisionPoint
 from pamer_lab.studies.compact.selectors import ranked
-from pamer_lab.studies.compact.values import Evidence, Group, Need, Resources
+from pamer_lab.studies.compact.values import Evidence, Need, Resources
 
 
 @dataclass(frozen=True)
@@ -16,7 +17,7 @@ class ByEmbedding:
 
     name: str = "embedding"
     label: str = "Embedding"
-    group: Group = "embedding"
+    group: Group = EMBEDDING
     needs: frozenset[Need] = frozenset({"embedder"})
 
     def rank(self, point: DecisionPoint, resources: Resources) -> list[Evidence]:

@@ -12,9 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from pamer_lab.studies.compact.groups import RAW, Group
 from pamer_lab.studies.compact.points import DecisionPoint
 from pamer_lab.studies.compact.selectors import ranked
-from pamer_lab.studies.compact.values import Evidence, Group, Need, Resources
+from pamer_lab.studies.compact.values import Evidence, Need, Resources
 from pamer_lab.trajectory.values import Message
 
 UNSPACED = (
@@ -46,7 +47,7 @@ class Lexical:
 
     name: str = "raw"
     label: str = "Selective Raw"
-    group: Group = "raw"
+    group: Group = RAW
     needs: frozenset[Need] = frozenset()
 
     def rank(self, point: DecisionPoint, resources: Resources) -> list[Evidence]:

@@ -2,9 +2,10 @@
 
 from dataclasses import dataclass
 
+from pamer_lab.studies.compact.groups import CONTROLS, Group
 from pamer_lab.studies.compact.points import DecisionPoint
 from pamer_lab.studies.compact.selectors import ranked
-from pamer_lab.studies.compact.values import Evidence, Group, Need, Resources
+from pamer_lab.studies.compact.values import Evidence, Need, Resources
 
 
 @dataclass(frozen=True)
@@ -13,7 +14,7 @@ class ByRecency:
 
     name: str = "recency"
     label: str = "Recency"
-    group: Group = "controls"
+    group: Group = CONTROLS
     needs: frozenset[Need] = frozenset()
 
     def rank(self, point: DecisionPoint, resources: Resources) -> list[Evidence]:
