@@ -120,7 +120,7 @@ def test_filters_narrow_the_table_and_can_come_from_the_url(visit: Visit, worksp
     app.select_slider(key="turns").set_value(("20", "any")).run()
     assert names(app) == ["long.json"]
     app.text_input(key="find").set_value("nothing like it").run()
-    assert "No trace fits these filters" in texts(app)
+    assert "No trace matches these filters" in texts(app)
 
 
 def choose_rows(app: AppTest, *rows: int) -> AppTest:
