@@ -47,7 +47,7 @@ def test_a_mark_a_key_and_a_slider_open_what_they_promise_and_the_link_keeps_it(
     page.keyboard.press("Alt+ArrowRight")
     expect(page.locator(".st-key-turn input")).to_have_value(str(events[1] + 1))
     visitor.settle()
-    page.locator(".st-key-vote [role=slider]").press("ArrowRight")
+    page.locator(".st-key-vote").get_by_role("slider").press("ArrowRight")
     changed = WhatIfRun(run).ask(Changes(vote=4)).changed_turns
     said = re.compile(rf"^{len(changed)} turns?\b")
     assert changed

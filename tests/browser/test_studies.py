@@ -19,7 +19,7 @@ from tests.pages.test_contexts import FIXTURE
 pytestmark = pytest.mark.browser
 
 SCORES = ".st-key-shown-scores-compression strong >> nth=0"
-SHIFT = ".st-key-shift [role=slider]"
+SHIFT = ".st-key-shift"
 
 EVIL = "<img src=x onerror='window.hacked=7'> ![p](https://outside.example/s.png) [l](javascript:window.hacked=8)"
 
@@ -37,8 +37,8 @@ def test_a_point_opens_its_layer_a_key_moves_the_threshold_and_the_link_keeps_bo
     expect(page.locator(SCORES)).to_contain_text(re.compile("block_1.*last"))
     visitor.settle()
     shift = page.locator(SHIFT)
-    shift.press("ArrowRight")
-    expect(shift).to_have_attribute("aria-valuenow", "0.05")
+    shift.get_by_role("slider").press("ArrowRight")
+    expect(shift).to_contain_text("0.05")
     visitor.settle()
     assert {"shift=0.05", "layer=block_1"} <= set(page.url.partition("?")[2].split("&"))
     with page.expect_download() as started:
@@ -49,7 +49,7 @@ def test_a_point_opens_its_layer_a_key_moves_the_threshold_and_the_link_keeps_bo
     other = stranger(dark=True)
     other.page.goto(page.url)
     expect(other.page.locator(SCORES)).to_contain_text(re.compile("block_1.*last"))
-    expect(other.page.locator(SHIFT)).to_have_attribute("aria-valuenow", "0.05")
+    expect(other.page.locator(SHIFT)).to_contain_text("0.05")
 
 
 def test_a_hostile_trace_is_only_text_under_two_conditions(visitor: Visitor, folder: Path) -> None:

@@ -69,7 +69,7 @@ def test_a_saving_that_does_not_add_up_is_refused() -> None:
     trace = long_trace(4)
     turns = turns_of(trace, "sliding-window:1")
     turns[3] = replace(turns[3], states="AAA")
-    with pytest.raises(LedgerError, match=r"\b3\b"):
+    with pytest.raises(LedgerError, match=r"\d+ - \d+"):
         totals(timeline_of(trace), turns)
 
 
