@@ -163,7 +163,7 @@ class Tables:
             return self._open[spec.name]
 
     def forget(self, name: str) -> None:
-        """Drop a handle, so that the next use opens the table anew."""
+        """Drop a handle, so that the next use opens the table again."""
         with self._lock:
             self._open.pop(name, None)
 
