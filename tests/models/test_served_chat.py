@@ -1,13 +1,6 @@
 """The chat client against a real server, and the same weights without one, give the same greedy answer."""
 
-import os
-import socket
-import subprocess
-import sys
-import time
-import urllib.request
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -19,6 +12,7 @@ from pamer_lab.models.frozen import load_frozen
 from pamer_lab.models.local_chat import LocalChat
 from pamer_lab.models.profiles import ChatSettings, Profile
 from pamer_lab.models.usage import usage_of
+from tests.own_model import served as serve
 
 pytestmark = [pytest.mark.server, pytest.mark.weights]
 ASK = [{"role": "user", "content": "Name the capital of France in one word."}]
@@ -27,34 +21,9 @@ ASK = [{"role": "user", "content": "Name the capital of France in one word."}]
 @pytest.fixture(scope="module")
 def served() -> Iterator[ChatSettings]:
     """`transformers serve` on loopback with SmolLM2."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
     folder = embedded.prepare()
-    command = [
-        str(Path(sys.executable).parent / "transformers"),
-        "serve",
-        str(folder),
-        "--host",
-        "127.0.0.1",
-        "--port",
-        str(port),
-        "--device",
-        "cpu",
-    ]
-    server = subprocess.Popen(command, env=os.environ | {"HF_HUB_OFFLINE": "1"}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        for _ in range(240):
-            try:
-                urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=2).close()
-                break
-            except OSError:
-                assert server.poll() is None, "transformers serve ended early"
-                time.sleep(0.5)
-        yield ChatSettings(kind="openai", model=str(folder), base_url=f"http://127.0.0.1:{port}/v1", attempts=2)
-    finally:
-        server.terminate()
-        server.wait(timeout=30)
+    with serve(folder) as url:
+        yield ChatSettings(kind="openai", model=str(folder), base_url=url, attempts=2)
 
 
 def test_a_real_server_and_the_local_weights_answer_alike(served: ChatSettings) -> None:
