@@ -8,6 +8,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from playwright.sync_api import expect
 
+from pamer_lab.analysis.compact import budget_table
 from pamer_lab.studies.study import read_study, save_study
 from pamer_lab.workspace import Workspace
 from pamer_lab.workspace.ingest import import_uploads
@@ -61,8 +62,10 @@ def test_a_hostile_trace_is_only_text_under_two_conditions(visitor: Visitor, fol
     expect(page.get_by_test_id("stCode").filter(has_text="<script>window.hacked = 1</script>").first).to_be_visible()
     budgets = page.locator(".st-key-more button").nth(2)
     budgets.click()
-    expect(page.locator(".st-key-budgets")).to_be_visible()
+    page.wait_for_url(re.compile("[?&]more="))
     visitor.settle()
+    count = budget_table(read_study(FIXTURE))[0]["evidence_tokens"]["n"]
+    expect(page.get_by_test_id("stCaptionContainer").filter(has_text=f"n = {count:,} ").last).to_be_visible()
     assert parse_qs(urlsplit(page.url).query)["more"] == [budgets.inner_text()]
     assert page.evaluate("window.hacked") is None
     assert page.locator("main img, .stApp iframe, .stApp a[href*='outside'], .stApp a[href^='javascript'], .stApp script").count() == 0
