@@ -50,6 +50,7 @@ def test_verdicts_and_a_note_are_given_by_key_and_the_link_keeps_the_place(
     expect(page.get_by_text(re.compile(rf"\b1 of {len(rows)}\b")).first).to_be_visible()
     visitor.settle()
     assert f"selection={second}" in page.url
+    page.locator("h1").click()
     page.keyboard.press("j")
     page.wait_for_url(re.compile(rows[2]["audit_id"]))
     visitor.settle()

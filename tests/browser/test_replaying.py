@@ -68,4 +68,4 @@ def test_a_run_is_started_with_the_button_and_opens_at_its_first_event(visitor: 
     store = RunStore(Workspace(folder))
     (made,) = [head for head in store.heads(trace_id="t-longer") if head.policy != "base"]
     first = next(turn.t for turn in store.turns(made.run_id) if turn.action != "pass")
-    expect(page.locator(".st-key-turn input")).to_have_value(str(first))
+    expect(page.locator(".st-key-turn input").first).to_have_value(str(first))

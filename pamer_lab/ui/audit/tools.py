@@ -23,7 +23,7 @@ from pamer_lab.ui.shared.widgets import choose_part, sentences, table, table_hei
 from pamer_lab.ui.shared.words import HINTS
 
 MIME = {".csv": "text/csv", ".jsonl": "application/jsonl", ".parquet": "application/vnd.apache.parquet"}
-PARTS = ["Agreement and quality", "Export and import", "Is the store whole?"]
+PARTS = ["Agreement and quality", "Export and import", "Verify stored data"]
 MOST_LISTED = 200
 KINDS = {
     "missing": "raw blocks that a memory refers to but that are missing",
@@ -37,7 +37,7 @@ KINDS = {
 
 def tools(queue: Sequence[Entry]) -> None:
     """Only the open part is computed."""
-    part = choose_part(PARTS, key="part", labels={PARTS[2]: "Verify stored data"})
+    part = choose_part(PARTS, key="part", renamed={"Is the store whole?": PARTS[2]})
     if part == PARTS[1]:
         exchange()
     elif part == PARTS[2]:

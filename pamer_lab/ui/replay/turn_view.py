@@ -21,7 +21,7 @@ from pamer_lab.ui.shared.text import counted_with, in_code
 from pamer_lab.ui.shared.widgets import body, choose_part, table, table_height
 from pamer_lab.ui.shared.words import HINTS
 
-VIEWS = ["What the model sees", "Sent and seen", "Memory"]
+VIEWS = ["Model's view", "Agent's request vs. model's view", "Memory"]
 
 
 def turn_view(run: Run, timeline: Timeline, t: int) -> None:
@@ -33,7 +33,7 @@ def turn_view(run: Run, timeline: Timeline, t: int) -> None:
         if turn.logits:
             _votes(run, turn)
     with right:
-        view = choose_part(VIEWS, key="view", labels={VIEWS[0]: "Model's view", VIEWS[1]: "Agent's request vs. model's view"})
+        view = choose_part(VIEWS, key="view", renamed={"What the model sees": VIEWS[0], "Sent and seen": VIEWS[1]})
         if view == VIEWS[2]:
             _memory(run, turn)
         else:

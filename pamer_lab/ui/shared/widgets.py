@@ -84,17 +84,14 @@ def mark_row(key: str, row: int | None, column: str) -> None:
         st.session_state[key] = {"selection": {"rows": [], "columns": [], "cells": [] if row is None else [[row, column]]}}
 
 
-def choose_part(parts: Sequence[str], *, key: str, labels: Mapping[str, str] | None = None) -> str:
-    """Which part of a page is open; only that one is computed. The URL has the part's name, the page its label."""
+def choose_part(parts: Sequence[str], *, key: str, renamed: Mapping[str, str] | None = None) -> str:
+    """Which part of a page is open; only that one is computed. `renamed` keeps links with an old name working."""
+    asked = st.query_params.get(key, "")
+    if renamed and asked in renamed:
+        st.query_params[key] = renamed[asked]
+        st.session_state[key] = renamed[asked]
     picked = st.segmented_control(
-        "Part",
-        list(parts),
-        default=parts[0],
-        required=True,
-        key=key,
-        bind="query-params",
-        format_func=lambda name: (labels or {}).get(name, name),
-        label_visibility="collapsed",
+        "Part", list(parts), default=parts[0], required=True, key=key, bind="query-params", label_visibility="collapsed"
     )
     return picked or parts[0]
 

@@ -132,11 +132,17 @@ def _reviewer(row: dict[str, Any], heads: dict[str, RunInfo]) -> list[Link]:
     links: list[Link] = [("Review the evidence that was restored", "pages/audit.py", "fact_check", {})]
     if plus:
         turn = first_turn(plus, "recall")
-        place = {"trace": row["trace_id"], "policies": ["base", "pamer+"], "policy": "pamer+", "turn": str(turn), "view": "Sent and seen"}
+        place = {
+            "trace": row["trace_id"],
+            "policies": ["base", "pamer+"],
+            "policy": "pamer+",
+            "turn": str(turn),
+            "view": "Agent's request vs. model's view",
+        }
         links.append(("Compare the agent's request with the model's view", "pages/replay.py", "compare_arrows", place))
         links.append(("See which evidence later actions used", "pages/replay.py", "search", place | {"more": "Evidence"}))
     links += [
-        ("Verify stored data", "pages/audit.py", "verified", {"part": "Is the store whole?", "check": "true"}),
+        ("Verify stored data", "pages/audit.py", "verified", {"part": "Verify stored data", "check": "true"}),
         ("Compare with the paper's results", "pages/published.py", "menu_book", {}),
     ]
     return links

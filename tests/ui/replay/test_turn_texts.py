@@ -15,7 +15,7 @@ def test_long_stretches_and_long_texts_are_bounded_and_say_so() -> None:
     assert "… 60 words …" in difference("x " * (60 + LONGEST), "y")
     shown = difference(" ".join(f"a{n} same{n}" for n in range(9_000)), " ".join(f"b{n} same{n}" for n in range(9_000)))
     assert len(shown.splitlines()) <= MOST_LINES + 1
-    assert "and so on" in shown.splitlines()[-1]
+    assert shown.splitlines()[-1].strip().startswith("…")
     assert len(difference("z" * 1_000_000, "")) < 300
 
 
