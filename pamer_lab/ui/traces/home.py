@@ -24,6 +24,8 @@ MESSAGES_AT_ONCE = 60_000
 FIRST = "museum-case"
 """The demo trace that the picture and the tour use."""
 SHOWN = ("pamer", "pamer+")
+COMPARED = "Agent's request vs. model's view"
+"""The part of the turn view that a tour link opens."""
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)
