@@ -139,7 +139,7 @@ def _reviewer(row: dict[str, Any], heads: dict[str, RunInfo]) -> list[Link]:
             "policies": ["base", "pamer+"],
             "policy": "pamer+",
             "turn": str(turn),
-            "view": "Agent's request vs. model's view",
+            "view": COMPARED,
         }
         links.append(("Compare the agent's request with the model's view", "pages/replay.py", "compare_arrows", place))
         links.append(("See which evidence later actions used", "pages/replay.py", "search", place | {"more": "Evidence"}))
