@@ -33,6 +33,10 @@ class FormatError(InputError):
     """Raised when a file was read but holds no trace we can use."""
 
 
+class NotThisFormat(FormatError):
+    """Raised when a reader does not find in a file what its format needs, so that the next reader is tried."""
+
+
 class ProtocolError(InputError):
     """Raised when messages break the safe tool protocol of spec 1."""
 

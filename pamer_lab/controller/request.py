@@ -16,7 +16,7 @@ from pamer_lab.blocks import Block, MessageTokens, content_hash, violations
 from pamer_lab.blocks.query import task_text
 from pamer_lab.decisions import Item, spans_of
 from pamer_lab.errors import FormatError, ProtocolError
-from pamer_lab.trajectory.shared.fields import read_openai_calls, read_tools
+from pamer_lab.trajectory.shared.fields import read_calls, read_tools
 from pamer_lab.trajectory.shared.parts import read_content
 from pamer_lab.trajectory.values import Message, Role, Tool, ToolCall
 
@@ -211,7 +211,7 @@ def _calls(item: Chat) -> tuple[ToolCall, ...]:
         raise FormatError("uses the legacy function_call; send tool_calls")
     if value is not None and not isinstance(value, list):
         raise FormatError(f"has tool_calls that are {type(value).__name__}, not a list")
-    return tuple(read_openai_calls(value))
+    return tuple(read_calls(value))
 
 
 def as_chat(message: Message) -> Chat:

@@ -11,13 +11,16 @@ from typing import Any, Literal
 import orjson
 from msgspec import structs
 
-from pamer_lab.errors import FormatError
-from pamer_lab.trajectory.values import Event, EventKind, Image, Label, Message, Source, Tool, ToolCall, Trace, Usage, Warning
+from pamer_lab.errors import FormatError, NotThisFormat
+from pamer_lab.trajectory.values import Event, EventKind, Image, Label, Message, Source, Tool, ToolCall, Trace, Usage, Warning, WarningKind
 
 Orphans = Literal["refuse", "as_user"]
 """`refuse`: a result without its call makes the trace invalid. `as_user`: it is kept as a user message, with a warning
 (for sources that are known to lose calls, such as a log cut by a compaction)."""
 
+
+NO_ARGUMENTS = "".join("{}")
+"""The arguments of a call whose source gives none at all. Compared by identity, so that a written `{}` is not taken for it."""
 
 MAX_WARNINGS = 200
 """Warnings kept per trace; the rest are counted in one last warning."""
@@ -47,6 +50,10 @@ class Draft:
         self._answered: set[str] = set()
         self._turns = 0
         self._fault: FormatError | None = None
+        self._empty: dict[str, tuple[int, str]] = {}
+        """What came out empty: kind -> (how often, the first place)."""
+        self._unread: dict[str, tuple[int, str]] = {}
+        """Lines and parts that were not read: type -> (how often, the first place)."""
 
     @classmethod
     def broken(cls, format: str, where: str, fault: FormatError) -> "Draft":
@@ -55,14 +62,19 @@ class Draft:
         draft._fault = fault
         return draft
 
-    def warn(self, where: str, text: str) -> None:
+    def warn(self, where: str, text: str, kind: WarningKind = "changed") -> None:
         """Record something that could not be represented exactly."""
-        self.warnings.append(self.warning(where, text))
+        self.warnings.append(self.warning(where, text, kind))
 
-    def warning(self, where: str, text: str) -> Warning:
+    def warning(self, where: str, text: str, kind: WarningKind = "changed") -> Warning:
         """A warning with its place in the file."""
         place = where if not self.where or where.startswith(self.where) else f"{self.where} {where}".strip()
-        return Warning(place or "file", text)
+        return Warning(place or "file", text, kind)
+
+    def unread(self, type: str, where: str, count: int = 1) -> None:
+        """Count a line, part or field that no rule takes; the trace gets one warning with each type, its count and the first place."""
+        before, first = self._unread.get(type, (0, where))
+        self._unread[type] = (before + count, first)
 
     def fault(self, where: str, reason: str) -> FormatError:
         """An error to raise, with its place in the file."""
@@ -115,6 +127,8 @@ class Draft:
         self._open, self._answered = {}, set()
         turn, self._turns = self._turns, self._turns + 1
         kept = tuple(self._unique(calls, turn, where)) if calls else ()
+        if not kept and not thinking and not images and (not text or text.isspace()):
+            self._came_out_empty("assistant message{s} without content", where)
         self.messages.append(Message("assistant", text, kept, "", name, thinking, tuple(images), usage))
 
     def _unique(self, calls: Iterable[ToolCall], turn: int, where: str) -> Iterator[ToolCall]:
@@ -125,6 +139,8 @@ class Draft:
                 self.warn(where, f"call id {own!r} is used twice in one message; the second became '{own}#{number}'")
                 own = f"{own}#{number}"
             used.add(own)
+            if call.arguments is NO_ARGUMENTS:
+                self._came_out_empty("call{s} without arguments", where)
             self._open.setdefault(call.id or own, (own, call.name))
             self._open.setdefault(own, (own, call.name))
             yield call if own == call.id else ToolCall(own, call.name, call.arguments)
@@ -136,7 +152,13 @@ class Draft:
             self._orphan(call_id, text, name, images, where)
             return
         self._answered.add(own)
+        if not images and (not text or text.isspace()):
+            self._came_out_empty("empty tool result{s}", where)
         self.messages.append(Message("tool", text, (), own, name or call_name, "", tuple(images), None, error))
+
+    def _came_out_empty(self, what: str, where: str) -> None:
+        before, first = self._empty.get(what, (0, where or f"messages[{len(self.messages)}]"))
+        self._empty[what] = (before + 1, first)
 
     def insert(self, index: int, message: Message) -> None:
         """Put a message that was found late into the prefix; events behind it move with their messages."""
@@ -147,6 +169,16 @@ class Draft:
         """(id, tool name) of the newest assistant message's calls that have no result yet."""
         unique = dict.fromkeys(self._open.values())
         return [(own, name) for own, name in unique if own not in self._answered]
+
+    @property
+    def let_go(self) -> str:
+        """Why another reader should try the file: nothing that the agent said was found. Empty where something was."""
+        if self._fault:
+            return self._fault.reason if isinstance(self._fault, NotThisFormat) else ""
+        turns = [message for message in self.messages if message.role == "assistant"]
+        if any(turn.content or turn.tool_calls or turn.thinking or turn.images for turn in turns):
+            return ""
+        return "its assistant messages came out empty" if turns else "no assistant message was found"
 
     def finish(self, source: Source, trace_id: str) -> Trace:
         """The finished trace; refuses one that holds no agent turn."""
@@ -162,6 +194,8 @@ class Draft:
             self.warn("reward", "is not a finite number; left out")
             reward = None
         task = str(self.task_id)
+        if self._unread:
+            self.meta["other_lines"] = {type: count for type, (count, _) in sorted(self._unread.items())}
         return Trace(
             trace_id=trace_id,
             question_id=str(self.question_id) or task or trace_id,
@@ -180,10 +214,16 @@ class Draft:
         )
 
     def _bounded_warnings(self) -> tuple[Warning, ...]:
-        left_out = len(self.warnings) - MAX_WARNINGS
-        if left_out <= 0:
-            return tuple(self.warnings)
-        return (*self.warnings[:MAX_WARNINGS], Warning(self.where or "file", f"{left_out:,} more warnings of these kinds"))
+        kept = self.warnings[:MAX_WARNINGS]
+        if (left_out := len(self.warnings) - MAX_WARNINGS) > 0:
+            kept.append(Warning(self.where or "file", f"{left_out:,} more warnings of these kinds"))
+        for what, (count, first) in self._empty.items():
+            kept.append(self.warning(first, f"{count:,} {what.format(s='' if count == 1 else 's')}; the first is here", "empty"))
+        if self._unread:
+            counts = ", ".join(f"{type} ({count:,})" for type, (count, _) in sorted(self._unread.items()))
+            first = next(iter(self._unread.values()))[1]
+            kept.append(self.warning(first, f"not read (the first is here): {counts}", "unread"))
+        return tuple(kept)
 
     def _match(self, call_id: str, name: str) -> tuple[str, str]:
         if call_id:
@@ -199,6 +239,10 @@ class Draft:
     def _orphan(self, call_id: str, text: str, name: str, images: Sequence[Image], where: str) -> None:
         place = where or f"messages[{len(self.messages)}]"
         what = f"tool result {call_id!r}" if call_id else "a tool result"
+        if not call_id and self._turns and not self._open:
+            self.warn(place, "a tool result follows an assistant message without calls (its call is text); kept as a user message")
+            self.messages.append(Message("user", text, name=name, images=tuple(images)))
+            return
         if self.orphans == "refuse":
             reason = f"{what} answers no open call of the assistant message before it; add the call or remove the result"
             raise self.fault(place, reason)
@@ -224,7 +268,7 @@ def json_text(value: Any) -> str:
     """Arguments as JSON text: text stays as it is, anything else is written compactly."""
     if isinstance(value, str):
         return value
-    return orjson.dumps({} if value is None else value, default=str, option=orjson.OPT_NON_STR_KEYS).decode()
+    return NO_ARGUMENTS if value is None else orjson.dumps(value, default=str, option=orjson.OPT_NON_STR_KEYS).decode()
 
 
 def plain(meta: dict[str, Any]) -> dict[str, Any]:

@@ -4,19 +4,22 @@ Invariant: the same bytes give the same trace ids, whatever the file is called a
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
-from itertools import islice
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain, islice
 from pathlib import Path
 
 from pamer_lab.config import ReadLimits
-from pamer_lab.errors import FormatError, InputError
+from pamer_lab.errors import FormatError, InputError, NotThisFormat
 from pamer_lab.trajectory.document import EVENT_FILE, Document, event_number, load_document, parse_document, parse_events
-from pamer_lab.trajectory.formats import find_format, read_suffixes
+from pamer_lab.trajectory.draft import Draft
+from pamer_lab.trajectory.formats import claimants, read_suffixes
 from pamer_lab.trajectory.labels import missing_labels
 from pamer_lab.trajectory.shared.rows import SHAPE_ERRORS, shape_fault
 from pamer_lab.trajectory.unpacking import shown_name
 from pamer_lab.trajectory.values import Source, Trace, Warning
+
+LISTED = "; `docs/trace-format.md` lists them"
 
 LABEL_SUFFIX = ".labels.json"
 """Side files of labels, which hold no trace; `import --labels` reads them."""
@@ -29,10 +32,12 @@ class Rejection:
     path: str
     where: str
     reason: str
+    tried: tuple[tuple[str, str], ...] = ()
+    """(format, why it let go) of every reader that took the file for its own, where no reader could use it."""
 
     @property
     def sentence(self) -> str:
-        return InputError(self.reason, path=self.path, where=self.where).sentence
+        return InputError(self.reason, path=self.path, where=self.where).sentence + _tried_in_words(self.tried[1:])
 
 
 @dataclass
@@ -137,16 +142,58 @@ def read_files(files: Iterable[tuple[str, bytes]], limits: ReadLimits | None = N
 
 
 def traces_of(document: Document) -> Iterator[Trace | Rejection]:
-    """The traces of one parsed document."""
+    """The traces of one parsed document, by the first format that finds something to read in it."""
+    tried: list[tuple[str, str]] = []
+    first: tuple[list[Draft], Rejection | None] | None = None
+    for candidate in claimants(document):
+        drafts = candidate.read(document)
+        opened, fault, reason = _open(document, drafts)
+        if not reason:
+            yield from _finished(document, chain(opened, drafts), fault, tried)
+            return
+        tried.append((candidate.NAME, reason))
+        first = first or (opened, fault)
+    if first is None:
+        yield Rejection(document.path, "", f"holds no messages in a known format ({_look(document)}){LISTED}")
+        return
+    # No reader found words of the agent: what the most specific one made of the file is all there is.
+    found = list(_finished(document, *first, [])) or [Rejection(document.path, "", "holds no messages")]
+    yield from (replace(item, tried=tuple(tried)) if isinstance(item, Rejection) else item for item in found)
+
+
+def _open(document: Document, drafts: Iterator[Draft]) -> tuple[list[Draft], Rejection | None, str]:
+    """(the drafts up to the first that can be used, a fault that ended the reading, why the reader lets go)."""
+    opened: list[Draft] = []
+    try:
+        for draft in drafts:
+            opened.append(draft)
+            if not draft.let_go:
+                return opened, None, ""
+    except NotThisFormat as error:
+        return opened, Rejection(document.path, error.where, error.reason), error.reason
+    except InputError as error:
+        return opened, Rejection(document.path, error.where, error.reason), ""
+    except SHAPE_ERRORS as error:
+        reason = shape_fault(error).reason
+        return opened, Rejection(document.path, f"trace {len(opened)}", reason), reason
+    return opened, None, opened[0].let_go if opened else "no messages were found"
+
+
+def _finished(
+    document: Document, drafts: Iterable[Draft], fault: Rejection | None, tried: list[tuple[str, str]]
+) -> Iterator[Trace | Rejection]:
+    """The drafts as traces, each numbered by its place in the file; `fault` ends them."""
     index = 0
     try:
-        for draft in find_format(document).read(document):
+        for draft in drafts:
             trace_id = "t-" + hashlib.sha256(f"{document.sha256}/{index}".encode()).hexdigest()[:16]
             source = Source(document.path, index, document.sha256)
             index += 1
             try:
                 for where, text in document.notes if index == 1 else ():
                     draft.warnings.insert(0, Warning(where, text))
+                if tried and index == 1:
+                    draft.warnings.insert(0, Warning("file", _tried_in_words(tried).strip()))
                 draft.labels += missing_labels(draft.labels, draft.messages)
                 yield draft.finish(source, trace_id)
             except FormatError as error:
@@ -157,8 +204,23 @@ def traces_of(document: Document) -> Iterator[Trace | Rejection]:
     except SHAPE_ERRORS as error:
         yield Rejection(document.path, f"trace {index}", shape_fault(error).reason)
         return
-    if index == 0:
-        yield Rejection(document.path, "", "holds no messages")
+    if fault:
+        yield fault
+
+
+def _tried_in_words(tried: Sequence[tuple[str, str]]) -> str:
+    return " Also tried: " + "; ".join(f"{name} ({reason})" for name, reason in tried) if tried else ""
+
+
+def _look(document: Document) -> str:
+    """What a file that nobody knows looks like, so that its user can tell what it is."""
+    value = document.root
+    kind = "a list" if isinstance(value, list) else ""
+    value = value[0] if isinstance(value, list) and value else value
+    if isinstance(value, dict):
+        fields = ", ".join(str(key)[:40] for key in list(value)[:8])
+        kind = f"{kind or 'an object'} with the fields {fields}" if not kind else f"a list of objects with the fields {fields}"
+    return f"{'lines, the first ' if document.kind == 'jsonl' else ''}{kind or type(value).__name__}"
 
 
 def _sources(path: Path, suffixes: tuple[str, ...]) -> Iterator[Path]:

@@ -24,6 +24,11 @@ stored or asked its own memory. `context_edit`: history was trimmed without a su
 agent ran here. `note`: anything else the source recorded that is not a message."""
 
 
+WarningKind = Literal["changed", "empty", "unread"]
+"""`changed`: kept, in another form than the source's. `empty`: a message, result or call that came out without content.
+`unread`: in the file and not in the trace."""
+
+
 class ToolCall(Struct, frozen=True, omit_defaults=True, gc=False):
     """One call of an assistant message."""
 
@@ -113,6 +118,7 @@ class Warning(Struct, frozen=True, omit_defaults=True, gc=False):
     where: str
     """A place in the source file, such as `line 12` or `messages[3].content[0]`."""
     text: str
+    kind: WarningKind = "changed"
 
 
 class Source(Struct, frozen=True, omit_defaults=True):

@@ -35,7 +35,6 @@ BAD = {
     "damaged gzip": (gzip.compress(GOOD)[:12] + b"\xff" * 30, "gzip"),
     "empty zip": (b"PK\x03\x04" + b"\0" * 40, "zip"),
     "result without a call": (json.dumps([*CHAT, {"role": "tool", "tool_call_id": "x", "content": "r"}]).encode(), "answers no open call"),
-    "unknown role": (json.dumps([*CHAT, {"role": "wizard", "content": "r"}]).encode(), "wizard"),
 }
 
 

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from importlib import import_module
 from typing import Protocol
 
-from pamer_lab.errors import FormatError
 from pamer_lab.trajectory.document import SUFFIXES, Document
 from pamer_lab.trajectory.draft import Draft
 from pamer_lab.trajectory.shared.rows import SHAPE_ERRORS
@@ -23,7 +22,7 @@ class Format(Protocol):
         """Whether the document is of this format, by a cheap look at its content."""
 
     def read(self, document: Document) -> Iterator[Draft]:
-        """One draft per trace, in the order of the file."""
+        """One draft per trace, in the order of the file; a `NotThisFormat` lets the next format try."""
 
 
 ORDER = (
@@ -81,12 +80,9 @@ def read_suffixes() -> list[str]:
     return sorted(SUFFIXES | own)
 
 
-def find_format(document: Document) -> Format:
-    """The first format that knows this document."""
-    for candidate in formats():
-        if _knows(candidate, document):
-            return candidate
-    raise FormatError("holds no messages in a known format; `docs/trace-format.md` lists them", path=document.path)
+def claimants(document: Document) -> Iterator[Format]:
+    """The formats that know this document, the most specific first; the next is tried where one finds nothing to read."""
+    return (candidate for candidate in formats() if _knows(candidate, document))
 
 
 def _knows(candidate: Format, document: Document) -> bool:

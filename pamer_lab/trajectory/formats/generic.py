@@ -15,23 +15,15 @@ from pamer_lab.trajectory.shared import get
 from pamer_lab.trajectory.shared.exchanges import common
 from pamer_lab.trajectory.shared.messages import add_message, read_facts
 from pamer_lab.trajectory.shared.rows import attempt
+from pamer_lab.trajectory.shared.vocabulary import CALLS, RESULT_IDS, read_id, role_of
 
 NAME = "generic"
 MAX_DEPTH = 12
 ROLE_KEYS = ("role", "from", "sender", "speaker", "author", "type", "source")
 TEXT_KEYS = ("content", "value", "text", "message", "parts", "body", "output")
-ROLES = {
-    **dict.fromkeys(("system", "developer", "system_prompt"), "system"),
-    **dict.fromkeys(("user", "human", "environment", "env", "question", "user_message"), "user"),
-    **dict.fromkeys(("assistant", "ai", "model", "agent", "gpt", "bot", "chatgpt", "claude", "gemini", "assistant_message"), "assistant"),
-    **dict.fromkeys(("tool", "function", "observation", "tool_result", "toolresult", "ipython"), "tool"),
-    **dict.fromkeys(("tool_response", "function_response"), "tool"),
-    **dict.fromkeys(("function_call", "tool_call"), "call"),
-}
-"""What a source calls a speaker -> what we call it; `call` is an assistant turn that is a call and nothing else."""
-
-OTHER_KEYS = ("name", "tool_calls", "tool_call_id", "function_call", "usage", "reasoning", "reasoning_content", "thinking")
-USED = {*ROLE_KEYS, *TEXT_KEYS, *OTHER_KEYS}
+OTHER_KEYS = ("name", "toolName", "function_call", "functionCall", "usage", "reasoning", "reasoning_content", "thinking")
+CALL_KEYS = {*CALLS, "function_call", "functionCall"}
+USED = {*ROLE_KEYS, *TEXT_KEYS, *OTHER_KEYS, *CALLS, *(set(RESULT_IDS) - {"id"})}
 
 
 def detect(document: Document) -> bool:
@@ -110,7 +102,7 @@ def _role(item: Any) -> str | None:
     key, role = _speaker(item)
     if not key:
         return None
-    return role if _said(item) is not None or "tool_calls" in item or "function_call" in item else None
+    return role if _said(item) is not None or CALL_KEYS & item.keys() else None
 
 
 def _speaker(item: dict[str, Any]) -> tuple[str, str]:
@@ -119,8 +111,8 @@ def _speaker(item: dict[str, Any]) -> tuple[str, str]:
         value = item.get(key)
         if isinstance(value, dict):
             value = value.get("role")
-        if isinstance(value, str) and value.lower().replace("-", "_") in ROLES:
-            return key, ROLES[value.lower().replace("-", "_")]
+        if role := role_of(value):
+            return key, role
     return "", ""
 
 
@@ -164,11 +156,11 @@ def _add(draft: Draft, item: Any, where: str, renamed: set[str]) -> None:
     if role == "call":
         _add_call(draft, content, where)
         return
-    if role == "tool" and not draft.open_calls() and "tool_call_id" not in item:
+    if role == "tool" and not draft.open_calls() and not read_id(item, *RESULT_IDS[:-1]):
         role = "user"  # a result of an action that was text
     message = {name: item[name] for name in item if name not in (key, *TEXT_KEYS)} | {"role": role, "content": content}
     if role != "assistant":
-        message.pop("tool_calls", None)
+        message = {name: value for name, value in message.items() if name not in CALL_KEYS}
     try:
         add_message(draft, message, where)
     except FormatError as error:

@@ -15,7 +15,7 @@ from pamer_lab.errors import FormatError
 from pamer_lab.trajectory.document import Document
 from pamer_lab.trajectory.draft import Draft, json_text
 from pamer_lab.trajectory.shared import get
-from pamer_lab.trajectory.shared.fields import read_call, read_openai_calls, read_tools
+from pamer_lab.trajectory.shared.fields import read_call, read_calls, read_tools
 from pamer_lab.trajectory.shared.parts import Content, content_of
 from pamer_lab.trajectory.shared.rows import one_value
 from pamer_lab.trajectory.shared.steps import Mark, Result, Said, Step, Turn, add_steps
@@ -125,7 +125,7 @@ def _steps(draft: Draft, message: dict[str, Any], where: str, usage: dict[str, U
     ran, content = _server_tools(draft, message.get("content"), where)
     match message.get("role"):
         case "assistant":
-            calls = [call for call, _ in ran] + read_openai_calls(message.get("tool_calls"))
+            calls = [call for call, _ in ran] + read_calls(message.get("tool_calls"))
             thinking = content.thinking
             if thought := get.text(message, "reasoning"):
                 thinking = [thought, *thinking]

@@ -11,7 +11,7 @@ from typing import Any
 from pamer_lab.trajectory.document import Document
 from pamer_lab.trajectory.draft import Draft
 from pamer_lab.trajectory.shared import get
-from pamer_lab.trajectory.shared.fields import read_openai_calls
+from pamer_lab.trajectory.shared.fields import read_calls
 from pamer_lab.trajectory.shared.parts import Content, content_of
 from pamer_lab.trajectory.shared.rows import first_value, rows
 from pamer_lab.trajectory.shared.steps import Mark, Result, Said, Step, Turn, add_steps
@@ -110,9 +110,9 @@ def _steps(draft: Draft, message: dict[str, Any], where: str) -> list[Step]:
 
 def _turn(draft: Draft, message: dict[str, Any], content: Content, where: str) -> Turn:
     extra, answer = get.obj(message, "additional_kwargs"), get.obj(message, "response_metadata")
-    calls = read_openai_calls(message.get("tool_calls")) + read_openai_calls(message.get("invalid_tool_calls"))
+    calls = read_calls(message.get("tool_calls")) + read_calls(message.get("invalid_tool_calls"))
     if not calls:
-        calls = content.calls or read_openai_calls(extra.get("tool_calls"))
+        calls = content.calls or read_calls(extra.get("tool_calls"))
     thinking = list(content.thinking)
     if thought := get.text(extra, "reasoning_content"):
         thinking.insert(0, thought)

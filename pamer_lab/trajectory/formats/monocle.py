@@ -11,7 +11,7 @@ from pamer_lab.trajectory.document import Document
 from pamer_lab.trajectory.draft import Draft, json_text
 from pamer_lab.trajectory.shared import get
 from pamer_lab.trajectory.shared.dialects import parsed
-from pamer_lab.trajectory.shared.fields import read_openai_calls
+from pamer_lab.trajectory.shared.fields import read_calls
 from pamer_lab.trajectory.shared.rows import one_value
 from pamer_lab.trajectory.shared.steps import Result, Said, Step, Turn, add_steps
 from pamer_lab.trajectory.shared.usage import read_usage
@@ -76,5 +76,5 @@ def _turn(value: Any, where: str) -> Turn:
     """The model's message: text, or its calls as JSON."""
     calls = get.as_list(parsed(value))
     if all(isinstance(call, dict) and "name" in call and "args" in call for call in calls):
-        return Turn(where, calls=read_openai_calls(calls))
+        return Turn(where, calls=read_calls(calls))
     return Turn(where, [json_text(value)])

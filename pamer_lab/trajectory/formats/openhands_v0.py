@@ -13,7 +13,7 @@ from pamer_lab.errors import FormatError
 from pamer_lab.trajectory.document import Document
 from pamer_lab.trajectory.draft import Draft, json_text
 from pamer_lab.trajectory.shared import get
-from pamer_lab.trajectory.shared.fields import read_openai_calls, read_thinking, read_tools
+from pamer_lab.trajectory.shared.fields import read_calls, read_thinking, read_tools
 from pamer_lab.trajectory.shared.parts import measure_image, read_content
 from pamer_lab.trajectory.shared.rows import attempt, first_episode, first_episodes, read_each
 from pamer_lab.trajectory.shared.steps import ranges
@@ -148,7 +148,7 @@ class _Reader:
         call_id, response = _call_metadata(event)
         choice = get.obj(get.first(response, "choices"), "message")
         if choice:
-            calls = read_openai_calls(choice.get("tool_calls"))
+            calls = read_calls(choice.get("tool_calls"))
             key = f"{response.get('id')}/{'/'.join(call.id for call in calls)}"
             self.call_of[str(event.get("id"))] = call_id
             if key in self.added and any(call.id == call_id for call in calls):

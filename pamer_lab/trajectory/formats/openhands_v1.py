@@ -12,7 +12,7 @@ from pamer_lab.errors import FormatError
 from pamer_lab.trajectory.document import Document
 from pamer_lab.trajectory.draft import Draft, json_text
 from pamer_lab.trajectory.shared import get
-from pamer_lab.trajectory.shared.fields import read_openai_calls, read_thinking, read_tools
+from pamer_lab.trajectory.shared.fields import read_calls, read_thinking, read_tools
 from pamer_lab.trajectory.shared.parts import Content, read_content
 from pamer_lab.trajectory.shared.rows import attempt
 from pamer_lab.trajectory.shared.steps import Turn, add_steps, ranges
@@ -127,7 +127,7 @@ class _Reader:
         self.turn.texts += filter(None, thought.texts)
         self.turn.thinking += filter(None, (*thought.thinking, read_thinking(event)))
         if isinstance(event.get("tool_call"), dict):
-            self.turn.calls += read_openai_calls([event["tool_call"]])
+            self.turn.calls += read_calls([event["tool_call"]])
         else:
             arguments = {key: value for key, value in get.obj(event, "action").items() if key != "kind"}
             self.turn.calls.append(ToolCall(get.text(event, "tool_call_id"), get.text(event, "tool_name"), json_text(arguments)))
@@ -141,7 +141,7 @@ class _Reader:
         text = "\n".join([*content.texts, *extended.texts])
         match message.get("role"):
             case "assistant":
-                calls = content.calls + read_openai_calls(message.get("tool_calls"))
+                calls = content.calls + read_calls(message.get("tool_calls"))
                 self.draft.assistant(text, calls, thinking=content.thought or read_thinking(message), images=content.images, where=where)
             case "system":
                 self.draft.system(text)

@@ -11,7 +11,7 @@ from pamer_lab.errors import FormatError
 from pamer_lab.trajectory.document import Document
 from pamer_lab.trajectory.draft import Draft, json_text
 from pamer_lab.trajectory.shared import get
-from pamer_lab.trajectory.shared.fields import read_openai_calls, read_tools
+from pamer_lab.trajectory.shared.fields import read_calls, read_tools
 from pamer_lab.trajectory.shared.rows import first_row, trace_rows
 from pamer_lab.trajectory.values import ToolCall
 
@@ -54,7 +54,7 @@ def _read_one(draft: Draft, value: dict[str, Any]) -> Draft:
 def _add_call(draft: Draft, said: str, where: str) -> None:
     calls = get.as_list(get.parsed(said))
     if all(isinstance(item, dict) and "name" in item for item in calls):
-        draft.assistant("", read_openai_calls(calls), where=where)
+        draft.assistant("", read_calls(calls), where=where)
     else:
         draft.warn(where, "the call is not JSON; its text was kept as the arguments")
         draft.assistant("", [ToolCall("", "function_call", said)], where=where)

@@ -12,7 +12,7 @@ from pamer_lab.errors import FormatError
 from pamer_lab.trajectory.document import Document
 from pamer_lab.trajectory.draft import Draft, json_text
 from pamer_lab.trajectory.shared import get
-from pamer_lab.trajectory.shared.fields import read_openai_calls, read_thinking, read_tools
+from pamer_lab.trajectory.shared.fields import read_calls, read_thinking, read_tools
 from pamer_lab.trajectory.shared.parts import content_of
 from pamer_lab.trajectory.shared.rows import attempt, first_value
 from pamer_lab.trajectory.shared.usage import add_usage, read_usage
@@ -70,7 +70,7 @@ def _add(draft: Draft, item: dict[str, Any], where: str) -> Usage | None:
     match item.get("role"):
         case "assistant":
             usage = read_usage(item.get("usage"), item.get("cost"))
-            calls = content.calls + read_openai_calls(item.get("tool_calls"))
+            calls = content.calls + read_calls(item.get("tool_calls"))
             thinking = content.thought or read_thinking(item)
             draft.assistant(content.text, calls, thinking=thinking, usage=usage, images=content.images, where=where)
             return usage
@@ -89,7 +89,7 @@ def _add(draft: Draft, item: dict[str, Any], where: str) -> Usage | None:
 
 
 def _add_user(draft: Draft, item: dict[str, Any], text: str, where: str) -> None:
-    calls = read_openai_calls(item.get("tool_calls"))
+    calls = read_calls(item.get("tool_calls"))
     if text or not calls:
         draft.user(text)
     for call in calls:

@@ -6,15 +6,14 @@ OpenTelemetry's GenAI parts, Gemini contents and LangChain's constructors; a rol
 
 from typing import Any
 
-from pamer_lab.trajectory.draft import Draft, json_text
+from pamer_lab.trajectory.draft import Draft
 from pamer_lab.trajectory.shared import get
-from pamer_lab.trajectory.shared.fields import read_call, read_openai_calls
+from pamer_lab.trajectory.shared.fields import read_calls
 from pamer_lab.trajectory.shared.gemini_parts import to_steps as gemini_steps
-from pamer_lab.trajectory.shared.parts import read_content
+from pamer_lab.trajectory.shared.parts import content_of
 from pamer_lab.trajectory.shared.responses_items import Items
 from pamer_lab.trajectory.shared.steps import Result, Said, Step, Turn
-
-ROLES = {"human": "user", "ai": "assistant", "model": "assistant", "developer": "system"}
+from pamer_lab.trajectory.shared.vocabulary import RESULT_IDS, calls_beside, read_id, role_of
 
 
 def parsed(value: Any) -> Any:
@@ -56,47 +55,25 @@ def _steps(draft: Draft, message: dict[str, Any], where: str) -> list[Step]:
         kind = get.as_text(message["id"][-1]).removesuffix("Message").lower() if message["id"] else ""
         message = {"role": kind, **message["kwargs"]}
     role = get.text(message, "role")
-    role = ROLES.get(role, role)
+    role = role_of(role) or role
     parts = message.get("parts")
     if isinstance(parts, list):
-        if any(isinstance(part, dict) and "type" in part for part in parts):
-            return _genai(role, parts, where)
-        return gemini_steps(draft, role, parts, where)
+        if not any(isinstance(part, dict) and "type" in part for part in parts):
+            return gemini_steps(draft, role, parts, where)
+        message = {**message, "content": parts}
     if not role:
         items = Items(draft)
         items.add(message, where)
         return items.steps
-    content = read_content(message.get("content", message.get("text")))
+    content = content_of(draft, message.get("content", message.get("text")), where)
     results: list[Step] = [Result(call_id, result.text, where, result.images, failed) for call_id, result, failed in content.results]
     if role == "assistant":
-        calls = content.calls + read_openai_calls(message.get("tool_calls"))
+        calls = content.calls + read_calls(calls_beside(message))
         return [Turn(where, content.texts, calls, content.thinking, content.images), *results]
     if role in ("system", "user"):
         said: list[Step] = [Said("system" if role == "system" else "user", content.text, content.images)]
         return results + (said if content.texts or not results else [])
-    name = "" if role in ("tool", "function") else role
-    return [Result(get.text(message, "tool_call_id"), content.text, where, content.images, name=get.text(message, "name") or name)]
-
-
-def _genai(role: str, parts: list[Any], where: str) -> list[Step]:
-    turn = Turn(where)
-    results: list[Step] = []
-    for part in parts:
-        if not isinstance(part, dict):
-            continue
-        match part.get("type"):
-            case "text":
-                turn.texts.append(get.text(part, "content", "text"))
-            case "thinking" | "reasoning":
-                turn.thinking.append(get.text(part, "content"))
-            case "tool_call":
-                turn.calls.append(read_call(part))
-            case "tool_call_response":
-                answer = part.get("result", part.get("response"))
-                results.append(Result(get.text(part, "id"), json_text(answer), where, name=get.text(part, "name")))
-            case _:
-                turn.texts.append(json_text(part))
-    if role == "assistant":
-        return [turn, *results]
-    said: list[Step] = [Said("system" if role == "system" else "user", "\n".join(turn.texts))]
-    return results + (said if turn.texts or not results else [])
+    name = "" if role in ("tool", "call") else role
+    if results and not content.texts:
+        return results
+    return [Result(read_id(message, *RESULT_IDS), content.text, where, content.images, name=get.text(message, "name") or name)]

@@ -13,7 +13,7 @@ import msgspec
 
 from pamer_lab.trajectory.draft import Draft, json_text
 from pamer_lab.trajectory.shared import get
-from pamer_lab.trajectory.shared.fields import read_openai_calls, read_tools
+from pamer_lab.trajectory.shared.fields import read_calls, read_tools
 from pamer_lab.trajectory.shared.messages import add_message
 from pamer_lab.trajectory.shared.parts import read_content
 from pamer_lab.trajectory.shared.usage import add_usage, read_usage
@@ -151,7 +151,7 @@ def _same(item: Any, answer: dict[str, Any] | None) -> bool:
 
 def _signature(item: dict[str, Any]) -> tuple[str, ...]:
     content = read_content(item.get("content"), where="content")
-    calls = content.calls + read_openai_calls(item.get("tool_calls"))
+    calls = content.calls + read_calls(item.get("tool_calls"))
     if calls:
         return tuple(call.id or f"{call.name}({call.arguments})" for call in calls)
     return (content.text.strip(),)
@@ -162,7 +162,7 @@ def _in_words(item: Any) -> str:
     if not isinstance(item, dict):
         return json_text(item)
     content = read_content(item.get("content"), where="content")
-    calls = content.calls + read_openai_calls(item.get("tool_calls"))
+    calls = content.calls + read_calls(item.get("tool_calls"))
     results = [f"{call_id}: {result.text}" for call_id, result, _ in content.results]
     return "\n".join(filter(None, [content.text, *results, *(f"{call.name}({call.arguments})" for call in calls)]))
 

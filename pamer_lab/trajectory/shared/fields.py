@@ -9,12 +9,8 @@ from typing import Any
 from pamer_lab.errors import FormatError
 from pamer_lab.trajectory.draft import json_text
 from pamer_lab.trajectory.shared import get
+from pamer_lab.trajectory.shared.vocabulary import call_of
 from pamer_lab.trajectory.values import Tool, ToolCall
-
-
-def read_id(value: Any) -> str:
-    """An id as text; some sources number their calls from 0."""
-    return "" if value is None else str(value)
 
 
 def read_call(value: Any, *, id: str = "id", name: str = "name", arguments: str = "arguments") -> ToolCall:
@@ -22,8 +18,8 @@ def read_call(value: Any, *, id: str = "id", name: str = "name", arguments: str 
     return ToolCall(get.text(value, id), get.text(value, name), json_text(value.get(arguments)))
 
 
-def read_openai_calls(value: Any) -> list[ToolCall]:
-    """`tool_calls` in OpenAI's nested shape or the flat one; items may be JSON strings."""
+def read_calls(value: Any) -> list[ToolCall]:
+    """A list of calls such as `tool_calls`, each nested or flat, under any names of the vocabulary; items may be JSON strings."""
     if not value:
         return []
     if isinstance(value, str):
@@ -38,13 +34,7 @@ def read_openai_calls(value: Any) -> list[ToolCall]:
             item = _parsed(item)
         if not isinstance(item, dict):
             raise FormatError(f"holds a call that is {type(item).__name__}, not an object", where="tool_calls")
-        function = item.get("function")
-        if isinstance(function, dict):
-            name, arguments = function.get("name"), function.get("arguments")
-        else:
-            name = function if isinstance(function, str) else item.get("name")
-            arguments = next((item[key] for key in ("arguments", "args", "input", "parameters") if key in item), None)
-        calls.append(ToolCall(read_id(item.get("id", item.get("tool_call_id"))), str(name or ""), json_text(arguments)))
+        calls.append(call_of(item))
     return calls
 
 

@@ -7,17 +7,19 @@ commands inside a text stay text, and no call is made from them.
 from typing import Any
 
 from pamer_lab.errors import FormatError
-from pamer_lab.trajectory.draft import Draft
+from pamer_lab.trajectory.draft import Draft, json_text
 from pamer_lab.trajectory.shared import get
-from pamer_lab.trajectory.shared.fields import read_id, read_openai_calls, read_thinking, read_tools
-from pamer_lab.trajectory.shared.parts import Content, read_content, warn_unknown
+from pamer_lab.trajectory.shared.fields import read_calls, read_thinking, read_tools
+from pamer_lab.trajectory.shared.parts import Content, read_content, read_output, warn_unknown
 from pamer_lab.trajectory.shared.usage import read_usage
+from pamer_lab.trajectory.shared.vocabulary import CALLS, RESULT_IDS, calls_beside, failure, output_of, read_id, result_of, role_of
 from pamer_lab.trajectory.values import Message, ToolCall
 
 ROLES = {"system", "developer", "user", "assistant", "tool", "function"}
 KNOWN = frozenset(
     {"role", "content", "name", "tool_calls", "tool_call_id", "function_call", "refusal", "usage", "is_error", "status", "timestamp"}
     | {"reasoning_content", "reasoning", "thinking", "thinking_blocks", "reasoning_details", "id", "type", "index", "weight"}
+    | {*CALLS, *RESULT_IDS, "functionCall", "toolName", "isError"}
 )
 """Fields of a message that are taken, or that carry nothing a conversation needs."""
 PLAIN_KEYS = frozenset(("role", "content", "name", "tool_calls", "tool_call_id", "timestamp", "id", "turn_idx"))
@@ -78,9 +80,9 @@ def _add_plain(draft: Draft, item: dict[str, Any], text: str, where: str) -> boo
     match item.get("role"):
         case "assistant":
             calls = item.get("tool_calls")
-            draft.assistant(text, read_openai_calls(calls) if calls else (), name=speaker(item), where=where)
+            draft.assistant(text, read_calls(calls) if calls else (), name=speaker(item), where=where)
         case "tool":
-            draft.tool(read_id(item.get("tool_call_id")), text, name=speaker(item), where=where)
+            draft.tool(read_id(item, "tool_call_id"), text, name=speaker(item), where=where)
         case "user" if not item.get("tool_calls"):
             draft.messages.append(Message("user", text, name=speaker(item)))
         case _:
@@ -93,27 +95,37 @@ def _inside(outer: str, inner: str) -> str:
 
 
 def _add(draft: Draft, item: dict[str, Any], given: Any, where: str) -> None:
-    content = Content([given]) if type(given) is str else read_content(given, where="content")
+    role = role_of(item.get("role"))
+    if role == "tool" and type(given) is not str:
+        content = _read_output(item, given)
+    else:
+        content = Content([given]) if type(given) is str else read_content(given, where="content")
     warn_unknown(draft, content, where)
-    if content.calls or content.thinking:
-        _keep_misplaced(draft, content, item.get("role"), where)
-    match item.get("role"):
+    if (content.calls or content.thinking) and role in ("system", "user", "tool"):
+        _keep_misplaced(draft, content, role, where)
+    match role:
         case "assistant":
             _add_assistant(draft, content, item, where)
-        case "tool" | "function":
+        case "tool":
             _add_result(draft, content, item, where)
         case "user":
             _add_user(draft, content, item, where)
-        case "system" | "developer":
+        case "system":
             draft.system(content.text)
-        case other:
-            raise FormatError(f"has the role {other!r}; known: {', '.join(sorted(ROLES))}")
+        case _:
+            said = item.get("role")
+            draft.warn(where, f"has the role {said!r}, which no rule knows; kept as a note")
+            draft.event("note", json_text(item) if content.calls or content.results else content.text, role=said)
+
+
+def _read_output(item: dict[str, Any], given: Any) -> Content:
+    """The content of a result; its output may have another name, or a wrapper of its protocol."""
+    found = result_of(item)[1] if given is None else output_of(given)[0]
+    return read_output(found, where="content") if found is not given else read_content(given, where="content")
 
 
 def _keep_misplaced(draft: Draft, content: Content, role: Any, where: str) -> None:
     """Calls and thinking belong to the assistant; in any other message they are kept as text."""
-    if role == "assistant":
-        return
     content.texts.extend(content.thinking)
     for call in content.calls:
         content.texts.append(f"{call.name}({call.arguments})")
@@ -122,15 +134,15 @@ def _keep_misplaced(draft: Draft, content: Content, role: Any, where: str) -> No
 
 def _add_assistant(draft: Draft, content: Content, item: dict[str, Any], where: str) -> None:
     calls = content.calls
-    if item.get("tool_calls"):
-        calls = _without_repeats(calls, read_openai_calls(item["tool_calls"]))
-    if isinstance(item.get("function_call"), dict):
-        calls = calls + read_openai_calls([item["function_call"]])
+    if beside := calls_beside(item):
+        calls = _without_repeats(calls, read_calls(beside))
+    if single := get.obj(item, "function_call", "functionCall"):
+        calls = calls + read_calls([single])
     if isinstance(item.get("refusal"), str) and item["refusal"] and item["refusal"] not in content.texts:
         content.texts.append(item["refusal"])
-    thinking, beside = content.thought, read_thinking(item)
-    if beside and beside not in thinking:
-        thinking = f"{beside}\n{thinking}" if thinking else beside
+    thinking, thought = content.thought, read_thinking(item)
+    if thought and thought not in thinking:
+        thinking = f"{thought}\n{thinking}" if thinking else thought
     usage = read_usage(item["usage"]) if "usage" in item else None
     draft.assistant(content.text, calls, thinking=thinking, images=content.images, usage=usage, name=speaker(item), where=where)
     for call_id, result, failed in content.results:
@@ -149,10 +161,9 @@ def _add_result(draft: Draft, content: Content, item: dict[str, Any], where: str
     if content.results and not content.texts:
         _add_user(draft, content, item, where)
         return
-    error = item.get("is_error") is True or item.get("status") == "error"
-    draft.tool(
-        read_id(item.get("tool_call_id")), content.text, name=str(item.get("name") or ""), images=content.images, error=error, where=where
-    )
+    own = read_id(item, *RESULT_IDS[:-1])
+    name = get.text(item, "name", "toolName")
+    draft.tool(own, content.text, name=name, images=content.images, error=failure(item), where=where)
 
 
 def _add_user(draft: Draft, content: Content, item: dict[str, Any], where: str) -> None:

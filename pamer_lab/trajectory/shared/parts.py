@@ -10,11 +10,11 @@ from typing import Any
 from pamer_lab.errors import FormatError
 from pamer_lab.trajectory.draft import Draft, json_text
 from pamer_lab.trajectory.shared import get
-from pamer_lab.trajectory.shared.fields import read_id
+from pamer_lab.trajectory.shared.vocabulary import OUTPUTS, RESULT_IDS, call_of, failure, output_of, part_kind, read_id, result_of, text_of
 from pamer_lab.trajectory.values import Image, ToolCall
 
-RESULT_KEYS = {"type", "tool_use_id", "is_error", "cache_control"}
-"""Fields of a `tool_result` part beside its `content`, which Anthropic lets a tool that returned nothing leave out."""
+RESULT_KEYS = {"type", "is_error", "cache_control", "name", "toolName", "status", *RESULT_IDS}
+"""Fields of a result beside its output, which a tool that returned nothing may leave out."""
 
 
 @dataclass
@@ -79,39 +79,76 @@ def _read_part(content: Content, part: Any, where: str) -> None:
     if not isinstance(part, dict):
         raise FormatError(f"holds a part that is {type(part).__name__}, not text or an object", where=where)
     match part.get("type"):
-        case "text" | "input_text" | "output_text" | "summary_text" | "reasoning_text":
-            content.texts.append(_plain_text(part.get("text")))
-        case "thinking" | "reasoning" | "think":
-            content.thinking.append(_plain_text(get.some(part, "thinking", "reasoning", "text", "think")))
+        case "text" | "input_text" | "output_text" if type(part.get("text")) is str:
+            content.texts.append(part["text"])
+        case "tool_use" if type(own := part.get("id")) is str and type(name := part.get("name")) is str and "input" in part:
+            content.calls.append(ToolCall(own, name, json_text(part["input"])))
         case "redacted_thinking":
             content.thinking.append("[redacted thinking]")
         case "refusal":
-            content.texts.append(_plain_text(part.get("refusal")))
-        case "image" | "image_url" | "input_image":
-            add_image(content, part)
-        case "tool_use" | "server_tool_use":
-            content.calls.append(ToolCall(read_id(part.get("id")), str(part.get("name") or ""), json_text(part.get("input"))))
-        case "tool_result":
-            inner = _read_result(part, where)
-            content.unknown.extend(inner.unknown)
-            content.results.append((read_id(part.get("tool_use_id")), inner, bool(part.get("is_error"))))
-        case "document" | "file" | "input_file" | "audio" | "input_audio" | "video" | "media":
-            _add_attachment(content, part)
-        case None if isinstance(part.get("text"), str):
-            content.texts.append(part["text"])
+            content.texts.append(text_of(part, "refusal"))
         case str(other) if other.endswith("_tool_result") and part.get("tool_use_id"):
             content.results.append((str(part["tool_use_id"]), Content([json_text(part.get("content"))]), False))
-        case other:
-            content.unknown.append(str(other))
+        case _:
+            _read_by_kind(content, part, where)
+
+
+def _read_by_kind(content: Content, part: dict[str, Any], where: str) -> None:
+    """A part in any other spelling of the vocabulary; one that no rule knows is kept as JSON text."""
+    kind, body = part_kind(part)
+    match kind:
+        case "text":
+            content.texts.append(text_of(body, "text", "content", "value"))
+        case "thinking":
+            content.thinking.append(text_of(body, "thinking", "reasoning", "text", "think", "content", "thought"))
+        case "image":
+            add_image(content, body)
+        case "call":
+            content.calls.append(call_of(body))
+        case "result":
+            _add_result(content, body, where)
+        case "both":
+            _add_both(content, body, where)
+        case "attachment":
+            _add_attachment(content, body)
+        case "mark":
+            pass
+        case _:
+            content.unknown.append(str(part.get("type")))
             content.texts.append(json_text(part))
 
 
-def _read_result(part: dict[str, Any], where: str) -> Content:
-    """What a tool returned; where it is not under `content`, the other fields are kept as JSON text."""
+def _add_result(content: Content, part: dict[str, Any], where: str) -> None:
+    """What a tool returned; where it is under no name we know, the other fields are kept as JSON text."""
+    call_id, output, failed = result_of(part)
     rest = {key: value for key, value in part.items() if key not in RESULT_KEYS}
-    if rest and "content" not in part:
-        return Content([json_text(rest)], unknown=["tool_result"])
-    inner = read_content(part.get("content"), where=where)
+    if rest and not rest.keys() & {*OUTPUTS}:
+        inner = Content([json_text(rest)], unknown=[str(part.get("type"))])
+    else:
+        inner = read_output(output, where=where)
+    content.unknown.extend(inner.unknown)
+    content.results.append((call_id, inner, failed))
+
+
+def _add_both(content: Content, part: dict[str, Any], where: str) -> None:
+    """A call with its result in one part (Vercel's UI messages); the result is there once the tool has run."""
+    body = get.obj(part, "toolInvocation") or part
+    call = call_of({"name": body.get("toolName"), **body, "id": read_id(body, "toolCallId", "id")})
+    content.calls.append(call)
+    found = next((body[key] for key in ("output", "result", "errorText") if body.get(key) is not None), None)
+    if found is not None:
+        output, failed = output_of(found)
+        failed = failed or failure(body) or bool(body.get("errorText"))
+        content.results.append((call.id, read_output(output, where=where), failed))
+
+
+def read_output(output: Any, *, where: str = "content") -> Content:
+    """What a tool gave back, wrappers taken off: text, parts, or any other value as JSON text."""
+    if isinstance(output, dict) and part_kind(output)[0] == "":
+        return Content([json_text(output)])
+    if isinstance(output, bool | int | float):
+        return Content([json_text(output)])
+    inner = read_content(output, where=where)
     inner.texts.extend(inner.thinking)
     return inner
 
@@ -127,16 +164,6 @@ def _add_attachment(content: Content, part: dict[str, Any]) -> None:
     name = inner.get("filename") or part.get("title") or inner.get("media_type") or inner.get("format") or inner.get("file_id") or "unnamed"
     content.texts.append(f"[{part.get('type')}: {name}, {size}]")
     content.unknown.append(f"{part.get('type')} (a placeholder with its size)")
-
-
-def _plain_text(value: Any) -> str:
-    if isinstance(value, str):
-        return value
-    if value is None:
-        return ""
-    if isinstance(value, dict) and isinstance(value.get("value"), str):
-        return str(value["value"])
-    return json_text(value)
 
 
 def add_image(content: Content, part: dict[str, Any]) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any, ParamSpec
 
-from pamer_lab.errors import FormatError
+from pamer_lab.errors import FormatError, NotThisFormat
 from pamer_lab.trajectory.document import Document
 from pamer_lab.trajectory.draft import Draft
 
@@ -106,4 +106,4 @@ def attempt(name: str, where: str, read: Callable[P, Draft], *args: P.args, **kw
 
 def shape_fault(error: Exception) -> FormatError:
     """An unexpected shape, in words."""
-    return FormatError(f"has an unexpected shape ({type(error).__name__}: {str(error)[:200]})")
+    return NotThisFormat(f"has an unexpected shape ({type(error).__name__}: {str(error)[:200]})")

@@ -7,7 +7,10 @@ from msgspec import structs
 from pamer_lab.trajectory.shared import get
 from pamer_lab.trajectory.values import Usage
 
-DETAILS = ("prompt_tokens_details", "input_tokens_details", "input_token_details")
+SENT = "prompt_tokens input_tokens prompt_token_count tokens_sent inputTokens promptTokens promptTokenCount".split()
+GIVEN = "completion_tokens output_tokens candidates_token_count tokens_received outputTokens completionTokens candidatesTokenCount".split()
+CACHED = "cached_tokens cache_read_tokens prompt_cache_hit_tokens cachedInputTokens cacheReadTokens cachedContentTokenCount".split()
+DETAILS = ("prompt_tokens_details", "input_tokens_details", "input_token_details", "promptTokensDetails")
 
 
 def read_usage(value: Any, cost: Any = None) -> Usage | None:
@@ -18,14 +21,13 @@ def read_usage(value: Any, cost: Any = None) -> Usage | None:
     price = _price(cost) or None
     if not isinstance(value, dict):
         return Usage(cost_usd=price) if price is not None else None
-    written, read = _number(value, "cache_creation_input_tokens"), _number(value, "cache_read_input_tokens")
+    written = _number(value, "cache_creation_input_tokens", "cacheCreationInputTokens", "cacheWriteInputTokens")
+    read = _number(value, "cache_read_input_tokens", "cacheReadInputTokens")
     beside = written + read if "prompt_tokens" not in value else 0
     usage = Usage(
-        input_tokens=_number(value, "prompt_tokens", "input_tokens", "prompt_token_count", "tokens_sent") + beside,
-        output_tokens=_number(value, "completion_tokens", "output_tokens", "candidates_token_count", "tokens_received"),
-        cached_tokens=read
-        or _number(get.obj(value, *DETAILS), "cached_tokens", "cache_read")
-        or _number(value, "cached_tokens", "cache_read_tokens", "prompt_cache_hit_tokens"),
+        input_tokens=_number(value, *SENT) + beside,
+        output_tokens=_number(value, *GIVEN),
+        cached_tokens=read or _number(get.obj(value, *DETAILS), "cached_tokens", "cache_read", "cachedTokens") or _number(value, *CACHED),
         cost_usd=price,
     )
     return usage if usage != Usage() else None

@@ -314,10 +314,10 @@ def test_a_log_with_a_known_envelope_and_other_messages_is_not_taken_with_empty_
 
 def test_a_result_that_is_not_under_content_is_kept_as_json_with_a_warning() -> None:
     call = {"type": "tool_use", "id": "c", "name": "dig", "input": {}}
-    result = {"type": "tool_result", "tool_use_id": "c", "run": {"result": "a bean"}}
+    result = {"type": "tool_result", "tool_use_id": "c", "found": {"kind": "a bean"}}
     messages = [{"role": "user", "content": "Dig."}, {"role": "assistant", "content": [call]}, {"role": "user", "content": [result]}]
     trace = only(read_bytes(orjson.dumps({"messages": messages}), "log.json").traces)
-    assert [orjson.loads(message.content) for message in trace.messages if message.role == "tool"] == [{"run": {"result": "a bean"}}]
+    assert [orjson.loads(message.content) for message in trace.messages if message.role == "tool"] == [{"found": {"kind": "a bean"}}]
     assert [warning.where for warning in trace.warnings] == ["messages[2]"]
 
 
