@@ -17,7 +17,7 @@ import pyarrow as pa
 from pamer_lab.audit.offline import import_reviews
 from pamer_lab.audit.reviews import VERDICTS
 from pamer_lab.audit.tables import REVIEWS, SELECTIONS
-from pamer_lab.controller.selection_record import SelectionOutcome
+from pamer_lab.controller.router import SelectionOutcome
 from pamer_lab.errors import FormatError, InputError
 from pamer_lab.redaction import Scan, sentence
 from pamer_lab.storage import Database, TableSpec

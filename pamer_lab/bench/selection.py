@@ -18,7 +18,7 @@ from pamer_lab.blocks import MessageTokens, cut, identities
 from pamer_lab.controller import as_chat
 from pamer_lab.controller.router import RouterQuery
 from pamer_lab.controller.router_embedded import EmbeddedRouter
-from pamer_lab.controller.router_sources import ArchiveSource
+from pamer_lab.controller.router_index import ArchiveSource
 from pamer_lab.controller.selection import Selection, select
 from pamer_lab.corpus.writer import write_corpus
 from pamer_lab.errors import LabError

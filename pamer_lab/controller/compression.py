@@ -9,9 +9,8 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 
 from pamer_lab.blocks import TokenCounter
-from pamer_lab.controller.injection import checked
 from pamer_lab.controller.plan import Plan
-from pamer_lab.controller.recall import embedded
+from pamer_lab.controller.recall import checked, embedded
 from pamer_lab.controller.request import Chat
 from pamer_lab.decisions import Spent, charging
 from pamer_lab.errors import LabError, ModelError

@@ -119,7 +119,7 @@ def test_every_block_is_active_or_covered_once_and_a_failure_returns_the_request
         stored = len(MemoryStore(Database(folder)).load("s").memories)
         with pytest.MonkeyPatch.context() as patch:
             if parts.fault == "injection":
-                patch.setattr("pamer_lab.controller.injection.message", lambda entries, kind: {"role": "tool", "content": "x"})
+                patch.setattr("pamer_lab.controller.recall.message", lambda entries, kind: {"role": "tool", "content": "x"})
             returned, decision = pamer.transform("s", request)
         assert as_bytes(request) == before
         now = len(MemoryStore(Database(folder)).load("s").memories)

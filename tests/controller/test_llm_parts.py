@@ -13,9 +13,8 @@ from typing import Any
 import pytest
 
 from pamer_lab.controller import RequestDecision
-from pamer_lab.controller.recall_agent_llm import LlmRecallAgent
-from pamer_lab.controller.router import RouterQuery
-from pamer_lab.controller.router_llm import LlmRouter, prompt_text
+from pamer_lab.controller.recall_agent import LlmRecallAgent
+from pamer_lab.controller.router import LlmRouter, RouterQuery, prompt_text
 from pamer_lab.controller.selection import SelectionRefusedError, select
 from pamer_lab.errors import ModelError
 from pamer_lab.memory import LostRaceError, MemoryStore, SourceBlock
