@@ -28,10 +28,9 @@ from pamer_lab.controller.settings import ControllerSettings
 from pamer_lab.errors import InputError
 from pamer_lab.features.store import FeatureStore
 from pamer_lab.memory import DetailWriter, Memories, MemoryStore, Summariser
-from pamer_lab.memory.cached import CachedEmbedder, CachedSummariser
 from pamer_lab.memory.extractive import ExtractiveSummariser
-from pamer_lab.memory.llm_details import LlmDetailWriter
-from pamer_lab.memory.llm_summary import LlmSummariser
+from pamer_lab.memory.llm_summary import LlmDetailWriter, LlmSummariser
+from pamer_lab.memory.summary import CachedEmbedder, CachedSummariser
 from pamer_lab.models.chat import Chat, load_chat
 from pamer_lab.models.embedder import Embedder, load_embedder
 from pamer_lab.models.frozen import FrozenModel, chosen_model, is_here, load_frozen, model_name, remedy

@@ -23,9 +23,8 @@ from pamer_lab.controller.selection import Selection, select
 from pamer_lab.corpus.writer import write_corpus
 from pamer_lab.errors import LabError
 from pamer_lab.memory import CoveredBlock, Memory, MemoryDraft, SessionMemory, SourceBlock
-from pamer_lab.memory.archive import pack
 from pamer_lab.memory.extractive import ExtractiveSummariser
-from pamer_lab.memory.records import seal
+from pamer_lab.memory.records import pack, seal
 from pamer_lab.models.embedder import load_embedder
 from pamer_lab.models.profiles import load_profile
 from pamer_lab.models.tokenizer import embedded_counter

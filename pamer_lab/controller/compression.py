@@ -16,7 +16,7 @@ from pamer_lab.controller.request import Chat
 from pamer_lab.decisions import Spent, charging
 from pamer_lab.errors import LabError, ModelError
 from pamer_lab.memory import CoveredBlock, DetailWriter, Memories, Memory, MemoryDraft, SourceBlock, Summariser, Summary
-from pamer_lab.memory.archive import pack, unpack
+from pamer_lab.memory.records import pack, unpack
 from pamer_lab.memory.summary import faults
 from pamer_lab.models.embedder import Embedder
 

@@ -26,7 +26,7 @@ from pamer_lab.controller.selection_record import NoRecorder, Recorder, Selectio
 from pamer_lab.decisions import Spent, charge, charging
 from pamer_lab.errors import StorageError
 from pamer_lab.memory import CoveredBlock, Memories
-from pamer_lab.memory.archive import unpack
+from pamer_lab.memory.records import unpack
 from pamer_lab.trajectory.values import Message
 
 NEAR_MISSES = 3

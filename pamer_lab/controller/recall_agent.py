@@ -11,7 +11,7 @@ from typing import Protocol
 from pamer_lab.blocks.marks import break_template_tokens
 from pamer_lab.controller.selection import Evidence, SelectionRefusedError
 from pamer_lab.decisions import Spent
-from pamer_lab.memory.source import block_text, kept_pieces
+from pamer_lab.memory.summary import block_text, kept_pieces
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from pamer_lab.blocks.marks import break_template_tokens
 from pamer_lab.controller.recall_agent import Citation, Packet
 from pamer_lab.controller.selection import Evidence
 from pamer_lab.decisions import Spent
-from pamer_lab.memory.source import block_text
+from pamer_lab.memory.summary import block_text
 from pamer_lab.models.chat import Chat
 
 SCHEMA: dict[str, Any] = {

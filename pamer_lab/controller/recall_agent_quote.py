@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pamer_lab.blocks import TokenCounter
 from pamer_lab.controller.recall_agent import Citation, Packet
 from pamer_lab.controller.selection import Evidence
-from pamer_lab.memory.source import block_text, clip
+from pamer_lab.memory.summary import block_text, clip
 
 LEAST_TOKENS = 40
 """Under so many tokens a clipped block says nothing, and is left out."""

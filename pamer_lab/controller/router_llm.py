@@ -9,7 +9,7 @@ from typing import Any
 from pamer_lab.blocks.marks import break_template_tokens
 from pamer_lab.controller.router import RouterQuery, Routing
 from pamer_lab.decisions import Spent
-from pamer_lab.memory.source import block_text
+from pamer_lab.memory.summary import block_text
 from pamer_lab.models.chat import Chat
 
 SCHEMA: dict[str, Any] = {

@@ -11,8 +11,7 @@ from typing import Literal, Protocol
 
 from pamer_lab.controller.router_index import BlockTerms, block_terms
 from pamer_lab.memory import CoveredBlock, Memory
-from pamer_lab.memory.details import read_detail
-from pamer_lab.memory.source import block_text
+from pamer_lab.memory.summary import block_text, read_detail
 from pamer_lab.memory.terms import terms
 from pamer_lab.trajectory.values import Message
 

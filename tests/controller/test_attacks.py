@@ -31,7 +31,7 @@ from pamer_lab.controller.router_embedded import EmbeddedRouter
 from pamer_lab.controller.router_llm import LlmRouter
 from pamer_lab.controller.router_sources import ArchiveSource
 from pamer_lab.memory import MemoryStore, SourceBlock, Summary
-from pamer_lab.models.chat_client import ChatClient
+from pamer_lab.models.chat import ChatClient
 from pamer_lab.models.embedder import HashingEmbedder
 from pamer_lab.models.profiles import ChatSettings
 from pamer_lab.storage import Database

@@ -16,9 +16,9 @@ from pamer_lab.controller import ControllerSettings, Votes, as_chat
 from pamer_lab.controller.request import read_message
 from pamer_lab.errors import ModelError
 from pamer_lab.memory import MemoryStore
-from pamer_lab.memory.archive import unpack
 from pamer_lab.memory.check import check
 from pamer_lab.memory.extractive import ExtractiveSummariser
+from pamer_lab.memory.records import unpack
 from pamer_lab.models.embedder import HashingEmbedder
 from pamer_lab.storage import Database
 from pamer_lab.trajectory.values import Message

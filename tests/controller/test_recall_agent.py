@@ -13,7 +13,7 @@ from pamer_lab.controller.request import read_message
 from pamer_lab.controller.selection import Evidence, Selection, SelectionRefusedError
 from pamer_lab.memory import CoveredBlock, MemoryDraft
 from pamer_lab.memory.records import seal
-from pamer_lab.memory.source import block_text
+from pamer_lab.memory.summary import block_text
 from tests.controller.world import turn
 
 

@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from pamer_lab.blocks.query import query_text
+from pamer_lab.blocks.render import query_text
 from pamer_lab.errors import InputError
 from pamer_lab.models.embedder import HashingEmbedder
 from pamer_lab.studies.compact.points import DecisionPoint, decision_point

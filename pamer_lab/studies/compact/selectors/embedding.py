@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pamer_lab.blocks.query import query_text
-from pamer_lab.blocks.render import render_message
+from pamer_lab.blocks.render import query_text, render_message
 from pamer_lab.studies.compact.groups import EMBEDDING, Group
 from pamer_lab.studies.compact.points import DecisionPoint
 from pamer_lab.studies.compact.selectors import ranked
