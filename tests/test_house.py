@@ -111,6 +111,7 @@ OWN_FILES = {
     "models/vram.py": "a model's folder",
     "models/speed.py": "a model's folder",
     "models/embedded.py": "the prepared model",
+    "models/devices.py": "the system's own files",
     "models/seal.py": "the prepared model, compared with its hash",
 }
 """Modules that open files themselves, and whose files these are; whatever a stranger may have made goes through `opening`."""
