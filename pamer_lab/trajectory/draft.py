@@ -148,6 +148,13 @@ class Draft:
         unique = dict.fromkeys(self._open.values())
         return [(own, name) for own, name in unique if own not in self._answered]
 
+    def size(self) -> int:
+        """Characters of all messages, which is what storing them takes at least."""
+        return sum(
+            len(message.content) + len(message.thinking) + sum(len(call.arguments) for call in message.tool_calls)
+            for message in self.messages
+        )
+
     def finish(self, source: Source, trace_id: str) -> Trace:
         """The finished trace; refuses one that holds no agent turn."""
         where = self.where

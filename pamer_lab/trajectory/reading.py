@@ -4,13 +4,14 @@ Invariant: the same bytes give the same trace ids, whatever the file is called a
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
 from pamer_lab.config import ReadLimits
 from pamer_lab.errors import FormatError, InputError
+from pamer_lab.opening import below, regular
 from pamer_lab.trajectory.document import EVENT_FILE, Document, event_number, load_document, parse_document, parse_events
 from pamer_lab.trajectory.formats import find_format, read_suffixes
 from pamer_lab.trajectory.labels import missing_labels
@@ -71,19 +72,27 @@ def read_all(paths: Iterable[str | Path], limits: ReadLimits | None = None) -> R
     return reading
 
 
-def iter_traces(paths: Iterable[str | Path], limits: ReadLimits | None = None) -> Iterator[Trace | Rejection]:
-    """Traces and rejections one by one, so that many files need not be in memory together."""
+def iter_traces(
+    paths: Iterable[str | Path], limits: ReadLimits | None = None, *, roots: Sequence[Path] = ()
+) -> Iterator[Trace | Rejection]:
+    """Traces and rejections one by one, so that many files need not be in memory together.
+
+    With `roots`, only files below one of them are read. A folder is its own root: no link in it leads out of it.
+    """
     limits = limits or ReadLimits.from_environment()
     for given in paths:
         if not str(given).strip():
             yield Rejection("", "", "an empty path names no file; name a file or folder")
             continue
         try:
-            path = Path(given)
+            path = below(Path(given), roots) if roots else Path(given)
             if not path.exists():
                 yield Rejection(shown_name(str(given)), "", "does not exist")
                 continue
             sources = list(islice(_sources(path, tuple(read_suffixes())), limits.max_archive_members + 1))
+        except InputError as error:
+            yield Rejection(shown_name(str(given)), "", error.reason)
+            continue
         except OSError as error:
             yield Rejection(shown_name(str(given)), "", f"cannot be read ({error.strerror or error})")
             continue
@@ -94,7 +103,7 @@ def iter_traces(paths: Iterable[str | Path], limits: ReadLimits | None = None) -
             yield Rejection(str(given), "", f"is a folder without traces (it looks for {' '.join(read_suffixes())})")
         for source in sources:
             try:
-                document = load_document(source, limits)
+                document = load_document(source, limits, roots=roots or ((path,) if path.is_dir() else ()))
             except InputError as error:
                 yield Rejection(error.path or str(source), error.where, error.reason)
                 continue
@@ -148,6 +157,7 @@ def traces_of(document: Document) -> Iterator[Trace | Rejection]:
                 for where, text in document.notes if index == 1 else ():
                     draft.warnings.insert(0, Warning(where, text))
                 draft.labels += missing_labels(draft.labels, draft.messages)
+                document.budget.take(draft.size(), len(draft.messages))
                 yield draft.finish(source, trace_id)
             except FormatError as error:
                 yield Rejection(document.path, error.where, error.reason)
@@ -173,5 +183,5 @@ def _sources(path: Path, suffixes: tuple[str, ...]) -> Iterator[Path]:
     for child in children:
         if child.is_dir() and not child.is_symlink():
             yield from _sources(child, suffixes)
-        elif child.is_file() and child.suffix in suffixes and not child.name.endswith(LABEL_SUFFIX):
+        elif regular(child) and child.suffix in suffixes and not child.name.endswith(LABEL_SUFFIX):
             yield child
