@@ -87,7 +87,7 @@ class InjectionTokens:
 
     The same summaries are recalled again and again in changing company, so their tokens are remembered entry by entry. Most
     tokenizers split a text at line ends before they do anything else, and every piece ends with its line, so the pieces'
-    counts add up to the message's (`tests/controller/test_injection.py` compares). With a counter that does not add up by
+    counts add up to the message's (`tests/controller/test_recall.py` compares). With a counter that does not add up by
     line, the complete message is counted.
     """
 
