@@ -16,22 +16,17 @@ from pamer_lab.controller.pamer import PamerController
 from pamer_lab.controller.pamer_plus import StepRecaller, archived_messages
 from pamer_lab.controller.probe import Probe
 from pamer_lab.controller.recall import Recaller
-from pamer_lab.controller.recall_agent import RecallAgent
-from pamer_lab.controller.recall_agent_llm import LlmRecallAgent
-from pamer_lab.controller.recall_agent_quote import QuotingAgent
-from pamer_lab.controller.router import Router
+from pamer_lab.controller.recall_agent import LlmRecallAgent, QuotingAgent, RecallAgent
+from pamer_lab.controller.router import LlmRouter, Recorder, Router
 from pamer_lab.controller.router_embedded import EmbeddedRouter
-from pamer_lab.controller.router_llm import LlmRouter
-from pamer_lab.controller.router_sources import ArchiveSource, RouterKind
-from pamer_lab.controller.selection_record import Recorder
+from pamer_lab.controller.router_index import ArchiveSource, RouterKind
 from pamer_lab.controller.settings import ControllerSettings
 from pamer_lab.errors import InputError
 from pamer_lab.features.store import FeatureStore
 from pamer_lab.memory import DetailWriter, Memories, MemoryStore, Summariser
-from pamer_lab.memory.cached import CachedEmbedder, CachedSummariser
 from pamer_lab.memory.extractive import ExtractiveSummariser
-from pamer_lab.memory.llm_details import LlmDetailWriter
-from pamer_lab.memory.llm_summary import LlmSummariser
+from pamer_lab.memory.llm_summary import LlmDetailWriter, LlmSummariser
+from pamer_lab.memory.summary import CachedEmbedder, CachedSummariser
 from pamer_lab.models.chat import Chat, load_chat
 from pamer_lab.models.embedder import Embedder, load_embedder
 from pamer_lab.models.frozen import FrozenModel, chosen_model, is_here, load_frozen, model_name, remedy

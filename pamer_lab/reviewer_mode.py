@@ -14,6 +14,7 @@ from pydantic import ValidationError
 
 from pamer_lab.config import Settings, default_workspace
 from pamer_lab.errors import InputError
+from pamer_lab.opening import read_text
 
 READONLY_VARIABLE = "PAMER_LAB_READONLY"
 CONFIG_FILE = "config.toml"
@@ -38,7 +39,7 @@ def lab_settings(folder: Path) -> LabSettings:
     """The settings of the workspace in `folder`; the defaults where it has no file."""
     path = folder / CONFIG_FILE
     try:
-        return LabSettings.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+        return LabSettings.model_validate(tomllib.loads(read_text(path)))
     except (FileNotFoundError, NotADirectoryError):
         return LabSettings()
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:

@@ -8,7 +8,7 @@ import pytest
 
 from pamer_lab.analysis.samples import sample_study
 from pamer_lab.config import ReadLimits
-from pamer_lab.models.vram import QWEN35_9B, Geometry, estimate, fitting_cards
+from pamer_lab.models.devices import QWEN35_9B, Geometry, estimate, fitting_cards
 
 PROJECT = Path(__file__).resolve().parents[1]
 PAGES = sorted([*(PROJECT / "docs").glob("*.md"), PROJECT / "README.md", PROJECT / "CONTRIBUTING.md"])

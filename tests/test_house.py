@@ -97,3 +97,37 @@ def test_reading_a_trace_imports_neither_torch_nor_streamlit(tmp_path: Path) -> 
 def test_no_workspace_is_committed() -> None:
     listed = subprocess.run(["git", "ls-files"], capture_output=True, text=True, cwd=PACKAGE.parent, check=False).stdout.split()
     assert [name for name in listed if ".lance/" in name or name.endswith(".lock")] == []
+
+
+OWN_FILES = {
+    "corpus/tables.py": "tables of the package",
+    "ui/shared/theme.py": "an asset of the package",
+    "ui/shared/marks.py": "an asset of the package",
+    "ui/shared/charts.py": "an asset of the package",
+    "report/page.py": "assets of the package",
+    "studies/questions.py": "texts of the package",
+    "analysis/published.py": "tables of the package",
+    "models/frozen.py": "a model's folder, which the user named as a model",
+    "models/vram.py": "a model's folder",
+    "models/speed.py": "a model's folder",
+    "models/embedded.py": "the prepared model",
+    "models/devices.py": "the system's own files",
+    "models/seal.py": "the prepared model, compared with its hash",
+}
+"""Modules that open files themselves, and whose files these are; whatever a stranger may have made goes through `opening`."""
+
+
+@pytest.mark.parametrize("room", [room for room in ROOMS if room not in ("opening", "bench")])
+def test_a_strangers_file_is_opened_in_one_place(room: str) -> None:
+    opened = {"read_bytes", "read_text"}
+    for module in _modules(room):
+        if str(module.relative_to(PACKAGE)) in OWN_FILES:
+            continue
+        for node in ast.walk(ast.parse(module.read_text())):
+            if isinstance(node, ast.Call):
+                name = node.func.id if isinstance(node.func, ast.Name) else ""
+                attribute = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+                on_path = attribute in opened and not node.args
+                assert name != "open" and not on_path, (
+                    f"{module.relative_to(PACKAGE)}:{node.lineno} opens a file itself; use pamer_lab.opening"
+                )

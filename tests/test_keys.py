@@ -13,7 +13,7 @@ from pamer_lab.cli import main
 from pamer_lab.controller import FixedProbe
 from pamer_lab.errors import InputError, ModelError
 from pamer_lab.factory import Parts
-from pamer_lab.models.chat_client import ChatClient
+from pamer_lab.models.chat import ChatClient
 from pamer_lab.models.embedder import HashingEmbedder
 from pamer_lab.models.profiles import ChatSettings, load_profile
 from pamer_lab.redaction import api_key, own_keys, without_keys

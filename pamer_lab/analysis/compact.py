@@ -10,8 +10,8 @@ from typing import Any
 from pamer_lab.analysis.published import table
 from pamer_lab.analysis.samples import sample_names, sample_study
 from pamer_lab.errors import InputError
-from pamer_lab.studies.compact.groups import FULL
 from pamer_lab.studies.compact.registry import CAPS, groups
+from pamer_lab.studies.compact.values import FULL
 from pamer_lab.studies.decisions import TARGETS
 from pamer_lab.studies.study import Study, list_studies, load_study
 from pamer_lab.workspace import Workspace

@@ -17,8 +17,10 @@ import pyarrow as pa
 from pamer_lab.audit.offline import import_reviews
 from pamer_lab.audit.reviews import VERDICTS
 from pamer_lab.audit.tables import REVIEWS, SELECTIONS
-from pamer_lab.controller.selection_record import SelectionOutcome
+from pamer_lab.config import ReadLimits
+from pamer_lab.controller.router import SelectionOutcome
 from pamer_lab.errors import FormatError, InputError
+from pamer_lab.opening import parse_json, read_file
 from pamer_lab.redaction import Scan, sentence
 from pamer_lab.storage import Database, TableSpec
 from pamer_lab.storage.files import write_whole
@@ -86,7 +88,7 @@ def import_audit(database: Database, path: str | Path) -> dict[str, int]:
     source = Path(path)
     _format(source, IMPORTED)
     try:
-        body = source.read_bytes()
+        body = read_file(source, ReadLimits.from_environment().max_bytes)
     except OSError as error:
         raise FormatError(f"cannot be read ({error.strerror or error})", path=str(source)) from error
     return import_bytes(database, source, body)
@@ -116,7 +118,7 @@ def _read(source: Path, body: bytes) -> list[dict[str, Any]]:
             case ".csv":
                 return pl.read_csv(io.BytesIO(body), infer_schema=False).to_dicts()
             case ".jsonl":
-                rows = [json.loads(line) for line in body.decode("utf-8").split("\n") if line.strip()]
+                rows = [parse_json(line) for line in body.decode("utf-8").split("\n") if line.strip()]
                 if not all(isinstance(row, dict) for row in rows):
                     raise ValueError("a line is not an object")
                 return rows
@@ -141,7 +143,7 @@ def _value(kind: pa.DataType, text: str | None) -> Any:
     if text is None:
         return "" if pa.types.is_string(kind) else [] if pa.types.is_list(kind) else None
     if pa.types.is_list(kind):
-        return json.loads(text)
+        return parse_json(text)
     if pa.types.is_timestamp(kind):
         return datetime.fromisoformat(text).astimezone(UTC)
     return int(text) if pa.types.is_integer(kind) else text

@@ -1,7 +1,7 @@
 """Recording live sessions: every PaMER+ selection is kept in the workspace's audit under the session's id."""
 
 from pamer_lab.audit.store import AuditStore
-from pamer_lab.controller.selection_record import SelectionRecord
+from pamer_lab.controller.router import SelectionRecord
 from pamer_lab.storage import Database
 
 

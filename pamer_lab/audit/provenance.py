@@ -14,7 +14,7 @@ from pamer_lab.blocks.render import render_message
 from pamer_lab.controller.request import as_chat, read_message
 from pamer_lab.errors import LabError, StorageError
 from pamer_lab.memory import CoveredBlock, MemoryStore, SessionMemory
-from pamer_lab.memory.archive import pack, unpack
+from pamer_lab.memory.records import pack, unpack
 from pamer_lab.trajectory.values import Trace
 
 Check = Literal["equal", "differs", "not archived", "damaged", "no trace", "unknown step"]

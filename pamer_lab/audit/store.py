@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 
 from pamer_lab.audit.tables import SELECTIONS
-from pamer_lab.controller.selection_record import SelectionRecord
+from pamer_lab.controller.router import SelectionRecord
 from pamer_lab.storage import Database, equals
 
 SHORT = [name for name in SELECTIONS.schema.names if name not in ("query", "answer", "candidates")]

@@ -16,8 +16,8 @@ from pamer_lab.blocks import EstimatedCounter, MessageTokens
 from pamer_lab.controller.request import Chat, History
 from pamer_lab.errors import LabError
 from pamer_lab.memory import MemoryStore
-from pamer_lab.memory.archive import unpack
 from pamer_lab.memory.check import check
+from pamer_lab.memory.records import unpack
 from pamer_lab.storage import Database
 
 START_SECONDS = 300.0

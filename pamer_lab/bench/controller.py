@@ -20,9 +20,8 @@ from pamer_lab.blocks import MessageTokens
 from pamer_lab.controller import FixedProbe, PamerController, Votes
 from pamer_lab.controller.request import Chat
 from pamer_lab.memory import CoveredBlock, MemoryDraft, MemoryStore, RawBlock
-from pamer_lab.memory.archive import pack
 from pamer_lab.memory.extractive import ExtractiveSummariser
-from pamer_lab.memory.records import seal
+from pamer_lab.memory.records import pack, seal
 from pamer_lab.memory.schema import BLOCKS, MEMORIES, block_row, memory_row
 from pamer_lab.models.embedder import HashingEmbedder, Matrix
 from pamer_lab.models.tokenizer import embedded_counter

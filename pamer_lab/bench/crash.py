@@ -17,9 +17,9 @@ from pamer_lab.controller import ControllerSettings, FixedProbe, PamerController
 from pamer_lab.controller.request import Chat, History
 from pamer_lab.errors import LabError
 from pamer_lab.memory import MemoryStore
-from pamer_lab.memory.archive import unpack
 from pamer_lab.memory.check import check
 from pamer_lab.memory.extractive import ExtractiveSummariser
+from pamer_lab.memory.records import unpack
 from pamer_lab.models.embedder import HashingEmbedder
 from pamer_lab.storage import Database
 

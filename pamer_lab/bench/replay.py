@@ -23,8 +23,8 @@ from pamer_lab.analysis.growth import mean_context, run_table, turn_table
 from pamer_lab.controller import Votes
 from pamer_lab.decisions import Item
 from pamer_lab.factory import Parts
-from pamer_lab.memory.cached import CachedEmbedder, CachedSummariser
 from pamer_lab.memory.extractive import ExtractiveSummariser
+from pamer_lab.memory.summary import CachedEmbedder, CachedSummariser
 from pamer_lab.models.embedder import HashingEmbedder
 from pamer_lab.models.profiles import load_profile
 from pamer_lab.models.tokenizer import profile_tokens

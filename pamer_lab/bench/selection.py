@@ -18,14 +18,13 @@ from pamer_lab.blocks import MessageTokens, cut, identities
 from pamer_lab.controller import as_chat
 from pamer_lab.controller.router import RouterQuery
 from pamer_lab.controller.router_embedded import EmbeddedRouter
-from pamer_lab.controller.router_sources import ArchiveSource
+from pamer_lab.controller.router_index import ArchiveSource
 from pamer_lab.controller.selection import Selection, select
 from pamer_lab.corpus.writer import write_corpus
 from pamer_lab.errors import LabError
 from pamer_lab.memory import CoveredBlock, Memory, MemoryDraft, SessionMemory, SourceBlock
-from pamer_lab.memory.archive import pack
 from pamer_lab.memory.extractive import ExtractiveSummariser
-from pamer_lab.memory.records import seal
+from pamer_lab.memory.records import pack, seal
 from pamer_lab.models.embedder import load_embedder
 from pamer_lab.models.profiles import load_profile
 from pamer_lab.models.tokenizer import embedded_counter

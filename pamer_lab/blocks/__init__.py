@@ -1,10 +1,8 @@
 """A trace -> prefix, blocks, identities, tool-protocol check and token counts."""
 
-from pamer_lab.blocks.cut import Block, Cut, Split, cut, recent_start, split
-from pamer_lab.blocks.identity import canonical, content_hash, identities
+from pamer_lab.blocks.cut import Block, Cut, Split, canonical, content_hash, cut, identities, recent_start, split
 from pamer_lab.blocks.protocol import Violation, check, violations
-from pamer_lab.blocks.sizes import block_sizes, context_before
-from pamer_lab.blocks.tokens import EstimatedCounter, MessageTokens, TokenCounter
+from pamer_lab.blocks.tokens import EstimatedCounter, MessageTokens, TokenCounter, block_sizes, context_before
 
 __all__ = [
     "Block",

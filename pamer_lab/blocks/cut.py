@@ -1,11 +1,17 @@
-"""Messages -> prefix and blocks, and the split P, O, R of one decision point.
+"""Messages -> prefix and blocks, the split P, O, R of one decision point, and block identities.
 
-Knows only message order and which calls were answered.
-Invariant: prefix and blocks concatenated are the messages; a block starts with its assistant message and ends before the next one.
+Invariant: prefix and blocks concatenated are the messages; a block starts with its assistant message and ends before the next one. An
+identity is a hash of what a block says (roles, text, tool names, canonical arguments, which result answers which call by position),
+so that call ids and key order do not matter, plus its occurrence number: two equal blocks in one trace stay two.
 """
 
-from collections.abc import Sequence
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
+
+import orjson
 
 from pamer_lab.trajectory.values import Message
 
@@ -89,3 +95,39 @@ def recent_start(blocks: Sequence[Block], retained: int = 2) -> int:
 def _complete(messages: Sequence[Message]) -> bool:
     calls = {call.id for call in messages[0].tool_calls}
     return calls <= {message.tool_call_id for message in messages[1:] if message.role == "tool"}
+
+
+def canonical(messages: Sequence[Message]) -> bytes:
+    """The canonical form of one block's messages."""
+    order = {call.id: number for number, call in enumerate(messages[0].tool_calls)} if messages else {}
+    rows: list[list[Any]] = []
+    for message in messages:
+        calls = [[call.name, _canonical_arguments(call.arguments)] for call in message.tool_calls]
+        answers = order.get(message.tool_call_id) if message.role == "tool" else None
+        rows.append([message.role, message.content, calls, answers, [[image.media_type, image.bytes] for image in message.images]])
+    return orjson.dumps(rows)
+
+
+def content_hash(messages: Sequence[Message]) -> str:
+    """SHA-256 of a block's canonical form."""
+    return hashlib.sha256(canonical(messages)).hexdigest()
+
+
+def identities(blocks: Iterable[Sequence[Message]]) -> list[str]:
+    """`<hash>:<occurrence>` for each block of a conversation, in order."""
+    seen: Counter[str] = Counter()
+    named: list[str] = []
+    for messages in blocks:
+        digest = content_hash(messages)
+        named.append(f"{digest}:{seen[digest]}")
+        seen[digest] += 1
+    return named
+
+
+def _canonical_arguments(text: str) -> str:
+    """Arguments with sorted keys and no white space; text that is not JSON stays as it is."""
+    try:
+        value = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return text
+    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()

@@ -1,11 +1,11 @@
-"""A message -> the ChatML text a model reads, including tool calls and tool descriptions.
+"""A message -> the ChatML text a model reads, including tool calls and tool descriptions; and the recall query made of such texts.
 
 Tokens are counted on this rendering, and hidden states are computed on it where a model's own template would drop calls.
 Invariant: every text, call name and argument of a message is in its rendering, and a conversation's rendering is the concatenation of
 its messages' renderings.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import orjson
 
@@ -41,3 +41,18 @@ def render_tools(tools: Sequence[Tool]) -> str:
 def render(messages: Sequence[Message], tools: Sequence[Tool] = ()) -> str:
     """A complete request, without the generation prompt."""
     return render_tools(tools) + "".join(render_message(message) for message in messages)
+
+
+QUERY_CHARACTERS = 30_000
+"""Characters of a recall query: the last ones of task and recent blocks."""
+
+
+def task_text(prefix: Sequence[Message]) -> str:
+    """Text of the prefix's user messages, or of the complete prefix where there are none."""
+    asked = [message.content for message in prefix if message.role == "user"] or [message.content for message in prefix]
+    return "\n".join(asked)
+
+
+def query_text(task: str, recent: Iterable[Message], characters: int = QUERY_CHARACTERS) -> str:
+    """Task and recent blocks as text, its last `characters`."""
+    return "\n".join([task, *(render_message(message) for message in recent)])[-characters:]

@@ -1,13 +1,14 @@
-"""Token counts per message, each message counted once.
+"""Token counts per message, each message counted once, and what they sum to: tokens per block, and the context before each decision point.
 
 A `TokenCounter` is a Protocol: the measured one uses a model's tokenizer (`models/tokenizer.py`), the estimated one is used where no
-tokenizer is installed, and says so.
-Invariant: a conversation's count is the sum of its messages' counts, and appending messages counts only the new ones.
+tokenizer is installed, and says so. Invariants: a conversation's count is the sum of its messages' counts, appending messages counts
+only the new ones, and the prefix, the tool descriptions and all blocks sum to the trace's tokens.
 """
 
 from collections.abc import Sequence
 from typing import Literal, Protocol
 
+from pamer_lab.blocks.cut import Cut
 from pamer_lab.blocks.render import render_message, render_tools
 from pamer_lab.trajectory.values import Message, Tool
 
@@ -63,3 +64,18 @@ class MessageTokens:
     def tools(self, tools: Sequence[Tool]) -> int:
         """Tokens of the tool descriptions."""
         return self.counter.count([render_tools(tools)])[0] if tools else 0
+
+
+def block_sizes(pieces: Cut, message_tokens: Sequence[int]) -> list[int]:
+    """Tokens of each block."""
+    return [sum(message_tokens[block.start : block.end]) for block in pieces.blocks]
+
+
+def context_before(pieces: Cut, message_tokens: Sequence[int], tools: int = 0) -> list[int]:
+    """Tokens of the complete recorded history, including tool descriptions, just before each assistant message."""
+    context = tools + sum(message_tokens[: pieces.prefix_end])
+    before: list[int] = []
+    for size in block_sizes(pieces, message_tokens):
+        before.append(context)
+        context += size
+    return before

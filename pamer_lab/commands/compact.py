@@ -12,17 +12,14 @@ from pamer_lab.commands.compact_text import tables
 from pamer_lab.features.store import FeatureStore
 from pamer_lab.models.embedder import HashingEmbedder
 from pamer_lab.models.tokenizer import LoadedCounter
-from pamer_lab.studies.compact.embeddings import KeptEmbeddings
 from pamer_lab.studies.compact.fitting import Fitter
-from pamer_lab.studies.compact.overlap import differences
 from pamer_lab.studies.compact.points import Counts
 from pamer_lab.studies.compact.registry import CAPS, choose, parse_caps
 from pamer_lab.studies.compact.retrieved import cap_words
-from pamer_lab.studies.compact.sampling import sample
-from pamer_lab.studies.compact.states import Readings, States
-from pamer_lab.studies.compact.study import PREFERRED, Bench, evaluated
+from pamer_lab.studies.compact.states import KeptEmbeddings, Readings, States
+from pamer_lab.studies.compact.study import PREFERRED, Bench, differences, evaluated
 from pamer_lab.studies.compact.values import Condition, Resources
-from pamer_lab.studies.decisions import make_splits
+from pamer_lab.studies.decisions import make_splits, sample
 from pamer_lab.studies.distill import Lab
 from pamer_lab.studies.study import Study
 

@@ -15,6 +15,7 @@ from pamer_lab.factory import Factory
 from pamer_lab.features.store import layer_names
 from pamer_lab.models.frozen import FrozenModel
 from pamer_lab.models.profiles import Profile, load_profile
+from pamer_lab.opening import read_text
 from pamer_lab.probes.intervals import MOST_DIFFERENCES
 from pamer_lab.probes.split import SEEDS, Split
 from pamer_lab.studies.bank import BankMaker
@@ -97,7 +98,7 @@ def probe_prompt(text: str | None, profile: Profile) -> str:
     if not text.startswith("@"):
         return text
     try:
-        return Path(text[1:]).read_text(encoding="utf-8").strip()
+        return read_text(text[1:]).strip()
     except (OSError, ValueError) as error:
         raise InputError(f"the probe prompt cannot be read ({error})", path=text[1:]) from error
 

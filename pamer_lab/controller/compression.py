@@ -9,14 +9,13 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 
 from pamer_lab.blocks import TokenCounter
-from pamer_lab.controller.injection import checked
 from pamer_lab.controller.plan import Plan
-from pamer_lab.controller.recall import embedded
+from pamer_lab.controller.recall import checked, embedded
 from pamer_lab.controller.request import Chat
 from pamer_lab.decisions import Spent, charging
 from pamer_lab.errors import LabError, ModelError
 from pamer_lab.memory import CoveredBlock, DetailWriter, Memories, Memory, MemoryDraft, SourceBlock, Summariser, Summary
-from pamer_lab.memory.archive import pack, unpack
+from pamer_lab.memory.records import pack, unpack
 from pamer_lab.memory.summary import faults
 from pamer_lab.models.embedder import Embedder
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from pamer_lab.blocks import MessageTokens
 from pamer_lab.bounded import Bounded
-from pamer_lab.controller import injection
+from pamer_lab.controller import recall
 from pamer_lab.controller.compression import Compressor
 from pamer_lab.controller.plan import Plan, plan
 from pamer_lab.controller.probe import Probe
@@ -50,7 +50,7 @@ class PamerController:
         self.store = store
         self._probe = probe
         self._tokens = tokens
-        self._injected = injection.InjectionTokens(tokens)
+        self._injected = recall.InjectionTokens(tokens)
         self._recaller = recaller or TopSummaries(embedder, k=self.settings.top_k, query_characters=self.settings.query_characters)
         limit = self.settings.summary_tokens
         self._compressor = Compressor(store, summariser, embedder, tokens.counter, summary_tokens=limit, details=details)
@@ -159,9 +159,9 @@ class PamerController:
             turn.errors.append(found.error)
         if not found.entries:
             return self._pass(turn, current, found)
-        inserted = injection.message(found.entries, found.kind)
+        inserted = recall.message(found.entries, found.kind)
         numbers = current.active
-        messages = injection.checked(current.request.rebuilt(numbers, [inserted]), current.request, numbers, [inserted])
+        messages = recall.checked(current.request.rebuilt(numbers, [inserted]), current.request, numbers, [inserted])
         size = self._injected.count(found.entries, found.kind)
         ids = tuple(sorted({memory.memory_id for memory in found.memories}))
         spans = spans_of(sorted(found.restored)) or current.covered_by(found.memories)
@@ -189,7 +189,7 @@ class PamerController:
 
     def _pass(self, turn: DecisionBuilder, current: Plan, found: Recalled | None = None) -> Outcome:
         numbers = current.active
-        messages = injection.checked(current.request.rebuilt(numbers), current.request, numbers, ())
+        messages = recall.checked(current.request.rebuilt(numbers), current.request, numbers, ())
         reason = turn.not_compressed(current, self.settings)
         if found:
             reason += f"; {found.reason}"

@@ -14,19 +14,26 @@ from typing import Any
 import orjson
 
 from pamer_lab.blocks import TokenCounter
-from pamer_lab.controller.injection import Entry
 from pamer_lab.controller.plan import Plan
-from pamer_lab.controller.recall import Recalled
-from pamer_lab.controller.recall_agent import Packet, RecallAgent, checked
-from pamer_lab.controller.recall_cache import CacheOutcome, RecallCache
+from pamer_lab.controller.recall import Entry, Recalled
+from pamer_lab.controller.recall_agent import CacheOutcome, Packet, RecallAgent, RecallCache, checked
 from pamer_lab.controller.request import read_message
-from pamer_lab.controller.router import CANDIDATES_KEPT, Candidate, Router, RouterQuery, Routing
+from pamer_lab.controller.router import (
+    CANDIDATES_KEPT,
+    Candidate,
+    NoRecorder,
+    Recorder,
+    Router,
+    RouterQuery,
+    Routing,
+    SelectionOutcome,
+    SelectionRecord,
+)
 from pamer_lab.controller.selection import Selection, evidence, select
-from pamer_lab.controller.selection_record import NoRecorder, Recorder, SelectionOutcome, SelectionRecord
 from pamer_lab.decisions import Spent, charge, charging
 from pamer_lab.errors import StorageError
 from pamer_lab.memory import CoveredBlock, Memories
-from pamer_lab.memory.archive import unpack
+from pamer_lab.memory.records import unpack
 from pamer_lab.trajectory.values import Message
 
 NEAR_MISSES = 3

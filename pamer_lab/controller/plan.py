@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from pamer_lab.blocks import split
-from pamer_lab.blocks.query import query_text
+from pamer_lab.blocks.render import query_text
 from pamer_lab.controller.request import Request
 from pamer_lab.decisions import Span, gaps, spans_of
 from pamer_lab.memory import Memory, SessionMemory

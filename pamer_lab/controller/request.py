@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pamer_lab.blocks import Block, MessageTokens, content_hash, violations
-from pamer_lab.blocks.query import task_text
+from pamer_lab.blocks.render import task_text
 from pamer_lab.decisions import Item, spans_of
 from pamer_lab.errors import FormatError, ProtocolError
 from pamer_lab.trajectory.shared.fields import read_calls, read_tools

@@ -18,10 +18,9 @@ import numpy.typing as npt
 
 from pamer_lab.bounded import Bounded
 from pamer_lab.controller.router import CANDIDATES_KEPT, Candidate, RouterQuery, Routing
-from pamer_lab.controller.router_index import BlockTerms, StepIndex, block_terms, superseded
-from pamer_lab.controller.router_sources import IndexSource, StepSource
+from pamer_lab.controller.router_index import BlockTerms, IndexSource, StepIndex, StepSource, block_terms, superseded
 from pamer_lab.memory import SessionMemory
-from pamer_lab.memory.source import block_text
+from pamer_lab.memory.summary import block_text
 from pamer_lab.memory.terms import terms
 from pamer_lab.models.embedder import Embedder
 

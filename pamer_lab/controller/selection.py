@@ -13,8 +13,7 @@ from typing import Any
 from pamer_lab.controller.request import read_message
 from pamer_lab.errors import InputError, LabError, StorageError
 from pamer_lab.memory import CoveredBlock, Memory, RawBlock, SessionMemory
-from pamer_lab.memory.archive import unpack
-from pamer_lab.memory.steps import memory_faults
+from pamer_lab.memory.records import memory_faults, unpack
 from pamer_lab.trajectory.values import Message
 
 KEYS = {"summary_ids", "raw_steps_needed"}

@@ -5,7 +5,7 @@ What belongs to a model (input limits, output reserve, time-outs, attempts) is a
 
 from pydantic import Field, model_validator
 
-from pamer_lab.blocks.query import QUERY_CHARACTERS
+from pamer_lab.blocks.render import QUERY_CHARACTERS
 from pamer_lab.config import Settings
 
 

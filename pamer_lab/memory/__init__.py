@@ -1,9 +1,8 @@
 """What is stored when history leaves the active context: records, commit protocol, retrieval, summaries, checks."""
 
-from pamer_lab.memory.buffered import BufferedMemories
 from pamer_lab.memory.records import CoveredBlock, Memory, MemoryDraft, RawBlock
 from pamer_lab.memory.session import SessionMemory
-from pamer_lab.memory.store import LostRaceError, Memories, MemoryStore
+from pamer_lab.memory.store import BufferedMemories, LostRaceError, Memories, MemoryStore
 from pamer_lab.memory.summary import DetailLines, DetailWriter, SourceBlock, Summariser, Summary
 
 __all__ = [

@@ -16,8 +16,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from pamer_lab.errors import StorageError
-from pamer_lab.memory.archive import is_intact
-from pamer_lab.memory.records import Memory, RawBlock
+from pamer_lab.memory.records import Memory, RawBlock, is_intact
 from pamer_lab.memory.schema import BLOCKS, MEMORIES, memories_of
 from pamer_lab.memory.session import assemble
 from pamer_lab.storage import Database, equals, is_in

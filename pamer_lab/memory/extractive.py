@@ -13,11 +13,8 @@ from dataclasses import dataclass, replace
 
 from pamer_lab.blocks import TokenCounter
 from pamer_lab.errors import ModelError
-from pamer_lab.memory.details import CALL_CHARACTERS, StepDetail
-from pamer_lab.memory.salience import scores, weight
-from pamer_lab.memory.source import BUDGET, clip, within_budget
-from pamer_lab.memory.summary import SourceBlock, Summary
-from pamer_lab.memory.terms import terms
+from pamer_lab.memory.summary import BUDGET, CALL_CHARACTERS, SourceBlock, StepDetail, Summary, clip, within_budget
+from pamer_lab.memory.terms import scores, terms, weight
 from pamer_lab.trajectory.values import Message
 
 LINE_CHARACTERS = 240

@@ -1,17 +1,23 @@
-"""The values of the memory: one memory, the blocks it covers, and an archived raw block.
+"""The values of the memory: one memory, the blocks it covers, the archived form of a block, and step details as a partition.
 
-Knows neither tables nor models.
-Invariant: a memory without `faults` covers at least one block, each once; it has one step detail per block; its vector is finite and not
-zero; its checksum is the hash of everything else.
+Knows neither tables nor models. Invariants: a memory without `faults` covers at least one block, each once, with one step detail per block;
+its vector is finite and not zero; its checksum is the hash of everything else. `unpack(pack(messages)) == messages`, or `pack` raises; a
+body that does not match its hash is never returned.
 """
 
 import hashlib
+import json
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import orjson
+
+from pamer_lab.errors import StorageError
 
 Vector = npt.NDArray[np.float32]
 
@@ -146,3 +152,59 @@ def seal(draft: MemoryDraft, sequence: int, created_at: datetime) -> Memory:
         checksum="",
     )
     return replace(bare, memory_id=memory_id(bare), checksum=checksum(bare))
+
+
+def pack(messages: Sequence[dict[str, Any]]) -> RawBlock:
+    """The archived form of one block."""
+    try:
+        body = json.dumps(list(messages), separators=(",", ":"), allow_nan=False).encode("ascii")
+    except (TypeError, ValueError) as error:
+        raise StorageError(f"a block holds a value that JSON cannot keep ({error})") from error
+    if json.loads(body) != list(messages):
+        raise StorageError("a block does not come back from JSON as it was; only plain JSON values can be archived")
+    return RawBlock(hashlib.sha256(body).hexdigest(), body)
+
+
+def unpack(block: RawBlock) -> list[dict[str, Any]]:
+    """The caller's messages, after the hash was found right."""
+    if not is_intact(block):
+        raise StorageError(f"archived block {block.raw_hash[:12]} does not match its hash; run: pamer-lab memory check")
+    messages: list[dict[str, Any]] = json.loads(block.body)
+    return messages
+
+
+def is_intact(block: RawBlock) -> bool:
+    return hashlib.sha256(block.body).hexdigest() == block.raw_hash
+
+
+def partition_faults(covered: Sequence[int], detailed: Sequence[int]) -> list[str]:
+    """What keeps `detailed` from being a partition of `covered`, in words: gaps, overlaps, unknown steps, disorder."""
+    found: list[str] = []
+    counts, known = Counter(detailed), set(covered)
+    if repeated := sorted(step for step, count in counts.items() if count > 1):
+        found.append(f"overlap: more than one detail for {_listed(repeated)}")
+    if missing := sorted(known - set(counts)):
+        found.append(f"gap: no detail for {_listed(missing)}")
+    if unknown := sorted(set(counts) - known):
+        found.append(f"unknown: a detail for {_listed(unknown)}, which is not covered")
+    if len(known) != len(covered):
+        found.append("overlap: a step is covered twice")
+    return found
+
+
+def memory_faults(memories: Sequence[Memory]) -> list[str]:
+    """What is wrong with the partitions of several memories of one session, in words."""
+    found: list[str] = []
+    owner: dict[int, str] = {}
+    for memory in memories:
+        found += [f"{memory.memory_id}: {fault}" for fault in memory.faults()]
+        for step in memory.steps:
+            if step in owner:
+                found.append(f"overlap: step {step} belongs to {owner[step]} and to {memory.memory_id}")
+            owner[step] = memory.memory_id
+    return found
+
+
+def _listed(steps: Sequence[int], most: int = 5) -> str:
+    shown = ", ".join(str(step) for step in steps[:most])
+    return f"step {shown}" + (f" and {len(steps) - most} more" if len(steps) > most else "")

@@ -1,13 +1,21 @@
-"""The seams between blocks and what stands for them in memory: the `Summariser` and `DetailWriter` Protocols and their values.
+"""What summaries are made of: the `Summariser` and `DetailWriter` Protocols, their source text, the detail line, and a cache of answers.
 
-Invariant: one detail line per block, in the blocks' order; the text stays within the token limit the implementation was made
-with; a summary that cannot be made is an error that carries what its calls took, never an empty text.
+Invariants: one detail line per block, in the blocks' order; the text stays within the implementation's token limit; a summary that cannot
+be made is an error that carries what its calls took, never an empty text. Source text under its budget is complete; over it, every
+message keeps its beginning and end, and a mark says how many characters are missing. A cached answer serves only exactly the same
+input, and its token cost is reported every time, because each policy alone would have needed it.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
 from typing import Protocol
 
+import numpy as np
+from msgspec.structs import replace as with_fields
+
+from pamer_lab.bounded import Bounded
+from pamer_lab.models.embedder import Embedder, Matrix
 from pamer_lab.models.usage import NO_USAGE, ChatUsage
 from pamer_lab.trajectory.values import Message
 
@@ -73,3 +81,161 @@ def faults(summary: Summary, blocks: Sequence[SourceBlock]) -> list[str]:
     if any(not detail.strip() or "\n" in detail for detail in summary.details):
         found.append("a step detail is empty or has more than one line")
     return found
+
+
+BUDGET = 40_000
+"""Characters of all blocks' message texts together."""
+SHORTEST = 120
+"""Characters a clipped message keeps at least, so that both ends say something."""
+_LEFT_OUT = re.compile(r" \[\.\.\. [0-9,]{1,20} characters left out \.\.\.\] ")
+"""The mark that `clip` puts between beginning and end."""
+
+
+def within_budget(blocks: Sequence[SourceBlock], budget: int = BUDGET) -> list[SourceBlock]:
+    """The blocks with long texts clipped in the middle where all together exceed the budget."""
+    lengths = [_length(message) for block in blocks for message in block.messages]
+    if sum(lengths) <= budget:
+        return list(blocks)
+    cap = max(_cap(lengths, budget), SHORTEST)
+    return [replace(block, messages=tuple(_clipped(message, cap) for message in block.messages)) for block in blocks]
+
+
+def clip(text: str, cap: int) -> str:
+    """Beginning and end of a text that is longer than `cap`, with the number of characters left out."""
+    if len(text) <= cap:
+        return text
+    mark = f" [... {len(text) - cap:,} characters left out ...] "
+    head = (cap + 1) // 2
+    return text[:head] + mark + text[len(text) - (cap - head) :]
+
+
+def kept_pieces(text: str) -> list[str]:
+    """The pieces of a text between `clip`'s marks; a text without a mark is one piece."""
+    return [piece for piece in _LEFT_OUT.split(text) if piece.strip()]
+
+
+def block_text(messages: Sequence[Message]) -> str:
+    """A block in plain words: who said what, what was called, what came back."""
+    parts: list[str] = []
+    for message in messages:
+        if message.content:
+            who = f"{message.role} {message.name}".strip()
+            parts.append(f"{who}: {message.content}")
+        parts.extend(f"call {call.name}: {call.arguments}" for call in message.tool_calls)
+    return "\n".join(parts)
+
+
+def _length(message: Message) -> int:
+    return len(message.content) + sum(len(call.arguments) for call in message.tool_calls)
+
+
+def _clipped(message: Message, cap: int) -> Message:
+    if _length(message) <= cap:
+        return message
+    calls = tuple(with_fields(call, arguments=clip(call.arguments, cap)) for call in message.tool_calls)
+    return with_fields(message, content=clip(message.content, cap), tool_calls=calls)
+
+
+def _cap(lengths: list[int], budget: int) -> int:
+    """The largest length per message with which the sum stays within the budget."""
+    left, rest = budget, sorted(lengths)
+    for place, length in enumerate(rest):
+        share = left // (len(rest) - place)
+        if length > share:
+            return share
+        left -= length
+    return rest[-1] if rest else budget
+
+
+ARROW, SAYS, NAMES = " -> ", " | says: ", " | names: "
+DETAIL_CHARACTERS = 280
+"""Longest step detail."""
+CALL_CHARACTERS = 110
+"""Longest form of one tool call, and of all calls together."""
+SAYS_CHARACTERS = 50
+"""Most that names of the agent's own message may take."""
+LINE_CHARACTERS = 80
+"""Longest form of the telling line; shorter where names need the room."""
+
+
+@dataclass(frozen=True)
+class StepDetail:
+    """The parts of a detail line."""
+
+    calls: str = ""
+    says: tuple[str, ...] = ()
+    """Names in the agent's message that its calls do not hold."""
+    line: str = ""
+    """The most informative line of the results."""
+    names: tuple[str, ...] = ()
+    """Names of the results that the line does not hold, the most useful first."""
+
+    def text(self) -> str:
+        """One line within `DETAIL_CHARACTERS`; names that do not fit are left out."""
+        before = _plain(clip(self.calls, CALL_CHARACTERS)) + _listed(SAYS, self.says, SAYS_CHARACTERS)
+        line = _plain(clip(self.line, LINE_CHARACTERS))
+        after = line + _listed(NAMES, self.names, DETAIL_CHARACTERS - len(before) - len(ARROW) - len(line))
+        return " ".join((before + ARROW + after if after else before).split()) or "(no text)"
+
+
+def read_detail(text: str) -> StepDetail | None:
+    """The parts of a line that `StepDetail.text` wrote; None for a line in any other form."""
+    before, arrow, after = f" {text} ".partition(ARROW)
+    if not arrow and SAYS not in before:
+        return None
+    calls, _, says = before.partition(SAYS)
+    line, _, names = f" {after}".partition(NAMES)
+    return StepDetail(calls.strip(), _split(says), line.strip(), _split(names))
+
+
+def _plain(text: str) -> str:
+    """A text that cannot be taken for one of the line's marks."""
+    text = " ".join(text.split())
+    for mark in (ARROW, SAYS, NAMES):
+        text = text.replace(mark, f" {mark.strip()[:-1]} ")
+    return text
+
+
+def _listed(mark: str, names: Sequence[str], room: int) -> str:
+    """The first names that fit, after their mark; empty if none does."""
+    kept: list[str] = []
+    room -= len(mark)
+    for name in names:
+        if len(name) + 2 * bool(kept) <= room and ", " not in name:
+            kept.append(name)
+            room -= len(name) + 2 * (len(kept) > 1)
+    return mark + ", ".join(kept) if kept else ""
+
+
+def _split(names: str) -> tuple[str, ...]:
+    return tuple(name for name in names.strip().split(", ") if name)
+
+
+KEPT = 4096
+"""Answers kept; the oldest leave first."""
+
+
+class CachedSummariser:
+    """A summariser that is asked the same thing once."""
+
+    def __init__(self, inner: Summariser) -> None:
+        self.name = inner.name
+        self._inner = inner
+        self._kept: Bounded[Hashable, Summary] = Bounded(KEPT)
+
+    def summarise(self, task: str, blocks: Sequence[SourceBlock]) -> Summary:
+        key = (task, tuple((block.step, block.messages) for block in blocks))
+        return self._kept.one(key, lambda: self._inner.summarise(task, blocks))
+
+
+class CachedEmbedder:
+    """An embedder that is asked the same thing once."""
+
+    def __init__(self, inner: Embedder) -> None:
+        self.name, self.dimensions = inner.name, inner.dimensions
+        self._inner = inner
+        self._kept: Bounded[str, Matrix] = Bounded(KEPT)
+
+    def embed(self, texts: Sequence[str]) -> Matrix:
+        rows = [self._kept.one(text, lambda text=text: self._inner.embed([text])) for text in texts]  # type: ignore[misc]
+        return np.concatenate(rows) if rows else self._inner.embed([])

@@ -1,22 +1,36 @@
-"""The `Chat` Protocol between prompts and answers, its values, and the one place that chooses an implementation.
+"""Answers of chat models: the `Chat` Protocol, an OpenAI-compatible server, the frozen model's own weights, and the choice between them.
 
-Invariant: an answer requested with a schema is JSON of that shape, or an error; `usage` says where its numbers come from.
+Invariant: an answer requested with a schema is JSON of that shape, or an error; `usage` says where its numbers come from. A failed
+attempt is tried again with back-off, a refused request is not; a prompt longer than the window is refused, never shortened here.
 """
 
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from pamer_lab.errors import InputError
-from pamer_lab.models.attempts import BadAnswer
+from pamer_lab.errors import InputError, ModelError
+from pamer_lab.models.attempts import BadAnswer, DoesNotFit, with_attempts
 from pamer_lab.models.frozen import FrozenModel
-from pamer_lab.models.profiles import Profile
-from pamer_lab.models.usage import ChatUsage, UsageKind
+from pamer_lab.models.profiles import ChatSettings, Profile
+from pamer_lab.models.usage import NO_USAGE, UNKNOWN_USAGE, ChatUsage, UsageKind, set_usage, usage_of
+from pamer_lab.redaction import api_key
 from pamer_lab.reviewer_mode import refuse_in_reviewer_mode
 
-__all__ = ["Chat", "ChatAnswer", "ChatMessages", "ChatUsage", "UsageKind", "load_chat", "parsed_answer", "schema_fault", "without_thinking"]
+__all__ = [
+    "Chat",
+    "ChatAnswer",
+    "ChatClient",
+    "ChatMessages",
+    "ChatUsage",
+    "LocalChat",
+    "UsageKind",
+    "load_chat",
+    "parsed_answer",
+    "schema_fault",
+    "without_thinking",
+]
 
 ChatMessages = Sequence[Mapping[str, str]]
 """`{"role": ..., "content": ...}`, in order."""
@@ -69,12 +83,8 @@ def load_chat(profile: Profile, model: FrozenModel | None = None) -> Chat | None
         case "none":
             return None
         case "openai":
-            from pamer_lab.models.chat_client import ChatClient
-
             return ChatClient(profile.chat)
         case "local":
-            from pamer_lab.models.local_chat import LocalChat
-
             if model is None:
                 raise InputError("a local chat needs the loaded frozen model")
             return LocalChat(model)
@@ -126,3 +136,144 @@ def schema_fault(value: Any, schema: Mapping[str, Any], place: str = "answer") -
         faults = (schema_fault(item, schema["items"], f"{place}[{number}]") for number, item in enumerate(value))
         return next((fault for fault in faults if fault), "")
     return ""
+
+
+class ChatClient:
+    """A chat server behind the `Chat` Protocol."""
+
+    def __init__(self, settings: ChatSettings) -> None:
+        import openai
+
+        if not settings.base_url or not settings.model:
+            raise InputError("a chat server needs base_url and model in its profile")
+        self._settings = settings
+        self.name = settings.model
+        self._client = openai.OpenAI(
+            base_url=settings.base_url, api_key=api_key(settings.api_key_variable), timeout=settings.timeout_seconds, max_retries=0
+        )
+
+    def complete(self, messages: ChatMessages, *, max_tokens: int, schema: Mapping[str, Any] | None = None) -> ChatAnswer:
+        what = f"{self.name} at {self._settings.base_url}"
+        used: list[ChatUsage] = []
+        try:
+            answer = with_attempts(
+                lambda: self._ask(messages, max_tokens, schema),
+                what=what,
+                attempts=self._settings.attempts,
+                failed=lambda error: used.append(_cost(error)),
+            )
+        except ModelError as error:
+            set_usage(error, sum(used, usage_of(error)))
+            raise
+        return replace(answer, usage=sum(used, answer.usage))
+
+    def _ask(self, messages: ChatMessages, max_tokens: int, schema: Mapping[str, Any] | None) -> ChatAnswer:
+        request: dict[str, Any] = {
+            "model": self._settings.model,
+            "messages": [dict(message) for message in messages],
+            "temperature": self._settings.temperature,
+            "max_tokens": max_tokens,
+        }
+        if not self._settings.thinking:
+            request["extra_body"] = {"chat_template_kwargs": {"enable_thinking": False}}
+        if schema is not None:
+            request["response_format"] = {"type": "json_schema", "json_schema": {"name": "answer", "strict": True, "schema": dict(schema)}}
+        return self._parsed(self._client.chat.completions.create(**request), max_tokens, schema)
+
+    def _parsed(self, answer: Any, max_tokens: int, schema: Mapping[str, Any] | None) -> ChatAnswer:
+        usage = _reported(answer)
+        try:
+            text, truncated = self._text(answer, max_tokens, schema)
+            if usage is None:
+                raise BadAnswer("the answer does not report its usage")
+            return ChatAnswer(parsed_answer(text, schema), usage, text, truncated)
+        except ModelError as error:
+            set_usage(error, usage or UNKNOWN_USAGE)
+            raise
+
+    def _text(self, answer: Any, max_tokens: int, schema: Mapping[str, Any] | None) -> tuple[str, bool]:
+        """What the model wrote, and whether it ran into its limit."""
+        choices = getattr(answer, "choices", None)
+        if not isinstance(choices, list) or len(choices) != 1:
+            raise BadAnswer("the answer does not have exactly one choice")
+        text = getattr(getattr(choices[0], "message", None), "content", None)
+        if not isinstance(text, str):
+            raise BadAnswer("the answer holds no text")
+        truncated = choices[0].finish_reason == "length"
+        if schema is not None and truncated:
+            # At temperature 0 another attempt is cut at the same place.
+            raise DoesNotFit(f"{self.name} did not finish its JSON within {max_tokens} tokens")
+        return text, truncated
+
+
+def _reported(answer: Any) -> ChatUsage | None:
+    """The usage that the server reported; None where it reported none."""
+    usage = getattr(answer, "usage", None)
+    numbers = [getattr(usage, name, None) for name in ("prompt_tokens", "completion_tokens")]
+    if not all(isinstance(number, int) and number >= 0 for number in numbers):
+        return None
+    return ChatUsage(numbers[0] or 0, numbers[1] or 0, "recorded")
+
+
+def _cost(error: Exception) -> ChatUsage:
+    """What a failed attempt took: unknown where the server worked on it, or may have, and reported nothing."""
+    import openai
+
+    if (known := usage_of(error)).calls:
+        return known
+    worked = isinstance(error, BadAnswer | openai.APITimeoutError | openai.APIResponseValidationError)
+    return UNKNOWN_USAGE if worked else NO_USAGE
+
+
+class LocalChat:
+    """The frozen model behind the `Chat` Protocol."""
+
+    def __init__(self, model: FrozenModel) -> None:
+        self._model = model
+        self.name = f"{model.name} (local)"
+
+    def complete(self, messages: ChatMessages, *, max_tokens: int, schema: Mapping[str, Any] | None = None) -> ChatAnswer:
+        import torch
+
+        model = self._model
+        ids = self._prompt(messages)
+        if len(ids) + max_tokens > model.window:
+            raise DoesNotFit(f"a prompt of {len(ids):,} tokens and {max_tokens:,} for the answer exceed {model.name}'s {model.window:,}")
+        given = torch.as_tensor([ids], device=model.device)
+        try:
+            with torch.inference_mode():
+                found = model.model.generate(
+                    given,
+                    attention_mask=torch.ones_like(given),
+                    max_new_tokens=max_tokens,
+                    do_sample=False,
+                    pad_token_id=model.tokenizer.eos_token_id,
+                )
+        except torch.OutOfMemoryError as error:
+            raise DoesNotFit(f"{model.name} ran out of memory on {model.device} with a prompt of {len(ids):,} tokens") from error
+        answer = found[0, len(ids) :].tolist()
+        text = str(model.tokenizer.decode(answer, skip_special_tokens=True))
+        usage = ChatUsage(len(ids), len(answer), "measured")
+        truncated = len(answer) >= max_tokens and answer[-1] not in self._ends()
+        try:
+            if schema is not None and truncated:
+                raise DoesNotFit(f"{self.name} did not finish its JSON within {max_tokens} tokens")
+            return ChatAnswer(parsed_answer(text, schema), usage, text, truncated)
+        except ModelError as error:
+            set_usage(error, usage)
+            raise
+
+    def _ends(self) -> set[int]:
+        """Tokens that end an answer."""
+        named = getattr(self._model.model.generation_config, "eos_token_id", None)
+        several = named if isinstance(named, list) else [named]
+        return {int(token) for token in [*several, self._model.tokenizer.eos_token_id] if token is not None}
+
+    def _prompt(self, messages: ChatMessages) -> list[int]:
+        tokenizer = self._model.tokenizer
+        if getattr(tokenizer, "chat_template", None):
+            shaped = [dict(message) for message in messages]
+            text = tokenizer.apply_chat_template(shaped, tokenize=False, add_generation_prompt=True, enable_thinking=False)
+        else:
+            text = "".join(f"<|im_start|>{item['role']}\n{item['content']}<|im_end|>\n" for item in messages) + "<|im_start|>assistant\n"
+        return list(tokenizer(text, add_special_tokens=False)["input_ids"])

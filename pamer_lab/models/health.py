@@ -12,7 +12,7 @@ from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from pamer_lab.models import embedded, vram
+from pamer_lab.models import devices, embedded
 from pamer_lab.models.frozen import CHUNKS, chosen_model, find_folder, is_here, remedy
 from pamer_lab.models.profiles import EMBEDDED, PROFILES, Profile
 
@@ -151,11 +151,11 @@ def memory_facts(profile: Profile, device: dict[str, Any]) -> dict[str, Any]:
     """What the profile's frozen model needs on a GPU, and which cards have it."""
     model = chosen_model(profile.frozen_model)
     here = is_here(model)
-    shape = vram.geometry_of(find_folder(model)) if here else vram.QWEN35_9B
+    shape = devices.geometry_of(find_folder(model)) if here else devices.QWEN35_9B
     chunk = profile.frozen_model.chunk or CHUNKS["cuda"]
     tokens = profile.probe_limit or 8192
-    found = vram.estimate(shape, tokens, chunk)
-    cards = vram.fitting_cards(found.total)
+    found = devices.estimate(shape, tokens, chunk)
+    cards = devices.fitting_cards(found.total)
     own = [gpu["name"] for gpu in device["gpus"] if gpu["memory_total"] >= found.total]
     return {
         "model": model,

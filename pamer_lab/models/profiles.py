@@ -16,6 +16,7 @@ from pydantic import Field, ValidationError
 
 from pamer_lab.config import Settings
 from pamer_lab.errors import InputError, UnknownNameError
+from pamer_lab.opening import read_file, read_text
 
 EMBEDDED = "embedded"
 """As a model's name: the weights that install with the package."""
@@ -147,7 +148,7 @@ def load_profile(name_or_file: str | Path, workspace: Path | None = None) -> Pro
     if text.startswith(HUB):
         return _hub_profile(text)
     if workspace is not None and (kept := _kept(text, workspace)).is_file():
-        return Profile.model_validate_json(kept.read_bytes())
+        return Profile.model_validate_json(read_file(kept))
     path = Path(text)
     if path.suffix != ".toml":
         known = known_profiles(workspace) if workspace is not None else list(PROFILES)
@@ -160,7 +161,7 @@ def remember_profile(profile: Profile, workspace: Path) -> None:
     if profile.name in PROFILES:
         return
     path, body = _kept(profile.name, workspace), profile.model_dump_json(indent=1).encode()
-    if path.is_file() and path.read_bytes() == body:
+    if path.is_file() and read_file(path) == body:
         return
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_suffix(f".{os.getpid()}.draft")
@@ -181,8 +182,7 @@ def _kept(name: str, workspace: Path) -> Path:
 def _toml_profile(path: Path) -> Profile:
     text = str(path)
     try:
-        with path.open("rb") as stream:
-            given = tomllib.load(stream)
+        given = tomllib.loads(read_text(path))
     except (OSError, tomllib.TOMLDecodeError) as error:
         raise InputError(f"this profile cannot be read ({error})", path=text) from error
     base = given.pop("base", "embedded")

@@ -11,10 +11,9 @@ from typing import Any
 
 from pamer_lab.blocks.tokens import CountKind, EstimatedCounter, MessageTokens, TokenCounter
 from pamer_lab.errors import InputError, ModelError
-from pamer_lab.models.embedded import SMOLLM2, is_prepared, prepared_folder
+from pamer_lab.models.embedded import SMOLLM2, check, is_prepared, prepared_folder
 from pamer_lab.models.frozen import chosen_model, model_folder, model_name, remedy
 from pamer_lab.models.profiles import EMBEDDED, Profile
-from pamer_lab.models.seal import check
 
 BATCH_CHARACTERS = 4_000_000
 """Texts are tokenised in batches of about this many characters, to bound memory."""

@@ -12,8 +12,8 @@ from typing import Any, ClassVar, Literal, Protocol
 from pamer_lab.blocks import Block, MessageTokens
 from pamer_lab.controller.probe import Probe
 from pamer_lab.controller.recall import Recaller
-from pamer_lab.controller.router_sources import RouterKind
-from pamer_lab.controller.selection_record import Recorder
+from pamer_lab.controller.router import Recorder
+from pamer_lab.controller.router_index import RouterKind
 from pamer_lab.controller.settings import ControllerSettings
 from pamer_lab.decisions import Decision, Item, Span
 from pamer_lab.looks import LineLook

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, cast
 
 from pamer_lab.controller.recall import Recaller
-from pamer_lab.controller.router_sources import RouterKind
+from pamer_lab.controller.router_index import RouterKind
 from pamer_lab.looks import LineLook
 from pamer_lab.memory import DetailWriter
 from pamer_lab.policies.interface import Need, Offered, Resources

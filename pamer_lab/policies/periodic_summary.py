@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from pamer_lab.blocks import recent_start
-from pamer_lab.blocks.query import task_text
+from pamer_lab.blocks.render import task_text
 from pamer_lab.controller.plan import halved
 from pamer_lab.controller.settings import ControllerSettings
 from pamer_lab.decisions import Decision, Item, Span, Spent, blocks_of, gaps, spans_of

@@ -11,8 +11,8 @@ from pamer_lab.audit import AuditStore
 from pamer_lab.blocks import MessageTokens
 from pamer_lab.controller.probe import Probe
 from pamer_lab.controller.recall import Recaller
-from pamer_lab.controller.router_sources import RouterKind
-from pamer_lab.controller.selection_record import SelectionRecord
+from pamer_lab.controller.router import SelectionRecord
+from pamer_lab.controller.router_index import RouterKind
 from pamer_lab.controller.settings import ControllerSettings
 from pamer_lab.factory import Factory
 from pamer_lab.memory import BufferedMemories, DetailWriter, Summariser

@@ -4,8 +4,7 @@ from collections.abc import Sequence
 
 from pamer_lab.blocks import MessageTokens
 from pamer_lab.decisions import Item, ItemKind, Span, Spent
-from pamer_lab.memory.source import within_budget
-from pamer_lab.memory.summary import SourceBlock, Summary
+from pamer_lab.memory.summary import SourceBlock, Summary, within_budget
 from pamer_lab.policies.interface import Resources
 from pamer_lab.trajectory.values import Message, Role
 

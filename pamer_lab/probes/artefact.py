@@ -20,12 +20,15 @@ import numpy.typing as npt
 from pamer_lab.errors import InputError, ModelError, ProbeError
 from pamer_lab.features.pooling import POOLINGS
 from pamer_lab.features.serialise import Hint
+from pamer_lab.opening import parse_json, read_file, read_text
 from pamer_lab.probes.readout import Floats, HeadStack, logit, sigmoid
 from pamer_lab.trajectory.values import Target
 
 FORMAT = 1
 WEIGHTS = "heads.safetensors"
 FACTS = "heads.json"
+MOST_WEIGHTS = 500_000_000
+"""Bytes of a weights file; the largest heads of the paper have a hundredth of that."""
 TRAIN = "pamer-lab train TRACES... --heads NAME"
 """How to get new heads, for messages."""
 CHOICES = {"pooling": POOLINGS, "hint": get_args(Hint), "target": get_args(Target)}
@@ -180,7 +183,7 @@ class HeadSet:
 def _read_facts(folder: Path) -> dict[str, Any]:
     path = folder / FACTS
     try:
-        facts = json.loads(path.read_text(encoding="utf-8"))
+        facts = parse_json(read_text(path))
     except FileNotFoundError:
         raise InputError(f"there are no heads here; train some: {TRAIN}", path=str(folder)) from None
     except (OSError, ValueError) as error:
@@ -196,7 +199,7 @@ def _read_stack(folder: Path, sha256: str) -> HeadStack:
 
     path = folder / WEIGHTS
     try:
-        data = path.read_bytes()
+        data = read_file(path, MOST_WEIGHTS)
         if hashlib.sha256(data).hexdigest() != sha256:
             raise InputError(f"does not have the SHA-256 that {FACTS} names; train new heads: {TRAIN}", path=str(path))
         tensors = load(data)

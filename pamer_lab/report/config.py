@@ -10,6 +10,7 @@ from pydantic import Field, ValidationError
 
 from pamer_lab.config import Settings
 from pamer_lab.errors import InputError
+from pamer_lab.opening import read_file
 from pamer_lab.redaction import Redaction
 
 Focus = Literal["context", "audit", "transcript"]
@@ -91,7 +92,7 @@ class ReportConfig(Settings):
 def read_config(path: str | Path) -> ReportConfig:
     """A configuration from its JSON file."""
     try:
-        return ReportConfig.model_validate_json(Path(path).read_bytes())
+        return ReportConfig.model_validate_json(read_file(path))
     except OSError as error:
         raise InputError(f"cannot be read ({error.strerror or error})", path=str(path)) from error
     except ValidationError as error:

@@ -17,6 +17,7 @@ import pyarrow as pa
 from pamer_lab.audit.tables import RESTORED, SELECTIONS
 from pamer_lab.errors import FormatError, InputError
 from pamer_lab.memory.schema import BLOCKS, MEMORIES, memories_of
+from pamer_lab.opening import read_file
 from pamer_lab.redaction import Scan, statement
 from pamer_lab.runs.redact import scanned
 from pamer_lab.runs.store import TEXTS, TURNS
@@ -127,6 +128,6 @@ def _checked(spec: TableSpec, table: pa.Table, path: str) -> pa.Table:
 def read_bundle(path: str | Path) -> bytes:
     """A file's bytes, or the reason why there are none."""
     try:
-        return Path(path).read_bytes()
+        return read_file(path, LARGEST)
     except OSError as error:
         raise InputError(f"cannot be read ({error.strerror or error})", path=str(path)) from error

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from pamer_lab.errors import InputError
+from pamer_lab.opening import read_file
 from pamer_lab.reviewer_mode import refuse_in_reviewer_mode
 from pamer_lab.runs.values import RunInfo
 from pamer_lab.storage.files import write_whole
@@ -45,7 +46,7 @@ def read_prices(path: Path) -> PriceTable:
     if not path.exists():
         return PriceTable()
     try:
-        table = msgspec.json.decode(path.read_bytes(), type=PriceTable)
+        table = msgspec.json.decode(read_file(path), type=PriceTable)
     except (msgspec.DecodeError, OSError) as error:
         raise InputError(f"is not a price table ({error}); it looks like {EXAMPLE}", path=str(path)) from error
     for name, price in table.rows.items():

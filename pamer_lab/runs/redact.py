@@ -14,8 +14,7 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
-from pamer_lab.memory.archive import is_intact, pack
-from pamer_lab.memory.records import Memory, MemoryDraft, RawBlock, seal
+from pamer_lab.memory.records import Memory, MemoryDraft, RawBlock, is_intact, pack, seal
 from pamer_lab.memory.schema import BLOCKS, MEMORIES, memories_of, memory_row
 from pamer_lab.redaction import Scan
 

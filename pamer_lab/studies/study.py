@@ -14,6 +14,7 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from pamer_lab.errors import InputError
+from pamer_lab.opening import parse_json, read_text
 from pamer_lab.storage import TableSpec, equals
 from pamer_lab.storage.files import write_whole
 from pamer_lab.workspace import Workspace
@@ -24,6 +25,9 @@ seen without a model. `compact`: the compact-context conditions."""
 
 ALL = "@workspace"
 """Where traces are named: all labelled ones of the workspace."""
+
+MOST_BYTES = 200_000_000
+"""Of a study's file."""
 
 STUDIES = TableSpec(
     name="studies",
@@ -119,7 +123,7 @@ def write_study(study: Study, path: Path) -> None:
 def read_study(path: Path) -> Study:
     """A study from its JSON file."""
     try:
-        return Study.from_json(json.loads(path.read_text()))
+        return Study.from_json(parse_json(read_text(path, MOST_BYTES)))
     except (OSError, ValueError, TypeError) as error:
         raise InputError(f"is not a study ({error})", path=str(path)) from error
 

@@ -7,14 +7,14 @@ that no name inside a file ever becomes a path.
 
 import hashlib
 import re
-import stat
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 from pamer_lab.config import ReadLimits
 from pamer_lab.errors import InputError
+from pamer_lab.opening import Budget, read_file
 from pamer_lab.trajectory.json_values import parse_json
 from pamer_lab.trajectory.parsing import Record, parse_text
 from pamer_lab.trajectory.unpacking import gunzip, json_members, mb, refuse_many_values
@@ -40,6 +40,8 @@ class Document:
     """One record for `json`; one per value for `jsonl`, per member for `zip`, per file for `folder`."""
     notes: tuple[tuple[str, str], ...] = field(default=())
     """(place, text) of what was odd but readable, such as two objects on one line."""
+    budget: Budget = field(default_factory=lambda: Budget(0), compare=False)
+    """What its traces may become; a reader that repeats parts of the source takes from it first."""
 
     @property
     def root(self) -> Any:
@@ -47,32 +49,18 @@ class Document:
         return self.records[0].value
 
 
-def load_document(path: Path, limits: ReadLimits, *, name: str = "") -> Document:
-    """Read one file (plain, `.gz` or zip) or one folder of event files."""
+def load_document(path: Path, limits: ReadLimits, *, name: str = "", roots: Sequence[Path] = ()) -> Document:
+    """Read one file (plain, `.gz` or zip) or one folder of event files; with `roots`, only below one of them."""
     shown = name or str(path)
     try:
         if path.is_dir():
-            return _load_folder(path, limits, shown)
-        data = _read_file(path, limits)
+            return _load_folder(path, limits, shown, roots or (path,))
+        data = read_file(path, limits.max_bytes, roots=roots)
     except InputError as error:
-        raise error.at(path=shown) from error
+        raise InputError(error.reason, path=shown, where=error.where) from error
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
         raise InputError(f"cannot be read ({getattr(error, 'strerror', None) or error})", path=shown) from error
     return parse_document(data, limits, name=shown)
-
-
-def _read_file(path: Path, limits: ReadLimits) -> bytes:
-    """A file's bytes; never more than the limit, even of a device, a pipe, or a file that grows while it is read."""
-    found = path.stat()
-    if stat.S_ISCHR(found.st_mode) or stat.S_ISBLK(found.st_mode) or stat.S_ISSOCK(found.st_mode):
-        raise InputError("is a device, not a file")
-    if found.st_size > limits.max_bytes:
-        raise InputError(f"{mb(found.st_size)} is over the limit of {mb(limits.max_bytes)}; split it, or raise PAMER_LAB_MAX_FILE_MB")
-    with path.open("rb") as stream:
-        data = stream.read(found.st_size if stat.S_ISREG(found.st_mode) else limits.max_bytes + 1)
-    if len(data) > limits.max_bytes:
-        raise InputError(f"is longer than the limit of {mb(limits.max_bytes)}; split it, or raise PAMER_LAB_MAX_FILE_MB")
-    return data
 
 
 def parse_document(data: bytes, limits: ReadLimits, *, name: str) -> Document:
@@ -90,16 +78,17 @@ def parse_document(data: bytes, limits: ReadLimits, *, name: str) -> Document:
     except InputError as error:
         raise error.at(path=name) from error
     kind: Kind = "jsonl" if parsed.in_lines else "json"
-    return Document(name, kind, digest, tuple(parsed.records), tuple(parsed.notes))
+    return Document(name, kind, digest, tuple(parsed.records), tuple(parsed.notes), Budget(len(data)))
 
 
-def _load_folder(path: Path, limits: ReadLimits, shown: str) -> Document:
+def _load_folder(path: Path, limits: ReadLimits, shown: str, roots: Sequence[Path]) -> Document:
     files = [(file.name, file) for file in path.iterdir() if EVENT_FILE.match(file.name)]
     if not files:
         raise InputError("holds no event-NNNNN files", path=shown)
-    if sum(file.stat().st_size for _, file in files) > limits.max_bytes:
-        raise InputError(f"its event files exceed the limit of {mb(limits.max_bytes)}", path=shown)
-    return parse_events(((name, file.read_bytes()) for name, file in sorted(files, key=event_number)), limits, name=shown)
+    if len(files) > limits.max_archive_members:
+        raise InputError(f"holds {len(files):,} event files; the limit is {limits.max_archive_members:,}", path=shown)
+    read = ((name, read_file(file, limits.max_bytes, roots=roots)) for name, file in sorted(files, key=event_number))
+    return parse_events(read, limits, name=shown)
 
 
 def parse_events(files: Iterable[tuple[str, bytes]], limits: ReadLimits, *, name: str) -> Document:
@@ -117,7 +106,7 @@ def parse_events(files: Iterable[tuple[str, bytes]], limits: ReadLimits, *, name
             records.append(Record(file, parse_json(data)[0]))
         except InputError as error:
             raise error.at(path=name, where=file) from error
-    return Document(name, "folder", digest.hexdigest(), tuple(records))
+    return Document(name, "folder", digest.hexdigest(), tuple(records), budget=Budget(total))
 
 
 def event_number(file: tuple[str, Any]) -> tuple[int, str]:
@@ -128,11 +117,13 @@ def event_number(file: tuple[str, Any]) -> tuple[int, str]:
 def _parse_zip(data: bytes, limits: ReadLimits, name: str) -> Document:
     """The JSON members of a zip such as Inspect's `.eval`, in name order."""
     records: list[Record] = []
+    total = 0
     for member, body in json_members(data, limits):
+        total += len(body)
         try:
             records.append(Record(member, parse_json(body)[0]))
         except InputError as error:
             raise error.at(where=member) from error
     if not records:
         raise InputError("is a zip with no JSON member")
-    return Document(name, "zip", hashlib.sha256(data).hexdigest(), tuple(records))
+    return Document(name, "zip", hashlib.sha256(data).hexdigest(), tuple(records), budget=Budget(total))

@@ -180,6 +180,13 @@ class Draft:
             return ""
         return "its assistant messages came out empty" if turns else "no assistant message was found"
 
+    def size(self) -> int:
+        """Characters of all messages, which is what storing them takes at least."""
+        return sum(
+            len(message.content) + len(message.thinking) + sum(len(call.arguments) for call in message.tool_calls)
+            for message in self.messages
+        )
+
     def finish(self, source: Source, trace_id: str) -> Trace:
         """The finished trace; refuses one that holds no agent turn."""
         where = self.where

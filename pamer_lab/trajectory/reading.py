@@ -11,6 +11,7 @@ from pathlib import Path
 
 from pamer_lab.config import ReadLimits
 from pamer_lab.errors import FormatError, InputError, NotThisFormat
+from pamer_lab.opening import below, regular
 from pamer_lab.trajectory.document import EVENT_FILE, Document, event_number, load_document, parse_document, parse_events
 from pamer_lab.trajectory.draft import Draft
 from pamer_lab.trajectory.formats import claimants, read_suffixes
@@ -76,19 +77,27 @@ def read_all(paths: Iterable[str | Path], limits: ReadLimits | None = None) -> R
     return reading
 
 
-def iter_traces(paths: Iterable[str | Path], limits: ReadLimits | None = None) -> Iterator[Trace | Rejection]:
-    """Traces and rejections one by one, so that many files need not be in memory together."""
+def iter_traces(
+    paths: Iterable[str | Path], limits: ReadLimits | None = None, *, roots: Sequence[Path] = ()
+) -> Iterator[Trace | Rejection]:
+    """Traces and rejections one by one, so that many files need not be in memory together.
+
+    With `roots`, only files below one of them are read. A folder is its own root: no link in it leads out of it.
+    """
     limits = limits or ReadLimits.from_environment()
     for given in paths:
         if not str(given).strip():
             yield Rejection("", "", "an empty path names no file; name a file or folder")
             continue
         try:
-            path = Path(given)
+            path = below(Path(given), roots) if roots else Path(given)
             if not path.exists():
                 yield Rejection(shown_name(str(given)), "", "does not exist")
                 continue
             sources = list(islice(_sources(path, tuple(read_suffixes())), limits.max_archive_members + 1))
+        except InputError as error:
+            yield Rejection(shown_name(str(given)), "", error.reason)
+            continue
         except OSError as error:
             yield Rejection(shown_name(str(given)), "", f"cannot be read ({error.strerror or error})")
             continue
@@ -99,7 +108,7 @@ def iter_traces(paths: Iterable[str | Path], limits: ReadLimits | None = None) -
             yield Rejection(str(given), "", f"is a folder without traces (it looks for {' '.join(read_suffixes())})")
         for source in sources:
             try:
-                document = load_document(source, limits)
+                document = load_document(source, limits, roots=roots or ((path,) if path.is_dir() else ()))
             except InputError as error:
                 yield Rejection(error.path or str(source), error.where, error.reason)
                 continue
@@ -195,6 +204,7 @@ def _finished(
                 if tried and index == 1:
                     draft.warnings.insert(0, Warning("file", _tried_in_words(tried).strip()))
                 draft.labels += missing_labels(draft.labels, draft.messages)
+                document.budget.take(draft.size(), len(draft.messages))
                 yield draft.finish(source, trace_id)
             except FormatError as error:
                 yield Rejection(document.path, error.where, error.reason)
@@ -235,5 +245,5 @@ def _sources(path: Path, suffixes: tuple[str, ...]) -> Iterator[Path]:
     for child in children:
         if child.is_dir() and not child.is_symlink():
             yield from _sources(child, suffixes)
-        elif child.is_file() and child.suffix in suffixes and not child.name.endswith(LABEL_SUFFIX):
+        elif regular(child) and child.suffix in suffixes and not child.name.endswith(LABEL_SUFFIX):
             yield child

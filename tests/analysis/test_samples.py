@@ -14,9 +14,8 @@ from pamer_lab.errors import UnknownNameError
 from pamer_lab.models.tokenizer import embedded_counter
 from pamer_lab.probes.artefact import HeadSet
 from pamer_lab.probes.registry import PACKAGED
-from pamer_lab.studies.controls import rule_rows
+from pamer_lab.studies.controls import fit_columns, rule_rows
 from pamer_lab.studies.decisions import decisions_of, make_splits
-from pamer_lab.studies.fits import fit_columns
 from pamer_lab.studies.observables import observe, one_hot
 from pamer_lab.studies.tables import make_row
 from pamer_lab.trajectory.values import Trace

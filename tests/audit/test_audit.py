@@ -13,8 +13,7 @@ from pamer_lab.audit.store import restored_tokens, steps_of
 from pamer_lab.audit.tables import RESTORED, SELECTIONS
 from pamer_lab.bench.crash import PROCESSES
 from pamer_lab.cli import main
-from pamer_lab.controller.router import Candidate
-from pamer_lab.controller.selection_record import SelectionRecord
+from pamer_lab.controller.router import Candidate, SelectionRecord
 from pamer_lab.errors import InputError
 from pamer_lab.redaction import Scan
 from pamer_lab.storage import Database, TableSpec

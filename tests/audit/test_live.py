@@ -5,7 +5,7 @@ from typing import Any
 import pamer_lab
 from pamer_lab.audit import AuditStore
 from pamer_lab.controller import FixedProbe
-from pamer_lab.controller.selection_record import SelectionRecord
+from pamer_lab.controller.router import SelectionRecord
 from pamer_lab.workspace import Workspace
 from tests.controller.world import NO, YES, history, turn
 

@@ -11,7 +11,7 @@ from pamer_lab.analysis.orderings import orderings
 from pamer_lab.analysis.published import table
 from pamer_lab.cli import main
 from pamer_lab.commands.compact_text import tables
-from pamer_lab.studies.compact.embeddings import EMBEDDINGS
+from pamer_lab.studies.compact.states import EMBEDDINGS
 from pamer_lab.studies.study import read_study
 from pamer_lab.workspace import Workspace
 from tests.commands.labelled import write_labelled

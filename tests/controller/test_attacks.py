@@ -22,16 +22,15 @@ from pamer_lab.audit import AuditStore
 from pamer_lab.blocks import EstimatedCounter, violations
 from pamer_lab.blocks.marks import MARKS, break_template_tokens, skeleton
 from pamer_lab.controller import FixedProbe
-from pamer_lab.controller.injection import CLOSING, OPENING
 from pamer_lab.controller.pamer_plus import StepRecaller, archived_messages
-from pamer_lab.controller.recall_agent_llm import LlmRecallAgent
-from pamer_lab.controller.recall_agent_quote import QuotingAgent
+from pamer_lab.controller.recall import CLOSING, OPENING
+from pamer_lab.controller.recall_agent import LlmRecallAgent, QuotingAgent
 from pamer_lab.controller.request import read_message
+from pamer_lab.controller.router import LlmRouter
 from pamer_lab.controller.router_embedded import EmbeddedRouter
-from pamer_lab.controller.router_llm import LlmRouter
-from pamer_lab.controller.router_sources import ArchiveSource
+from pamer_lab.controller.router_index import ArchiveSource
 from pamer_lab.memory import MemoryStore, SourceBlock, Summary
-from pamer_lab.models.chat_client import ChatClient
+from pamer_lab.models.chat import ChatClient
 from pamer_lab.models.embedder import HashingEmbedder
 from pamer_lab.models.profiles import ChatSettings
 from pamer_lab.storage import Database

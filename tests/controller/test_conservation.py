@@ -16,9 +16,9 @@ from pamer_lab.controller import ControllerSettings, Votes, as_chat
 from pamer_lab.controller.request import read_message
 from pamer_lab.errors import ModelError
 from pamer_lab.memory import MemoryStore
-from pamer_lab.memory.archive import unpack
 from pamer_lab.memory.check import check
 from pamer_lab.memory.extractive import ExtractiveSummariser
+from pamer_lab.memory.records import unpack
 from pamer_lab.models.embedder import HashingEmbedder
 from pamer_lab.storage import Database
 from pamer_lab.trajectory.values import Message
@@ -119,7 +119,7 @@ def test_every_block_is_active_or_covered_once_and_a_failure_returns_the_request
         stored = len(MemoryStore(Database(folder)).load("s").memories)
         with pytest.MonkeyPatch.context() as patch:
             if parts.fault == "injection":
-                patch.setattr("pamer_lab.controller.injection.message", lambda entries, kind: {"role": "tool", "content": "x"})
+                patch.setattr("pamer_lab.controller.recall.message", lambda entries, kind: {"role": "tool", "content": "x"})
             returned, decision = pamer.transform("s", request)
         assert as_bytes(request) == before
         now = len(MemoryStore(Database(folder)).load("s").memories)

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pamer_lab.models.embedder import HashingEmbedder
-from pamer_lab.models.embedding_client import EmbeddingClient
+from pamer_lab.models.embedder import EmbeddingClient, HashingEmbedder
 from pamer_lab.models.profiles import EmbeddingSettings
 from tests.controller.failing import falls_back, with_memory
 from tests.controller.world import controller, history

@@ -13,15 +13,13 @@ from typing import Any
 import pytest
 
 from pamer_lab.controller import RequestDecision
-from pamer_lab.controller.recall_agent_llm import LlmRecallAgent
-from pamer_lab.controller.router import RouterQuery
-from pamer_lab.controller.router_llm import LlmRouter, prompt_text
+from pamer_lab.controller.recall_agent import LlmRecallAgent
+from pamer_lab.controller.router import LlmRouter, RouterQuery, prompt_text
 from pamer_lab.controller.selection import SelectionRefusedError, select
 from pamer_lab.errors import ModelError
 from pamer_lab.memory import LostRaceError, MemoryStore, SourceBlock
-from pamer_lab.memory.llm_details import LlmDetailWriter
-from pamer_lab.memory.llm_summary import LlmSummariser
-from pamer_lab.models.chat_client import ChatClient
+from pamer_lab.memory.llm_summary import LlmDetailWriter, LlmSummariser
+from pamer_lab.models.chat import ChatClient
 from pamer_lab.models.profiles import ChatSettings
 from pamer_lab.models.tokenizer import embedded_counter
 from pamer_lab.storage import Database

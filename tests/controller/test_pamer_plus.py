@@ -9,13 +9,11 @@ from pamer_lab.audit import AuditStore
 from pamer_lab.blocks import EstimatedCounter, violations
 from pamer_lab.controller import ControllerSettings, FixedProbe, PamerController
 from pamer_lab.controller.pamer_plus import StepRecaller, archived_messages
-from pamer_lab.controller.recall_agent import Citation, Packet
-from pamer_lab.controller.recall_agent_quote import QuotingAgent
+from pamer_lab.controller.recall_agent import Citation, Packet, QuotingAgent
 from pamer_lab.controller.request import read_message
-from pamer_lab.controller.router import RouterQuery, Routing
+from pamer_lab.controller.router import RouterQuery, Routing, SelectionRecord
 from pamer_lab.controller.router_embedded import EmbeddedRouter
-from pamer_lab.controller.router_sources import ArchiveSource, IndexSource
-from pamer_lab.controller.selection_record import SelectionRecord
+from pamer_lab.controller.router_index import ArchiveSource, IndexSource
 from pamer_lab.memory import MemoryStore
 from pamer_lab.models.embedder import HashingEmbedder
 from pamer_lab.storage import Database

@@ -6,14 +6,12 @@ import pytest
 
 from pamer_lab.blocks import EstimatedCounter
 from pamer_lab.blocks.marks import break_template_tokens
-from pamer_lab.controller.recall_agent import Citation, Packet, checked
-from pamer_lab.controller.recall_agent_quote import QuotingAgent
-from pamer_lab.controller.recall_cache import RecallCache, material
+from pamer_lab.controller.recall_agent import Citation, Packet, QuotingAgent, RecallCache, checked, material
 from pamer_lab.controller.request import read_message
 from pamer_lab.controller.selection import Evidence, Selection, SelectionRefusedError
 from pamer_lab.memory import CoveredBlock, MemoryDraft
 from pamer_lab.memory.records import seal
-from pamer_lab.memory.source import block_text
+from pamer_lab.memory.summary import block_text
 from tests.controller.world import turn
 
 

@@ -8,10 +8,8 @@ import pytest
 
 from pamer_lab.controller.selection import SelectionRefusedError, evidence, select
 from pamer_lab.memory import CoveredBlock, Memory, MemoryDraft, RawBlock, SessionMemory
-from pamer_lab.memory.archive import pack
-from pamer_lab.memory.records import seal
+from pamer_lab.memory.records import memory_faults, pack, partition_faults, seal
 from pamer_lab.memory.session import assemble
-from pamer_lab.memory.steps import memory_faults, partition_faults
 from tests.controller.world import turn
 
 ARCHIVE = {block.raw_hash: block for block in (pack(turn(number, words=5)) for number in range(12))}

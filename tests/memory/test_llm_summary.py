@@ -10,8 +10,7 @@ import pytest
 from pamer_lab.blocks import EstimatedCounter
 from pamer_lab.memory import SourceBlock
 from pamer_lab.memory.extractive import ExtractiveSummariser, extractive_details
-from pamer_lab.memory.llm_details import LlmDetailWriter
-from pamer_lab.memory.llm_summary import LlmSummariser
+from pamer_lab.memory.llm_summary import LlmDetailWriter, LlmSummariser
 from pamer_lab.memory.summary import faults
 from pamer_lab.models.attempts import BadAnswer, DoesNotFit
 from pamer_lab.models.usage import usage_of

@@ -1,12 +1,15 @@
+"""Summaries: detail lines, source text within its budget, and a cache in which the same question is computed once."""
+
+import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pamer_lab.blocks import EstimatedCounter
-from pamer_lab.memory import SourceBlock
+from pamer_lab.memory import SourceBlock, summary
 from pamer_lab.memory.extractive import ExtractiveSummariser
-from pamer_lab.memory.salience import identifiers, scores
-from pamer_lab.memory.source import clip, within_budget
-from pamer_lab.memory.summary import faults
+from pamer_lab.memory.summary import ARROW, DETAIL_CHARACTERS, NAMES, SAYS, StepDetail, clip, faults, read_detail, within_budget
+from pamer_lab.memory.terms import identifiers, scores
+from pamer_lab.models.embedder import HashingEmbedder
 from pamer_lab.trajectory.values import Message, ToolCall
 from tests.strategies import block
 
@@ -73,3 +76,70 @@ def test_identifiers_are_found_in_every_usual_form() -> None:
 def test_scores_do_not_depend_on_chance_and_an_empty_line_scores_least() -> None:
     lines = ["", "alpha beta", "Error: file_7.txt missing"]
     assert scores(lines) == scores(lines) and scores(lines)[0] == min(scores(lines)) and scores([]) == []
+
+
+WORDS = st.text(alphabet="abcXYZ07.-_ 中\n|>", max_size=200) | st.sampled_from([ARROW, SAYS, NAMES, f"a{ARROW}b{NAMES}c"])
+LISTS = st.lists(WORDS, max_size=30).map(tuple)
+
+
+@given(calls=WORDS, says=LISTS, line=WORDS, names=LISTS)
+def test_any_parts_give_one_line_within_its_budget(calls: str, says: tuple[str, ...], line: str, names: tuple[str, ...]) -> None:
+    text = StepDetail(calls, says, line, names).text()
+    assert text.strip() and "\n" not in text and len(text) <= DETAIL_CHARACTERS
+
+
+def test_the_parts_are_read_back_and_what_does_not_fit_is_left_out() -> None:
+    detail = StepDetail('read({"path":"a.py"})', ("Clara Reuter",), "It is by Wanda Hughes.", ("ORD-7", "12,345"))
+    assert read_detail(detail.text()) == detail
+    many = StepDetail("read()", (), "A line.", tuple(f"name-{number:03d}" for number in range(90)))
+    parts = read_detail(many.text())
+    assert parts is not None and parts.names == many.names[: len(parts.names)] and 10 < len(parts.names) < 90
+
+
+def test_marks_inside_the_parts_do_not_move_the_borders() -> None:
+    parts = read_detail(StepDetail(f"run(a{ARROW}b)", ("Ada",), f"x{ARROW}y{NAMES}z", ("ORD-7",)).text())
+    assert parts is not None and parts.says == ("Ada",) and parts.names == ("ORD-7",)
+
+
+def test_a_line_in_another_form_has_no_parts() -> None:
+    assert read_detail("The agent read a file and found nothing.") is None
+
+
+class Counted:
+    """Counts how often the inner part is asked."""
+
+    def __init__(self, inner: object) -> None:
+        self.inner, self.asked = inner, 0
+
+    def __getattr__(self, name: str) -> object:
+        found = getattr(self.inner, name)
+        if name not in ("embed", "summarise"):
+            return found
+
+        def ask(*given: object) -> object:
+            self.asked += 1
+            return found(*given)
+
+        return ask
+
+
+def test_a_summary_is_written_once_for_the_same_task_and_blocks() -> None:
+    inner = Counted(ExtractiveSummariser(EstimatedCounter()))
+    summaries = summary.CachedSummariser(inner)  # type: ignore[arg-type]
+    one, other = (SourceBlock(n, (Message("assistant", f"found {n}"),)) for n in (1, 2))
+    assert summaries.summarise("task", [one]) == summaries.summarise("task", [one]) and inner.asked == 1
+    summaries.summarise("task", [one, other])
+    summaries.summarise("other task", [one])
+    assert inner.asked == 3
+
+
+def test_vectors_are_those_of_the_inner_embedder_and_the_oldest_leave() -> None:
+    inner = Counted(HashingEmbedder(16))
+    vectors = summary.CachedEmbedder(inner)  # type: ignore[arg-type]
+    assert np.array_equal(vectors.embed(["a", "b", "a"]), HashingEmbedder(16).embed(["a", "b", "a"])) and inner.asked == 2
+    assert vectors.embed([]).shape == (0, 16)
+    for number in range(summary.KEPT):
+        vectors.embed([f"text {number}"])
+    asked = inner.asked
+    vectors.embed(["a"])
+    assert inner.asked == asked + 1

@@ -6,10 +6,8 @@ import pytest
 
 from pamer_lab.models import embedded
 from pamer_lab.models.attempts import DoesNotFit
-from pamer_lab.models.chat import load_chat
-from pamer_lab.models.chat_client import ChatClient
+from pamer_lab.models.chat import ChatClient, LocalChat, load_chat
 from pamer_lab.models.frozen import load_frozen
-from pamer_lab.models.local_chat import LocalChat
 from pamer_lab.models.profiles import ChatSettings, Profile
 from pamer_lab.models.usage import usage_of
 from tests.own_model import served as serving

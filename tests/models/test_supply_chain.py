@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from pamer_lab.errors import ModelError
-from pamer_lab.models import embedded, seal
+from pamer_lab.models import embedded
 
 PROJECT = Path(__file__).resolve().parents[2]
 SOURCES = sorted([*(PROJECT / "pamer_lab").rglob("*.py"), *(PROJECT / "pages").glob("*.py"), PROJECT / "app.py"])
@@ -81,7 +81,7 @@ def prepared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder.mkdir()
     for name, text in {"config.json": "{}", "model.safetensors": "weights", "tokenizer.json": "{}"}.items():
         (folder / name).write_text(text)
-    seal.seal(folder)
+    embedded.seal(folder)
     return folder
 
 
@@ -97,23 +97,23 @@ def test_a_prepared_file_that_changed_is_refused_with_the_command_that_makes_it_
         case "gone":
             weights.unlink()
         case "seal broken":
-            (prepared / seal.SEAL).write_text('{"model.safetensors": 3}')
+            (prepared / embedded.SEAL).write_text('{"model.safetensors": 3}')
     with pytest.raises(ModelError, match="pamer-lab prepare"):
         embedded.prepare()
 
 
 def test_a_copied_cache_is_hashed_and_accepted(prepared: Path, tmp_path: Path) -> None:
     copy = shutil.copytree(prepared, tmp_path / "copy", copy_function=shutil.copy)
-    seal.check(copy)
+    embedded.check(copy)
 
 
 def test_a_sound_file_is_not_hashed_at_every_load(prepared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(seal, "sha256_of", lambda path: pytest.fail("hashed again"))
+    monkeypatch.setattr(embedded, "sha256_of", lambda path: pytest.fail("hashed again"))
     embedded.prepare()
 
 
 def test_a_folder_from_before_there_were_seals_is_sealed_as_it_is(prepared: Path) -> None:
-    (prepared / seal.SEAL).unlink()
+    (prepared / embedded.SEAL).unlink()
     embedded.prepare()
     (prepared / "model.safetensors").write_text("other")
     with pytest.raises(ModelError):
@@ -130,8 +130,8 @@ def test_versions_that_ran_foreign_code_from_local_folders_are_excluded() -> Non
 
 
 def test_an_embedder_folder_that_names_its_own_code_is_refused(tmp_path: Path) -> None:
+    from pamer_lab.models.embedder import SentenceEmbedder
     from pamer_lab.models.profiles import EmbeddingSettings
-    from pamer_lab.models.sentence_embedder import SentenceEmbedder
 
     (tmp_path / "modules.json").write_text('[{"idx": 0, "name": "0", "path": "", "type": "evil.Evil"}]')
     (tmp_path / "evil.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\nclass Evil: ...\n")

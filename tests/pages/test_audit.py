@@ -9,8 +9,7 @@ from streamlit.testing.v1 import AppTest
 from pamer_lab.audit import AuditStore, ReviewStore
 from pamer_lab.audit.exchange import audit_bytes
 from pamer_lab.audit.tables import SELECTIONS
-from pamer_lab.controller.router import Candidate
-from pamer_lab.controller.selection_record import SelectionRecord
+from pamer_lab.controller.router import Candidate, SelectionRecord
 from pamer_lab.errors import StorageError
 from pamer_lab.memory.schema import BLOCKS, MEMORIES
 from pamer_lab.models.profiles import load_profile

@@ -46,6 +46,15 @@ def overlapping_zip(times: int, size: int = MB) -> bytes:
     return data[:start] + directory + struct.pack("<4s4H2LH", b"PK\x05\x06", 0, 0, times % 65536, times % 65536, len(directory), start, 0)
 
 
+def attached(times: int) -> bytes:
+    """An Inspect log whose one message names one attachment of 1 MB `times` times, in itself or in `times` messages."""
+    message = {"role": "user", "content": "attachment://a " * times}
+    answer = {"role": "assistant", "content": "x"}
+    sample = {"id": "1", "messages": [message, answer], "attachments": {"a": "y" * MB}}
+    spread = sample | {"messages": [{"role": "user", "content": "attachment://a"}, answer] * times}
+    return json.dumps({"eval": {"task": "t"}, "samples": [sample, spread]}).encode()
+
+
 def bombs() -> dict[str, bytes]:
     """Name -> file."""
     blank = gzip.compress(b" " * MB)
@@ -64,6 +73,7 @@ def bombs() -> dict[str, bytes]:
         "nested five million deep": gzip.compress(b"[" * 5 * MB),
         "nine million lines": gzip.compress(b"1\n" * 9 * MB),
         "a key twice among 300,000": gzip.compress(b"{" + keys + b',"k299999":1}'),
+        "an attachment named 1,000 times": attached(1_000),
     }
 
 
@@ -212,3 +222,19 @@ def test_a_pipe_is_read_up_to_the_limit() -> None:
         assert len(read_all([f"/dev/fd/{reader}"]).traces) == 1
     finally:
         os.close(reader)
+
+
+def test_no_link_leads_out_of_a_folder_that_is_read(tmp_path: Path) -> None:
+    (tmp_path / "secret.json").write_bytes(CHAT)
+    folder = tmp_path / "folder"
+    (folder / "events").mkdir(parents=True)
+    (folder / "own.json").write_bytes(CHAT)
+    (folder / "link.json").symlink_to(tmp_path / "secret.json")
+    os.mkfifo(folder / "pipe.json")
+    (folder / "events" / "event-00001-x.json").symlink_to("/dev/zero")
+    reading = read_all([folder])
+    assert [Path(trace.source.path).name for trace in reading.traces if trace.source] == ["own.json"]
+    assert sorted(Path(item.path).name for item in reading.rejected) == ["events", "link.json"]
+    os.mkfifo(tmp_path / "pipe.json")
+    assert len(read_all([tmp_path / "pipe.json"]).rejected) == 1
+    assert len(read_all([tmp_path / "folder" / "link.json"]).traces) == 1  # a link that the caller names is meant

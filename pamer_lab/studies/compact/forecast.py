@@ -1,6 +1,11 @@
-"""How many tokens a study will compute and how long that takes, said before it starts and checked when it is done."""
+"""What a study takes, said before it starts and checked when it is done; and what its contexts cost: the token share `B(C)`.
+
+`B(C) = 100 * sum Tok(C_i) / sum Tok(full_i)` over the evaluated decision points. It measures offline text input, not what a complete
+task would use, nor the storage of a hidden bank. Tokens include tool descriptions, and neither hint nor generation prompt.
+"""
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,6 +13,8 @@ import numpy as np
 
 from pamer_lab.features.values import Estimate
 from pamer_lab.models.frozen import FrozenModel
+from pamer_lab.studies.compact.points import Counts, DecisionPoint
+from pamer_lab.studies.compact.values import Reading
 
 WARM, TIMED = 32, 384
 """Tokens of the two passes that measure the model's speed."""
@@ -88,3 +95,21 @@ def _pass(model: FrozenModel, tokens: int) -> None:
     with torch.inference_mode():
         output = model.decoder(torch.as_tensor(np.arange(tokens, dtype=np.int64) % 1000, device=model.device)[None], use_cache=False)
         output[0].sum().item()  # waits for a device that computes in the background
+
+
+def token_share(points: Sequence[DecisionPoint], readings: Sequence[Reading], counts: Counts) -> float:
+    """`B(C)` in percent."""
+    read = sum(counts.context(point, reading.blocks) for point, reading in zip(points, readings, strict=True))
+    return 100.0 * read / sum(counts.full(point) for point in points)
+
+
+def evidence_tokens(points: Sequence[DecisionPoint], readings: Sequence[Reading], counts: Counts) -> dict[str, Any]:
+    """Mean, 95th percentile and maximum of recalled tokens, over the points that have an older block to bring back."""
+    sizes = [
+        sum(counts.block(point, one.block) for one in reading.evidence)
+        for point, reading in zip(points, readings, strict=True)
+        if point.window.old
+    ]
+    if not sizes:
+        return {"mean": 0.0, "p95": 0.0, "max": 0, "n": 0}
+    return {"mean": float(np.mean(sizes)), "p95": float(np.percentile(sizes, 95)), "max": int(max(sizes)), "n": len(sizes)}

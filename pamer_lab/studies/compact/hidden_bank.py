@@ -12,10 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from pamer_lab.probes.readout import Floats
-from pamer_lab.studies.compact.groups import HIDDEN, Group
 from pamer_lab.studies.compact.points import DecisionPoint
 from pamer_lab.studies.compact.recent import Recent
-from pamer_lab.studies.compact.values import Columns, Material, Need, Reading, Resources, Steps
+from pamer_lab.studies.compact.values import HIDDEN, Columns, Group, Material, Need, Reading, Resources, Steps
 
 Choice = Literal["uniform", "recent", "similarity"]
 """`uniform`: spread evenly over the older blocks. `recent`: the newest of them. `similarity`: nearest to the base by cosine."""

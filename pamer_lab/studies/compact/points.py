@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from pamer_lab.blocks import Cut, MessageTokens, Split, cut, split
-from pamer_lab.blocks.query import task_text
+from pamer_lab.blocks.render import task_text
 from pamer_lab.errors import InputError
 from pamer_lab.features.contexts import decision_index
 from pamer_lab.trajectory.recorded import History, recorded_of

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from pamer_lab.features.serialise import Hint
-from pamer_lab.studies.compact.groups import FULL, RECENT, STATE, Group
 from pamer_lab.studies.compact.points import Counts, DecisionPoint
-from pamer_lab.studies.compact.values import Columns, Material, Need, Reading, Resources
+from pamer_lab.studies.compact.values import FULL, RECENT, STATE, Columns, Group, Material, Need, Reading, Resources
 
 
 @dataclass(frozen=True)

@@ -4,15 +4,10 @@ import re
 from collections.abc import Sequence
 
 from pamer_lab.errors import InputError, UnknownNameError
-from pamer_lab.studies.compact.groups import Group
 from pamer_lab.studies.compact.hidden_bank import HiddenBank, Recurrent
 from pamer_lab.studies.compact.recent import Distilled, FullContext, Recent, ScalarState
-from pamer_lab.studies.compact.retrieved import Retrieved
-from pamer_lab.studies.compact.selectors.chance import ByChance
-from pamer_lab.studies.compact.selectors.embedding import ByEmbedding
-from pamer_lab.studies.compact.selectors.lexical import Lexical
-from pamer_lab.studies.compact.selectors.recency import ByRecency
-from pamer_lab.studies.compact.values import Condition
+from pamer_lab.studies.compact.retrieved import ByChance, ByEmbedding, ByRecency, Lexical, Retrieved
+from pamer_lab.studies.compact.values import Condition, Group
 
 CAPS = (8_192, 16_384)
 """Evidence caps of the paper, in tokens."""

@@ -1,34 +1,62 @@
 """The compact-context study: every chosen condition on the same rows, labels and splits, compared with the Full Context teacher.
 
 Stages, each cached in the workspace: embeddings of queries and blocks; states of all texts; probes.
-Invariant: all conditions are read at one layer, chosen by validation on the Full Context alone (or named by the caller), and a student's
-teacher is the Full Context probe of its own seed.
+Invariants: all conditions are read at one layer, chosen by validation on the Full Context alone (or named by the caller), and a student's
+teacher is the Full Context probe of its own seed. Two conditions that read nothing but text have equal `reads` exactly if they read equal
+blocks at every point of the study.
 """
 
+import hashlib
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from pamer_lab.jobs import Progress, Say
 from pamer_lab.models.frozen import FrozenModel
 from pamer_lab.probes.readout import Floats
-from pamer_lab.studies.compact.budget import evidence_tokens, token_share
-from pamer_lab.studies.compact.embeddings import KeptEmbeddings
 from pamer_lab.studies.compact.fitting import Fitter
-from pamer_lab.studies.compact.forecast import Forecast, check_sentence, forecast
-from pamer_lab.studies.compact.overlap import overlap
+from pamer_lab.studies.compact.forecast import Forecast, check_sentence, evidence_tokens, forecast, token_share
 from pamer_lab.studies.compact.recent import FullContext
 from pamer_lab.studies.compact.registry import TEACHER
-from pamer_lab.studies.compact.retrieved import Retrieved
-from pamer_lab.studies.compact.selectors.embedding import texts_to_embed
-from pamer_lab.studies.compact.states import States
-from pamer_lab.studies.compact.values import Condition
+from pamer_lab.studies.compact.retrieved import ByRecency, Retrieved, texts_to_embed
+from pamer_lab.studies.compact.states import KeptEmbeddings, Readings, States
+from pamer_lab.studies.compact.values import FULL, Condition, Reading
 from pamer_lab.studies.decisions import TARGETS
 from pamer_lab.studies.distill import Lab, agreement
 from pamer_lab.studies.layerwise import fit_probes, preferred_of
 from pamer_lab.studies.tables import Row, compare, make_row
+
+
+def overlap(condition: Condition, readings: Readings) -> dict[str, Any]:
+    """What a row says of its text: `reads`, a hash of the blocks of all points (empty where there is more than text); of retrieved
+    ones `points_unlike_recency`, against the newest as many blocks; of capped ones `points_cap_changed`."""
+    own = readings.of(condition)
+    found: dict[str, Any] = {"reads": "" if condition.group.more_than_text else fingerprint(own)}
+    if isinstance(condition, Retrieved):
+        found["points_unlike_recency"] = unlike(own, readings.of(Retrieved(ByRecency(), condition.k)))
+        if condition.cap:
+            found["points_cap_changed"] = unlike(own, readings.of(replace(condition, cap=0)))
+    return found
+
+
+def differences(conditions: Sequence[Condition], readings: Readings) -> dict[str, int]:
+    """How many rows of each condition read another text than Recent2: where few do, its row says little."""
+    base = next((readings.of(one) for one in conditions if one.name == "recent2"), None)
+    if base is None:
+        return {}
+    return {one.name: unlike(readings.of(one), base) for one in conditions if one.group != FULL and not one.group.more_than_text}
+
+
+def unlike(readings: Sequence[Reading], others: Sequence[Reading]) -> int:
+    """Points at which the two read other blocks."""
+    return sum(own.blocks != other.blocks for own, other in zip(readings, others, strict=True))
+
+
+def fingerprint(readings: Sequence[Reading]) -> str:
+    return hashlib.sha256(repr([reading.blocks for reading in readings]).encode()).hexdigest()[:16]
+
 
 PREFERRED = "preferred"
 PAIRS: tuple[tuple[str, str, tuple[str, ...]], ...] = (

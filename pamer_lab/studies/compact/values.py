@@ -1,6 +1,6 @@
-"""The interface of this package: what a condition is, what it reads at a decision point, and what it gives to a probe.
+"""The interface of this package: what a condition is, its group, what it reads at a decision point, and what it gives to a probe.
 
-Pure values and Protocols.
+Pure values and Protocols. A group states heading, look and panel once; a condition with a group of its own states it in its own file.
 Invariant: `read` sees one `DecisionPoint` and `Resources`, never a label; `represent` sees the rows of a study in order and returns one
 representation per row.
 """
@@ -14,9 +14,36 @@ import numpy.typing as npt
 
 from pamer_lab.errors import InputError
 from pamer_lab.features.serialise import Hint
+from pamer_lab.looks import MarkLook
 from pamer_lab.probes.readout import Floats
-from pamer_lab.studies.compact.groups import Group
 from pamer_lab.studies.compact.points import Counts, DecisionPoint
+
+Panel = Literal["both", "recent", "recovered"]
+"""Side of the trade-off figure: recent context, recovered history, or both."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """Conditions that stand together in tables and share a mark in charts."""
+
+    name: str
+    """What the command line calls it."""
+    heading: str
+    look: MarkLook
+    panel: Panel = "recovered"
+    more_than_text: bool = False
+    """Whether probes get, or learn from, more than the text that is read."""
+
+
+FULL = Group("full", "Full Context", MarkLook("black", "star"), "both")
+RECENT = Group("recent", "Recent context", MarkLook("blue", "circle"), "recent")
+STATE = Group("state", "Scalar state and decision distillation", MarkLook("sky", "square"), "recent", more_than_text=True)
+RAW = Group("raw", "Recovered raw evidence", MarkLook("vermilion", "diamond"))
+EMBEDDING = Group("embedding", "Recovered by embedding", MarkLook("green", "triangle-up"))
+CONTROLS = Group("controls", "Retrieval controls", MarkLook("grey", "x"))
+HIDDEN = Group("hidden", "Hidden and recurrent memory", MarkLook("purple", "cross"), more_than_text=True)
+BUDGET = Group("budget", "Evidence budget", MarkLook("brown", "hexagon"))
+
 
 Need = Literal["embedder", "states"]
 """`embedder`: choosing the text needs an embedding model. `states`: the representation adds stored block states."""

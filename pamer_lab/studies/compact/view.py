@@ -13,10 +13,10 @@ from pamer_lab.blocks import MessageTokens, TokenCounter
 from pamer_lab.blocks.render import render_message, render_tools
 from pamer_lab.models.embedder import Embedder
 from pamer_lab.models.tokenizer import embedded_counter
-from pamer_lab.studies.compact.embeddings import KeptEmbeddings
 from pamer_lab.studies.compact.hidden_bank import PICKS, HiddenBank, Recurrent
 from pamer_lab.studies.compact.points import Counts, DecisionPoint, decision_point
 from pamer_lab.studies.compact.registry import CAPS, condition
+from pamer_lab.studies.compact.states import KeptEmbeddings
 from pamer_lab.studies.compact.values import Condition, Reading, Resources
 from pamer_lab.trajectory.recorded import History
 from pamer_lab.trajectory.values import Trace

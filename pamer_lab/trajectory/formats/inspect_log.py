@@ -12,6 +12,7 @@ from functools import reduce
 from typing import Any
 
 from pamer_lab.errors import FormatError
+from pamer_lab.opening import Budget
 from pamer_lab.trajectory.document import Document
 from pamer_lab.trajectory.draft import Draft, json_text
 from pamer_lab.trajectory.shared import get
@@ -51,11 +52,11 @@ def read(document: Document) -> Iterator[Draft]:
         raise FormatError("holds no samples (a header alone?); export the log with its samples")
     for where, sample in samples:
         draft = Draft(NAME, where=where)
-        yield _read_one(draft, draft.expect(sample, "", "a sample"), get.obj(header, "eval"))
+        yield _read_one(draft, draft.expect(sample, "", "a sample"), get.obj(header, "eval"), document.budget)
 
 
-def _read_one(draft: Draft, sample: dict[str, Any], about: dict[str, Any]) -> Draft:
-    attachments = get.obj(sample, "attachments")
+def _read_one(draft: Draft, sample: dict[str, Any], about: dict[str, Any], budget: Budget) -> Draft:
+    attachments = Attachments(get.obj(sample, "attachments"), budget)
     record = _Events(get.objects(sample, "events") or get.objects(get.obj(sample, "transcript"), "events"), attachments)
     task, identity = get.text(about, "task"), get.text(sample, "id")
     draft.task_id = identity
@@ -69,7 +70,7 @@ def _read_one(draft: Draft, sample: dict[str, Any], about: dict[str, Any]) -> Dr
     steps: list[Step] = []
     for where, message in draft.each(get.items(sample, "messages"), "messages", "a message"):
         steps += record.marks.pop(get.text(message, "id"), [])
-        steps += _steps(draft, resolved(message, attachments), where, record.usage)
+        steps += _steps(draft, attachments.resolved(message), where, record.usage)
     steps += [mark for marks in record.marks.values() for mark in marks]
     turns = [step for step in steps if isinstance(step, Turn)]
     if not record.usage and len(turns) == len(record.in_order):
@@ -79,23 +80,33 @@ def _read_one(draft: Draft, sample: dict[str, Any], about: dict[str, Any]) -> Dr
     return draft
 
 
-def resolved(value: Any, attachments: dict[str, Any]) -> Any:
-    """The value with every reference to an attachment replaced by its text."""
-    if isinstance(value, str):
-        if "attachment://" not in value:
-            return value
-        return ATTACHMENT.sub(lambda found: get.text(attachments, found[1]) or found[0], value)
-    if isinstance(value, list):
-        return [resolved(item, attachments) for item in value]
-    if isinstance(value, dict):
-        return {key: resolved(item, attachments) for key, item in value.items()}
-    return value
+class Attachments:
+    """Texts that messages refer to. Each reference repeats its text, so it is taken from the budget first."""
+
+    def __init__(self, texts: dict[str, Any], budget: Budget) -> None:
+        self._texts = texts
+        self._budget = budget
+
+    def resolved(self, value: Any) -> Any:
+        """The value with every reference to an attachment replaced by its text."""
+        if isinstance(value, str):
+            return ATTACHMENT.sub(self._text, value) if "attachment://" in value else value
+        if isinstance(value, list):
+            return [self.resolved(item) for item in value]
+        if isinstance(value, dict):
+            return {key: self.resolved(item) for key, item in value.items()}
+        return value
+
+    def _text(self, found: re.Match[str]) -> str:
+        text = get.text(self._texts, found[1]) or found[0]
+        self._budget.take(len(text))
+        return text
 
 
 class _Events:
     """What a sample's events know beside the messages: usage per message, tools, and where compactions fell."""
 
-    def __init__(self, events: list[dict[str, Any]], attachments: dict[str, Any]) -> None:
+    def __init__(self, events: list[dict[str, Any]], attachments: "Attachments") -> None:
         self.usage: dict[str, Usage] = {}
         self.in_order: list[Usage | None] = []
         """Usage of the calls one after another, for logs whose messages have no ids."""
@@ -110,7 +121,7 @@ class _Events:
                 self.in_order.append(usage)
                 if identity and usage:
                     self.usage[identity] = usage
-                self.tools = self.tools or resolved(event.get("tools"), attachments)
+                self.tools = self.tools or attachments.resolved(event.get("tools"))
                 if waiting and identity:
                     self.marks[identity], waiting = waiting, []
             elif event.get("event") == "compaction":

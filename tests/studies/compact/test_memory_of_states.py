@@ -6,7 +6,7 @@ from pamer_lab.probes.metrics import auroc
 from pamer_lab.probes.readout import Floats
 from pamer_lab.probes.split import TEST, split_by_question
 from pamer_lab.probes.training import Training
-from pamer_lab.studies.compact.gru import fit_steps
+from pamer_lab.studies.compact.fitting import fit_steps
 from pamer_lab.studies.compact.hidden_bank import HiddenBank, Recurrent, recent, similarity, uniform
 from pamer_lab.studies.compact.points import Counts, DecisionPoint, decision_points
 from pamer_lab.studies.compact.values import Condition, Steps

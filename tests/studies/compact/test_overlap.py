@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from pamer_lab.studies.compact.overlap import differences, overlap
 from pamer_lab.studies.compact.registry import condition
 from pamer_lab.studies.compact.states import Readings
+from pamer_lab.studies.compact.study import differences, overlap
 from pamer_lab.studies.decisions import Decisions
 from tests.studies.compact.making import FILLER, PLANTED, planted, resources, trace
 

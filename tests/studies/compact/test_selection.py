@@ -8,16 +8,12 @@ import msgspec
 import numpy as np
 import pytest
 
-from pamer_lab.blocks.query import query_text
+from pamer_lab.blocks.render import query_text
 from pamer_lab.errors import InputError
 from pamer_lab.models.embedder import HashingEmbedder
 from pamer_lab.studies.compact.points import DecisionPoint, decision_point
 from pamer_lab.studies.compact.registry import all_conditions, choose, condition, parse_caps
-from pamer_lab.studies.compact.retrieved import within_cap
-from pamer_lab.studies.compact.selectors.chance import ByChance, lot
-from pamer_lab.studies.compact.selectors.embedding import ByEmbedding, block_text
-from pamer_lab.studies.compact.selectors.lexical import Lexical, words
-from pamer_lab.studies.compact.selectors.recency import ByRecency
+from pamer_lab.studies.compact.retrieved import ByChance, ByEmbedding, ByRecency, Lexical, block_text, lot, within_cap, words
 from pamer_lab.studies.compact.values import Evidence
 from pamer_lab.trajectory.values import Label, Message, Trace
 from tests.studies.compact.making import PLANTED, planted, resources, sized, trace

@@ -2,7 +2,7 @@
 
 import json
 
-from pamer_lab.studies.rules import triggers
+from pamer_lab.studies.observables import triggers
 from pamer_lab.trajectory.values import Message, ToolCall, Trace
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pamer_lab.probes.split import Split
-from pamer_lab.studies.compact.budget import evidence_tokens, token_share
+from pamer_lab.studies.compact.forecast import evidence_tokens, token_share
 from pamer_lab.studies.compact.points import decision_points
 from pamer_lab.studies.compact.recent import scalars_of
 from pamer_lab.studies.compact.registry import condition

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from pamer_lab.blocks import EstimatedCounter, MessageTokens, TokenCounter
 from pamer_lab.blocks.render import render_message
-from pamer_lab.controller.injection import CLOSING, OPENING, Entry, InjectionTokens, break_template_tokens, message
+from pamer_lab.controller.recall import CLOSING, OPENING, Entry, InjectionTokens, break_template_tokens, message
 from pamer_lab.controller.request import read_message
 from pamer_lab.models.embedded import prepare
 from pamer_lab.models.tokenizer import embedded_counter

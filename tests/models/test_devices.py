@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from pamer_lab.models import embedded
-from pamer_lab.models.vram import QWEN35_9B, Geometry, estimate, fitting_cards, geometry_of
+from pamer_lab.models.devices import QWEN35_9B, Geometry, estimate, fitting_cards, geometry_of
 
 
 def test_the_default_qwen35_geometry_has_32_blocks_of_4096_and_our_parameter_count() -> None:

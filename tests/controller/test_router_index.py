@@ -5,7 +5,7 @@ import numpy as np
 from pamer_lab.blocks import EstimatedCounter
 from pamer_lab.controller.router import RouterQuery
 from pamer_lab.controller.router_embedded import EmbeddedRouter
-from pamer_lab.controller.router_sources import IndexSource, index_terms, summary_lines
+from pamer_lab.controller.router_index import IndexSource, index_terms, summary_lines
 from pamer_lab.memory import CoveredBlock, Memory, MemoryDraft, SourceBlock
 from pamer_lab.memory.extractive import ExtractiveSummariser
 from pamer_lab.memory.records import seal
