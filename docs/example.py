@@ -8,7 +8,7 @@ import polars as pl
 
 from pamer_lab import InputError, ReplayOptions, compare, figures, read_traces, replay
 from pamer_lab.analysis import compact, growth, published
-from pamer_lab.analysis.samples import sample_study
+from pamer_lab.analysis.published import sample_study
 from pamer_lab.probes.margins import unpack
 
 [trace] = read_traces("sample_traces/demo/service-handover.json")

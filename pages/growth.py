@@ -7,7 +7,7 @@ from streamlit.delta_generator import DeltaGenerator
 from pamer_lab import figures
 from pamer_lab.analysis.growth import REFERENCE_LINE, complete_traces, counting
 from pamer_lab.figures.growth import MOST_LINES, drawn_traces
-from pamer_lab.figures.numbers import counted, short
+from pamer_lab.figures.text import counted, short
 from pamer_lab.policies.registry import parse_policy
 from pamer_lab.report.config import GrowthSection
 from pamer_lab.ui.growth.table import comparison

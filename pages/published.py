@@ -6,7 +6,7 @@ import streamlit as st
 from pamer_lab import figures
 from pamer_lab.analysis.paper_comparison import KINDS, token_changes
 from pamer_lab.analysis.published import PublishedTable, names, table
-from pamer_lab.figures.numbers import counted, short
+from pamer_lab.figures.text import counted, short
 from pamer_lab.report.config import PublishedSection
 from pamer_lab.ui.published.paper_comparison import study_beside
 from pamer_lab.ui.shared.charts import drawing_or_none, show_chart

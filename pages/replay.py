@@ -4,8 +4,8 @@ import streamlit as st
 
 from pamer_lab import figures
 from pamer_lab.decisions import LETTERS
-from pamer_lab.figures.numbers import counted, short
 from pamer_lab.figures.runs import window
+from pamer_lab.figures.text import counted, short
 from pamer_lab.report.config import ReplaySection
 from pamer_lab.report.replay_part import choice_of
 from pamer_lab.runs.recorded import compacted_turns

@@ -6,7 +6,7 @@ import polars as pl
 import streamlit as st
 
 from pamer_lab import figures
-from pamer_lab.figures.numbers import short
+from pamer_lab.figures.text import short
 from pamer_lab.figures.theme import Meaning
 from pamer_lab.report.config import ReplaySection
 from pamer_lab.ui.shared.charts import drawing, show_chart

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from pamer_lab.figures.numbers import counted, short
+from pamer_lab.figures.text import counted, short
 from pamer_lab.reviewer_mode import reviewer_mode
 from pamer_lab.ui.shared.loaders import rows_or_demo
 from pamer_lab.ui.shared.page import run

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pamer_lab.analysis.samples import sample_study
+from pamer_lab.analysis.published import sample_study
 from pamer_lab.config import ReadLimits
 from pamer_lab.models.devices import QWEN35_9B, Geometry, estimate, fitting_cards
 

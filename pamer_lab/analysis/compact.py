@@ -1,14 +1,16 @@
-"""A compact-context study -> the paper's tables and figure, with measured and published values side by side.
+"""A compact-context study -> the paper's tables and figure, measured and published side by side, and the paper's claims as orderings.
 
 Reads studies, computes nothing new. A measured cell has its sd over seeds and its n; a cell that the study did not measure is None.
-Published numbers come from another corpus and model: compare the order, not the values.
+Published numbers come from another corpus and model: compare the order, not the values. A claim is a list of pairs, the first above the
+second in one metric. Invariant: every claim is true of the published numbers (a test checks it), so a "no" is about the study.
 """
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Literal
 
-from pamer_lab.analysis.published import table
-from pamer_lab.analysis.samples import sample_names, sample_study
+from pamer_lab.analysis.published import sample_names, sample_study, table
 from pamer_lab.errors import InputError
 from pamer_lab.studies.compact.registry import CAPS, groups
 from pamer_lab.studies.compact.values import FULL
@@ -172,3 +174,79 @@ def caps_of(study: Study | None) -> tuple[int, ...]:
     """The evidence caps a study measured; the paper's where it measured none."""
     names = study.settings.get("conditions", []) if study is not None else []
     return tuple(int(cap) for name in names if (cap := name.partition("-cap")[2])) or CAPS
+
+
+BANKS = ("bank-recent5", "bank-uniform5", "bank-similarity1", "bank-similarity3", "bank-similarity5", "bank-similarity8")
+RECURRENT = ("gru512", "gru512-similarity5")
+
+
+State = Literal["holds", "does not hold", "not tested"]
+"""`holds`: in all of its pairs. `does not hold`: in some pair that was tested. `not tested`: neither, because the two conditions of a
+pair read equal blocks at every point, so that the corpus cannot tell them apart."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One ordering."""
+
+    words: str
+    metric: str
+    """A cell of the expanded table, such as `compression_auroc`."""
+    pairs: tuple[tuple[str, str], ...]
+    """(above, below)"""
+
+
+def _both(words: str, pairs: tuple[tuple[str, str], ...]) -> list[Claim]:
+    return [Claim(words, f"{target}_auroc", pairs) for target in ("compression", "recall")]
+
+
+def _rising(*names: str) -> tuple[tuple[str, str], ...]:
+    return tuple((later, earlier) for earlier, later in pairwise(names))
+
+
+CLAIMS: tuple[Claim, ...] = (
+    *_both("Full Context is above Recent2", (("full", "recent2"),)),
+    Claim("More recent blocks help compression", "compression_auroc", _rising("current", "recent1", "recent2", "recent4")),
+    Claim("Recall gains up to Recent2", "recall_auroc", _rising("current", "recent1", "recent2")),
+    Claim("Recall gains nothing from Recent4", "recall_auroc", (("recent2", "recent4"),)),
+    Claim("Distillation raises Recent2's compression AUROC", "compression_auroc", (("recent2-kd", "recent2"),)),
+    Claim("Distillation raises Recent2's compression F1", "compression_f1", (("recent2-kd", "recent2"),)),
+    Claim("Distillation lowers Recent2's recall AUROC", "recall_auroc", (("recent2", "recent2-kd"),)),
+    Claim("A scalar state adds no compression AUROC", "compression_auroc", (("recent2", "recent2-scalar"), ("recent4", "recent4-scalar"))),
+    *_both("More blocks by words help", _rising("raw-top1", "raw-top3", "raw-top5")),
+    *_both("More blocks by embedding help", _rising("embedding-top1", "embedding-top3", "embedding-top5")),
+    Claim("Raw Top5 reaches Full Context for compression", "compression_auroc", (("raw-top5", "full"),)),
+    *_both(
+        "Chosen evidence is above chance and recency",
+        tuple((one, other) for one in ("raw-top3", "embedding-top3") for other in ("random-top3", "recency-top3")),
+    ),
+    *_both("Raw Top5 is above Hidden Bank Recent5", (("raw-top5", "bank-recent5"),)),
+    *_both("No hidden or recurrent memory reaches Recent2", tuple(("recent2", one) for one in (*BANKS, *RECURRENT))),
+    Claim("Recent5 is the best hidden bank for compression", "compression_auroc", tuple((BANKS[0], one) for one in BANKS[1:])),
+    Claim("A cap of 8K lowers agreement", "compression_agreement", (("embedding-top3", "embedding-top3-cap8192"),)),
+)
+"""In the order of the paper."""
+
+
+def orderings(study: Study) -> list[dict[str, Any]]:
+    """Each claim with the differences measured and published, and its `state` here."""
+    lines = {line["condition"]: line for line in expanded_table(study)}
+    return [found for claim in CLAIMS if (found := _checked(claim, lines))]
+
+
+def _checked(claim: Claim, lines: dict[str, Line]) -> dict[str, Any] | None:
+    """None where the study measured only a part of the claim."""
+    pairs = []
+    for above, below in claim.pairs:
+        if above not in lines or below not in lines:
+            return None
+        first, second = lines[above], lines[below]
+        printed: list[Any] = [(line["published"] or {}).get(claim.metric) for line in (first, second)]
+        measured = first[claim.metric] - second[claim.metric]
+        published = None if None in printed else round(printed[0] - printed[1], 6)
+        tested = not first["reads"] or first["reads"] != second["reads"]
+        pairs.append({"above": above, "below": below, "measured": measured, "published": published, "tested": tested})
+    asked = [pair for pair in pairs if pair["tested"]]
+    kept = sum(pair["measured"] > 0 for pair in asked)
+    state: State = "does not hold" if kept < len(asked) else "holds" if len(asked) == len(pairs) else "not tested"
+    return {"claim": claim.words, "metric": claim.metric, "state": state, "kept": kept, "of": len(pairs), "pairs": pairs}

@@ -1,6 +1,7 @@
-"""The paper's published tables as data, so that pages can show "published" next to "measured here".
+"""What comes with the package: the paper's published tables as data, and the results of the sample study.
 
-Numbers are as the paper prints them; captions are in our own words. Nothing here was measured by this program.
+Published numbers are as the paper prints them; captions are in our own words, and nothing there was measured by this program. Each file
+under `sample_study/` is a study written by `pamer-lab layerwise|controls|train --out`, with the command that reproduces it.
 """
 
 import json
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from pamer_lab.errors import UnknownNameError
+from pamer_lab.studies.study import Study, read_study
 
 FOLDER = Path(__file__).parent / "published_tables"
 
@@ -66,3 +68,18 @@ def table(name: str) -> PublishedTable:
     data = json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
     columns = tuple(Column(**column) for column in data.pop("columns"))
     return PublishedTable(columns=columns, rows=tuple(data.pop("rows")), **data)
+
+
+SAMPLE_FOLDER = Path(__file__).parent / "sample_study"
+
+
+def sample_names() -> list[str]:
+    """Names of the sample results that are here."""
+    return sorted(path.stem for path in SAMPLE_FOLDER.glob("*.json"))
+
+
+def sample_study(name: str) -> Study:
+    """One sample result by its name."""
+    if name not in sample_names():
+        raise UnknownNameError("sample result", name, sample_names())
+    return read_study(SAMPLE_FOLDER / f"{name}.json")

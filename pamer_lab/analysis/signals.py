@@ -12,8 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from pamer_lab.analysis.published import table
-from pamer_lab.analysis.samples import sample_names, sample_study
+from pamer_lab.analysis.published import sample_names, sample_study, table
 from pamer_lab.probes.margins import Margins
 from pamer_lab.studies.study import Study, list_studies, load_study
 from pamer_lab.workspace import Workspace

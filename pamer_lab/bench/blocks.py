@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from pamer_lab.bench.measure import best_seconds
-from pamer_lab.bench.synthetic import messages
+from pamer_lab.bench.measure import best_seconds, messages
 from pamer_lab.blocks import MessageTokens, cut, identities, split, violations
 from pamer_lab.models.tokenizer import embedded_counter
 

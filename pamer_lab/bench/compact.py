@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from pamer_lab.bench.extract import generated_trace
-from pamer_lab.bench.tiny import save_tiny
+from pamer_lab.bench.measure import save_tiny
 from pamer_lab.blocks import MessageTokens
 from pamer_lab.features.extract import extract
 from pamer_lab.features.inputs import inputs_of

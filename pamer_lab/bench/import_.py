@@ -6,8 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from pamer_lab.bench.measure import best_seconds, peak_memory
-from pamer_lab.bench.synthetic import chat_file
+from pamer_lab.bench.measure import best_seconds, chat_file, peak_memory
 from pamer_lab.trajectory import read_bytes
 
 HELP = "reading against json.loads, peak memory against the file, time from 1 to 50 MB"

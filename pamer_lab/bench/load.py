@@ -22,9 +22,8 @@ from typing import Any
 import psutil
 
 from pamer_lab.audit import AuditStore, ReviewStore
-from pamer_lab.bench.compressing import compress_at_once
-from pamer_lab.bench.server import serving
-from pamer_lab.bench.visitor import DashboardVisitor, Drawn
+from pamer_lab.bench.crash import compress_at_once
+from pamer_lab.bench.server import DashboardVisitor, Drawn, serving
 from pamer_lab.controller import FixedProbe
 from pamer_lab.errors import LabError
 from pamer_lab.factory import Parts

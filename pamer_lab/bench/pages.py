@@ -13,10 +13,9 @@ from typing import Any
 
 import msgspec
 
-from pamer_lab.bench.browser import chromium
+from pamer_lab.bench.measure import messages
 from pamer_lab.bench.replay import KeptVotes, make_trace
-from pamer_lab.bench.server import serving
-from pamer_lab.bench.synthetic import messages
+from pamer_lab.bench.server import chromium, serving
 from pamer_lab.blocks import EstimatedCounter, MessageTokens
 from pamer_lab.factory import Parts
 from pamer_lab.memory.extractive import ExtractiveSummariser

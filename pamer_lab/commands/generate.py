@@ -8,7 +8,7 @@ import msgspec
 
 from pamer_lab.cli import say
 from pamer_lab.corpus import write_corpus
-from pamer_lab.corpus.demo import write_demos
+from pamer_lab.corpus.writer import write_demos
 from pamer_lab.errors import InputError
 from pamer_lab.storage.files import write_whole
 from pamer_lab.trajectory.formats.native import NativeTrace

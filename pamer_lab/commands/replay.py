@@ -9,8 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from pamer_lab.analysis.growth import mean_context, policy_table, run_table, turn_table
-from pamer_lab.analysis.scores import recorded_scores
+from pamer_lab.analysis.growth import mean_context, policy_table, recorded_scores, run_table, turn_table
 from pamer_lab.blocks import MessageTokens
 from pamer_lab.cli import say
 from pamer_lab.commands import policies

@@ -5,7 +5,7 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-from pamer_lab.analysis.samples import sample_names
+from pamer_lab.analysis.published import sample_names
 from pamer_lab.cli import say
 from pamer_lab.commands.scanning import configure_scan, show_findings
 from pamer_lab.errors import InputError

@@ -16,7 +16,7 @@ from pamer_lab.features.store import layer_names
 from pamer_lab.models.frozen import FrozenModel
 from pamer_lab.models.profiles import Profile, load_profile
 from pamer_lab.opening import read_text
-from pamer_lab.probes.intervals import MOST_DIFFERENCES
+from pamer_lab.probes.metrics import MOST_DIFFERENCES
 from pamer_lab.probes.split import SEEDS, Split
 from pamer_lab.studies.bank import BankMaker
 from pamer_lab.studies.decisions import Decisions, decisions_of, make_splits

@@ -8,8 +8,7 @@ is never the last sentence; what is read by number or path was named by an earli
 from dataclasses import dataclass
 
 from pamer_lab.corpus.plan import Link, Step
-from pamer_lab.corpus.rng import Draw
-from pamer_lab.corpus.tables import fill, phrases
+from pamer_lab.corpus.tables import Draw, fill, phrases
 from pamer_lab.corpus.world import Entity, World
 
 SIZES = (1, 2, 2, 3, 3, 4)

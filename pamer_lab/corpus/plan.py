@@ -1,16 +1,17 @@
-"""What happens in a trace, before any text is written: sub-goals in order, one exhibit per step.
+"""What happens in a trace, before any text is written: sub-goals in order, one exhibit per step; and the labels that follow from it.
 
-Knows the world and chance, not wording or labels. Each step shows one exhibit (a document, or a list that ends with it); a sub-goal ends
-with the exhibit that states its fact (the last one may stay open).
-Invariant: what an exhibit says is true in the world, except the values it calls disputed.
+Knows the world and chance, not wording. Each step shows one exhibit (a document, or a list that ends with it); a sub-goal ends with the
+exhibit that states its fact (the last one may stay open). Labels follow two rules (`docs/corpus.md`). Invariants: what an exhibit says is
+true in the world, except the values it calls disputed; a positive recall label names blocks older than the two most recent ones.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from pamer_lab.corpus.rng import Draw
+from pamer_lab.corpus.tables import Draw
 from pamer_lab.corpus.world import Entity, Goal, World
+from pamer_lab.trajectory.values import Label
 
 Outcome = Literal["settles", "disputed", "aside", "kin", "alien", "detour", "failed"]
 """`settles`: states the sub-goal's fact, or that it is lost. `disputed`: gives two values for it, neither of them right. `aside`: another
@@ -183,3 +184,23 @@ class _Planner:
 
 def _stated(subject: Entity, attribute: str) -> tuple[str, ...]:
     return () if attribute in subject.lost else (subject.facts[attribute],)
+
+
+ORIGIN = "generator"
+FIRST_OLD = 3
+"""At `t` the blocks up to `t - 3` are older than Recent2; so this is the first decision point that has one."""
+
+
+def make_labels(steps: Sequence[Step]) -> list[Label]:
+    """Labels for the decision points 1 to `len(steps)`."""
+    labels: list[Label] = []
+    settled_at: dict[str, int] = {}
+    for number, step in enumerate(steps):
+        t = number + 1
+        if step.outcome == "settles":
+            settled_at[step.subject.name] = number
+        labels.append(Label(t, "compression", step.outcome == "settles" and t >= FIRST_OLD, ORIGIN))
+        if any(block <= t - FIRST_OLD for block in settled_at.values()):
+            needed = (settled_at[step.need.name],) if step.need else ()
+            labels.append(Label(t, "recall", bool(needed), ORIGIN, steps=needed))
+    return labels

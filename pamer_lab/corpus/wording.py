@@ -9,8 +9,7 @@ from dataclasses import dataclass, replace
 
 from pamer_lab.corpus.documents import Documents, Page
 from pamer_lab.corpus.plan import Outcome, Step
-from pamer_lab.corpus.rng import Draw
-from pamer_lab.corpus.tables import fill, habits
+from pamer_lab.corpus.tables import Draw, fill, habits
 from pamer_lab.corpus.world import Entity, Goal, World
 
 NAMED_IN_TASK = 7

@@ -8,9 +8,7 @@ so that a value in a text identifies its fact; the stories of an entity happen w
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from pamer_lab.corpus.names import make_name, make_value
-from pamer_lab.corpus.rng import Draw
-from pamer_lab.corpus.tables import Attribute, Domain, domain, fill, name_parts
+from pamer_lab.corpus.tables import Attribute, Domain, Draw, domain, fill, make_name, make_value, name_parts
 
 MAINS = 8
 """Entities the task turns on; kinds are dealt evenly among them."""

@@ -1,21 +1,22 @@
-"""Questions -> traces in our native format, the same bytes for the same seed.
+"""Questions -> traces in our native format, the same bytes for the same seed; and three long demo traces with planted needs.
 
-Combines world, plan, wording and labels. Question `n` does not depend on how many questions follow; replicas of a question share its
-world, task and tools, and differ in plan and words.
+Question `n` does not depend on how many questions follow; replicas of a question share its world, task and tools, and differ in plan and
+words. The museum demo has the shape of the paper's case study (Appendix E.2): 94 turns, 81 searches, 16 document retrievals, four
+compressions and two memory queries, at the turns that the paper prints; everything in it is generated. Events never change messages.
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import orjson
+from msgspec import structs
 
-from pamer_lab.corpus.labels import make_labels
-from pamer_lab.corpus.plan import Pace, Step, make_plan
-from pamer_lab.corpus.rng import Draw
-from pamer_lab.corpus.tables import DOMAINS
+from pamer_lab.corpus.plan import Pace, Step, make_labels, make_plan
+from pamer_lab.corpus.tables import DOMAINS, Draw
 from pamer_lab.corpus.wording import Wording
 from pamer_lab.corpus.world import Entity, World, make_world
 from pamer_lab.trajectory.formats.native import VERSION, NativeTrace
-from pamer_lab.trajectory.values import Message, Tool, ToolCall
+from pamer_lab.trajectory.values import Event, Label, Message, Tool, ToolCall
 
 GENERATOR_VERSION = 4
 """Raised whenever the same seed gives other bytes."""
@@ -86,3 +87,111 @@ def write_blocks(wording: Wording, steps: Sequence[Step]) -> list[Message]:
         messages.append(Message("tool", turn.result, tool_call_id=call.id, name=turn.tool))
     messages.append(Message("assistant", wording.final(steps[-1], done)))
     return messages
+
+
+@dataclass(frozen=True)
+class Demo:
+    """The shape of one demo trace."""
+
+    name: str
+    domain: str
+    turns: int
+    """Assistant messages, the final answer included."""
+    mains: int
+    """Entities of the world, one sub-goal each."""
+    documents: int = 0
+    """Turns that read a document, the others searching; 0 leaves the mix of tools to chance."""
+    double_searches: int = 0
+    """Turns with a second search beside their call."""
+    compressions: tuple[int, ...] = ()
+    """Turns of the recorded compressions; empty: at every fourth settled sub-goal."""
+    queries: tuple[int, ...] = ()
+    """Turns of the recorded memory queries; empty: at every fifth recall need."""
+
+
+DEMOS = (
+    Demo("museum-case", "museum", 94, 26, documents=16, double_searches=4, compressions=(19, 28, 47, 71), queries=(36, 80)),
+    Demo("service-handover", "services", 68, 18),
+    Demo("polar-stations", "expeditions", 112, 30),
+)
+
+
+def write_demos(seed: int) -> Iterator[NativeTrace]:
+    """The demo traces in order."""
+    taken: set[str] = set()
+    for demo in DEMOS:
+        world = make_world(Draw(seed, "demo", demo.name), f"demo-{demo.name}", demo.domain, taken, mains=demo.mains, outsiders=130)
+        yield _write(seed, demo, world)
+
+
+def _write(seed: int, demo: Demo, world: World) -> NativeTrace:
+    length = demo.turns - 1
+    pace = Pace(
+        goals=(demo.mains, demo.mains),
+        steps=(length, length),
+        settle=(30, 26),
+        early=30,
+        detour=(26, 26),
+        repeat=0 if demo.documents else 5,
+        fail=0 if demo.documents else 3,
+        finish=True,
+    )
+    steps = plan_of(seed, world, 0, pace)
+    deck = ["get_document"] * demo.documents + ["search"] * (length - demo.documents - 1) if demo.documents else []
+    draw = Draw(seed, "demo-words", demo.name)
+    wording = Wording(draw, world, tools=[*draw.shuffled(deck), "search"] if deck else ())
+    messages = [Message("system", wording.system()), Message("user", wording.task()), *write_blocks(wording, steps)]
+    for number in sorted(draw.some(range(length), demo.double_searches), reverse=True):
+        _double(messages, number, wording, steps[number])
+    labels = make_labels(steps)
+    return NativeTrace(
+        pamer_lab=VERSION,
+        messages=tuple(messages),
+        question_id=world.question_id,
+        task_id=demo.name,
+        tools=TOOLS[world.domain.tools],
+        labels=tuple(labels),
+        events=tuple(_events(demo, messages, labels)),
+        meta={"generator": GENERATOR_VERSION, "seed": seed, "domain": world.domain.name, "answer": world.goals[-1].value},
+    )
+
+
+def _double(messages: list[Message], number: int, wording: Wording, step: Step) -> None:
+    """Give turn `number` a second search beside its call."""
+    start = _message_of(messages, number)
+    turn = wording.side_search(step)
+    call = ToolCall(f"call_{number}b", turn.tool, orjson.dumps(turn.arguments).decode())
+    messages[start] = structs.replace(messages[start], tool_calls=(*messages[start].tool_calls, call))
+    messages.insert(start + 2, Message("tool", turn.result, tool_call_id=call.id, name=turn.tool))
+
+
+def _message_of(messages: Sequence[Message], turn: int) -> int:
+    return [index for index, message in enumerate(messages) if message.role == "assistant"][turn]
+
+
+def _events(demo: Demo, messages: Sequence[Message], labels: Sequence[Label]) -> list[Event]:
+    """The memory operations a baseline agent recorded, in order."""
+    settled = [label.t for label in labels if label.target == "compression" and label.value]
+    needs = [label.t for label in labels if label.target == "recall" and label.value]
+    compressions = demo.compressions or tuple(settled[3::4])
+    queries = demo.queries or tuple(needs[4::5])
+    events: list[Event] = []
+    covered, memory = _message_of(messages, 0), 0
+    for turn in sorted({*compressions, *queries}):
+        before = _message_of(messages, turn)
+        if turn in compressions:
+            memory += 1
+            text = f"{before - covered} messages are summarised into memory {memory}."
+            events.append(
+                Event(
+                    "compaction",
+                    before,
+                    text,
+                    data={"turn": turn, "operation": "manage_context", "memory": memory, "messages": before - covered},
+                )
+            )
+            covered = before
+        elif memory:
+            text = f"The agent requests memory {memory}."
+            events.append(Event("memory_read", before, text, data={"turn": turn, "operation": "query_memory", "memory": memory}))
+    return events

@@ -6,10 +6,8 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from pamer_lab.analysis.growth import REFERENCE_LINE
-from pamer_lab.figures.looks import Look, look
-from pamer_lab.figures.numbers import round_ticks, short
-from pamer_lab.figures.text import in_figure
-from pamer_lab.figures.theme import LIGHT, Meaning, layout
+from pamer_lab.figures.text import in_figure, round_ticks, short
+from pamer_lab.figures.theme import LIGHT, Look, Meaning, layout, look
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure

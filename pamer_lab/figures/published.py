@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from pamer_lab.analysis.published import Column, PublishedTable
 from pamer_lab.figures.labels import placed
-from pamer_lab.figures.numbers import round_ticks, short
+from pamer_lab.figures.text import round_ticks, short
 from pamer_lab.figures.theme import LIGHT, Meaning, layout
 
 if TYPE_CHECKING:

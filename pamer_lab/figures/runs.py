@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pamer_lab.decisions import LETTERS
-from pamer_lab.figures.looks import COLOURS, SIGNS, STATE_LETTERS, STATE_MEANINGS, SYMBOLS, Look, look
-from pamer_lab.figures.numbers import round_ticks, short
-from pamer_lab.figures.theme import LIGHT, Meaning, layout
+from pamer_lab.figures.text import round_ticks, short
+from pamer_lab.figures.theme import COLOURS, LIGHT, SIGNS, STATE_LETTERS, STATE_MEANINGS, SYMBOLS, Look, Meaning, layout, look
 from pamer_lab.runs.values import Run
 from pamer_lab.runs.whatif import WhatIf
 

@@ -6,10 +6,8 @@ Both share their horizontal range, so that each turn is above its block.
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from pamer_lab.figures.looks import SYMBOLS
-from pamer_lab.figures.numbers import round_ticks, short
-from pamer_lab.figures.text import in_figure
-from pamer_lab.figures.theme import LIGHT, Meaning, layout
+from pamer_lab.figures.text import in_figure, round_ticks, short
+from pamer_lab.figures.theme import LIGHT, SYMBOLS, Meaning, layout
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure

@@ -1,4 +1,4 @@
-"""The seam between replay and a policy: start a session for a trace, then decide turn after turn.
+"""The seam between replay and a policy: start a session for a trace, then decide turn after turn; and how a policy adds text to a request.
 
 A policy is one frozen dataclass in one file, its fields being its parameters, with a `description` and its stated
 `deviations`; the registry finds it by name. Invariant: a session sees every turn once, in order, and nothing after it; after
@@ -15,12 +15,13 @@ from pamer_lab.controller.recall import Recaller
 from pamer_lab.controller.router import Recorder
 from pamer_lab.controller.router_index import RouterKind
 from pamer_lab.controller.settings import ControllerSettings
-from pamer_lab.decisions import Decision, Item, Span
+from pamer_lab.decisions import Decision, Item, ItemKind, Span, Spent
 from pamer_lab.looks import LineLook
 from pamer_lab.memory import BufferedMemories, DetailWriter, Summariser
+from pamer_lab.memory.summary import SourceBlock, Summary, within_budget
 from pamer_lab.models.embedder import Embedder
 from pamer_lab.models.profiles import Profile
-from pamer_lab.trajectory.values import Message, Tool
+from pamer_lab.trajectory.values import Message, Role, Tool
 
 
 @dataclass(frozen=True)
@@ -161,3 +162,17 @@ class Policy(Protocol):
         ...
 
     def start(self, resources: Resources) -> PolicySession: ...
+
+
+def add_text(kind: ItemKind, text: str, spans: tuple[Span, ...], tokens: MessageTokens, *, source: str = "", role: Role = "user") -> Item:
+    """An item for a message that the trace does not hold, counted as the model would read it."""
+    return Item(kind, tokens.total([Message(role, text)]), spans, source, text, role)
+
+
+def summary_spent(summary: Summary, blocks: Sequence[SourceBlock], resources: Resources) -> Spent:
+    """Tokens of a summary: as its model reported them, or what a rule read (within the source budget) and wrote."""
+    name = resources.summariser.name
+    if summary.usage.calls:
+        return Spent.of("summary", name, summary.usage)
+    read = sum(resources.tokens.total(block.messages) for block in within_budget(blocks))
+    return Spent("summary", read, resources.tokens.counter.count([summary.text])[0], name, local=True)

@@ -13,8 +13,7 @@ from pamer_lab.errors import LabError
 from pamer_lab.looks import LineLook
 from pamer_lab.memory.summary import SourceBlock
 from pamer_lab.models.usage import usage_of
-from pamer_lab.policies.interface import History, Need, Offered, PolicySession, Resources
-from pamer_lab.policies.texts import add_text, summary_spent
+from pamer_lab.policies.interface import History, Need, Offered, PolicySession, Resources, add_text, summary_spent
 from pamer_lab.trajectory.values import Message
 
 

@@ -1,7 +1,8 @@
-"""Test scores of a row in compact form: the distance of each decision to its seed's threshold, positives and negatives apart.
+"""Distances of decisions to their threshold: test scores of a row in compact form, and how far a vote is from flipping (Appendix C.2).
 
-A margin is a logit minus the threshold of its seed, in half precision, which is finest near zero.
-Invariant: a decision's side of the threshold survives packing, so the counts at shift 0 are those the row's F1 was computed from.
+A margin is a logit minus the threshold of its seed, in half precision, which is finest near zero. Invariants: a decision's side of the
+threshold survives packing, so the counts at shift 0 are those the row's F1 was computed from; a perturbation smaller than a vote's margin
+changes nothing, and one a little larger can.
 """
 
 import base64
@@ -12,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pamer_lab.probes.intervals import Scored
+from pamer_lab.probes.metrics import Scored
 
 Halves = npt.NDArray[np.float16]
 SMALLEST = np.float16(6e-8)
@@ -85,3 +86,31 @@ def _encode(values: npt.NDArray[Any]) -> str:
 
 def _decode(text: str) -> Halves:
     return np.frombuffer(base64.b64decode(text), dtype="<f2").astype(np.float16)
+
+
+@dataclass(frozen=True)
+class VoteMargins:
+    """Margins of one decision, all on the logit scale."""
+
+    heads: tuple[float, ...]
+    """Per head, the smallest shift of its logit that flips its vote."""
+    vote: float
+    """The smallest shift that flips any one vote."""
+    majority: float
+    """The smallest bound on all shifts under which the majority can flip; infinite where no shift can."""
+    yes: int
+    """How many heads say yes."""
+
+
+def vote_margins(
+    logits: npt.NDArray[Any] | Sequence[float], threshold_logits: npt.NDArray[Any] | Sequence[float], needed: int = 3
+) -> VoteMargins:
+    """Margins of a vote in which `needed` heads must say yes."""
+    distance = np.asarray(logits, dtype=np.float64) - np.asarray(threshold_logits, dtype=np.float64)
+    says_yes = distance >= 0
+    yes = int(says_yes.sum())
+    agreeing = np.sort(np.abs(distance[says_yes if yes >= needed else ~says_yes]))
+    flips = yes - needed + 1 if yes >= needed else needed - yes
+    majority = float(agreeing[flips - 1]) if 1 <= flips <= len(agreeing) else float("inf")
+    heads = tuple(float(value) for value in np.abs(distance))
+    return VoteMargins(heads, min(heads), majority, yes)

@@ -11,10 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from pamer_lab.probes.heads import Heads, make_heads
-from pamer_lab.probes.losses import class_weight, soft_target
 from pamer_lab.probes.readout import Capacity, Floats, HeadStack
 from pamer_lab.probes.split import TRAIN, VALIDATION
-from pamer_lab.probes.training import Bools, GridData, Training, window_size, windows
+from pamer_lab.probes.training import Bools, GridData, Training, class_weight, soft_target, window_size, windows
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -1,6 +1,7 @@
 """A configuration -> the document of a report: its sections, its texts, and its provenance.
 
-Gathers the parts, scans and redacts secrets in all of them, shortens texts to the budget, and names them.
+Gathers the parts (`replay_part`, and here growth, studies and published tables), scans and redacts secrets in all of them, shortens texts
+to the budget, and names them. Means and sds are not stored: the page derives them again from turns and seeds.
 Invariant: all content of the page and the tables comes through here, so that redacted text is redacted in both.
 """
 
@@ -11,16 +12,80 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import pamer_lab
+from pamer_lab.analysis.growth import REFERENCE_LINE, mean_context, policy_table, run_table, turn_table
+from pamer_lab.analysis.published import sample_study, table
+from pamer_lab.errors import InputError
 from pamer_lab.policies.registry import POLICIES
 from pamer_lab.redaction import Finding, own_scan, statement
 from pamer_lab.report.config import GrowthSection, PublishedSection, ReplaySection, ReportConfig, StudySection
-from pamer_lab.report.growth_part import growth_part
-from pamer_lab.report.inert import json_text
 from pamer_lab.report.replay_part import replay_part
-from pamer_lab.report.study_part import published_part, study_part
-from pamer_lab.report.texts import Fitted, Ref, Texts, fit, named
+from pamer_lab.report.texts import Fitted, Ref, Texts, fit, json_text, named
 from pamer_lab.runs.values import FIXED_ACTIONS
+from pamer_lab.studies.study import load_study
 from pamer_lab.workspace import Workspace
+
+
+def growth_part(section: GrowthSection, workspace: Workspace) -> dict[str, Any]:
+    """The section's data."""
+    runs = run_table(workspace, [choice.run_id for choice in section.runs])
+    if runs.is_empty():
+        raise InputError("none of the runs named for context growth is done; replay them first")
+    turns = turn_table(workspace, runs)
+    series: dict[str, dict[str, list[int]]] = {
+        part["run_id"][0]: {"active": part["active_tokens"].to_list(), "raw": part["raw_tokens"].to_list()}
+        for part in turns.sort("run_id", "t").partition_by("run_id")
+    }
+    traces = {row["trace_id"]: row for row in workspace.trace_rows()}
+    facts = [
+        {key: traces[name][key] for key in ("trace_id", "name", "index", "question_id", "turns", "tokenizer", "tokens_kind", "demo")}
+        for name in runs["trace_id"].unique(maintain_order=True).to_list()
+        if name in traces
+    ]
+    return {
+        "kind": "growth",
+        "baseline": section.baseline or str(runs["policy"][0]),
+        "reference": REFERENCE_LINE,
+        "traces": sorted(facts, key=lambda row: (row["name"], row["index"], row["trace_id"])),
+        "runs": [row | series.get(row["run_id"], {"active": [], "raw": []}) for row in runs.to_dicts()],
+        "means": mean_context(turns).to_dicts(),
+        "policies": policy_table(runs).to_dicts(),
+    }
+
+
+LEFT_OUT = frozenset({"margins"})
+"""What only the lab's own pages use: packed scores of every test decision."""
+
+
+def study_part(section: StudySection, workspace: Workspace) -> dict[str, Any]:
+    """The section's data; decisions of single heads stay in the workspace."""
+    study = sample_study(section.sample) if section.sample else load_study(workspace, section.study_id)
+    value = study.to_json()
+    value["rows"] = [{key: item for key, item in row.items() if key not in LEFT_OUT} for row in study.rows]
+    return {
+        "kind": "study",
+        "study": {key: value[key] for key in ("study_id", "kind", "name", "command", "model", "corpus", "settings", "rows", "comparisons")},
+        "notes": {key: item for key, item in study.notes.items() if isinstance(item, str | int | float | dict)},
+        "demo": bool(section.sample),
+    }
+
+
+def published_part(section: PublishedSection) -> dict[str, Any]:
+    """A table as the paper prints it."""
+    shown = table(section.table)
+    return {
+        "kind": "published",
+        "name": shown.name,
+        "title": shown.title,
+        "caption": shown.caption,
+        "place": shown.place,
+        "note": shown.note,
+        "columns": [
+            {"key": column.key, "title": column.title, "unit": column.unit, "digits": column.digits, "better": column.better}
+            for column in shown.columns
+        ],
+        "rows": list(shown.rows),
+    }
+
 
 PACKAGES = ("lancedb", "numpy", "polars", "sentence-transformers", "tokenizers", "torch", "transformers")
 """Packages that numbers in a report can depend on."""

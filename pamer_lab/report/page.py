@@ -12,7 +12,7 @@ import html
 from pathlib import Path
 
 from pamer_lab.report.document import Document
-from pamer_lab.report.inert import json_text
+from pamer_lab.report.texts import json_text
 
 ASSETS = Path(__file__).parent / "assets"
 SCRIPTS = ("base", "sha256", "verify", "charts", "ledger", "inspector", "audit", "replay", "growth", "study", "main")

@@ -21,7 +21,7 @@ from pamer_lab.models.profiles import load_profile
 from pamer_lab.runs.values import Run, RunInfo, Turn
 from pamer_lab.storage import Database, TableSpec, equals, is_in
 from pamer_lab.workspace import RUNS, Workspace
-from pamer_lab.workspace.tables import TOTALS
+from pamer_lab.workspace.store import TOTALS
 
 TURNS = TableSpec(
     name="replay_turns",

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from pamer_lab.errors import LabError, StorageError
 from pamer_lab.reviewer_mode import refuse_in_reviewer_mode, reviewer_mode
-from pamer_lab.storage import faults, recovery
+from pamer_lab.storage import faults
 from pamer_lab.storage.specs import TableSpec, migrate
 
 TIDY_EVERY = 64
@@ -129,7 +129,7 @@ class Database:
         """Bring a table that cannot be read back to its newest readable version, or set it aside; says what was done."""
         self._tables.refuse(spec)
         self._tables.forget(spec.name)
-        return recovery.recover(self.uri, spec)
+        return faults.recover(self.uri, spec)
 
     def _write(self, spec: TableSpec, write: Callable[[Any], None]) -> int:
         self._tables.refuse(spec)

@@ -1,9 +1,17 @@
-"""What the store's engine says when the world fails, in words for people: what happened, and what to do.
+"""What to do when the store fails: its engine's messages in words for people, and the recovery of a table that cannot be read.
 
-Knows the wording of operating systems and of LanceDB; nothing of tables. `docs/operations.md` describes each case.
+Knows the wording of operating systems and of LanceDB; `docs/operations.md` describes each case. A damaged table goes back to its newest
+readable version, or is set aside; nothing is deleted. Only for a database in a local folder: an object store's own versioning has to
+help otherwise.
 """
 
 import re
+from pathlib import Path
+
+import lancedb
+
+from pamer_lab.errors import StorageError
+from pamer_lab.storage.specs import TableSpec
 
 _PLACE = re.compile(r",? ?\S*\.rs:\d+:\d+")
 """Where in the engine's own source an error was made."""
@@ -47,3 +55,29 @@ def half_made(error: Exception) -> bool:
     """Is another process just creating the table?"""
     text = str(error).lower()
     return "was not found" in text or "already exists" in text or lost_race(error)
+
+
+def recover(uri: str, spec: TableSpec) -> str:
+    """Discard versions until one is readable, or move the table away if none is; returns what was done."""
+    folder = Path(uri) / f"{spec.name}.lance"
+    if not folder.is_dir():
+        raise StorageError(f"table {spec.name!r} at {uri} cannot be recovered; restore it from a backup")
+    try:
+        for manifest in sorted((folder / "_versions").glob("*.manifest")):  # LanceDB names them newest first
+            if _reads(uri, spec):
+                return f"table {spec.name!r} was restored to its newest readable version"
+            manifest.rename(manifest.with_suffix(".broken"))
+        aside = next(place for number in range(1000) if not (place := folder.with_name(f"{folder.stem}.broken-{number}")).exists())
+        folder.rename(aside)
+    except OSError as error:
+        raise StorageError(f"table {spec.name!r} at {uri} cannot be recovered ({error})") from error
+    return f"table {spec.name!r} had no readable version and was moved to {aside.name}"
+
+
+def _reads(uri: str, spec: TableSpec) -> bool:
+    """Can the newest version be read completely, by a connection with an empty cache?"""
+    try:
+        lancedb.connect(uri).open_table(spec.name).search().to_arrow()
+        return True
+    except Exception:
+        return False

@@ -1,4 +1,4 @@
-"""What a room stores: a table's columns, its key, the number of its schema, and how older forms are brought up to date.
+"""What a room stores: a table's columns, its key, the number of its schema, how older forms are brought up to date, and filters.
 
 A table's schema carries a number; opening a table with an older number runs the spec's migrations one by one, and a newer
 number is refused, so that an old program never damages a new workspace. The number stands in the metadata of the key's first
@@ -8,9 +8,11 @@ whether its change is there.
 Key columns are marked as LanceDB's primary key. LanceDB does not enforce it on appends, but it makes two `merge_insert`
 commits of one key conflict, so that of several processes that `insert` the same new key exactly one adds its row. Without
 the mark all of them would (`tests/storage/test_races.py` shows both).
+
+Filters, which LanceDB takes as SQL text, are made here. Invariant: no value, whatever it contains, becomes more than a value.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -79,3 +81,28 @@ def migrate(spec: TableSpec, table: Any, before_each: Callable[[], None]) -> Non
         before_each()
         spec.migrations[step](table)
         table.update_field_metadata({"path": spec.key[0], "metadata": {SCHEMA_NUMBER: str(step + 1)}})
+
+
+def equals(column: str, value: str | int | bool) -> str:
+    """A filter `column = value`; text is quoted and its quotes doubled."""
+    return f"{_column(column)} = {_literal(value)}"
+
+
+def is_in(column: str, values: Iterable[str | int]) -> str:
+    """A filter `column IN (...)`; no values means no row."""
+    listed = ", ".join(_literal(value) for value in values)
+    return f"{_column(column)} IN ({listed})" if listed else "false"
+
+
+def _column(name: str) -> str:
+    if not name.isidentifier():
+        raise StorageError(f"{name!r} is not a column name")
+    return name
+
+
+def _literal(value: str | int | bool) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value)
+    return "'" + value.replace("'", "''") + "'"

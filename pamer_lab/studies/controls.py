@@ -14,11 +14,10 @@ import numpy.typing as npt
 from pamer_lab.blocks import MessageTokens
 from pamer_lab.models.embedder import Embedder
 from pamer_lab.probes.grid import train_grid
-from pamer_lab.probes.intervals import RESAMPLES
-from pamer_lab.probes.losses import class_weight, weighted_bce
+from pamer_lab.probes.metrics import RESAMPLES
 from pamer_lab.probes.readout import Floats
 from pamer_lab.probes.split import TRAIN, VALIDATION, Split
-from pamer_lab.probes.training import GridData
+from pamer_lab.probes.training import GridData, class_weight, weighted_bce
 from pamer_lab.studies.bank import Bank
 from pamer_lab.studies.decisions import TARGETS, Decisions
 from pamer_lab.studies.layerwise import fit_probes, preferred_of, shuffled_labels

@@ -14,10 +14,10 @@ import numpy as np
 from pamer_lab.models.frozen import FrozenModel
 from pamer_lab.probes.artefact import HeadSet
 from pamer_lab.probes.grid import GridResult
-from pamer_lab.probes.intervals import RESAMPLES
+from pamer_lab.probes.margins import vote_margins
+from pamer_lab.probes.metrics import RESAMPLES
 from pamer_lab.probes.readout import Capacity, Floats, sigmoid
 from pamer_lab.probes.split import TEST, Split
-from pamer_lab.probes.stability import vote_margins
 from pamer_lab.studies.bank import Bank
 from pamer_lab.studies.decisions import TARGETS, Decisions
 from pamer_lab.studies.layerwise import fit_probes, preferred_of

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from pamer_lab.probes.grid import GridResult, train_grid
-from pamer_lab.probes.intervals import RESAMPLES
+from pamer_lab.probes.metrics import RESAMPLES
 from pamer_lab.probes.readout import Capacity, Floats
 from pamer_lab.probes.split import PARTS, Split
 from pamer_lab.probes.training import GridData, Training

@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pamer_lab.probes.intervals import RESAMPLES, Scored, sign_flip, summarise
 from pamer_lab.probes.margins import pack
-from pamer_lab.probes.metrics import auroc, best_thresholds
+from pamer_lab.probes.metrics import RESAMPLES, Scored, auroc, best_thresholds, sign_flip, summarise
 from pamer_lab.probes.split import TEST, VALIDATION, Split
 from pamer_lab.studies.decisions import TARGETS, Bools, Decisions
 

@@ -7,10 +7,8 @@ from pathlib import Path
 import pytest
 
 from pamer_lab import read_traces
-from pamer_lab.analysis.compact import SAMPLE, expanded_table, tradeoff
-from pamer_lab.analysis.orderings import orderings
-from pamer_lab.analysis.published import table
-from pamer_lab.analysis.samples import sample_study
+from pamer_lab.analysis.compact import SAMPLE, expanded_table, orderings, tradeoff
+from pamer_lab.analysis.published import sample_study, table
 from pamer_lab.blocks import MessageTokens
 from pamer_lab.commands import compact
 from pamer_lab.commands.studying import first_replicas

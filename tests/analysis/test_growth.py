@@ -9,11 +9,12 @@ from pamer_lab.analysis.growth import (
     missing_runs,
     newest_runs,
     policy_table,
+    recorded_scores,
     reduction,
     run_table,
+    score_averages,
     turn_table,
 )
-from pamer_lab.analysis.scores import recorded_scores, score_averages
 from pamer_lab.runs.engine import ReplayOptions, replay
 from pamer_lab.workspace import Workspace
 from tests.runs.making import long_trace

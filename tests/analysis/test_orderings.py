@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pamer_lab.analysis.compact import published_row
-from pamer_lab.analysis.orderings import CLAIMS, orderings
+from pamer_lab.analysis.compact import CLAIMS, orderings, published_row
 from pamer_lab.studies.compact.registry import all_conditions
 from pamer_lab.studies.study import read_study
 

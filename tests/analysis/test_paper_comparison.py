@@ -4,8 +4,7 @@ import pytest
 
 from pamer_lab.analysis.growth import policy_table, run_table
 from pamer_lab.analysis.paper_comparison import KINDS, POLICIES, beside, token_changes
-from pamer_lab.analysis.published import names, table
-from pamer_lab.analysis.samples import sample_study
+from pamer_lab.analysis.published import names, sample_study, table
 from pamer_lab.runs.engine import replay
 from pamer_lab.studies.study import read_study
 from pamer_lab.workspace import Workspace

@@ -11,8 +11,7 @@ from urllib.parse import urlsplit
 
 from playwright.sync_api import Browser, BrowserContext, Page, Playwright, Request, expect
 
-from pamer_lab.bench.browser import CHROMIUM, FLAGS
-from pamer_lab.bench.server import serving
+from pamer_lab.bench.server import CHROMIUM, FLAGS, serving
 
 PATIENCE_MS = 180_000
 """How long an element may take to appear on a busy machine."""

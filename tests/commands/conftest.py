@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from pamer_lab.bench.tiny import save_tiny
+from pamer_lab.bench.measure import save_tiny
 
 
 @pytest.fixture(scope="module")

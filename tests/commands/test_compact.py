@@ -6,11 +6,19 @@ from typing import Any
 
 import pytest
 
-from pamer_lab.analysis.compact import budget_table, compact_studies, expanded_table, open_compact, paired_table, retrieval_table, tradeoff
-from pamer_lab.analysis.orderings import orderings
+from pamer_lab.analysis.compact import (
+    budget_table,
+    compact_studies,
+    expanded_table,
+    open_compact,
+    orderings,
+    paired_table,
+    retrieval_table,
+    tradeoff,
+)
 from pamer_lab.analysis.published import table
 from pamer_lab.cli import main
-from pamer_lab.commands.compact_text import tables
+from pamer_lab.commands.compact import tables
 from pamer_lab.studies.compact.states import EMBEDDINGS
 from pamer_lab.studies.study import read_study
 from pamer_lab.workspace import Workspace

@@ -6,7 +6,7 @@ from typing import Any, get_args
 import numpy as np
 import pytest
 
-from pamer_lab.bench.tiny import Family, save_tiny
+from pamer_lab.bench.measure import Family, save_tiny
 from pamer_lab.features.inputs import inputs_of
 from pamer_lab.features.serialise import serialiser_for
 from pamer_lab.features.values import Request

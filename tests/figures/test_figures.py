@@ -7,7 +7,7 @@ import pytest
 
 from pamer_lab import figures
 from pamer_lab.analysis.compact import tradeoff
-from pamer_lab.analysis.samples import sample_study
+from pamer_lab.analysis.published import sample_study
 from pamer_lab.figures.theme import DARK, LIGHT
 from pamer_lab.runs.engine import replay
 from pamer_lab.workspace import Workspace

@@ -3,9 +3,8 @@
 from msgspec.structs import replace as changed
 
 from pamer_lab import figures
-from pamer_lab.figures.looks import look
 from pamer_lab.figures.runs import FEW, LETTERED, MANY, WINDOW, spans_of, window
-from pamer_lab.figures.theme import DARK, LIGHT
+from pamer_lab.figures.theme import DARK, LIGHT, look
 from pamer_lab.runs.engine import ReplayOptions, replay
 from pamer_lab.runs.values import Run
 from pamer_lab.runs.whatif import Changes, WhatIfRun

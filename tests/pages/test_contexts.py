@@ -13,8 +13,7 @@ import pytest
 import streamlit as st
 
 from pamer_lab import figures
-from pamer_lab.analysis.compact import expanded_table, tradeoff
-from pamer_lab.analysis.orderings import orderings
+from pamer_lab.analysis.compact import expanded_table, orderings, tradeoff
 from pamer_lab.figures.compact import LETTER, LINE, ROOM, placed, short_name
 from pamer_lab.figures.theme import LIGHT
 from pamer_lab.models.embedder import HashingEmbedder
@@ -38,7 +37,7 @@ def study() -> Study:
 def test_without_a_study_the_page_says_how_to_make_one_and_shows_the_published_table(
     visit: Visit, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("pamer_lab.analysis.samples.FOLDER", tmp_path)
+    monkeypatch.setattr("pamer_lab.analysis.published.FOLDER", tmp_path)
     app = visit(PAGE)
     assert not app.exception
     assert not app.error

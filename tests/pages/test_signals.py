@@ -7,7 +7,7 @@ from streamlit.testing.v1 import AppTest
 
 from pamer_lab import figures
 from pamer_lab.analysis.background import StudyJobs
-from pamer_lab.analysis.samples import sample_study
+from pamer_lab.analysis.published import sample_study
 from pamer_lab.errors import InputError
 from pamer_lab.figures.layerwise import Shown
 from pamer_lab.figures.theme import LIGHT

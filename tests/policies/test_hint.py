@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pamer_lab.bench.tiny import save_tiny
+from pamer_lab.bench.measure import save_tiny
 from pamer_lab.controller.heads_probe import HeadsProbe
 from pamer_lab.factory import Parts
 from pamer_lab.features import inputs

@@ -6,8 +6,16 @@ from typing import Any
 import pytest
 
 from pamer_lab.errors import InputError
-from pamer_lab.policies.parameters import parameters_of, read_parameters
-from pamer_lab.policies.registry import DEFAULT_POLICIES, POLICIES, describe_policies, offered_policies, parse_policies, parse_policy
+from pamer_lab.policies.registry import (
+    DEFAULT_POLICIES,
+    POLICIES,
+    describe_policies,
+    offered_policies,
+    parameters_of,
+    parse_policies,
+    parse_policy,
+    read_parameters,
+)
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,9 @@ import pytest
 
 from pamer_lab.errors import ProbeError
 from pamer_lab.probes.grid import train_grid
-from pamer_lab.probes.losses import weighted_bce
 from pamer_lab.probes.metrics import auroc
 from pamer_lab.probes.split import TEST, TRAIN, VALIDATION, split_by_question
-from pamer_lab.probes.training import GridData, Training, window_size, windows
+from pamer_lab.probes.training import GridData, Training, weighted_bce, window_size, windows
 from tests.studies.small_study import train_alone
 
 ROWS, WIDTH = 700, 10

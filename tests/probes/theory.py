@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pamer_lab.probes.losses import KD_WEIGHT, log1pexp, weighted_bce
+from pamer_lab.probes.training import KD_WEIGHT, log1pexp, weighted_bce
 
 Array = npt.NDArray[Any]
 

@@ -18,11 +18,10 @@ from pamer_lab.factory import Parts
 from pamer_lab.report.bundle import bundle
 from pamer_lab.report.config import ReplaySection, ReportConfig, StudySection, config_json, read_config
 from pamer_lab.report.document import build
-from pamer_lab.report.inert import json_text
 from pamer_lab.report.making import make, with_runs, write
 from pamer_lab.report.page import page
 from pamer_lab.report.replay_part import choice_of, letter_runs
-from pamer_lab.report.texts import fit, shortened, size_in_file
+from pamer_lab.report.texts import fit, json_text, shortened, size_in_file
 from pamer_lab.reviewer_mode import READONLY_VARIABLE
 from pamer_lab.runs.values import FIXED_ACTIONS, RunInfo
 from pamer_lab.trajectory.values import Trace

@@ -14,10 +14,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from pamer_lab.probes.losses import class_weight
 from pamer_lab.probes.readout import Floats, sigmoid
 from pamer_lab.probes.split import TRAIN, VALIDATION, Split
-from pamer_lab.probes.training import Training
+from pamer_lab.probes.training import Training, class_weight
 from pamer_lab.storage import Database, TableSpec, equals
 from pamer_lab.studies.compact.values import Columns, Representation, Steps
 from pamer_lab.studies.decisions import Bools, Decisions

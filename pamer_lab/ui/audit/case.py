@@ -10,8 +10,7 @@ import streamlit as st
 
 from pamer_lab.audit.provenance import Provenance, Step
 from pamer_lab.audit.store import restored_tokens
-from pamer_lab.figures.numbers import counted, share
-from pamer_lab.figures.text import one_line
+from pamer_lab.figures.text import counted, one_line, share
 from pamer_lab.runs.values import RunInfo
 from pamer_lab.ui.audit.data import step_of
 from pamer_lab.ui.audit.queue import OUTCOME_COLOURS

@@ -11,8 +11,7 @@ import streamlit as st
 
 from pamer_lab.audit.queue import SHOWS, Entry, Filters, progress
 from pamer_lab.audit.store import restored_tokens
-from pamer_lab.figures.numbers import counted, share
-from pamer_lab.figures.text import one_line
+from pamer_lab.figures.text import counted, one_line, share
 from pamer_lab.runs.values import RunInfo
 from pamer_lab.ui.shared.state import choose, chosen, settle
 from pamer_lab.ui.shared.text import in_code

@@ -11,7 +11,7 @@ from pamer_lab.audit.agreement import all_agreements, quality
 from pamer_lab.audit.exchange import FORMATS, IMPORTED, audit_bytes, import_bytes
 from pamer_lab.audit.queue import Entry
 from pamer_lab.audit.store import steps_of
-from pamer_lab.figures.numbers import counted
+from pamer_lab.figures.text import counted
 from pamer_lab.memory.schema import BLOCKS, MEMORIES
 from pamer_lab.redaction import Redaction, own_scan
 from pamer_lab.reviewer_mode import reviewer_mode

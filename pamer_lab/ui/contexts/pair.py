@@ -10,8 +10,7 @@ from typing import Any
 import streamlit as st
 
 from pamer_lab.analysis.compact import caps_of
-from pamer_lab.figures.numbers import counted
-from pamer_lab.figures.text import one_line
+from pamer_lab.figures.text import counted, one_line
 from pamer_lab.models.embedder import Embedder, load_embedder
 from pamer_lab.models.profiles import load_profile
 from pamer_lab.studies.compact.registry import all_conditions, condition

@@ -3,8 +3,7 @@
 import polars as pl
 import streamlit as st
 
-from pamer_lab.analysis.compact import CELLS, Line, best_line, budget_table, expanded_table, paired_table, retrieval_table
-from pamer_lab.analysis.orderings import State, orderings
+from pamer_lab.analysis.compact import CELLS, Line, State, best_line, budget_table, expanded_table, orderings, paired_table, retrieval_table
 from pamer_lab.studies.compact.values import FULL
 from pamer_lab.studies.decisions import TARGETS
 from pamer_lab.studies.study import Study

@@ -7,8 +7,7 @@ import polars as pl
 import streamlit as st
 
 from pamer_lab.analysis.growth import policy_table
-from pamer_lab.figures.numbers import short
-from pamer_lab.figures.text import one_line
+from pamer_lab.figures.text import one_line, short
 from pamer_lab.figures.theme import Meaning
 from pamer_lab.runs.evidence import survival_rates
 from pamer_lab.runs.prices import costs_by_policy

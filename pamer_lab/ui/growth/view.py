@@ -9,7 +9,7 @@ import streamlit as st
 
 from pamer_lab.analysis.growth import mean_context, missing_runs, turn_table
 from pamer_lab.factory import Factory
-from pamer_lab.figures.numbers import counted
+from pamer_lab.figures.text import counted
 from pamer_lab.policies.availability import is_light, why_not
 from pamer_lab.policies.registry import parse_policy
 from pamer_lab.report.config import RunChoice

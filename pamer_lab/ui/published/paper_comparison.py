@@ -4,8 +4,8 @@ import polars as pl
 import streamlit as st
 
 from pamer_lab.analysis.paper_comparison import KINDS, beside
-from pamer_lab.analysis.samples import sample_names
-from pamer_lab.figures.numbers import counted
+from pamer_lab.analysis.published import sample_names
+from pamer_lab.figures.text import counted
 from pamer_lab.ui.shared.downloads import download
 from pamer_lab.ui.shared.studies import SAMPLE, listed_studies, open_study, study_line
 from pamer_lab.ui.shared.text import in_code

@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 import streamlit as st
 
-from pamer_lab.figures.numbers import counted, short
+from pamer_lab.figures.text import counted, short
 from pamer_lab.runs.divergence import Divergence, first_divergence
 from pamer_lab.runs.evidence import FATES, survival_rates
 from pamer_lab.runs.prices import PriceTable, cost

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from pamer_lab.figures.looks import SIGNS
+from pamer_lab.figures.theme import SIGNS
 from pamer_lab.runs.values import Run
 from pamer_lab.ui.shared.marks import Click, Mark, marks
 from pamer_lab.ui.shared.run_form import AWAITED

@@ -8,10 +8,10 @@ from typing import Any
 
 import streamlit as st
 
-from pamer_lab.figures.looks import ACTION_WORDS, SIGNS
-from pamer_lab.figures.numbers import counted, share
+from pamer_lab.figures.text import counted, share
+from pamer_lab.figures.theme import ACTION_WORDS, SIGNS
+from pamer_lab.probes.margins import vote_margins
 from pamer_lab.probes.readout import logit
-from pamer_lab.probes.stability import vote_margins
 from pamer_lab.runs.alignment import Row, sent_and_seen
 from pamer_lab.runs.timeline import Timeline
 from pamer_lab.runs.values import Run, Turn

@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from pamer_lab.figures.numbers import counted, short
+from pamer_lab.figures.text import counted, short
 from pamer_lab.runs.values import Run
 from pamer_lab.runs.whatif import Changes, WhatIf
 from pamer_lab.ui.shared.runs import whatif_of

@@ -5,8 +5,7 @@ from typing import Any
 
 import streamlit as st
 
-from pamer_lab.figures.numbers import counted, short
-from pamer_lab.figures.text import one_line
+from pamer_lab.figures.text import counted, one_line, short
 from pamer_lab.ui.shared.state import choose, chosen
 from pamer_lab.ui.shared.widgets import missing_trace
 

@@ -11,7 +11,7 @@ import streamlit as st
 
 from pamer_lab.errors import LabError
 from pamer_lab.factory import Factory
-from pamer_lab.figures.numbers import counted, duration
+from pamer_lab.figures.text import counted, duration
 from pamer_lab.policies.availability import is_light, other_heads, why_not
 from pamer_lab.policies.registry import describe_policies, offered_policies, parse_policy
 from pamer_lab.reviewer_mode import reviewer_mode

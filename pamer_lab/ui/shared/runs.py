@@ -13,8 +13,7 @@ import streamlit as st
 
 from pamer_lab.analysis.growth import newest_runs, run_table, with_heads
 from pamer_lab.errors import StorageError
-from pamer_lab.figures.numbers import counted
-from pamer_lab.figures.text import one_line
+from pamer_lab.figures.text import counted, one_line
 from pamer_lab.memory.records import Memory
 from pamer_lab.runs.background import Background
 from pamer_lab.runs.evidence import Fate, Use, fates, uses

@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from pamer_lab.figures.numbers import counted
+from pamer_lab.figures.text import counted
 from pamer_lab.redaction import Finding, Redaction, summary
 from pamer_lab.report.config import ReportConfig
 from pamer_lab.report.making import Report, make

@@ -11,10 +11,9 @@ import orjson
 import streamlit as st
 
 from pamer_lab.analysis.background import StudyJobs
-from pamer_lab.analysis.samples import sample_names, sample_study
+from pamer_lab.analysis.published import sample_names, sample_study
 from pamer_lab.analysis.signals import matching_controls
-from pamer_lab.figures.numbers import counted
-from pamer_lab.figures.text import one_line
+from pamer_lab.figures.text import counted, one_line
 from pamer_lab.probes.split import leaks
 from pamer_lab.report.config import StudySection
 from pamer_lab.studies.decisions import TARGETS

@@ -11,7 +11,7 @@ import streamlit as st
 
 from pamer_lab.analysis.background import Job
 from pamer_lab.features.store import every_fourth
-from pamer_lab.figures.numbers import counted, duration, short
+from pamer_lab.figures.text import counted, duration, short
 from pamer_lab.models.frozen import chosen_model, is_here, model_name, remedy
 from pamer_lab.models.profiles import EMBEDDED, Profile, known_profiles, load_profile
 from pamer_lab.probes.split import MINIMUM_QUESTIONS, SEEDS

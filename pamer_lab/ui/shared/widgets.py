@@ -10,8 +10,7 @@ from typing import Any
 import streamlit as st
 
 from pamer_lab.errors import InputError, LabError
-from pamer_lab.figures.numbers import counted
-from pamer_lab.figures.text import one_line, visible
+from pamer_lab.figures.text import counted, one_line, visible
 from pamer_lab.trajectory import Rejection
 from pamer_lab.ui.shared.text import CAP, PIECE, in_code
 

@@ -10,7 +10,7 @@ from typing import Any
 import streamlit as st
 
 from pamer_lab import figures
-from pamer_lab.figures.numbers import counted
+from pamer_lab.figures.text import counted
 from pamer_lab.probes.margins import Confusion, Margins, confusion, unpack
 from pamer_lab.studies.study import Study
 from pamer_lab.ui.shared.charts import drawing, show_chart

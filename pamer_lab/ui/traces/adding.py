@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from pamer_lab.figures.numbers import counted, short
+from pamer_lab.figures.text import counted, short
 from pamer_lab.runs.samples import import_sample_runs
 from pamer_lab.trajectory import Rejection
 from pamer_lab.trajectory.formats import read_suffixes

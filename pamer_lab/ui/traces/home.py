@@ -8,7 +8,7 @@ import streamlit as st
 
 from pamer_lab import figures
 from pamer_lab.decisions import Action
-from pamer_lab.figures.numbers import counted, short
+from pamer_lab.figures.text import counted, short
 from pamer_lab.runs.store import newest
 from pamer_lab.runs.values import RunInfo
 from pamer_lab.ui.shared.charts import drawing, show_chart

@@ -6,8 +6,7 @@ from typing import Any
 
 import streamlit as st
 
-from pamer_lab.figures.numbers import counted
-from pamer_lab.figures.text import one_line
+from pamer_lab.figures.text import counted, one_line
 from pamer_lab.reviewer_mode import reviewer_mode
 from pamer_lab.ui.shared.loaders import workspace
 from pamer_lab.ui.shared.picker import trace_label

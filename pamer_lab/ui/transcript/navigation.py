@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pyarrow as pa
 import streamlit as st
 
-from pamer_lab.figures.numbers import short
+from pamer_lab.figures.text import short
 from pamer_lab.ui.shared.loaders import MOST_HITS, hits, table_version
 from pamer_lab.ui.shared.marks import Click, Mark, marks
 from pamer_lab.ui.shared.transcript import PREFIX, Hit, Transcript

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from pamer_lab.figures.numbers import counted, short
-from pamer_lab.figures.text import one_line
+from pamer_lab.figures.text import counted, one_line, short
 from pamer_lab.trajectory import Label
 from pamer_lab.ui.shared.text import excerpt, in_code
 from pamer_lab.ui.shared.transcript import PREFIX, Body, Hit, Transcript

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from msgspec import structs
 
-from pamer_lab.bench.tiny import save_tiny
+from pamer_lab.bench.measure import save_tiny
 from pamer_lab.features.extract import state_of
 from pamer_lab.models.frozen import FrozenModel
 from pamer_lab.studies.compact.points import decision_points

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pamer_lab.bench.tiny import save_tiny
+from pamer_lab.bench.measure import save_tiny
 from pamer_lab.errors import Cancelled, InputError
 from pamer_lab.features.extract import extract, state_of
 from pamer_lab.features.store import FeatureStore

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from pamer_lab import read_traces
-from pamer_lab.bench.tiny import save_tiny
+from pamer_lab.bench.measure import save_tiny
 from pamer_lab.blocks import EstimatedCounter, MessageTokens
 from pamer_lab.features.extract import state_of
 from pamer_lab.models.frozen import FrozenModel

@@ -4,8 +4,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pamer_lab.probes.losses import class_weight, soft_target, weighted_bce
 from pamer_lab.probes.readout import logit, sigmoid
+from pamer_lab.probes.training import class_weight, soft_target, weighted_bce
 from tests.probes.theory import bce, kd_loss, kd_optimum, weighted_inverse, weighted_optimum
 
 rates = st.floats(0.01, 0.99)

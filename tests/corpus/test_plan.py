@@ -6,7 +6,7 @@ import pytest
 
 from pamer_lab.blocks import violations
 from pamer_lab.corpus import make_worlds, write_corpus, write_trace
-from pamer_lab.corpus.demo import write_demos
+from pamer_lab.corpus.writer import write_demos
 from pamer_lab.trajectory.formats.native import NativeTrace
 from tests.corpus.rederive import holds, rederive
 
