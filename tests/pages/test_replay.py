@@ -225,7 +225,7 @@ def test_the_tables_below_are_those_of_the_library(visit: Visit, workspace: Work
         app.segmented_control(key="more").set_value(name).run()
         assert not app.exception
         seen.add(texts(app))
-    assert len(seen) == len(parts) == 4
+    assert len(seen) == len(parts) == 5
     at = next(turn.t for turn in run.turns if "A" * turn.t != turn.states)
     assert says(app, "base", at)
 

@@ -1,9 +1,12 @@
 """The user's own prices: the form, and the file in the workspace that stores them."""
 
+from collections.abc import Iterable
+
 import streamlit as st
 
 from pamer_lab.reviewer_mode import reviewer_mode
-from pamer_lab.runs.prices import FILE, Price, PriceTable, read_prices, write_prices
+from pamer_lab.runs.prices import FILE, Price, PriceTable, costs_by_policy, read_prices, write_prices
+from pamer_lab.runs.values import RunInfo
 from pamer_lab.ui.shared.loaders import workspace
 
 
@@ -25,3 +28,9 @@ def own_prices() -> PriceTable:
                 prices = PriceTable(currency or "USD", prices.rows | {"default": Price(plain, output, cached)})
                 write_prices(path, prices)
     return prices
+
+
+def stored_costs(heads: Iterable[RunInfo]) -> dict[str, float]:
+    """What each policy's runs cost at the stored prices; a policy that cannot be priced is left out."""
+    prices = read_prices(workspace().path / FILE)
+    return costs_by_policy((head for head in heads if head.totals), prices) if prices.rows else {}

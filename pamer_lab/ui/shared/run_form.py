@@ -22,7 +22,7 @@ from pamer_lab.runs.estimate import Estimate, estimate
 from pamer_lab.runs.store import newest
 from pamer_lab.runs.values import RunInfo
 from pamer_lab.ui.shared.following import LOOK_EVERY, progress_bar
-from pamer_lab.ui.shared.heads_select import choose_heads, choose_profile, describe_heads
+from pamer_lab.ui.shared.heads_select import choose_heads, choose_profile
 from pamer_lab.ui.shared.loaders import table_version, trace_rows, workspace
 from pamer_lab.ui.shared.picker import trace_label
 from pamer_lab.ui.shared.runs import background, run_heads, run_store, timeline_of, version
@@ -91,8 +91,6 @@ def choose(trace_id: str) -> Choice:
     device = right.selectbox("Device", ["auto", "cpu", "cuda", "mps"], key="device", bind="query-params", help=HINTS["device"])
     factory = choose_heads(third, name, device)
     reasons = {policy: reason for policy in policies if (reason := why_not(parse_policy(policy), factory))}
-    if any(parse_policy(policy).needs_models for policy in policies):
-        describe_heads(factory)
     return Choice(tuple(policies), factory, reasons)
 
 

@@ -20,6 +20,11 @@ HINTS = {
     "`pamer-lab train TRACES --heads NAME`; list them with `pamer-lab heads list`.",
     "device": "Where models run. `auto` uses a GPU if available. Policies without models ignore it.",
     "policy": "A way to manage context. Every policy replays the same recorded trace.",
+    "verdict": "What the replay measured, and what the paper measured in live runs of the same policy (tokens per task, and the score in "
+    "points from 0 to 100). In a live run the agent reacts to what it no longer sees, so the two may differ in sign. `In context`: the "
+    "evidence was in the request when an action used it, verbatim, restored or in a summary.",
+    "drop": "▽ A block left the request with nothing in its place: neither a summary nor a memory has it.",
+    "fallback": "✕ Something failed, so the request was sent unchanged; nothing is lost.",
     "fixed": "The recorded actions are kept, so a replay measures contexts, decisions and tokens. It cannot measure task reward.",
     "active": "Tokens in the request the model would get, including tool descriptions.",
     "ledger": "At every turn, each earlier block is in exactly one state: A active (verbatim in the context), S summarised, "
