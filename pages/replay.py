@@ -128,16 +128,16 @@ def inspect(runs: list[Run], run: Run, trace: Trace) -> None:
 
 def more(runs: list[Run], run: Run, trace: Trace) -> None:
     """Further tables; only the open one is computed."""
-    names = ["Tokens and cost", "Evidence", "Recorded events", "First divergence", "Drops"]
+    names = ["Tokens and cost", "Evidence", "Drops", "Recorded events", "First divergence"]
     picked = choose_part(names, key="more")
     if picked == names[0]:
         accounts(runs)
     elif picked == names[1]:
         evidence(run)
     elif picked == names[2]:
-        recorded(trace, run)
-    elif picked == names[4]:
         dropped(run)
+    elif picked == names[3]:
+        recorded(trace, run)
     else:
         divergences(run, [other for other in runs if other.run_id != run.run_id])
 

@@ -113,25 +113,29 @@ def verdicts(accounts: Sequence[Account], baseline: str) -> list[Verdict]:
 
 
 def verdict_json(verdict: Verdict) -> dict[str, Any]:
-    return to_builtins(verdict) | {"sentence": verdict.sentence}
+    fields: dict[str, Any] = to_builtins(verdict)
+    return fields | {"sentence": verdict.sentence}
 
 
 def _verdict(own: Account, base: Account | None) -> Verdict:
     other = base if base is not None and base.policy != own.policy else None
-    priced = other is not None and own.cost is not None and other.cost
     return Verdict(
         policy=own.policy,
         baseline=base.policy if base is not None else "",
         traces=own.traces,
         tokens=own.tokens / max(own.traces, 1),
         tokens_pct=_change(own.tokens / own.traces, other.tokens / other.traces) if other is not None else None,
-        cost_pct=_change(own.cost / own.traces, other.cost / other.traces) if priced and own.cost is not None and other.cost else None,
+        cost_pct=_cost_change(own, other) if other is not None else None,
         uses=own.uses,
         kept_pct=own.kept_pct,
         baseline_kept_pct=base.kept_pct if base is not None else None,
         dropped=own.dropped,
         live=live_result(own.policy),
     )
+
+
+def _cost_change(own: Account, base: Account) -> float | None:
+    return None if own.cost is None or not base.cost else _change(own.cost / own.traces, base.cost / base.traces)
 
 
 def _change(value: float, base: float) -> float:

@@ -91,7 +91,7 @@ def context(
             line={"color": colours["chosen"], "dash": "dash", "width": 1.5},
             hovertemplate="what if, turn %{x}: %{y:,} tokens<extra></extra>",
         )
-    largest = max((max(entry.active_tokens, entry.raw_tokens if raw else 0) for run in runs for entry in run.turns), default=0)
+    largest: float = max((max(entry.active_tokens, entry.raw_tokens if raw else 0) for run in runs for entry in run.turns), default=0)
     if whatif is not None:
         largest = max(largest, int(whatif.active_tokens.max(initial=0)))
     turns = max((len(run.turns) for run in runs), default=1)
@@ -158,10 +158,11 @@ def events(runs: Sequence[Run], shown: range | None = None, colours: dict[Meanin
         shown = range(max((len(run.turns) for run in runs), default=0))
     figure = go.Figure(layout=layout(height=58 + 22 * len(runs), hovermode="closest"))
     for run in runs:
+        lost = {drop.t: drop for drop in drops(run.turns, run.head.block_tokens) if drop.t in shown}
         cells = run.turns[shown.start : shown.stop]
         for action in dict.fromkeys(entry.action for entry in cells):
-            turns = [entry.t for entry in cells if entry.action == action]
             thin = action == "pass" and len(shown) > FEW
+            turns = [entry.t for entry in cells if entry.action == action and (thin or action != "pass" or entry.t not in lost)]
             figure.add_scatter(
                 x=np.array(turns),
                 y=[run.head.policy] * len(turns),
@@ -171,15 +172,14 @@ def events(runs: Sequence[Run], shown: range | None = None, colours: dict[Meanin
                 marker={"symbol": SYMBOLS[action], "color": colours[COLOURS[action]], "size": 5 if action == "pass" else 11},
                 hovertemplate=f"{run.head.policy}, turn %{{x}}: {action}<extra></extra>",
             )
-        lost = [drop for drop in drops(run.turns, run.head.block_tokens) if drop.t in shown]
         if lost:
             figure.add_scatter(
-                x=[drop.t for drop in lost],
+                x=list(lost),
                 y=[run.head.policy] * len(lost),
                 name=run.head.policy,
                 mode="markers",
                 marker={"symbol": DROP_SYMBOL, "color": colours["bad"], "size": 9},
-                hovertext=[", ".join(_blocks(*span) for span in drop.spans) for drop in lost],
+                hovertext=[", ".join(_blocks(*span) for span in drop.spans) for drop in lost.values()],
                 hovertemplate=f"{run.head.policy}, turn %{{x}}: drops %{{hovertext}}<extra></extra>",
             )
     figure.update_xaxes(range=[shown.start - 0.6, shown.stop - 0.4], dtick=_tick(len(shown)), showgrid=False)

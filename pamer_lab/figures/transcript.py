@@ -80,7 +80,7 @@ def _marks(figure: Any, before: Sequence[int], places: Sequence[int], word: str,
         )
 
 
-def _axes(figure: Any, count: int, name: str, largest: int) -> None:
+def _axes(figure: Any, count: int, name: str, largest: float) -> None:
     ticks = round_ticks(largest)
     figure.update_xaxes(
         title={"text": name, "standoff": 12}, range=[-0.6, count - 0.4], dtick=1 if count <= FEW // 4 else None, showgrid=False

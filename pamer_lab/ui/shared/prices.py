@@ -6,7 +6,7 @@ import streamlit as st
 
 from pamer_lab.reviewer_mode import reviewer_mode
 from pamer_lab.runs.prices import FILE, Price, PriceTable, costs_by_policy, read_prices, write_prices
-from pamer_lab.runs.values import RunInfo
+from pamer_lab.runs.values import Run
 from pamer_lab.ui.shared.loaders import workspace
 
 
@@ -30,7 +30,7 @@ def own_prices() -> PriceTable:
     return prices
 
 
-def stored_costs(heads: Iterable[RunInfo]) -> dict[str, float]:
+def stored_costs(runs: Iterable[Run]) -> dict[str, float]:
     """What each policy's runs cost at the stored prices; a policy that cannot be priced is left out."""
     prices = read_prices(workspace().path / FILE)
-    return costs_by_policy((head for head in heads if head.totals), prices) if prices.rows else {}
+    return costs_by_policy((run.head for run in runs if run.totals), prices) if prices.rows else {}

@@ -17,7 +17,7 @@ NAME = "base"
 def verdicts_of(runs: Sequence[Run], baseline: str = "") -> list[Verdict]:
     """Finished runs by policy against the baseline; `base`, or else the first, where none is named."""
     done = [run for run in runs if run.totals]
-    costs = stored_costs(run.head for run in done)
+    costs = stored_costs(done)
     policies = list(dict.fromkeys(run.head.policy for run in done))
     found = []
     for policy in policies:
