@@ -84,7 +84,8 @@ def main() -> None:
         with right if shown else st.container():
             case(entry, shown, reviewer, names, heads)
         st.divider()
-    tools(shown or known)
+    with st.container(key="audit-tools"):
+        tools(shown or known)
 
 
 run_page(main)

@@ -27,7 +27,7 @@ from pamer_lab.runs.export import run_json
 from pamer_lab.runs.prices import FILE, PriceTable, costs_by_policy, read_prices
 from pamer_lab.runs.store import RunStore
 from pamer_lab.runs.timeline import lay_out
-from pamer_lab.runs.values import FIXED_ACTIONS, Run
+from pamer_lab.runs.values import FIXED_ACTIONS, STATUS_WORDS, Run
 from pamer_lab.workspace import Workspace
 from pamer_lab.workspace.ingest import import_paths
 
@@ -69,7 +69,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     outcomes = replay_batch(trace_ids, names, workspace, options, report=_report())
     for outcome in outcomes:
         if outcome.status != "done":
-            say(f"{outcome.trace_id}, {outcome.policy}: {outcome.error or outcome.status}")
+            say(f"{outcome.trace_id}, {outcome.policy}: {outcome.error or STATUS_WORDS.get(outcome.status, outcome.status)}")
     return _result(outcomes, workspace, args, prices, tokens)
 
 

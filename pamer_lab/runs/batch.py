@@ -1,6 +1,7 @@
 """Several traces through several policies, in worker processes, with progress and the time that is left.
 
-A job is one trace with all its policies, so that a worker computes each hidden state once for all of them. Whatever happens
+A job is one trace with all its policies of a kind, so that a worker computes each hidden state once for all of them; policies without
+heads go first, on every trace, and what needs a model is queued behind them. Whatever happens
 to a worker, its finished turns are stored, its unfinished runs are reported as failed, and replaying the batch again
 computes only what is missing.
 """
@@ -46,10 +47,13 @@ class BatchProgress(Progress):
     runs: int
     latest: str = ""
     """The trace and policy that moved on."""
+    doing: str = ""
+    """What a worker does before its next turn, such as loading a model; empty while turns come."""
 
     @property
     def line(self) -> str:
-        return f"{self.counted}, {self.runs_done} of {self.runs} runs{self.time_left}"
+        first = f"{self.doing}; " if self.doing else ""
+        return f"{first}{self.counted}, {self.runs_done} of {self.runs} runs{self.time_left}"
 
 
 @dataclass(frozen=True)
@@ -88,7 +92,7 @@ class _State:
             self.outcomes[key] = Outcome(trace_id, note.policy, note.run_id, note.status, note.error)
             self.done[key] = self.lengths[trace_id]
 
-    def progress(self, workers: int, latest: str) -> BatchProgress:
+    def progress(self, workers: int, latest: str, doing: str = "") -> BatchProgress:
         left = 0.0
         for trace_id, length in self.lengths.items():
             for policy in self.policies:
@@ -104,6 +108,7 @@ class _State:
             seconds=time.monotonic() - self.began,
             seconds_left=left / max(workers, 1) if self.paces else None,
             latest=latest,
+            doing=doing,
         )
 
 
@@ -128,7 +133,7 @@ def replay_batch(
     state = _State(lengths, tuple(policies))
     common = {"profile": options.profile, "device": options.device, "turn_limit": options.turn_limit, "fresh": options.fresh}
     common |= {"heads": options.heads}
-    jobs = [Job(str(workspace.path), trace_id, tuple(policies), **common) for trace_id in unique]  # type: ignore[arg-type]
+    jobs = [Job(str(workspace.path), trace_id, part, **common) for part in fast_first(policies) for trace_id in unique]  # type: ignore[arg-type]
     _Batch(jobs, state, min(options.processes, len(jobs)), report, cancelled).run()
     missing = "the batch ended before this run; replay again to continue"
     return [
@@ -136,6 +141,13 @@ def replay_batch(
         for trace_id in unique
         for policy in policies
     ]
+
+
+def fast_first(policies: Sequence[str]) -> list[tuple[str, ...]]:
+    """The policies without heads, then the others; a kind that nobody asked for is left out."""
+    slow = {policy for policy in policies if parse_policy(policy).needs_models}
+    parts = (tuple(policy for policy in policies if (policy in slow) == last) for last in (False, True))
+    return [part for part in parts if part]
 
 
 def _check_policies(policies: Sequence[str], workspace: Workspace, options: BatchOptions) -> None:
@@ -225,7 +237,7 @@ class _Batch:
                 now = time.monotonic()
                 self.state.take(trace_id, note, now - last)
                 last = now
-                self.report(self.state.progress(self.workers, f"{trace_id} {note.policy}"))
+                self.report(self.state.progress(self.workers, f"{trace_id} {note.policy}", note.doing))
             if self.cancelled() and not self.workers:
                 raise Cancelled("the batch was stopped; finished turns are kept, and replaying again goes on from there")
 

@@ -12,7 +12,7 @@ from pamer_lab.runs.divergence import Divergence, first_divergence
 from pamer_lab.runs.evidence import FATES, survival_rates
 from pamer_lab.runs.prices import PriceTable, cost
 from pamer_lab.runs.recorded import recorded_events
-from pamer_lab.runs.values import FIXED_ACTIONS, Run
+from pamer_lab.runs.values import FIXED_ACTIONS, STATUS_WORDS, Run
 from pamer_lab.trajectory import Trace
 from pamer_lab.ui.replay.turn_steps import open_turn
 from pamer_lab.ui.replay.turn_texts import span_words
@@ -56,7 +56,7 @@ def headline(run: Run) -> str:
     if actions["fallback"]:
         parts.append(counted(actions["fallback"], "fallback"))
     if run.head.status != "done":
-        parts.append(f"{run.head.status}, {len(run.turns):,} of {run.head.turns:,} turns")
+        parts.append(f"{STATUS_WORDS[run.head.status]}, {len(run.turns):,} of {counted(run.head.turns, 'turn')}")
     if run.head.demo:
         parts.append(":gray-badge[demo]")
     return " · ".join([*parts, "actions fixed"])

@@ -15,6 +15,11 @@ from pamer_lab.ui.shared.theme import colours
 _component = st.components.v2.component("pamer_marks", js=(Path(__file__).parent / "assets" / "marks.js").read_text(encoding="utf-8"))
 
 
+_reading = st.components.v2.component("pamer_reading", js=(Path(__file__).parent / "assets" / "reading.js").read_text(encoding="utf-8"))
+SCOPE = '[class*="st-key-block-"] code'
+"""Where a search text is marked: the texts of blocks."""
+
+
 @dataclass(frozen=True)
 class Mark:
     """Where a chart is marked, in units of its horizontal axis."""
@@ -44,3 +49,9 @@ def marks(places: Mapping[str, Mark], on_click: Callable[[Click], None], *, key:
 
     data = {"colour": colours()["chosen"], "marks": {chart: {"at": mark.at, "band": mark.band} for chart, mark in places.items()}}
     _component(key=key, data=data, width="content", on_clicked_change=clicked)
+
+
+def mark_words(words: str, *, table: str, row: int, height: int, key: str) -> None:
+    """Mark a search text in the blocks on the page, and keep a row of a table in view."""
+    data = {"words": words, "scope": SCOPE, "colour": colours()["fallback"], "table": table, "row": row, "height": height}
+    _reading(key=key, data=data, width="content")

@@ -16,6 +16,7 @@ import streamlit as st
 from pamer_lab.config import app_folder
 from pamer_lab.reviewer_mode import reviewer_mode
 from pamer_lab.ui.shared.charts import caption_pictures
+from pamer_lab.ui.shared.keys import page_keys
 from pamer_lab.ui.shared.theme import watch_theme
 from pamer_lab.ui.shared.widgets import sentences
 
@@ -37,6 +38,7 @@ def run(main: Callable[[], None]) -> None:
         st.caption(":material/lock: Reviewer mode: read everything, write only reviews.")
     with sentences():
         main()
+    page_keys()
     watch_theme()
     caption_pictures()
 

@@ -34,3 +34,8 @@ def stored_costs(runs: Iterable[Run]) -> dict[str, float]:
     """What each policy's runs cost at the stored prices; a policy that cannot be priced is left out."""
     prices = read_prices(workspace().path / FILE)
     return costs_by_policy((run.head for run in runs if run.totals), prices) if prices.rows else {}
+
+
+def prices_key() -> str:
+    """Changes whenever the stored prices do."""
+    return repr(read_prices(workspace().path / FILE))

@@ -70,7 +70,15 @@ def missing_trace(trace_id: str) -> None:
 def rejections(rejected: Sequence[Rejection]) -> None:
     """What was not imported, and why."""
     st.error(f"{counted(len(rejected), 'file or trace', 'files or traces')} could not be read. The others are unaffected.")
-    table([{"File": item.path, "Where": item.where or "complete file", "Why": item.reason} for item in rejected])
+    column = st.column_config
+    table(
+        [{"File": item.path, "Where": item.where or "complete file", "Why": item.reason} for item in rejected],
+        column_config={
+            "File": column.TextColumn(width=150),
+            "Where": column.TextColumn(width=100),
+            "Why": column.TextColumn(width="large"),
+        },
+    )
 
 
 def mark_row(key: str, row: int | None, column: str) -> None:

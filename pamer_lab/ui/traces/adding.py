@@ -8,6 +8,7 @@ from pamer_lab.trajectory import Rejection
 from pamer_lab.trajectory.formats import read_suffixes
 from pamer_lab.ui.shared.gate import how_to_get_in, may_read_this_computer
 from pamer_lab.ui.shared.loaders import workspace
+from pamer_lab.ui.shared.picker import task_of
 from pamer_lab.ui.shared.state import remember
 from pamer_lab.ui.shared.text import in_code
 from pamer_lab.ui.shared.widgets import rejections, table, table_height
@@ -101,13 +102,19 @@ def import_report(result: Imported) -> None:
             [
                 {
                     "Name": row["name"],
-                    "Format": row["format"],
+                    "#": row["index"],
+                    "Task": task_of(row),
                     "Turns": row["turns"],
                     "Tokens": short(row["tokens"]),
                     "Warnings": len(row["warnings"]),
                 }
                 for row in result.traces
             ],
+            column_config={
+                "Name": st.column_config.TextColumn(width=190),
+                "#": st.column_config.NumberColumn(width=40, help="Number of the trace in its file, counted from 0."),
+                "Task": st.column_config.TextColumn(width=170, help=HINTS["question"]),
+            },
             height=table_height(len(result.traces), most=250),
         )
         place = {"trace": str(result.traces[0]["trace_id"])}
@@ -117,7 +124,11 @@ def import_report(result: Imported) -> None:
             st.page_link("pages/replay.py", label=f"Replay {it}", icon=":material/replay:", query_params=place)
     if result.rejected:
         rejections(result.rejected)
-    warned = [{"Name": row["name"], "Where": item["where"], "Warning": item["text"]} for row in result.traces for item in row["warnings"]]
+    warned = [
+        {"Name": row["name"] + (f" #{row['index']}" if row["index"] else ""), "Where": item["where"], "Warning": item["text"]}
+        for row in result.traces
+        for item in row["warnings"]
+    ]
     if warned:
         st.warning(f"{counted(len(warned), 'warning')}: the traces were read, but parts of them could not be represented exactly.")
         table(warned[:1_000], height=table_height(len(warned), most=250))
