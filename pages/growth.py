@@ -40,7 +40,12 @@ def chart(runs: pl.DataFrame, policies: list[str], asked: int, names: dict[str, 
     turns, means = turns_and_means(runs)
     # Far below the line it would only squeeze the chart.
     near = float(means["mean_active"].max() or 0) * 4 >= REFERENCE_LINE
-    single = controls.toggle("Show each trace", key="lines", bind="query-params", help=f"At most {MOST_LINES} lines, each with its name.")
+    single = controls.toggle(
+        "Show each trace",
+        key="lines",
+        bind="query-params",
+        help=f"At most {MOST_LINES} lines, the longest traces first, each with its name.",
+    )
     reference = controls.toggle(
         "128K line", value=near, key="line128", bind="query-params", help="For reference only; no limit is enforced."
     )

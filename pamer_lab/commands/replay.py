@@ -12,6 +12,7 @@ from typing import Any
 from pamer_lab.analysis.growth import mean_context, policy_table, recorded_scores, run_table, turn_table
 from pamer_lab.analysis.verdict import Verdict, account, verdict_json, verdicts
 from pamer_lab.blocks import MessageTokens
+from pamer_lab.blocks.calls import tool_tokens
 from pamer_lab.cli import say
 from pamer_lab.commands import policies
 from pamer_lab.errors import InputError
@@ -111,8 +112,11 @@ def _result(
     runs: list[dict[str, Any]] = []
     by_policy: dict[str, list[tuple[Run, list[Fate]]]] = {}
     divergences: list[dict[str, Any]] = []
+    tools: dict[str, list[dict[str, Any]]] = {}
     for trace_id in dict.fromkeys(outcome.trace_id for outcome in outcomes):
-        timeline = lay_out(workspace.trace(trace_id).trace, tokens, turn_limit=args.turn_limit)
+        stored = workspace.trace(trace_id)
+        timeline = lay_out(stored.trace, tokens, turn_limit=args.turn_limit)
+        tools[trace_id] = tool_tokens(stored.trace, stored.message_tokens)
         used = uses(timeline)
         done = [store.run(outcome.run_id) for outcome in outcomes if outcome.trace_id == trace_id and outcome.status == "done"]
         runs += [run_json(run, timeline, prices=prices, used=used) for run in done]
@@ -129,6 +133,7 @@ def _result(
         "runs": runs,
         "failed": failed,
         "divergences": divergences,
+        "tools": tools,
         "policies": policy_table(table).to_dicts(),
         "verdicts": [verdict_json(entry) for entry in _verdicts(by_policy, prices)],
         "mean_context": mean_context(turn_table(workspace, table)).to_dicts(),

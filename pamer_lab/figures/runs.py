@@ -12,7 +12,7 @@ import numpy as np
 
 from pamer_lab.decisions import LETTERS
 from pamer_lab.figures.recorded import add_recorded
-from pamer_lab.figures.text import round_ticks, short
+from pamer_lab.figures.text import in_figure, round_ticks, short
 from pamer_lab.figures.theme import (
     COLOURS,
     DROP_SIGN,
@@ -45,6 +45,8 @@ WINDOW = 256
 """Turns shown at once in the strip and the ledger."""
 MOST_LINES = 8
 """Lines that tell where the blocks of one turn are."""
+LONGEST_NAME = 22
+"""Letters of a policy's name beside the strip; a long one would take the room of the plot."""
 LETTERED = 30
 """Up to this many turns the ledger writes a letter into each cell."""
 
@@ -184,7 +186,9 @@ def events(runs: Sequence[Run], shown: range | None = None, colours: dict[Meanin
             )
     figure.update_xaxes(range=[shown.start - 0.6, shown.stop - 0.4], dtick=_tick(len(shown)), showgrid=False)
     rows = [run.head.policy for run in runs]
+    names = [in_figure(name, LONGEST_NAME) for name in rows]
     figure.update_yaxes(showgrid=False, autorange="reversed", type="category", categoryorder="array", categoryarray=rows)
+    figure.update_yaxes(tickvals=rows, ticktext=names)
     return figure
 
 

@@ -71,7 +71,7 @@ def comparison(runs: pl.DataFrame, policies: Sequence[str], baseline: str) -> No
         "Cost vs baseline": "Per trace, at your prices.",
     }
     columns = {name: st.column_config.TextColumn(help=hint) for name, hint in hints.items()}
-    st.dataframe(styled, hide_index=True, column_config=columns)
+    st.dataframe(styled, hide_index=True, placeholder="", column_config=columns)
     said = [
         f"▼ fewer, ▲ more than {in_code(baseline, 60)}. Green is better; a change in tokens has a colour only where its cost is known. "
         "The interval of the reduction is a 95 % bootstrap, clustered by task."

@@ -192,6 +192,7 @@ def divergences(runs: pl.DataFrame, baseline: str, rows: Sequence[dict[str, Any]
     st.dataframe(
         lines,
         hide_index=True,
+        placeholder="",
         height=table_height(len(lines), most=320),
         column_config={"Baseline's turn": column, "Policy's turn": column},
     )

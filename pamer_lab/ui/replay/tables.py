@@ -94,6 +94,7 @@ def accounts(runs: Sequence[Run]) -> None:
     st.dataframe(
         [{key: value for key, value in row.items() if key in keep} for row in rows],
         hide_index=True,
+        placeholder="",
         column_config={
             key: st.column_config.NumberColumn(format="localized", help=ACCOUNT_HINTS.get(key))
             for key in rows[0]

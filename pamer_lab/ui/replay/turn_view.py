@@ -67,7 +67,7 @@ def _why(run: Run, turn: Turn) -> None:
         f"{turn.cached_tokens:,} cacheable",
     ]
     if turn.candidate_tokens:
-        parts.append(f"candidate {turn.candidate_tokens:,}")
+        parts.append(f"candidate (older blocks that could be compressed) {turn.candidate_tokens:,}")
     candidate = f" Candidate: {HINTS['candidate']}" if turn.candidate_tokens else ""
     st.markdown(" · ".join(parts), help=f"{HINTS['active']} {HINTS['cached']}{candidate}")
 
@@ -80,7 +80,7 @@ def _side_work(turn: Turn) -> None:
                 "Side work": spent.operation,
                 "Input": spent.input_tokens,
                 "Output": spent.output_tokens,
-                "By": spent.model,
+                "By": spent.model.replace(" block_", " layer "),
                 "Kind": "local" if spent.local else "model call",
             }
             for spent in turn.spent
@@ -134,6 +134,7 @@ def _context(run: Run, timeline: Timeline, turn: Turn, *, both: bool) -> None:
     st.dataframe(
         shown,
         hide_index=True,
+        placeholder="",
         key=key,
         on_select="rerun",
         selection_mode="single-row",
@@ -166,7 +167,7 @@ def _side_row(row: Row) -> dict[str, Any]:
 
 
 def _source(row: Row) -> str:
-    return {"tools": "tool descriptions", "prefix": "system and task"}.get(row.name, "trace, verbatim")
+    return {"tools": "tool descriptions", "prefix": "system and task, always kept"}.get(row.name, "trace, verbatim")
 
 
 def _memory(run: Run, turn: Turn) -> None:

@@ -11,7 +11,7 @@ KEYS = {
     "Shift+K": "Previous event on Replay",
     "1 2 3 4": "Verdict on Evidence audit: right, missing evidence, unnecessary step, wrong step",
     "N": "Note on Evidence audit",
-    "Tab, Enter": "Move between controls, and press the one in focus; in a table, arrow keys move and Enter presses a button or opens a row",
+    "Tab, Enter": "Move between controls and press the one in focus; in a table, arrows move and Enter presses a button",
     "?": "This list",
 }
 """All keys; each means the same on every page that has it."""

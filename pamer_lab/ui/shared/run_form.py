@@ -284,5 +284,5 @@ def _newest_turn(batch: Batch, policy: str) -> None:
         turn = run_store().last_turn(head.run_id)
         if turn is not None:
             votes = f", {sum(turn.votes)} of {len(turn.votes)} heads voted yes" if turn.votes else ""
-            st.caption(f"{policy}: turn {turn.t} of {head.turns:,}, {turn.active_tokens:,} tokens, {turn.action}{votes}")
+            st.caption(f"{policy}: turn {turn.t} of {head.turns:,}, {counted(turn.active_tokens, 'token')}, {turn.action}{votes}")
             return

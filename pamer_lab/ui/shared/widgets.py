@@ -22,13 +22,13 @@ TALL = 420
 """Height in pixels of a body that is shown completely."""
 
 
-def body(text: str, *, key: str, at: int = 0) -> None:
-    """A text as it is, capped; `at` is the place a search wants to see."""
+def body(text: str, *, key: str, at: int = 0, language: str | None = None) -> None:
+    """A text as it is, capped; `at` is the place a search wants to see, `language` colours it (`diff`, `bash`)."""
     if not text:
         st.caption("(empty)")
         return
     if len(text) <= CAP:
-        st.code(visible(text), language=None, wrap_lines=True)
+        st.code(visible(text), language=language, wrap_lines=True)
         return
     size = f"{len(text):,} characters"
     if st.toggle(f"Show all {size}", key=f"all-{key}"):
@@ -36,7 +36,7 @@ def body(text: str, *, key: str, at: int = 0) -> None:
         return
     start = max(0, at - LEAD) if at > CAP - LEAD else 0
     end = min(len(text), start + CAP)
-    st.code(visible(text[start:end]), language=None, wrap_lines=True)
+    st.code(visible(text[start:end]), language=language, wrap_lines=True)
     st.caption(f"Characters {start + 1:,} to {end:,} of {size}.")
 
 
@@ -111,4 +111,4 @@ def table_height(rows: int, *, most: int) -> int:
 def table(rows: Sequence[dict[str, Any]], **options: Any) -> None:
     """A plain table; its cells are text, whatever they contain."""
     shown = [{key: one_line(value, 400) if isinstance(value, str) else value for key, value in row.items()} for row in rows]
-    st.dataframe(shown, hide_index=True, width="stretch", **options)
+    st.dataframe(shown, hide_index=True, width="stretch", placeholder="", **options)

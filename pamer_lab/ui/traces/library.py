@@ -9,6 +9,7 @@ import streamlit as st
 from pamer_lab.figures.text import counted, one_line
 from pamer_lab.reviewer_mode import reviewer_mode
 from pamer_lab.ui.shared.loaders import workspace
+from pamer_lab.ui.shared.marks import entered
 from pamer_lab.ui.shared.picker import task_of, trace_label
 from pamer_lab.ui.shared.runs import policies_of_traces
 from pamer_lab.ui.shared.text import in_code
@@ -30,6 +31,8 @@ STEPS = {
     },
 }
 """Limits the filters offer; `any` sets none."""
+BUTTONS = {"Open": "pages/trace.py", "Replay": "pages/replay.py"}
+"""What a button of the table opens when Enter is pressed on it."""
 TABLE_HEIGHT = 420
 MOST_NAMED = 12
 """Traces that are named before they are removed."""
@@ -113,15 +116,23 @@ def library_table(rows: Sequence[dict[str, Any]]) -> None:
             "Warnings": column.NumberColumn(width=85, help=HINTS["warnings"]),
         },
     )
-    clicked = st.session_state.get("open_trace")
-    if clicked is not None and clicked["row"] < len(rows):
-        st.switch_page("pages/trace.py", query_params={"trace": rows[clicked["row"]]["trace_id"]})
-    asked = st.session_state.get("replay_trace")
-    if asked is not None and asked["row"] < len(rows):
-        st.switch_page("pages/replay.py", query_params={"trace": rows[asked["row"]]["trace_id"]})
+    for column_key, page in (("open_trace", "pages/trace.py"), ("replay_trace", "pages/replay.py")):
+        clicked = st.session_state.get(column_key)
+        if clicked is not None and clicked["row"] < len(rows):
+            st.switch_page(page, query_params={"trace": rows[clicked["row"]]["trace_id"]})
+    pressed = entered(key, key="library-enter")
+    if pressed is not None and pressed["cell"] in BUTTONS:
+        st.switch_page(BUTTONS[pressed["cell"]], query_params={"trace": row_with(rows, pressed["cells"], pressed["row"])["trace_id"]})
     chosen = [rows[number] for number in st.session_state[key]["selection"]["rows"] if number < len(rows)]
     if chosen:
         _actions(chosen)
+
+
+def row_with(rows: Sequence[dict[str, Any]], cells: Sequence[str], at: int) -> dict[str, Any]:
+    """The row that shows these cells; among equal ones, or where none does, the one at this place."""
+    alike = [row for row in rows if {one_line(row["name"] or row["trace_id"], 80), f"{row['tokens']:,}", f"{row['turns']}"} <= set(cells)]
+    placed = rows[min(at, len(rows) - 1)]
+    return placed if placed in alike or not alike else alike[0]
 
 
 def _digest(ids: Iterable[str]) -> str:

@@ -134,6 +134,7 @@ def _hit_list(transcript: Transcript, found: Sequence[Hit]) -> None:
         st.dataframe(
             [_hit_row(transcript, hit, number) for number, hit in enumerate(shown, 1)],
             hide_index=True,
+            placeholder="",
             key="hits",
             on_select=opened,
             selection_mode="single-cell",
@@ -214,6 +215,7 @@ def outline(transcript: Transcript, block: int) -> None:
     st.dataframe(
         rows.add_column(0, " ", signs),
         hide_index=True,
+        placeholder="",
         height=table_height(rows.num_rows, most=OUTLINE_HEIGHT),
         key="outline",
         on_select=opened,
