@@ -6,7 +6,6 @@ call is in the file they become one `subagent` event, else they are turns like a
 """
 
 from collections.abc import Iterator
-from functools import partial
 from typing import Any
 
 from pamer_lab.trajectory.document import Document
@@ -129,15 +128,15 @@ class _Reader:
             case "session.model_change":
                 self.draft.model = get.text(data, "newModel") or self.draft.model
             case "session.truncation":
-                facts = {"before": "preTruncationTokensInMessages", "after": "postTruncationTokensInMessages"}
-                facts = {f"tokens_{name}": get.count(data, key) for name, key in facts.items()}
-                self.log.mark("context_edit", "", **facts, messages_removed=data.get("messagesRemovedDuringTruncation"))
+                before, after = (get.count(data, f"{name}TruncationTokensInMessages") for name in ("pre", "post"))
+                removed = data.get("messagesRemovedDuringTruncation")
+                self.log.mark("context_edit", "", tokens_before=before, tokens_after=after, messages_removed=removed)
             case "session.compaction_complete":
                 before, after = (get.count(data, f"{name}CompactionTokens") for name in ("pre", "post"))
                 summary = get.text(data, "summaryContent", "summary")
                 self.log.close()
-                keeps = {"keeps": keep_none, "summary": None} if summary else {}
-                self.log.steps.append(partial(Mark, **keeps)("compaction", summary, {"tokens_before": before, "tokens_after": after}))
+                facts = {"tokens_before": before, "tokens_after": after}
+                self.log.steps.append(Mark("compaction", summary, facts, keep_none if summary else None, None))
             case "session.shutdown":
                 counts = {name: get.count(item, "tokenCount") for name, item in get.obj(data, "tokenDetails").items()}
                 self.draft.usage = usage_in(counts, sent="input", given="output", cached="cache_read") or read_usage(data.get("usage"))

@@ -151,7 +151,7 @@ def _texts(value: Any, depth: int = 0) -> str:
     if not isinstance(value, dict):
         return ""
     if isinstance(value.get("text"), str):
-        return ("\n" if value.get("lineBreakBefore") is True else "") + value["text"]
+        return ("\n" if value.get("lineBreakBefore") is True else "") + str(value["text"])
     return "".join(_texts(value[key], depth + 1) for key in ("content", "value", "node", "children") if key in value)
 
 
