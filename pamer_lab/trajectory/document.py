@@ -16,6 +16,7 @@ from pamer_lab.config import ReadLimits
 from pamer_lab.errors import InputError
 from pamer_lab.opening import Budget, read_file
 from pamer_lab.trajectory.json_values import parse_json
+from pamer_lab.trajectory.markdown_chats import reason_of
 from pamer_lab.trajectory.parsing import Record, parse_text
 from pamer_lab.trajectory.sqlite_file import SQLITE_MAGIC, is_wal, read_tables
 from pamer_lab.trajectory.unpacking import gunzip, json_members, mb, refuse_many_values
@@ -82,6 +83,8 @@ def parse_document(data: bytes, limits: ReadLimits, *, name: str) -> Document:
         refuse_many_values(data, limits)
         parsed = parse_text(data, limits.max_members)
     except InputError as error:
+        if reason := reason_of(data):
+            raise InputError(reason, path=name) from error
         raise error.at(path=name) from error
     kind: Kind = "jsonl" if parsed.in_lines else "json"
     return Document(name, kind, digest, tuple(parsed.records), tuple(parsed.notes), Budget(len(data)))

@@ -4,6 +4,7 @@ Several agents keep their sessions in SQLite. The file is opened as a copy in me
 looked for; only plain tables are read, and no view, trigger, virtual table or function of the file ever runs. Knows nothing of traces.
 """
 
+import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
@@ -23,7 +24,9 @@ STEPS = 1_000
 MOST_CALLS = 2_000_000
 """Looks at the budget before a file that never ends is given up."""
 ALLOWED = (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ)
-ORDINARY = "SELECT name FROM sqlite_schema WHERE type = 'table' AND sql IS NOT NULL ORDER BY rowid"
+ORDINARY = "SELECT name, sql FROM sqlite_schema"
+PLAIN_TABLE = re.compile(r"\s*CREATE\s+TABLE\b(?!.*\bAS\s*\()", re.IGNORECASE | re.DOTALL)
+"""A virtual table's module runs as soon as it is looked at, a computed column's functions when it is read; neither is plain."""
 
 Tables = dict[str, list[dict[str, Any]]]
 
@@ -43,7 +46,7 @@ def read_tables(data: bytes, limits: ReadLimits) -> Tables:
             _guard(connection, limits)
             budget = _Budget(limits)
             return {name: list(_rows(connection, name, budget)) for name in _names(connection)}
-    except (sqlite3.Error, sqlite3.Warning, OverflowError) as error:
+    except (sqlite3.Error, sqlite3.Warning, OverflowError, ValueError) as error:  # ValueError: a damaged name that is not UTF-8
         raise InputError(f"is a damaged or encrypted SQLite file ({error})") from error
     except MemoryError as error:
         raise InputError("is too large to be read as SQLite; export the session as JSON instead") from error
@@ -61,10 +64,11 @@ def _guard(connection: sqlite3.Connection, limits: ReadLimits) -> None:
 
 
 def _names(connection: sqlite3.Connection) -> list[str]:
-    found = [row[0] for row in connection.execute(ORDINARY).fetchmany(MOST_TABLES + 1)]
+    found = connection.execute(ORDINARY).fetchmany(MOST_TABLES + 1)
     if len(found) > MOST_TABLES:
-        raise InputError(f"holds more than {MOST_TABLES} tables")
-    return [name for name in found if isinstance(name, str) and not name.startswith("sqlite_")]
+        raise InputError(f"holds more than {MOST_TABLES} tables, indices and views")
+    plain = [name for name, sql in found if isinstance(name, str) and isinstance(sql, str) and PLAIN_TABLE.match(sql)]
+    return [name for name in plain if not name.startswith("sqlite_")]
 
 
 class _Budget:
@@ -82,12 +86,7 @@ class _Budget:
 
 def _rows(connection: sqlite3.Connection, name: str, budget: _Budget) -> Iterator[dict[str, Any]]:
     quoted = name.replace('"', '""')
-    try:
-        cursor = connection.execute(f'SELECT * FROM "{quoted}"')  # noqa: S608 - the name is quoted, and only plain reads are allowed
-    except sqlite3.DatabaseError as error:
-        if "authoriz" in str(error) or "prohibited" in str(error) or "no such module" in str(error):
-            return  # a virtual table, or one whose columns are computed by functions
-        raise
+    cursor = connection.execute(f'SELECT * FROM "{quoted}"')  # noqa: S608 - the name is quoted, and only plain reads are allowed
     columns = [item[0] for item in cursor.description]
     for row in cursor:
         budget.take(row)

@@ -46,7 +46,8 @@ def _item(log: Log, item: dict[str, Any], body: dict[str, Any], told: set[str], 
         log.mark("note", get.text(context, "content"), context=get.text(context, "name", "description"))
     match body.get("role"):
         case "assistant":
-            log.close()
+            if log.turn is None or log.turn.texts or log.turn.calls:
+                log.close()  # thinking that came as a message of its own belongs to this one
             turn = log.agent(body.get("content") or None, where, thinking=get.text(get.obj(item, "reasoning"), "text"))
             turn.usage = read_usage(body.get("usage"))
             for call in read_calls(body.get("toolCalls") or body.get("tool_calls")):

@@ -1,8 +1,8 @@
 """Items of OpenAI's Responses API -> steps.
 
 A tool that ran on the provider's side (`web_search_call` and its like) has call and outcome in one item: it becomes a call
-and its result, the result being whatever the item recorded of the outcome (a status alone is none). A message of another agent
-is a user message with that agent's name. Invariant: what the model gave between two
+and its result, the result being whatever the item recorded of the outcome. A message of another agent is a user message with
+that agent's name. Invariant: what the model gave between two
 results (reasoning, text, calls) is one turn, and every item with a text is found in the steps.
 """
 
@@ -92,7 +92,7 @@ class Items:
             return
         own = call_id or get.text(item, "id") or f"{kind}_{len(self.steps)}_{len(turn.calls)}"
         turn.calls.append(ToolCall(own, name, arguments))
-        if kind not in ("function_call", "custom_tool_call") and any(item.get(key) is not None for key in OUTCOMES[:-1]):
+        if kind not in ("function_call", "custom_tool_call"):
             self.steps.append(self._outcome(own, kind, item, where))
 
     def _outcome(self, call_id: str, kind: str, item: dict[str, Any], where: str) -> Result:

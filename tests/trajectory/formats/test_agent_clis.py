@@ -10,6 +10,8 @@ from pamer_lab.trajectory import Trace, read_traces
 from tests.conftest import REAL_TRACES
 from tests.trajectory.formats.told import counts, only, read_lines, read_value
 
+FIXTURES = Path(__file__).resolve().parents[2] / "fixtures" / "traces"
+
 COUNTS: dict[str, tuple[str, int, int, int, int]] = {
     "copilot-vscode/copilot_session_simple.jsonl": ("copilot-vscode-session", 5, 2, 2, 0),
     "copilot-vscode/copilot_vscode_event_stream.jsonl": ("copilot-events", 2, 2, 2, 0),
@@ -31,7 +33,7 @@ COUNTS: dict[str, tuple[str, int, int, int, int]] = {
     "openclaw/openclaw-large.jsonl": ("pi-session-jsonl", 3, 2, 2, 0),
     "openclaw-telemetry/sample-telemetry.jsonl": ("openclaw-telemetry", 6, 6, 6, 0),
     "codex-exec-json/codex_exec_unwrapped.jsonl": ("codex-exec-json", 2, 1, 1, 0),
-    "codex-2026/codex-2026-small.jsonl": ("codex-rollout", 7, 8, 6, 1),
+    "codex-2026/codex-2026-small.jsonl": ("codex-rollout", 7, 8, 7, 1),
     "kilocode/_capture-wsl.json": ("opencode-events", 12, 5, 5, 0),
     "opencode-run-json/opencode_run.jsonl": ("opencode-events", 2, 2, 2, 0),
     "cline-cli/sample-session-messages.json": ("cline-sdk-session", 3, 1, 1, 0),
@@ -40,8 +42,8 @@ COUNTS: dict[str, tuple[str, int, int, int, int]] = {
     "claude-code-2026/cua_openshot_session.jsonl": ("claude-code-jsonl", 45, 44, 44, 0),
     "goose/goose_recording_weather_tool.json": ("goose-session", 2, 1, 1, 0),
 }
-"""File -> its format, turns, calls, results, and results that name no open call (kept as user text). Turns, calls and all results are
-those of the collection's index, which counts no generated image as a result (Codex)."""
+"""File -> its format, turns, calls, results, and results that name no open call (kept as user text). All are those of the collection's
+index, but for Codex: there a web search and a generated image are calls that hold their own outcome, which the index does not count."""
 
 
 @pytest.mark.skipif(not REAL_TRACES.is_dir(), reason="the real traces are not beside this checkout")
@@ -55,6 +57,41 @@ def test_a_real_session_gives_the_counts_of_the_index_and_no_empty_text(name: st
     assert not violations(trace.messages)
     assert not [message for message in trace.messages if message.role in ("user", "tool") and not message.content.strip()]
     assert all(said.content.strip() or said.tool_calls or said.thinking for said in trace.messages if said.role == "assistant")
+
+
+MADE: dict[str, tuple[str, int, int, int]] = {
+    "agent-stream-json": ("droid-stream.jsonl", 2, 1, 1),
+    "amp-thread": ("amp-thread.json", 2, 1, 1),
+    "antigravity-transcript": ("antigravity.jsonl", 2, 1, 1),
+    "cline-sdk-session": ("cline-sdk.json", 2, 1, 1),
+    "codex-exec-json": ("codex-exec.jsonl", 2, 1, 1),
+    "continue-session": ("continue-session.json", 2, 1, 1),
+    "copilot-chatreplay": ("copilot-chatreplay.json", 2, 1, 1),
+    "copilot-events": ("copilot-events.jsonl", 2, 2, 2),
+    "copilot-vscode-session": ("copilot-session.json", 2, 1, 1),
+    "cursor": ("cursor-stream.jsonl", 2, 1, 1),
+    "droid-session": ("droid-session.jsonl", 2, 1, 1),
+    "gemini-contents": ("gemini-recording.jsonl", 2, 1, 1),
+    "goose-session": ("goose-session.jsonl", 2, 1, 1),
+    "grok-build": ("grok-build.jsonl", 2, 1, 1),
+    "iflow-session": ("iflow.jsonl", 2, 2, 2),
+    "openclaw-telemetry": ("openclaw-telemetry.jsonl", 2, 1, 1),
+    "opencode-events": ("opencode-run.jsonl", 2, 1, 1),
+    "qwen-code": ("qwen-code.jsonl", 2, 1, 1),
+    "windsurf-transcript": ("windsurf.jsonl", 2, 2, 2),
+}
+"""Format -> a hand-made session about two rakes in a locked shed, its turns, calls and results."""
+
+
+@pytest.mark.parametrize("form", MADE)
+def test_a_hand_made_session_is_taken_by_its_own_reader_at_once(form: str) -> None:
+    name, *expected = MADE[form]
+    trace = only(read_traces(FIXTURES / name))
+    assert (trace.format, list(counts(trace))) == (form, expected)
+    assert not violations(trace.messages)
+    assert not [warning for warning in trace.warnings if warning.kind == "empty" or "Also tried" in warning.text]
+    if form not in ("codex-exec-json", "opencode-events"):  # these two do not record the prompt
+        assert any("count the rakes" in message.content or "so far" in message.content for message in trace.messages)
 
 
 def _cursor_call(stage: str, own: str, group: str = "", **fields: Any) -> dict[str, Any]:
@@ -206,7 +243,8 @@ def test_codex_exec_takes_the_last_version_of_an_item_and_its_totals() -> None:
     )
     assert counts(trace) == (3, 2, 2)
     assert trace.messages[0].thinking == "hm"
-    assert [(message.content, message.error) for message in trace.messages if message.role == "tool"][0] == ("found", False)
+    results = [(message.content, message.error) for message in trace.messages if message.role == "tool"]
+    assert results[0] == ("found", False) and results[1][1]
     assert trace.usage is not None and (trace.usage.input_tokens, trace.usage.cached_tokens) == (10, 4)
 
 
