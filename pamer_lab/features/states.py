@@ -76,9 +76,10 @@ class StateReader:
         if self._store is not None:
             stored, vectors = self._store.read([key], [column])
             if stored:
-                return vectors[0, 0]
+                found: State = vectors[0, 0]
+                return found
         last, mean = self._computation.after(self._beginning(tokens, request), tokens)
-        state = (last if self._pooling == "last" else mean)[0]
+        state: State = (last if self._pooling == "last" else mean)[0]
         if self._store is not None:
             self._store.write([key], [len(tokens)], [column], state[None, None])
         return state

@@ -40,15 +40,15 @@ class Note(msgspec.Struct, frozen=True, omit_defaults=True):
     policy: str = ""
     done: int = 0
     """Turns of this run that are there."""
-    read: int = 0
-    """Tokens of the states that are computed before the first turn."""
-    to_read: int = 0
     run_id: str = ""
     """Set when the run ended."""
     status: str = ""
     error: str = ""
     finished: bool = False
     """The whole job ended."""
+    read: int = 0
+    """Tokens of the states that are computed before the first turn."""
+    to_read: int = 0
 
 
 def work(job: Job, tell: Any) -> None:
