@@ -219,6 +219,11 @@ def _bench(parser: argparse.ArgumentParser) -> None:
 
 def _app(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--port", type=int, default=8501)
+    parser.add_argument(
+        "--token",
+        choices=["files", "required"],
+        help="what needs the token of the printed link: reading this computer's files (default), or everything, for shared machines",
+    )
 
 
 COMMANDS: dict[str, Command] = {
