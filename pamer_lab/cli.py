@@ -19,7 +19,7 @@ from pamer_lab.errors import InputError, LabError
 if TYPE_CHECKING:
     from pamer_lab.jobs import Progress
 
-READING = frozenset({"doctor", "memory", "audit", "heads", "policies", "whatif", "report", "app"})
+READING = frozenset({"doctor", "memory", "audit", "heads", "policies", "prices", "whatif", "report", "app"})
 """Commands that reviewer mode allows; what they would write into the workspace, reviews apart, the library refuses."""
 
 PROFILE_HELP = "embedded, paper, a TOML file, or hf:ID for any causal language model that transformers loads"

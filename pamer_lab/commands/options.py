@@ -28,6 +28,7 @@ HINT_HELP = "context hint in the students' input (default: none; faithful for pa
 HISTORIES = ("full", "recorded")
 HISTORY = "recorded"
 FUTURES = ("none", "action")
+PRICES = "relative-0.1"
 SEEDS = "0,1,2,3,4"
 CAPS = "8K,16K"
 WORKSPACE = "@workspace"
@@ -133,7 +134,7 @@ def _replay(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--turn-limit", type=int, default=0, metavar="N", help="replay only the first N turns of each trace")
     parser.add_argument("--processes", type=int, default=-1, metavar="N", help="worker processes; 0 runs in this process")
     parser.add_argument("--fresh", action="store_true", help="discard stored runs and recompute them")
-    parser.add_argument("--prices", metavar="FILE", default="", help="price table (default: prices.json of the workspace)")
+    parser.add_argument("--prices", metavar="NAME|FILE.toml", default="", help=f"price table (see pamer-lab prices; default: {PRICES})")
     parser.add_argument("--heads", metavar="NAME|FOLDER", default="", help=HEADS_HELP)
     parser.add_argument("--estimate", action="store_true", help="print the models, tokens and time needed, and stop")
     parser.add_argument("--list", action="store_true", help="list the policies with their parameters and stated deviations")
@@ -236,6 +237,9 @@ COMMANDS: dict[str, Command] = {
     "audit": Command("audit", "list, export or import step selections and their reviews, or measure agreement between reviewers", _audit),
     "heads": Command("heads", "list the heads that can vote, show one set, or remove one trained here", _heads),
     "policies": Command("policies", "list the policies with their parameters, sources, deviations and needs", _none),
+    "prices": Command(
+        "prices", "list the price tables: what is read from a prompt cache, written to it, uncached and output, with source and date", _none
+    ),
     "replay": Command("replay", "replay recorded traces through context policies; actions are fixed", _replay),
     "runs": Command("runs", "list stored runs, export runs to a file, or import runs from one", _runs),
     "whatif": Command("whatif", "recompute a run's decisions and tokens under other settings, from stored logits", _whatif),

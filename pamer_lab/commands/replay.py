@@ -17,12 +17,13 @@ from pamer_lab.errors import InputError
 from pamer_lab.factory import Factory
 from pamer_lab.models.profiles import load_profile
 from pamer_lab.policies.registry import DEFAULT_POLICIES, parse_policies
+from pamer_lab.prices import PriceTable, find_prices
 from pamer_lab.runs.batch import BatchOptions, BatchProgress, Outcome, replay_batch
+from pamer_lab.runs.cost import run_cost
 from pamer_lab.runs.divergence import first_divergence
 from pamer_lab.runs.estimate import estimate
 from pamer_lab.runs.evidence import uses
 from pamer_lab.runs.export import run_json
-from pamer_lab.runs.prices import FILE, PriceTable, read_prices
 from pamer_lab.runs.store import RunStore
 from pamer_lab.runs.timeline import lay_out
 from pamer_lab.runs.values import FIXED_ACTIONS
@@ -42,7 +43,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         raise InputError(f"--turn-limit must be at least 1, not {args.turn_limit}")
     workspace = Workspace()
     names = [policy.name for policy in parse_policies(args.policy or ",".join(DEFAULT_POLICIES))]
-    prices = read_prices(Path(args.prices) if args.prices else workspace.path / FILE)
+    prices = find_prices(args.prices, workspace.path)
     factory = Factory(load_profile(args.profile, workspace.path), workspace, args.device, args.heads)
     tokens = factory.tokens
     trace_ids = _trace_ids(args.traces, workspace, tokens)
@@ -98,7 +99,7 @@ def _result(
         timeline = lay_out(workspace.trace(trace_id).trace, tokens, turn_limit=args.turn_limit)
         used = uses(timeline)
         done = [store.run(outcome.run_id) for outcome in outcomes if outcome.trace_id == trace_id and outcome.status == "done"]
-        runs += [run_json(run, timeline, prices=prices, used=used) for run in done]
+        runs += [run_json(run, timeline, cost=run_cost(run, prices, timeline, tokens.counter), used=used) for run in done]
         for other in done[1:]:
             found = first_divergence(done[0], other)
             divergences.append(

@@ -1,15 +1,14 @@
 """What the command line offers is what the library knows, and asking for help imports nothing heavy."""
 
-import argparse
 import subprocess
 import sys
 from importlib import import_module
 
 import pytest
 
+from pamer_lab import prices
 from pamer_lab.commands import options
 from pamer_lab.probes.split import SEEDS
-from pamer_lab.runs import prices
 from pamer_lab.studies.compact.registry import CAPS, parse_caps
 from pamer_lab.studies.questions import FUTURES
 from pamer_lab.studies.study import ALL
@@ -22,9 +21,7 @@ def test_repeated_values_are_those_of_the_library() -> None:
     assert (options.HISTORIES, options.FUTURES, options.WORKSPACE) == (HISTORIES, FUTURES, ALL)
     assert [int(seed) for seed in options.SEEDS.split(",")] == list(SEEDS)
     assert parse_caps(options.CAPS) == CAPS
-    parser = argparse.ArgumentParser()
-    options.COMMANDS["replay"].configure(parser)
-    assert prices.FILE in parser.format_help()
+    assert options.PRICES == prices.DEFAULT
 
 
 @pytest.mark.parametrize("name", options.COMMANDS)
