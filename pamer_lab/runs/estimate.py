@@ -191,5 +191,5 @@ def retained(policy: Policy) -> int:
 
 def guessed_turn(policy: Policy) -> float:
     """Seconds of a turn of a policy that never ran here."""
-    heaviest = max(TURN.get(need, 0.0) for need in ("", *policy.needs))
+    heaviest = max([TURN[""], *(TURN.get(need, 0.0) for need in policy.needs)])
     return heaviest * REFERENCE / matrix_speed()
