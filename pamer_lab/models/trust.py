@@ -12,7 +12,7 @@ import orjson
 
 from pamer_lab.config import user_folder
 from pamer_lab.errors import InputError
-from pamer_lab.models.profiles import PROFILES, Profile
+from pamer_lab.models.profiles import PROFILES, ChatSettings, EmbeddingSettings, Profile
 from pamer_lab.opening import parse_json, read_file
 
 FILE = "trusted.json"
@@ -21,7 +21,7 @@ MOST_ENTRIES = 10_000
 
 def destinations(profile: Profile) -> list[str]:
     """Where the profile sends text, which variable's key goes with it, and where it keeps memories; each as words."""
-    servers = [("texts", profile.chat), ("texts to embed", profile.embedding)]
+    servers: list[tuple[str, ChatSettings | EmbeddingSettings]] = [("texts", profile.chat), ("texts to embed", profile.embedding)]
     found = [f"{what} to {part.base_url} with the key in {part.api_key_variable}" for what, part in servers if part.kind == "openai"]
     return [*found, *([f"memories to {profile.memory_uri}"] if profile.memory_uri else [])]
 

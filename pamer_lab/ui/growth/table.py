@@ -12,6 +12,7 @@ from pamer_lab.figures.theme import Meaning
 from pamer_lab.runs.evidence import survival_rates
 from pamer_lab.runs.prices import costs_by_policy
 from pamer_lab.runs.values import FIXED_ACTIONS
+from pamer_lab.spreadsheet import csv_text
 from pamer_lab.ui.shared.downloads import download
 from pamer_lab.ui.shared.loaders import workspace
 from pamer_lab.ui.shared.prices import own_prices
@@ -40,7 +41,7 @@ def comparison(runs: pl.DataFrame, policies: Sequence[str], baseline: str) -> No
     with st.container(horizontal=True, vertical_alignment="center"):
         prices = own_prices()
         st.space("stretch")
-        download("CSV", table.write_csv, "policies.csv", "text/csv", key="policies-csv")
+        download("CSV", lambda: csv_text(table), "policies.csv", "text/csv", key="policies-csv")
     few = runs["trace_id"].n_unique() <= MOST_TRACES
     kept = _survival(str(workspace().path), version(), tuple(runs["run_id"])) if few else {}
     costs = costs_by_policy(run_store().heads(run_ids=runs["run_id"].to_list()), prices) if prices.rows else {}

@@ -40,7 +40,7 @@ def ask_to_confirm(profile: Profile) -> None:
     shown = "\n".join(f"- {in_code(place)}" for place in places)
     st.warning(f"This profile came as a file, and nobody has confirmed where it sends what. With it, the lab sends:\n{shown}")
     if may_read_this_computer():
-        st.button("Trust this profile", key="trust-profile", icon=":material/verified_user:", on_click=trust, args=(profile,))
+        st.button("Trust this profile", key="trust-profile", icon=":material/verified_user:", on_click=_trust, args=(profile,))
     else:
         st.caption("Confirm it with `pamer-lab doctor --profile NAME --trust-profile`, or open the link printed at start.")
 
@@ -60,3 +60,7 @@ def describe_heads(factory: Factory) -> None:
         f"{hint}; "
         f"{made}; {score}; sha256 {in_code(row['sha256'][:12], 12)}."
     )
+
+
+def _trust(profile: Profile) -> None:
+    trust(profile)
