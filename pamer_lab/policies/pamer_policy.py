@@ -21,7 +21,7 @@ from pamer_lab.decisions import Decision, Span, Spent, blocks_of, spans_of
 from pamer_lab.errors import InputError, LabError
 from pamer_lab.looks import LineLook
 from pamer_lab.memory import DetailWriter, SourceBlock, Summary
-from pamer_lab.policies.interface import History, Need, Offered, PolicySession, Resources, summary_spent
+from pamer_lab.policies.interface import Family, History, Need, Offered, PolicySession, Resources, summary_spent
 
 Recalls = Literal["summaries", "steps", ""]
 """What comes back from memory: whole summaries, chosen raw steps, or nothing."""
@@ -33,6 +33,7 @@ class PamerPolicy:
 
     title: ClassVar[str]
     needs_models: ClassVar[bool] = True
+    family: ClassVar[Family] = "pamer"
     needs: ClassVar[tuple[Need, ...]] = ("heads", "embedder", "summariser")
     look: ClassVar[LineLook] = LineLook("purple", "longdash", width=2.5)
     offered: ClassVar[Offered] = "also"

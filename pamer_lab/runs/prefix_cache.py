@@ -21,7 +21,7 @@ def cached_tokens(previous: Sequence[Item], current: Sequence[Item], cumulative:
     """Tokens at the start of `current` that `previous` starts with too."""
     shared = 0
     for before, now in zip(previous, current, strict=False):
-        if before == now:
+        if before is now or before == now:
             shared += now.tokens
             continue
         if before.kind == now.kind == "blocks" and before.spans[0][0] == now.spans[0][0]:
