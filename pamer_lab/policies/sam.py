@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from pamer_lab.blocks.render import render_message, task_text
-from pamer_lab.decisions import Decision, Item, Spent, blocks_of, spans_of
+from pamer_lab.decisions import Decision, Item, Spent, blocks_of, gaps, spans_of
 from pamer_lab.errors import LabError
 from pamer_lab.looks import LineLook
 from pamer_lab.memory.summary import SourceBlock
@@ -18,7 +18,7 @@ from pamer_lab.policies.plain import PlainPolicy, SummarySession
 from pamer_lab.trajectory.values import Message
 
 RECENT = 2
-"""Newest blocks whose names and identifiers choose the pages to read."""
+"""Newest blocks whose names and identifiers choose the pages to read, as far as they are not in a page themselves."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,8 @@ class _Session(SummarySession):
         """The decision with the pages that fit the newest blocks, where pages are read."""
         if self.policy.read != "pages" or not self.summaries:
             return decision
-        recent = history.messages[history.blocks[max(history.t - RECENT, 0)].start :] if history.t else ()
+        fresh = [block for block in blocks_of(gaps(self.covered(), history.t)) if block >= history.t - RECENT]
+        recent = [message for block in fresh for message in history.block_messages(block)]
         wanted = _terms(recent) - terms(task_text(history.messages[: history.prefix_end]))
         pages = [_terms([message for step in blocks_of(item.spans) for message in history.block_messages(step)]) for item in self.summaries]
         if len(pages) > 1:
