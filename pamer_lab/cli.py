@@ -30,6 +30,7 @@ COMMANDS = {
     "audit": "audit",
     "heads": "heads",
     "policies": "policies",
+    "prices": "prices",
     "replay": "replay",
     "runs": "runs",
     "whatif": "whatif",
@@ -44,7 +45,7 @@ COMMANDS = {
 }
 """Command name -> module under `pamer_lab/commands/`."""
 
-READING = frozenset({"doctor", "memory", "audit", "heads", "policies", "whatif", "report", "app"})
+READING = frozenset({"doctor", "memory", "audit", "heads", "policies", "prices", "whatif", "report", "app"})
 """Commands that reviewer mode allows; what they would write into the workspace, reviews apart, the library refuses."""
 
 PROFILE_HELP = "embedded, paper, a TOML file, or hf:ID for any causal language model that transformers loads"

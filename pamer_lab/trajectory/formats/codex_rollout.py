@@ -18,7 +18,7 @@ from pamer_lab.trajectory.shared.fields import read_tools
 from pamer_lab.trajectory.shared.parts import read_content
 from pamer_lab.trajectory.shared.responses_items import Items
 from pamer_lab.trajectory.shared.rows import Row, head, rows, warn_strays
-from pamer_lab.trajectory.shared.steps import Mark, Result, Said, Turn, add_steps
+from pamer_lab.trajectory.shared.steps import Mark, Result, Said, Turn, add_steps, stamp_steps
 from pamer_lab.trajectory.shared.usage import usage_in
 from pamer_lab.trajectory.values import Message
 
@@ -64,6 +64,11 @@ class _Reader:
         self.only_events = not any(row.get("type") == "response_item" or row.get("type") in ITEMS for _, row in found)
 
     def add(self, where: str, row: dict[str, Any]) -> None:
+        before = len(self.items.steps)
+        self._add(where, row)
+        stamp_steps(self.items.steps, before, get.as_time(row.get("timestamp")))
+
+    def _add(self, where: str, row: dict[str, Any]) -> None:
         body = get.obj(row, "payload")
         match row.get("type"):
             case "session_meta":
