@@ -37,8 +37,8 @@ def cached_tokens(previous: Sequence[Item], current: Sequence[Item], cumulative:
 
 
 def rendered(item: Item) -> str:
-    """An added text as the model reads it."""
-    return render_message(Message(item.role, item.text))
+    """An added text as the model reads it; an edited block is rendered already."""
+    return item.text if item.kind == "edited" else render_message(Message(item.role, item.text))
 
 
 def counted_start(counter: TokenCounter, text: str) -> int:
