@@ -16,6 +16,7 @@ from pamer_lab.errors import Cancelled
 from pamer_lab.factory import Factory
 from pamer_lab.jobs import Process, Progress
 from pamer_lab.models.profiles import load_profile
+from pamer_lab.models.trust import require_confirmed
 from pamer_lab.policies.registry import parse_policy
 from pamer_lab.policies.resources import RunResources
 from pamer_lab.runs.estimate import Cost, Estimator
@@ -169,6 +170,7 @@ def replay_batch(
 def _check_policies(policies: Sequence[str], workspace: Workspace, options: BatchOptions) -> Factory:
     """Refuse impossible policies, missing tokenizers and heads that do not fit, before anything is started."""
     factory = Factory(load_profile(options.profile, workspace.path), workspace, options.device, options.heads)
+    require_confirmed(factory.profile)
     _ = factory.tokens
     if options.heads:
         _ = factory.heads

@@ -26,6 +26,7 @@ from pamer_lab.errors import Cancelled, InputError, StorageError
 from pamer_lab.factory import Factory, Parts
 from pamer_lab.features.values import Cancel, OnProgress
 from pamer_lab.models.profiles import load_profile, remember_profile
+from pamer_lab.models.trust import require_confirmed
 from pamer_lab.policies.interface import Coming, Policy, ReadsAhead, Resources
 from pamer_lab.policies.registry import parse_policy
 from pamer_lab.policies.resources import RunResources
@@ -98,6 +99,7 @@ def _replay(trace: Trace | str, policy: str | Policy, workspace: Workspace, opti
     refuse_in_reviewer_mode("Replaying", workspace.path)
     chosen = parse_policy(policy) if isinstance(policy, str) else policy
     profile = load_profile(options.profile, workspace.path)
+    require_confirmed(profile)
     resources = RunResources(Factory(profile, workspace, options.device, options.heads, options.parts))
     timeline, demo = _timeline(trace, workspace, resources.tokens, options.turn_limit)
     head = _head(timeline, chosen, resources, demo)

@@ -21,6 +21,7 @@ from pamer_lab.studies.compact.registry import choose, groups
 from pamer_lab.studies.compact.values import Condition
 from pamer_lab.studies.study import ALL, Kind
 from pamer_lab.ui.shared.following import LOOK_EVERY, progress_bar
+from pamer_lab.ui.shared.heads_select import ask_to_confirm
 from pamer_lab.ui.shared.loaders import trace_rows, workspace
 from pamer_lab.ui.shared.picker import trace_label
 from pamer_lab.ui.shared.studies import jobs
@@ -78,6 +79,7 @@ def study_panel(kind: Kind, title: str, form: Callable[[Corpus, Profile], tuple[
             return
         name = st.selectbox("Profile", known_profiles(workspace().path), key="study-profile", help=HINTS["profile"])
         profile = load_profile(name, workspace().path)
+        ask_to_confirm(profile)
         commands, takes = form(corpus, profile)
         model = chosen_model(profile.frozen_model)
         if not is_here(model):
