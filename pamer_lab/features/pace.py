@@ -18,6 +18,7 @@ from pamer_lab.errors import LabError
 from pamer_lab.models.frozen import FrozenModel, chosen_model, model_name
 from pamer_lab.models.profiles import Profile
 from pamer_lab.models.speed import LOADING, guessed_blocks, profile_shape
+from pamer_lab.opening import parse_json, read_text
 from pamer_lab.storage.files import write_whole
 
 FILE = "pace.json"
@@ -116,10 +117,11 @@ def _pass(model: FrozenModel, tokens: int, depth: int) -> None:
 
 def _read(folder: Path) -> dict[str, dict[str, Any]]:
     try:
-        found = json.loads((folder / FILE).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        found = parse_json(read_text(folder / FILE))
+    except (LabError, FileNotFoundError, ValueError):
         return {}
-    return {name: own for name, own in found.items() if isinstance(own, dict)} if isinstance(found, dict) else {}
+    rows = found.items() if isinstance(found, dict) else ()
+    return {name: own for name, own in rows if isinstance(own, dict) and all(isinstance(value, int | float) for value in own.values())}
 
 
 def _key(model: str, device: str) -> str:
