@@ -62,6 +62,7 @@ ORDER = (
     "pi_session",
     "langfuse",
     "monocle",
+    "spans",
     "refusals",
     "anthropic_messages",
     "openai_chat",
