@@ -106,6 +106,8 @@ def _add_call(steps: list[Step], tools: dict[str, Any], event: dict[str, Any], w
     tools.setdefault(get.text(event, "name"), tool | {"name": event.get("name"), "parameters": tool.get("schema")})
     call = call_of({**event, "id": event.get("toolCallId")})
     turns = [step for step in steps if isinstance(step, Turn)]
+    for turn in turns[-3:]:
+        turn.calls = [call if known.id == call.id and not known.arguments else known for known in turn.calls]
     if not any(known.id == call.id for turn in turns[-3:] for known in turn.calls):
         if not turns or isinstance(steps[-1], Result):
             turns.append(Turn(where))

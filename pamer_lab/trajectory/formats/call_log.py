@@ -169,7 +169,7 @@ def _body(value: Any, depth: int = 0) -> Any:
     if _is_request(value) or any(isinstance(value.get(key), list) for key in ("choices", "candidates", "output")):
         return value
     for key in ("sse_events", "events", "chunks"):
-        if (events := get.objects(value, key)) and (answer := answer_of([get.obj(event, "data") or event for event in events])):
+        if (events := get.objects(value, key)) and (answer := answer_of([_event(event) for event in events])):
             return answer
     for key in BODIES:
         inner = value.get(key)
@@ -183,6 +183,11 @@ def _body(value: Any, depth: int = 0) -> Any:
         if isinstance(inner, dict | str | list) and inner:
             return _body(inner, depth + 1)
     return value
+
+
+def _event(event: dict[str, Any]) -> dict[str, Any]:
+    data = parsed(event.get("data"))
+    return data if isinstance(data, dict) else event
 
 
 def _batch(value: dict[str, Any], where: str) -> list[ModelCall] | None:

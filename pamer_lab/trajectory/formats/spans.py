@@ -50,16 +50,11 @@ def read(document: Document) -> Iterator[Draft]:
             raise FormatError(reason)
         raise NotThisFormat(f"none of its {len(spans)} spans is a model call")
     found = conversations(calls)
-    first = True
-    for number, conversation in enumerate(found):
-        where = conversation[0].where
-        draft = attempt(NAME, where, _read_one, tree, conversation, found)
-        if first:
-            tree.report(draft)
-            first = False
-        if len(found) > 1:
-            draft.meta["conversation"] = f"{number + 1} of {len(found)}"
-        yield draft
+    drafts = [attempt(NAME, conversation[0].where, _read_one, tree, conversation, found) for conversation in found]
+    for number, draft in enumerate(drafts if len(drafts) > 1 else ()):
+        draft.meta["conversation"] = f"{number + 1} of {len(drafts)}"
+    tree.report(drafts[0])
+    yield from drafts
 
 
 def _read_one(tree: "Tree", calls: list[ModelCall], others: list[list[ModelCall]]) -> Draft:
@@ -165,6 +160,7 @@ class Tree:
             group=(agent.id if agent else "") or span.trace,
             id=get.text(span.output, "id"),
             start=span.start,
+            several=self.kinds[id(span)] == "agent",
         )
         self.of_call[id(call)] = span
         return call
@@ -190,25 +186,25 @@ class Tree:
             answered = {step.call_id for step in steps[start + 1 : end] if isinstance(step, Result)}
             later = {step.call_id for step in steps[end:] if isinstance(step, Result)}
             unnamed = sum(isinstance(step, Result) and not step.call_id for step in steps[start + 1 : end])
-            until = conversation.turns[number + 1][0].start if number + 1 < len(conversation.turns) else None
+            after = conversation.turns[number + 1][0] if number + 1 < len(conversation.turns) else None
+            until = after.start if after is not None and after is not call else None
             ran = [span for span in self._tools(call, until) if id(span) not in self.used]
             if turn.calls:
                 waiting = [one for one in turn.calls if one.id not in answered | later or not one.id][unnamed:]
-                for one in turn.calls:  # the span of a call whose result the next prompt holds
-                    self._match(one, ran, keep=one in waiting)
-                results = [(one, self._match(one, ran)) for one in waiting]
+                spans = {one.id: self._match(one, ran) for one in turn.calls}  # also those whose result the next prompt holds
+                results = [(one, spans[one.id]) for one in waiting]
                 steps[start + 1 : start + 1] = [_result(one.id, tool_use(span), span) for one, span in results if span is not None]
-            else:
+            elif not call.several:
                 self._calls_in_code(turn, steps, start, end, ran)
 
-    def _match(self, call: ToolCall, ran: list[Span], keep: bool = False) -> Span | None:
+    def _match(self, call: ToolCall, ran: list[Span]) -> Span | None:
         uses = [(tool_use(span), span) for span in ran if id(span) not in self.used]
         by_id = [span for use, span in uses if use.id and use.id == call.id]
-        by_name = [span for use, span in uses if not use.id and use.name == call.name]
+        by_name = [span for use, span in uses if (not use.id or not call.id) and use.name == call.name]
         found = next(iter(by_id or by_name), None)
-        if found is not None and not keep:
+        if found is not None:
             self.used.add(id(found))
-        return None if keep else found
+        return found
 
     def _calls_in_code(self, turn: Turn, steps: list[Any], start: int, end: int, ran: list[Span]) -> None:
         """Tools that ran between two turns though the model asked for none: it wrote code, and its observation is what it saw."""
@@ -251,7 +247,7 @@ class Tree:
         plumbing: Counter[str] = Counter()
         for span in self.spans:
             kind = self.kinds[id(span)]
-            if kind == "other":
+            if kind == "other" or (kind == "tool" and id(span) not in self.used):
                 draft.unread(f"{span.name or 'span'} span", span.where)
             elif not kind:
                 plumbing[span.name] += 1

@@ -40,6 +40,8 @@ class ModelCall:
     follows: str = ""
     """Id of the answer that this call goes on from, where the provider keeps the history."""
     start: int = 0
+    several: bool = False
+    """The answers are turns one after another, because an agent recorded its run and not its model calls."""
     facts: dict[str, Any] = field(default_factory=dict)
 
     def is_system(self, message: dict[str, Any]) -> bool:
@@ -131,15 +133,19 @@ class Conversation:
         turns = [step for step in answer if isinstance(step, Turn)]
         if not turns:
             self.draft.warn(call.where, "a request has no recorded answer")
+        kept = turns[:1]
         for turn in turns[1:]:
-            turns[0].texts += turn.texts
-            turns[0].thinking += turn.thinking
-            turns[0].calls += turn.calls
-            turns[0].images += turn.images
-        self.steps += [step for step in answer if not any(step is turn for turn in turns[1:])]
-        if turns:
-            turns[0].usage = call.usage
-            self.turns.append((call, turns[0]))
+            if call.several and kept[-1].calls and turn.texts:
+                kept.append(turn)
+                continue
+            kept[-1].texts += turn.texts
+            kept[-1].thinking += turn.thinking
+            kept[-1].calls += turn.calls
+            kept[-1].images += turn.images
+        self.steps += [step for step in answer if not isinstance(step, Turn) or any(step is turn for turn in kept)]
+        if kept:
+            kept[-1].usage = call.usage
+            self.turns += [(call, turn) for turn in kept]
 
     def _read(self, messages: list[dict[str, Any]], where: str) -> None:
         self.steps += steps_of(self.draft, messages, f"{where} messages")

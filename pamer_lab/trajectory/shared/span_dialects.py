@@ -13,7 +13,7 @@ from pamer_lab.trajectory.shared import get
 from pamer_lab.trajectory.shared.dialects import parsed
 from pamer_lab.trajectory.shared.fields import read_tools
 from pamer_lab.trajectory.shared.gemini_parts import declared_tools
-from pamer_lab.trajectory.shared.span_values import answers_of, branch, prompt_of
+from pamer_lab.trajectory.shared.span_values import answers_of, branch, parts_in, prompt_of
 from pamer_lab.trajectory.shared.spans import Span
 from pamer_lab.trajectory.shared.usage import add_usage, read_usage
 from pamer_lab.trajectory.values import Tool, Usage
@@ -23,7 +23,7 @@ Kind = Literal["llm", "tool", "agent", "other", ""]
 
 KINDS: dict[str, Kind] = {
     **dict.fromkeys("llm chat chat_model text_completion generate_content completion generation response model_step".split(), "llm"),
-    **dict.fromkeys("llm_generation model_generation model_inference chat_completion responses generate".split(), "llm"),
+    **dict.fromkeys("model llm_generation model_generation model_inference chat_completion responses generate".split(), "llm"),
     **dict.fromkeys("tool execute_tool function tool_call mcp_tool_call mcp_tools function_tool client_tool_call".split(), "tool"),
     **dict.fromkeys("agent invoke_agent agent_run create_agent workflow chain handoff task workflow_run".split(), "agent"),
     **dict.fromkeys("retriever embedding embeddings reranker guardrail evaluator retrieval rerank parser".split(), "other"),
@@ -69,7 +69,24 @@ def kind_of(span: Span) -> Kind:
         return "llm"
     if "request_data" in facts and "response_data" in facts:
         return "llm"
+    if any(name in EVENTS or name == "gen_ai.choice" for name, _ in span.events):
+        return "llm"
+    for _, more in span.events:
+        if "output.messages" in more:
+            return _kind_of_output(more["output.messages"])
     return "tool" if "gen_ai.tool.name" in facts or "tool_arguments" in facts else ""
+
+
+def _kind_of_output(messages: Any) -> Kind:
+    """What ADOT's record of some span is: a tool's message, a model's generations or message, or an agent's state."""
+    last = get.as_list(messages)[-1] if messages else None
+    said = parsed(last.get("content")) if isinstance(last, dict) else None
+    said = parsed(said.get("message")) if isinstance(said, dict) and isinstance(said.get("message"), str) else said
+    if not isinstance(said, dict):
+        return "llm" if isinstance(said, list) else "agent"
+    if get.text(said, "tool_call_id") or said.get("type") == "tool":
+        return "tool"
+    return "llm" if {"generations", "choices", "content", "tool_calls"} & said.keys() else "agent"
 
 
 def exchanged(span: Span) -> Exchanged | None:
@@ -167,16 +184,15 @@ def _openllmetry(span: Span) -> Exchanged | None:
     if not prompt and not answers:
         return None
     functions = [item | {"parameters": parsed(item.get("parameters"))} for item in branch(facts, "llm.request.functions")]
-    prompt = [{"role": "user", **item, "content": _content(item.get("content"))} for item in prompt]
-    answers = [{"role": "assistant", **item, "content": _content(item.get("content"))} for item in answers]
+    prompt = [{"role": "user", **item, "content": parts_in(item.get("content"))} for item in prompt]
+    answers = [{"role": "assistant", **item, "content": parts_in(item.get("content"))} for item in answers]
     return Exchanged(prompt, answers, read_tools(functions))
 
 
-def _content(value: Any) -> Any:
-    """Content that is JSON text of parts as its parts; any other text stays text."""
-    found = parsed(value)
-    is_parts = isinstance(found, list) and found and all(isinstance(part, dict) and ("type" in part or "text" in part) for part in found)
-    return found if is_parts else value
+def _opened(item: dict[str, Any]) -> Words:
+    """A message whose text is the JSON of an answer as that answer."""
+    inner = parsed(item.get("content"))
+    return answers_of(inner) if isinstance(inner, dict) and {"generations", "choices", "message"} & inner.keys() else [item]
 
 
 EVENTS = {"gen_ai.system.message": "system", "gen_ai.user.message": "user", "gen_ai.assistant.message": "assistant", "gen_ai.tool.message": "tool"}
@@ -186,6 +202,10 @@ def _event_messages(span: Span) -> Exchanged | None:
     """OpenTelemetry's older conventions: one event per message; also Logfire's list of them as an attribute."""
     prompt: Words = []
     answers: Words = []
+    for _, facts in span.events:
+        if "input.messages" in facts or "output.messages" in facts:  # ADOT
+            said = [inner for item in answers_of(facts.get("output.messages")) for inner in _opened(item)]
+            return Exchanged(prompt_of(facts.get("input.messages")), said, [])
     listed = get.as_list(parsed(get.some(span.attributes, "events", "all_messages_events")) or [])
     events = [*span.events, *((get.text(item, "event.name", "name"), item) for item in listed if isinstance(item, dict))]
     for name, facts in events:
@@ -193,10 +213,10 @@ def _event_messages(span: Span) -> Exchanged | None:
         body = body if isinstance(body, dict) else facts
         if role := EVENTS.get(name):
             said = {"role": get.text(body, "role") or role, **{key: parsed(value) if key in ("tool_calls",) else value for key, value in body.items()}}
-            prompt.append(said | {"content": _content(body.get("content"))})
+            prompt.append(said | {"content": parts_in(body.get("content"))})
         elif name == "gen_ai.choice":
             message = parsed(body.get("message"))
-            message = message if isinstance(message, dict) else {"content": _content(body.get("message", body.get("content")))}
+            message = message if isinstance(message, dict) else {"content": parts_in(body.get("message", body.get("content")))}
             calls = parsed(message.get("tool_calls") or body.get("tool_calls"))
             answers.append({"role": "assistant", **message} | ({"tool_calls": calls} if calls else {}))
         elif name == "gen_ai.content.prompt":
@@ -254,8 +274,13 @@ def tool_use(span: Span) -> ToolUse:
             given = given or more.get("content")
     given = given if given is not None else span.input if span.input is not None else get.some(facts, *INPUTS)
     output = output if output is not None else span.output if span.output is not None else get.some(facts, *OUTPUTS)
+    for _, more in span.events if output is None else ():
+        said = [parsed(item.get("content")) for item in prompt_of(more.get("output.messages"))]
+        output = said[-1] if said else None
+        given = given if given is not None else next((item.get("content") for item in prompt_of(more.get("input.messages"))), None)
     told = parsed(output)
-    id = get.text(facts, "gen_ai.tool.call.id", "tool_call.id", "ai.toolCall.id", "toolCallId", "atof.tool_call_id", "tool_call_id")
+    keys = "gen_ai.tool.call.id tool_call.id tool.id ai.toolCall.id toolCallId atof.tool_call_id tool_call_id".split()
+    id = get.text(facts, *keys)
     inner = get.obj(told, "output", "kwargs") or (told if isinstance(told, dict) else {})
     id = id or get.text(get.obj(inner, "kwargs") or inner, "tool_call_id") or get.text(parsed(given), "toolCallId", "tool_call_id")
     return ToolUse(id, name, parsed(given), told)

@@ -91,7 +91,23 @@ def _message(item: Any) -> dict[str, Any] | None:
         item = {"role": item["type"], **item["data"]}
     if "role" not in item and isinstance(item.get("type"), str) and item["type"].lower() in ("human", "ai", "system", "tool"):
         item = {**{key: value for key, value in item.items() if key != "type"}, "role": item["type"]}
-    return item if MESSAGE & item.keys() else None
+    if not MESSAGE & item.keys():
+        return None
+    content = item.get("content")
+    return item if type(content) is not str or (found := parts_in(content)) is content else {**item, "content": found}
+
+
+PARTS = {"type", "text", "toolUse", "toolResult"}
+
+
+def parts_in(value: Any) -> Any:
+    """Content that is the JSON text of parts as its parts; any other text stays text."""
+    if not isinstance(value, str) or value[:1] not in ("[", "{"):
+        return value
+    found = get.parsed(value)
+    if isinstance(found, dict) and ({"toolUse", "toolResult"} & found.keys()):
+        return [found]
+    return found if isinstance(found, list) and found and all(isinstance(part, dict) and PARTS & part.keys() for part in found) else value
 
 
 def answers_of(value: Any, depth: int = 0) -> list[dict[str, Any]]:

@@ -14,7 +14,7 @@ from pamer_lab.trajectory.shared import get
 
 MAX_DEPTH = 40
 CHILDREN = ("child_spans", "children", "child_runs", "childSpans", "spans")
-HOLDERS = ("data", "trace", "traces", "result", "runs", "observations", "otelSpans", "items", "post", "patch", "spans", "hits")
+HOLDERS = tuple("data trace traces result runs observations otelSpans items post patch spans hits events".split())
 """Fields under which exports keep their spans or the objects that hold them."""
 SCOPES = ("scopeSpans", "scope_spans", "instrumentationLibrarySpans", "instrumentation_library_spans", "ilSpans")
 IDS = ("span_id", "spanId", "spanID", "span.id", "context.span_id", "uuid", "id")
@@ -55,8 +55,18 @@ class _Collector:
     def __init__(self) -> None:
         self.spans: list[Span] = []
         self.by_id: dict[tuple[str, str], Span] = {}
+        self.logs: list[dict[str, Any]] = []
 
     def found(self) -> list[Span]:
+        """The spans, with the log records that name them as their events; a record of no known span is a span by itself."""
+        for record in self.logs:
+            key = (_id(record, *TRACES), _id(record, *IDS[:3]))
+            span = self.by_id.get(key)
+            if span is None:
+                time = next((time for name in ("timeUnixNano", "timestamp", "time") if (time := nanoseconds(record.get(name)))), 0)
+                span = Span(get.text(record, "eventName", "event_name"), key[1], "", key[0], "", time, {})
+                self._keep(span)
+            span.events += _events({"events": [record]})
         return self.spans
 
     def walk(self, value: Any, where: str, parent: str, depth: int) -> None:
@@ -88,6 +98,8 @@ class _Collector:
         for key in HOLDERS:
             if isinstance(value.get(key), dict | list):
                 self.walk(value[key], f"{where} {key}".strip(), parent, depth + 1)
+        for record in _log_records(value):
+            self.logs.append(record)
         source = value.get("_source") or value.get("span_data_json")
         if isinstance(source, dict):
             self.walk(source, where, parent, depth + 1)
@@ -110,10 +122,15 @@ class _Collector:
 
 def read_span(value: dict[str, Any], where: str, parent: str = "") -> Span | None:
     """An object as a span; None where it is none."""
-    if value.get("kind") in ("scope", "mark") and "uuid" in value and "category" in value:
+    if "uuid" in value and (value.get("kind") in ("scope", "mark", "ScopeStart", "ScopeEnd", "Mark")):
         return _scope(value, where, parent)
+    if isinstance(value.get("event_type"), str) and "event_id" in value:  # HoneyHive
+        value = {"attributes": get.obj(value, "metadata"), **value, "run_type": value["event_type"], "id": value["event_id"]}
+        value |= {"name": value.get("event_name"), "trace_id": value.get("session_id")}
     if isinstance(value.get("span_data"), dict):
         return _agents_sdk(value, where)
+    if isinstance(value.get("body"), dict) and not ({"name", "startTimeUnixNano", "start_time"} & value.keys()):
+        return None  # a log record
     attributes = _attributes(value)
     ran = isinstance(value.get("run_type"), str) or "dotted_order" in value
     observed = value.get("type") in LANGFUSE and ("startTime" in value or "traceId" in value)
@@ -158,6 +175,19 @@ def _is_span(value: dict[str, Any], context: dict[str, Any]) -> bool:
     return bool(_id(value, *TRACES) or _id(context, *TRACES) or any(key in value for key in (*PARENTS[:4], *STARTS[:5], "references")))
 
 
+def _log_records(value: dict[str, Any]) -> list[dict[str, Any]]:
+    """Log records that belong to spans: OpenTelemetry's GenAI events where they are not on the span itself."""
+    found = [record for scope in _scopes(value) for record in get.objects(scope, "logRecords", "log_records")]
+    if not found and isinstance(value.get("body"), dict) and _id(value, *IDS[:3]) and _id(value, *TRACES):
+        found = [value]
+    return found
+
+
+def _scopes(value: dict[str, Any]) -> list[dict[str, Any]]:
+    resources = get.objects(value, "resourceLogs", "resource_logs")
+    return [scope for resource in resources for scope in get.objects(resource, "scopeLogs", "scope_logs")]
+
+
 MASTRA = "agent_run model_generation model_step model_inference model_chunk llm_generation llm_chunk tool_call mcp_tool_call".split()
 MASTRA += "workflow_run workflow_step generic processor_run client_tool_call".split()
 
@@ -169,7 +199,7 @@ def _is_mastra(value: dict[str, Any]) -> bool:
 
 def _scope(value: dict[str, Any], where: str, parent: str) -> Span:
     """One half of an ATOF scope: the start has the input, the end the output."""
-    profile = get.obj(value, "category_profile")
+    profile = get.obj(value, "category_profile") | get.facts(value, "tool_call_id", "model_name")
     span = Span(
         where,
         get.text(value, "uuid"),
@@ -177,13 +207,14 @@ def _scope(value: dict[str, Any], where: str, parent: str) -> Span:
         get.text(value, "trace_id"),
         get.text(value, "name"),
         nanoseconds(value.get("timestamp")),
-        {f"atof.{key}": found for key, found in profile.items()},
-        kind=get.text(value, "category") if value.get("kind") == "scope" else "mark",
+        {f"atof.{key}": found for key, found in profile.items() if found},
+        kind=get.text(value, "category", "scope_type") if str(value["kind"]).lower().startswith("scope") else "mark",
     )
-    if value.get("scope_category") == "end":
-        span.output, span.failed = value.get("data"), bool(get.obj(value, "data").get("error"))
+    if value.get("scope_category") == "end" or value["kind"] == "ScopeEnd":
+        span.output = value.get("data", value.get("output"))
+        span.failed = bool(get.obj(value, "data").get("error")) or get.text(value, "status") == "error"
     else:
-        span.input = value.get("data")
+        span.input = value.get("data", value.get("input"))
     return span
 
 
@@ -259,8 +290,8 @@ def _events(value: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
             name = get.as_text(facts.pop("event", None)) or get.as_text(facts.get("name"))
         else:
             facts, name = _attributes(event) or {}, get.text(event, "name", "event_name", "eventName", "event.name")
-            body = event.get("body")
-            facts |= flat(body) if isinstance(body, dict) and not _VALUES & body.keys() else {}
+            body = _value(event.get("body"))
+            facts |= flat(body) if isinstance(body, dict) else {}
         found.append((name or get.as_text(facts.get("event.name")), facts))
     return found
 
