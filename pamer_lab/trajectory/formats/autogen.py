@@ -1,6 +1,6 @@
 """AutoGen: messages of AgentChat (typed events with a `source`), saved states of agents and teams, and chat histories of 0.2.
 
-The turns of all agents are the assistant's, each with its agent's name; what the user proxy said is the user's. A saved team gives one trace per
+The turns of all agents are the assistant's, each with its agent's name; what the user proxy said is the user's. A saved team is one trace per
 agent, because each keeps its own context.
 """
 
@@ -56,7 +56,10 @@ def read(document: Document) -> Iterator[Draft]:
         return
     for where, value in rows:
         for agent, messages in _contexts(value):
-            if any(get.text(message, "type") not in ("UserMessage", "TextMessage") or get.text(message, "source") not in USERS for message in messages):
+            if any(
+                get.text(message, "type") not in ("UserMessage", "TextMessage") or get.text(message, "source") not in USERS
+                for message in messages
+            ):
                 yield attempt(NAME, where, _read_one, messages, where, agent)
 
 

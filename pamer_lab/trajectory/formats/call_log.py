@@ -62,8 +62,8 @@ def read(document: Document) -> Iterator[Draft]:
     others = 0
     first = ""
     for where, value in _rows(document):
-        if found := read_call_row(value, where):
-            calls += found
+        if made := read_call_row(value, where):
+            calls += made
         else:
             others, first = others + 1, first or where
     found = conversations(calls)
@@ -231,4 +231,6 @@ def tools_of(body: dict[str, Any]) -> list[Tool]:
 
 
 def usage_of(answer: Any) -> Usage | None:
-    return next((usage for key in ("usage", "usageMetadata", "usage_metadata") if (usage := read_usage(get.obj(answer, key) or None))), None)
+    return next(
+        (usage for key in ("usage", "usageMetadata", "usage_metadata") if (usage := read_usage(get.obj(answer, key) or None))), None
+    )

@@ -145,7 +145,9 @@ def _content(message: dict[str, Any]) -> tuple[str, list[Image]]:
         elif isinstance(part, dict) and "asset_pointer" in part:
             size = get.count(part, "size_bytes") or 0
             images.append(Image("image", size))
-            texts.append(f"[image: {part['asset_pointer']}, {size:,} bytes]" if size else f"[image: {part['asset_pointer']}, size not recorded]")
+            texts.append(
+                f"[image: {part['asset_pointer']}, {size:,} bytes]" if size else f"[image: {part['asset_pointer']}, size not recorded]"
+            )
         else:
             texts.append(get.text(part, "text") or json_text(part))
     for thought in get.objects(content, "thoughts"):

@@ -1,6 +1,6 @@
 """Claude.ai's export: conversations with `chat_messages`, put into the order in which they were said.
 
-Attachments are part of the user's message. An assistant's message may hold calls with their results and more text: each is a turn of its own.
+Attachments are part of the user's message. An assistant's message may hold calls with their results and more text: several turns.
 Where messages name their parents, the trace is the path to the newest leaf and every other branch a note.
 """
 

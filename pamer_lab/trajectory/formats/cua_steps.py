@@ -69,7 +69,9 @@ def _read_one(value: Any, where: str) -> Draft:
     draft.task_id = get.text(value, "task_id", "id")
     if isinstance(done := value.get("task_completed"), bool):
         draft.reward = float(done)
-    draft.meta = get.facts(value, "high_level_task_description", "alignment_score", "efficiency_score", "task_difficulty", "domain", "meta_info")
+    draft.meta = get.facts(
+        value, "high_level_task_description", "alignment_score", "efficiency_score", "task_difficulty", "domain", "meta_info"
+    )
     return draft
 
 

@@ -95,7 +95,7 @@ def _request(draft: Draft, part: dict[str, Any], where: str) -> list[Step]:
             return [_result(part, where)]
         case "retry-prompt":
             text = content if isinstance(content, str) else json_text(content)
-            if part.get("tool_name") or part.get("tool_call_id") and part.get("tool_name") is not None:
+            if part.get("tool_name") or (part.get("tool_call_id") and part.get("tool_name") is not None):
                 return [Result(get.text(part, "tool_call_id"), text, where, error=True, name=get.text(part, "tool_name"))]
             return [Said("user", text)]
         case kind:

@@ -26,7 +26,9 @@ def detect(document: Document) -> bool:
 
 
 def _is_step(value: Any) -> bool:
-    return isinstance(value, dict) and "step_number" in value and bool({"model_output", "observations", "model_output_message"} & value.keys())
+    return (
+        isinstance(value, dict) and "step_number" in value and bool({"model_output", "observations", "model_output_message"} & value.keys())
+    )
 
 
 def _steps(value: Any) -> list[dict[str, Any]]:

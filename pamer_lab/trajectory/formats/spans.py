@@ -17,8 +17,9 @@ from pamer_lab.trajectory.shared.dialects import parsed
 from pamer_lab.trajectory.shared.growing import Conversation, ModelCall, conversations
 from pamer_lab.trajectory.shared.parts import read_output
 from pamer_lab.trajectory.shared.rows import attempt, episodes
-from pamer_lab.trajectory.shared.span_dialects import KINDS, Exchanged, ToolUse, exchanged, kind_of, model_of, tool_use, usage_of
-from pamer_lab.trajectory.shared.spans import Span, collect, read_span
+from pamer_lab.trajectory.shared.span_dialects import Exchanged, ToolUse, exchanged, kind_of, tool_use
+from pamer_lab.trajectory.shared.span_usage import model_of, usage_of
+from pamer_lab.trajectory.shared.spans import Span, collect
 from pamer_lab.trajectory.shared.steps import Mark, Result, Said, Turn
 from pamer_lab.trajectory.shared.vocabulary import output_of
 from pamer_lab.trajectory.values import ToolCall
@@ -36,7 +37,7 @@ def detect(document: Document) -> bool:
         return True
     if not any(isinstance(value, dict) for value in head):
         return False
-    spans = collect(chain((("", value) for value in head)))
+    spans = collect(chain(("", value) for value in head))
     return any(kind_of(span) in ("llm", "tool") for span in spans)
 
 
@@ -46,7 +47,9 @@ def read(document: Document) -> Iterator[Draft]:
     calls = tree.calls()
     if not calls:
         if any(kind_of(span) == "llm" for span in spans):
-            reason = "its spans hold no prompts or answers; record them with OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true or the like"
+            reason = (
+                "its spans hold no prompts or answers; record them with OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true or the like"
+            )
             raise FormatError(reason)
         raise NotThisFormat(f"none of its {len(spans)} spans is a model call")
     found = conversations(calls)
@@ -108,7 +111,11 @@ class Tree:
         facts = span.attributes
         words = [facts.get("gen_ai.operation.name"), facts.get("openinference.span.kind"), facts.get("traceloop.span.kind"), span.kind]
         named = {get.as_text(word).lower() for word in words}
-        return bool({"invoke_agent", "agent", "agent_run"} & named) or "ai.operationId" in facts or '"AGENT"' in get.text(facts, "mlflow.spanType")
+        return (
+            bool({"invoke_agent", "agent", "agent_run"} & named)
+            or "ai.operationId" in facts
+            or '"AGENT"' in get.text(facts, "mlflow.spanType")
+        )
 
     def agent_name(self, span: Span) -> str:
         agent = self.agent(span)
@@ -273,7 +280,11 @@ def _arguments(value: Any) -> Any:
 
 def _result(call_id: str, use: ToolUse, span: Span) -> Result:
     value = use.output
-    if isinstance(value, dict) and (inner := get.obj(value, "kwargs") or get.obj(get.obj(value, "output"), "kwargs")) and "content" in inner:
+    if (
+        isinstance(value, dict)
+        and (inner := get.obj(value, "kwargs") or get.obj(get.obj(value, "output"), "kwargs"))
+        and "content" in inner
+    ):
         value = inner["content"]  # LangChain's tool message
     elif isinstance(value, dict) and value.keys() == {"output"}:
         value = parsed(value["output"])
@@ -284,5 +295,3 @@ def _result(call_id: str, use: ToolUse, span: Span) -> Result:
         value = error if span.failed else ""
     content = read_output(value)
     return Result(call_id, content.text, span.name or span.where, content.images, failed or span.failed, use.name)
-
-

@@ -34,7 +34,9 @@ def detect(document: Document) -> bool:
 
 def _is_stream(document: Document) -> bool:
     kinds = [row.get("type") for row in head(document, 200)]
-    return len(CHUNKS & set(kinds)) >= 3 and any(isinstance(kind, str) and kind in ("text-delta", "tool-input-start", "start-step") for kind in kinds)
+    return len(CHUNKS & set(kinds)) >= 3 and any(
+        isinstance(kind, str) and kind in ("text-delta", "tool-input-start", "start-step") for kind in kinds
+    )
 
 
 def _is_ui(message: dict[str, Any]) -> bool:
@@ -45,7 +47,7 @@ def _is_ui(message: dict[str, Any]) -> bool:
 
 def read(document: Document) -> Iterator[Draft]:
     if _is_stream(document):
-        yield attempt(NAME, "", _read_stream, [row for row in head(document, 10**6)])
+        yield attempt(NAME, "", _read_stream, head(document, 10**6))
     elif get.items(first_episode(document), "messages"):
         for where, value in episodes(document):
             yield attempt(NAME, where, _read_one, value, where)
@@ -74,7 +76,9 @@ def _steps(draft: Draft, message: dict[str, Any], where: str) -> list[Step]:
     role = role_of(message.get("role"))
     if role == "assistant":
         facts = get.obj(message, "metadata")
-        return ordered_steps(draft, [part for part in parts if part is not None], where, read_usage(facts.get("usage") or facts.get("totalUsage")))
+        return ordered_steps(
+            draft, [part for part in parts if part is not None], where, read_usage(facts.get("usage") or facts.get("totalUsage"))
+        )
     content = content_of(draft, [part for part in parts if part is not None], where)
     return [Said("system" if role == "system" else "user", content.text, content.images)]
 
@@ -91,7 +95,11 @@ def _plain(draft: Draft, part: Any, where: str) -> Any:
         media = get.text(part, "mediaType", "mimeType")
         if media.startswith("image/"):
             return {"type": "image", "url": part.get("url") or part.get("data"), "mimeType": media}
-        return {"type": "file", "filename": part.get("filename") or media, "data": get.text(part, "url").partition(",")[2] or part.get("data")}
+        return {
+            "type": "file",
+            "filename": part.get("filename") or media,
+            "data": get.text(part, "url").partition(",")[2] or part.get("data"),
+        }
     return part
 
 
@@ -116,9 +124,17 @@ def _read_stream(chunks: list[dict[str, Any]]) -> Draft:
                 parts.append(tools[own])
             tools[own]["toolName"] = get.text(chunk, "toolName") or tools[own].get("toolName", "")
             pieces = tools[own]["input"]
-            tools[own]["input"] = chunk["input"] if "input" in chunk else f"{pieces}{get.text(chunk, 'inputTextDelta')}" if isinstance(pieces, str) else pieces
+            tools[own]["input"] = (
+                chunk["input"]
+                if "input" in chunk
+                else f"{pieces}{get.text(chunk, 'inputTextDelta')}"
+                if isinstance(pieces, str)
+                else pieces
+            )
         elif kind in ("tool-output-available", "tool-output-error", "tool-output-denied"):
-            tools.setdefault(own, {"type": "dynamic-tool", "toolCallId": own}).update({key: chunk.get(key) for key in ("output", "errorText")})
+            tools.setdefault(own, {"type": "dynamic-tool", "toolCallId": own}).update(
+                {key: chunk.get(key) for key in ("output", "errorText")}
+            )
         elif kind == "start-step":
             parts.append({"type": "step-start"})
         elif kind in ("start", "finish-step", *SILENT):

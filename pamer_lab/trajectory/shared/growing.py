@@ -1,23 +1,30 @@
 """Recorded model calls -> conversations, for telemetry, HTTP recordings and every other log of single calls.
 
-A request usually repeats the history, so each adds what it has beyond the one before; its answer follows with its own usage. Messages may be
+A request usually repeats the history, so each adds what it has beyond the one before; its answer follows with its own usage. Messages are
 in any dialect. Invariant: every recorded answer is a turn, or a note that says why it is none; no message is read twice.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
+from pamer_lab.trajectory.document import Document
 from pamer_lab.trajectory.draft import Draft, json_text
 from pamer_lab.trajectory.shared import get
 from pamer_lab.trajectory.shared.dialects import message_steps
 from pamer_lab.trajectory.shared.exchanges import RETRY_MESSAGES, common
+from pamer_lab.trajectory.shared.fields import read_thinking
 from pamer_lab.trajectory.shared.parts import read_content
 from pamer_lab.trajectory.shared.responses_items import Items
+from pamer_lab.trajectory.shared.rows import attempt, episodes
 from pamer_lab.trajectory.shared.steps import Mark, Result, Said, Step, Turn, add_steps
-from pamer_lab.trajectory.shared.usage import add_usage
+from pamer_lab.trajectory.shared.usage import add_usage, read_usage
 from pamer_lab.trajectory.shared.vocabulary import KINDS, plain_word, role_of
 from pamer_lab.trajectory.values import Tool, Usage
+
+T = TypeVar("T")
+OPEN_CHAINS = 8
+"""How many conversations of a file may grow by turns, one row each, before the oldest is taken for finished."""
 
 
 @dataclass
@@ -55,6 +62,40 @@ class ModelCall:
     def said(self) -> list[dict[str, Any]]:
         """The prompt without its system messages."""
         return [message for message in self.messages if not self.is_system(message)]
+
+
+def chains(found: Iterable[T], messages_of: Callable[[T], Any]) -> list[list[T]]:
+    """Rows of one conversation each: a row that repeats an earlier one and goes on from it belongs to the same chain, the longest last."""
+    kept: list[list[T]] = []
+    for row in found:
+        now = messages_of(row)
+        for chain in reversed(kept[-OPEN_CHAINS:]):
+            before = messages_of(chain[-1])
+            grows = isinstance(now, list) and isinstance(before, list) and 1 < len(before) < len(now)
+            if (
+                grows
+                and now[1] == before[1]
+                and now[: len(before)] == before
+                and any(_is_agents(item) for item in before if isinstance(item, dict))
+            ):
+                chain.append(row)
+                break
+        else:
+            kept.append([row])
+    return kept
+
+
+def read_chains(document: Document, name: str, read_one: Callable[[Any, str], Draft], messages_of: Callable[[Any], Any]) -> Iterator[Draft]:
+    """A draft per conversation, where a file (for fine-tuning, say) repeats one with every turn; each row's usage is its last turn's."""
+    for chain in chains(episodes(document), lambda row: messages_of(row[1])):
+        where, value = chain[-1]
+        draft = attempt(name, where, read_one, value, where)
+        if len(chain) > 1:
+            draft.meta["requests"] = len(chain)
+            draft.warn(chain[0][0], f"{len(chain)} rows continue one another; they are one trace")
+            for _, row in chain[:-1]:
+                draft.usage = add_usage(draft.usage, read_usage(get.obj(row, "usage") or None))
+        yield draft
 
 
 def conversations(calls: Iterable[ModelCall]) -> list[list[ModelCall]]:
@@ -239,7 +280,7 @@ def _of_message(draft: Draft, message: dict[str, Any], where: str, before: list[
     found = message_steps(draft, message, where)
     for step in found:
         if isinstance(step, Turn) and not step.thinking:
-            step.thinking = [text for key in ("reasoning_content", "reasoning", "thinking") if isinstance(text := message.get(key), str) and text][:1]
+            step.thinking = list(filter(None, [read_thinking(message)]))
     return [_named(step, message) for step in found]
 
 

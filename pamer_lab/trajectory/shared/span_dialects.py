@@ -1,4 +1,4 @@
-"""What a span's attributes mean: its kind, the model call or the tool call it records, and its usage.
+"""What a span's attributes mean: its kind, and the model call or the tool call it records.
 
 One function per dialect, tried in order; each gives the prompt and the answer as messages in whatever shape the library wrote, which
 `growing` reads. Knows OpenTelemetry's GenAI conventions (attributes and events, old and new), OpenInference, OpenLLMetry, Vercel's AI SDK,
@@ -15,8 +15,7 @@ from pamer_lab.trajectory.shared.fields import read_tools
 from pamer_lab.trajectory.shared.gemini_parts import declared_tools
 from pamer_lab.trajectory.shared.span_values import answers_of, branch, parts_in, prompt_of
 from pamer_lab.trajectory.shared.spans import Span
-from pamer_lab.trajectory.shared.usage import add_usage, read_usage
-from pamer_lab.trajectory.values import Tool, Usage
+from pamer_lab.trajectory.values import Tool
 
 Kind = Literal["llm", "tool", "agent", "other", ""]
 """`other`: a retrieval, an embedding, a guard: something with content that is no turn. Empty: plumbing, such as an HTTP request."""
@@ -159,7 +158,13 @@ def _message(item: dict[str, Any]) -> dict[str, Any]:
         image = get.obj(get.obj(part, "image"), "image") or get.obj(part, "image")
         parts.append(part if not image else {"type": "image", "image_url": image.get("url")})
     content = body.get("content") if body.get("content") is not None or not parts else parts
-    found = {"role": body.get("role"), "content": content, "tool_calls": calls, "tool_call_id": body.get("tool_call_id"), "name": body.get("name")}
+    found = {
+        "role": body.get("role"),
+        "content": content,
+        "tool_calls": calls,
+        "tool_call_id": body.get("tool_call_id"),
+        "name": body.get("name"),
+    }
     return {key: value for key, value in found.items() if value is not None and value != []}
 
 
@@ -195,7 +200,12 @@ def _opened(item: dict[str, Any]) -> Words:
     return answers_of(inner) if isinstance(inner, dict) and {"generations", "choices", "message"} & inner.keys() else [item]
 
 
-EVENTS = {"gen_ai.system.message": "system", "gen_ai.user.message": "user", "gen_ai.assistant.message": "assistant", "gen_ai.tool.message": "tool"}
+EVENTS = {
+    "gen_ai.system.message": "system",
+    "gen_ai.user.message": "user",
+    "gen_ai.assistant.message": "assistant",
+    "gen_ai.tool.message": "tool",
+}
 
 
 def _event_messages(span: Span) -> Exchanged | None:
@@ -212,8 +222,8 @@ def _event_messages(span: Span) -> Exchanged | None:
         body = parsed(facts.get("gen_ai.event.content"))
         body = body if isinstance(body, dict) else facts
         if role := EVENTS.get(name):
-            said = {"role": get.text(body, "role") or role, **{key: parsed(value) if key in ("tool_calls",) else value for key, value in body.items()}}
-            prompt.append(said | {"content": parts_in(body.get("content"))})
+            more = {"tool_calls": parsed(body["tool_calls"])} if "tool_calls" in body else {}
+            prompt.append({"role": role, **body, "content": parts_in(body.get("content")), **more})
         elif name == "gen_ai.choice":
             message = parsed(body.get("message"))
             message = message if isinstance(message, dict) else {"content": parts_in(body.get("message", body.get("content")))}
@@ -238,8 +248,11 @@ def _in_and_out(span: Span) -> Exchanged | None:
     return Exchanged(prompt, answers_of(got), read_tools(get.some(sent, "tools") or get.some(get.obj(facts, "extra"), "tools")))
 
 
-INPUTS = "mlflow.chat.messages mlflow.spanInputs input.value traceloop.entity.input langfuse.observation.input request_data gen_ai.prompt input".split()
-OUTPUTS = "mlflow.spanOutputs output.value traceloop.entity.output langfuse.observation.output response_data gen_ai.completion output".split()
+INPUTS = "mlflow.chat.messages mlflow.spanInputs input.value traceloop.entity.input langfuse.observation.input request_data".split()
+INPUTS += ["gen_ai.prompt", "input"]
+OUTPUTS = (
+    "mlflow.spanOutputs output.value traceloop.entity.output langfuse.observation.output response_data gen_ai.completion output".split()
+)
 DIALECTS: tuple[Callable[[Span], Exchanged | None], ...] = (
     _conventions,
     _adk,
@@ -284,47 +297,3 @@ def tool_use(span: Span) -> ToolUse:
     inner = get.obj(told, "output", "kwargs") or (told if isinstance(told, dict) else {})
     id = id or get.text(get.obj(inner, "kwargs") or inner, "tool_call_id") or get.text(parsed(given), "toolCallId", "tool_call_id")
     return ToolUse(id, name, parsed(given), told)
-
-
-SENT = "gen_ai.usage.input_tokens gen_ai.usage.prompt_tokens llm.token_count.prompt llm.usage.prompt_tokens ai.usage.inputTokens ai.usage.promptTokens".split()
-GIVEN = "gen_ai.usage.output_tokens gen_ai.usage.completion_tokens llm.token_count.completion llm.usage.completion_tokens".split()
-GIVEN += ["ai.usage.outputTokens", "ai.usage.completionTokens"]
-CACHED = "gen_ai.usage.cache_read.input_tokens gen_ai.usage.cache_read_input_tokens llm.token_count.prompt_details.cache_read".split()
-CACHED += ["ai.usage.cachedInputTokens", "gen_ai.usage.details.cache_read_tokens", "gen_ai.usage.input_tokens.cached"]
-
-
-def usage_of(span: Span) -> Usage | None:
-    """The tokens that a span recorded, under whichever names; numbers may be text."""
-    facts = span.attributes
-    numbers = [next((found for key in keys if (found := _number(facts.get(key)))), 0) for keys in (SENT, GIVEN, CACHED)]
-    if any(numbers):
-        return Usage(*numbers, get.amount(facts, "gen_ai.usage.cost", "llm.cost.total", "operation.cost"))
-    nested = {key[6:]: value for key, value in facts.items() if key.startswith("usage.")}
-    if usage := read_usage(parsed(facts.get("usage")) or nested):
-        return usage
-    details = parsed(facts.get("mlflow.chat.tokenUsage")) or {key[13:]: value for key, value in facts.items() if key.startswith("usageDetails.")}
-    details = details or get.obj(facts, "usageDetails")
-    if isinstance(details, dict) and ({"input", "output"} & details.keys()):
-        details = {"input_tokens": details.get("input"), "output_tokens": details.get("output"), "cached_tokens": details.get("input_cached_tokens")}
-    if usage := read_usage(details):
-        return usage
-    found: Usage | None = None
-    for value in (span.output, parsed(get.some(facts, *OUTPUTS)), parsed(facts.get("gcp.vertex.agent.llm_response"))):
-        for holder in (value, get.obj(value, "llm_output"), get.obj(value, "response_metadata")) if isinstance(value, dict) else ():
-            for key in ("usage", "usage_metadata", "usageMetadata", "token_usage"):
-                found = found or read_usage(holder.get(key))
-    return add_usage(found, None)
-
-
-def _number(value: Any) -> int:
-    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 15:
-        return int(value)
-    return get.as_count(value) or 0
-
-
-def model_of(span: Span) -> str:
-    facts = span.attributes
-    found = get.text(facts, "gen_ai.response.model", "llm.model_name", "ai.response.model", "gen_ai.request.model", "ai.model.id", "model")
-    for value in (span.output, span.input):
-        found = found or get.text(value, "model", "model_version")
-    return found or get.text(facts, "responseModel", "atof.model_name", "mlflow.llm.model", "request.model") or get.text(parsed(facts.get("mlflow.llm.model")), "model")

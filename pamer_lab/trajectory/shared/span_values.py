@@ -12,7 +12,19 @@ from pamer_lab.trajectory.shared.dialects import parsed
 
 MESSAGE = {"role", "type", "kwargs", "parts", "tool_calls"}
 HOLD_PROMPT = ("messages", "contents", "input", "inputs", "prompt", "prompts", "history", "request", "body", "chat_history")
-HOLD_ANSWER = ("choices", "candidates", "generations", "message", "output", "messages", "content", "response", "outputs", "result", "answer")
+HOLD_ANSWER = (
+    "choices",
+    "candidates",
+    "generations",
+    "message",
+    "output",
+    "messages",
+    "content",
+    "response",
+    "outputs",
+    "result",
+    "answer",
+)
 
 
 def branch(facts: dict[str, Any], prefix: str) -> list[dict[str, Any]]:
@@ -53,7 +65,7 @@ def prompt_of(value: Any, depth: int = 0) -> list[dict[str, Any]]:
     if isinstance(value, list):
         if value and isinstance(value[0], list):
             return prompt_of(value[0], depth + 1)
-        return [found for item in value if (found := _message(item))]
+        return [message for item in value if (message := _message(item))]
     if not isinstance(value, dict):
         return []
     system = _system(value)
@@ -87,7 +99,9 @@ def _message(item: Any) -> dict[str, Any] | None:
     inner = item.get("message")
     if isinstance(inner, dict) and "role" not in item and MESSAGE & inner.keys():
         item = inner
-    if isinstance(item.get("data"), dict) and isinstance(item.get("type"), str) and "content" in item["data"]:  # LangChain's message_to_dict
+    if (
+        isinstance(item.get("data"), dict) and isinstance(item.get("type"), str) and "content" in item["data"]
+    ):  # LangChain's message_to_dict
         item = {"role": item["type"], **item["data"]}
     if "role" not in item and isinstance(item.get("type"), str) and item["type"].lower() in ("human", "ai", "system", "tool"):
         item = {**{key: value for key, value in item.items() if key != "type"}, "role": item["type"]}

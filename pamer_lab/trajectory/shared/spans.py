@@ -141,9 +141,7 @@ def read_span(value: dict[str, Any], where: str, parent: str = "") -> Span | Non
     id = _id(value, *IDS) or _id(context, *IDS)
     if ran:
         id = id or get.text(value, "dotted_order").rpartition("Z")[2]
-    elif attributes is not None and not id and not ("startTime" in value or "start_time" in value):
-        return None
-    elif attributes is not None and not (observed or own) and not _is_span(value, context):
+    elif attributes is not None and not (observed or own) and not _is_span(value, context, id):
         return None
     kind = get.text(value, "run_type", "spanType", "span_type") or (get.text(value, "type") if observed or own else "")
     status = get.obj(value, "status")
@@ -170,8 +168,10 @@ def read_span(value: dict[str, Any], where: str, parent: str = "") -> Span | Non
     return found
 
 
-def _is_span(value: dict[str, Any], context: dict[str, Any]) -> bool:
+def _is_span(value: dict[str, Any], context: dict[str, Any], id: str) -> bool:
     """Attributes and an id could be anything: a span also names its trace, its parent or a time."""
+    if not id and not {"startTime", "start_time"} & value.keys():
+        return False
     return bool(_id(value, *TRACES) or _id(context, *TRACES) or any(key in value for key in (*PARENTS[:4], *STARTS[:5], "references")))
 
 

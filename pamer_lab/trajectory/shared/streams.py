@@ -1,6 +1,6 @@
 """Streamed answers of chat APIs -> the answer they came to.
 
-Knows server-sent events (and lists of the events themselves) of OpenAI chat, OpenAI Responses, Anthropic, Gemini and Bedrock. Invariant: the
+Knows server-sent events (and lists of the events themselves) of OpenAI chat and Responses, Anthropic, Gemini and Bedrock. Invariant: the
 pieces of one text, thought or call are joined in their order; an event of no known shape is left out.
 """
 
@@ -124,7 +124,13 @@ def _gemini(events: list[Answer]) -> Answer:
     for event in events:
         about |= {key: event[key] for key in ("usageMetadata", "modelVersion", "responseId") if event.get(key)}
         for part in get.items(get.obj(get.first(event, "candidates"), "content"), "parts"):
-            joins = isinstance(part, dict) and part.keys() == {"text"} and parts and isinstance(parts[-1], dict) and parts[-1].keys() == {"text"}
+            joins = (
+                isinstance(part, dict)
+                and part.keys() == {"text"}
+                and parts
+                and isinstance(parts[-1], dict)
+                and parts[-1].keys() == {"text"}
+            )
             if joins and isinstance(part["text"], str):
                 parts[-1] = {"text": f"{parts[-1]['text']}{part['text']}"}
             else:

@@ -8,9 +8,21 @@ import pytest
 from pamer_lab.trajectory import Trace
 from tests.trajectory.formats.told import counts, only, read_lines, read_value
 
-SYSTEM, ASK, CALL, TOOL, ARGUMENTS, RESULT, ANSWER = "Be brief.", "Weather in Oslo?", "c1", "get_weather", {"city": "Oslo"}, "rain, 9 °C", "Rain."
+SYSTEM, ASK, CALL, TOOL, ARGUMENTS, RESULT, ANSWER = (
+    "Be brief.",
+    "Weather in Oslo?",
+    "c1",
+    "get_weather",
+    {"city": "Oslo"},
+    "rain, 9 °C",
+    "Rain.",
+)
 FIRST = [{"role": "system", "content": SYSTEM}, {"role": "user", "content": ASK}]
-ASKED = {"role": "assistant", "content": None, "tool_calls": [{"id": CALL, "type": "function", "function": {"name": TOOL, "arguments": json.dumps(ARGUMENTS)}}]}
+ASKED = {
+    "role": "assistant",
+    "content": None,
+    "tool_calls": [{"id": CALL, "type": "function", "function": {"name": TOOL, "arguments": json.dumps(ARGUMENTS)}}],
+}
 SECOND = [*FIRST, ASKED, {"role": "tool", "tool_call_id": CALL, "content": RESULT}]
 SAID = {"role": "assistant", "content": ANSWER}
 CALLS = ((FIRST, ASKED, 11, 7), (SECOND, SAID, 30, 3))
@@ -85,7 +97,11 @@ def openllmetry(prompt: Any, answer: Any, sent: int, given: int) -> dict[str, An
             own = f"{key}.{number}."
             found |= {own + name: message[name] for name in ("role", "content", "tool_call_id") if message.get(name)}
             for call in message.get("tool_calls", ()):
-                found |= {own + "tool_calls.0.id": call["id"], own + "tool_calls.0.name": TOOL, own + "tool_calls.0.arguments": json.dumps(ARGUMENTS)}
+                found |= {
+                    own + "tool_calls.0.id": call["id"],
+                    own + "tool_calls.0.name": TOOL,
+                    own + "tool_calls.0.arguments": json.dumps(ARGUMENTS),
+                }
     return found
 
 
@@ -94,12 +110,19 @@ def vercel(prompt: Any, answer: Any, sent: int, given: int) -> dict[str, Any]:
     found["ai.prompt.messages"] = json.dumps([_model_message(message) for message in prompt])
     if answer["content"]:
         return found | {"ai.response.text": answer["content"]}
-    return found | {"ai.response.toolCalls": json.dumps([{"toolCallType": "function", "toolCallId": CALL, "toolName": TOOL, "args": json.dumps(ARGUMENTS)}])}
+    return found | {
+        "ai.response.toolCalls": json.dumps(
+            [{"toolCallType": "function", "toolCallId": CALL, "toolName": TOOL, "args": json.dumps(ARGUMENTS)}]
+        )
+    }
 
 
 def _model_message(message: dict[str, Any]) -> dict[str, Any]:
     if message["role"] == "tool":
-        return {"role": "tool", "content": [{"type": "tool-result", "toolCallId": CALL, "toolName": TOOL, "output": {"type": "text", "value": RESULT}}]}
+        return {
+            "role": "tool",
+            "content": [{"type": "tool-result", "toolCallId": CALL, "toolName": TOOL, "output": {"type": "text", "value": RESULT}}],
+        }
     if message.get("tool_calls"):
         return {"role": "assistant", "content": [{"type": "tool-call", "toolCallId": CALL, "toolName": TOOL, "input": ARGUMENTS}]}
     return message
@@ -107,7 +130,11 @@ def _model_message(message: dict[str, Any]) -> dict[str, Any]:
 
 def mlflow(prompt: Any, answer: Any, sent: int, given: int) -> dict[str, Any]:
     output = {"choices": [{"message": answer}], "usage": {"prompt_tokens": sent, "completion_tokens": given}}
-    return {"mlflow.spanType": '"CHAT_MODEL"', "mlflow.spanInputs": json.dumps({"messages": prompt}), "mlflow.spanOutputs": json.dumps(output)}
+    return {
+        "mlflow.spanType": '"CHAT_MODEL"',
+        "mlflow.spanInputs": json.dumps({"messages": prompt}),
+        "mlflow.spanOutputs": json.dumps(output),
+    }
 
 
 def adk(prompt: Any, answer: Any, sent: int, given: int) -> dict[str, Any]:
@@ -156,7 +183,11 @@ def console(item: dict[str, Any]) -> dict[str, Any]:
     """What OpenTelemetry's console exporter prints."""
     seconds = item["start_time"] // 10**9 - 1_700_000_000
     facts = {"name": item["name"], "context": {"trace_id": "0xt", "span_id": item["span_id"]}, "kind": "SpanKind.INTERNAL"}
-    return facts | {"parent_id": item["parent_span_id"], "start_time": f"2023-11-14T22:13:{20 + seconds:02}.000000Z", "attributes": item["attributes"]}
+    return facts | {
+        "parent_id": item["parent_span_id"],
+        "start_time": f"2023-11-14T22:13:{20 + seconds:02}.000000Z",
+        "attributes": item["attributes"],
+    }
 
 
 def phoenix_table(item: dict[str, Any]) -> dict[str, Any]:
@@ -205,7 +236,10 @@ def test_a_collector_writes_one_batch_per_line() -> None:
 def test_nested_attributes_are_read_as_flat_ones() -> None:
     def phoenix(prompt: Any, answer: Any, sent: int, given: int) -> dict[str, Any]:
         def message(item: Any) -> dict[str, Any]:
-            calls = [{"tool_call": {"id": CALL, "function": {"name": TOOL, "arguments": json.dumps(ARGUMENTS)}}} for _ in item.get("tool_calls", ())]
+            calls = [
+                {"tool_call": {"id": CALL, "function": {"name": TOOL, "arguments": json.dumps(ARGUMENTS)}}}
+                for _ in item.get("tool_calls", ())
+            ]
             said = {"role": item["role"], "content": item["content"], "tool_calls": calls, "tool_call_id": item.get("tool_call_id")}
             return {"message": {key: value for key, value in said.items() if value}}
 
@@ -230,7 +264,11 @@ def test_messages_in_events_are_read_in_the_old_and_the_new_form() -> None:
 
 
 def flattened(message: dict[str, Any]) -> dict[str, Any]:
-    return {key if key != "tool_call_id" else "id": json.dumps(value) if isinstance(value, list) else value for key, value in message.items() if value}
+    return {
+        key if key != "tool_call_id" else "id": json.dumps(value) if isinstance(value, list) else value
+        for key, value in message.items()
+        if value
+    }
 
 
 def test_events_that_are_log_records_join_their_spans() -> None:
@@ -251,7 +289,12 @@ def constructor(message: dict[str, Any]) -> dict[str, Any]:
     kind = {"system": "SystemMessage", "user": "HumanMessage", "assistant": "AIMessage", "tool": "ToolMessage"}[message["role"]]
     calls = [{"id": CALL, "name": TOOL, "args": ARGUMENTS} for _ in message.get("tool_calls", ())]
     kwargs = {"content": message["content"] or "", "tool_calls": calls, "tool_call_id": message.get("tool_call_id")}
-    return {"lc": 1, "type": "constructor", "id": ["langchain", "schema", "messages", kind], "kwargs": {k: v for k, v in kwargs.items() if v is not None}}
+    return {
+        "lc": 1,
+        "type": "constructor",
+        "id": ["langchain", "schema", "messages", kind],
+        "kwargs": {k: v for k, v in kwargs.items() if v is not None},
+    }
 
 
 def test_langsmith_runs_are_read_flat_and_nested() -> None:
@@ -278,7 +321,12 @@ def test_langfuse_observations_are_read_as_a_bare_list() -> None:
 
 
 def test_the_span_of_a_tool_gives_the_result_that_no_prompt_holds() -> None:
-    tool = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": TOOL, "gen_ai.tool.call.id": CALL, "gen_ai.tool.call.result": RESULT}
+    tool = {
+        "gen_ai.operation.name": "execute_tool",
+        "gen_ai.tool.name": TOOL,
+        "gen_ai.tool.call.id": CALL,
+        "gen_ai.tool.call.result": RESULT,
+    }
     given = spans(lambda prompt, answer, sent, got: conventions(FIRST, answer, sent, got), tool)
     is_the_run(only(read_value(given)))
 
@@ -287,18 +335,51 @@ def test_scopes_of_atof_are_read_in_both_versions() -> None:
     lines, old = [], []
     for number, (prompt, answer, *_) in enumerate(CALLS):
         for half, data in (("start", {"messages": prompt}), ("end", {"choices": [{"message": answer}]})):
-            facts = {"uuid": f"l{number}", "parent_uuid": "a", "name": "m", "timestamp": f"2026-01-01T00:00:{number * 4 + (half == 'end'):02}Z"}
+            facts = {
+                "uuid": f"l{number}",
+                "parent_uuid": "a",
+                "name": "m",
+                "timestamp": f"2026-01-01T00:00:{number * 4 + (half == 'end'):02}Z",
+            }
             lines.append({**facts, "kind": "scope", "scope_category": half, "category": "llm", "data": data})
-            old.append({**facts, "kind": "ScopeStart" if half == "start" else "ScopeEnd", "scope_type": "llm", "input" if half == "start" else "output": data})
+            old.append(
+                {
+                    **facts,
+                    "kind": "ScopeStart" if half == "start" else "ScopeEnd",
+                    "scope_type": "llm",
+                    "input" if half == "start" else "output": data,
+                }
+            )
     is_the_run(only(read_lines(lines)), usage=False)
     is_the_run(only(read_lines(old)), usage=False)
 
 
 def test_spans_of_the_openai_agents_sdk_are_read() -> None:
-    found = [{"object": "trace.span", "id": "a", "trace_id": "t", "parent_id": None, "started_at": "2026-01-01T00:00:00Z", "span_data": {"type": "agent", "name": "w"}}]
+    found = [
+        {
+            "object": "trace.span",
+            "id": "a",
+            "trace_id": "t",
+            "parent_id": None,
+            "started_at": "2026-01-01T00:00:00Z",
+            "span_data": {"type": "agent", "name": "w"},
+        }
+    ]
     for number, (prompt, answer, sent, given) in enumerate(CALLS):
-        data = {"type": "generation", "input": prompt, "output": [answer], "model": "m", "usage": {"input_tokens": sent, "output_tokens": given}}
-        facts = {"object": "trace.span", "id": f"g{number}", "trace_id": "t", "parent_id": "a", "started_at": f"2026-01-01T00:00:{number * 4 + 1:02}Z"}
+        data = {
+            "type": "generation",
+            "input": prompt,
+            "output": [answer],
+            "model": "m",
+            "usage": {"input_tokens": sent, "output_tokens": given},
+        }
+        facts = {
+            "object": "trace.span",
+            "id": f"g{number}",
+            "trace_id": "t",
+            "parent_id": "a",
+            "started_at": f"2026-01-01T00:00:{number * 4 + 1:02}Z",
+        }
         found.append(facts | {"span_data": data})
     is_the_run(only(read_lines(found)))
 
@@ -324,7 +405,10 @@ def test_two_spans_of_one_call_are_one_turn() -> None:
 
 
 def test_an_asked_again_request_keeps_the_dropped_answer_as_a_note() -> None:
-    again = [span("a", "r", "chat", 1, conventions(FIRST, {"role": "assistant", "content": "Hm."}, 1, 1)), span("b", "r", "chat", 2, conventions(FIRST, SAID, 1, 1))]
+    again = [
+        span("a", "r", "chat", 1, conventions(FIRST, {"role": "assistant", "content": "Hm."}, 1, 1)),
+        span("b", "r", "chat", 2, conventions(FIRST, SAID, 1, 1)),
+    ]
     trace = only(read_value(again))
     assert counts(trace) == (1, 0, 0)
     assert [(event.kind, event.text) for event in trace.events] == [("note", "Hm.")]
