@@ -11,6 +11,8 @@ from pydantic import BaseModel, ConfigDict
 WORKSPACE_VARIABLE = "PAMER_LAB_HOME"
 CACHE_VARIABLE = "PAMER_LAB_CACHE"
 MAX_FILE_VARIABLE = "PAMER_LAB_MAX_FILE_MB"
+ROOTS_VARIABLE = "PAMER_LAB_ROOTS"
+TOKEN_VARIABLE = "PAMER_LAB_TOKEN"  # noqa: S105 - the name of a setting
 MOST_DIGITS = 7
 """Digits of a file limit in megabytes that are taken seriously; a longer number counts as not given."""
 

@@ -73,6 +73,8 @@ class Message(Struct, frozen=True, omit_defaults=True, gc=False):
     """For assistant messages: the recorded usage of the call that produced it."""
     error: bool = False
     """For `tool` messages: the source marked this result as an error."""
+    at: float | None = None
+    """When the source recorded it, in seconds since 1970 (UTC); None where it does not say."""
 
 
 class Tool(Struct, frozen=True, omit_defaults=True):

@@ -11,6 +11,7 @@ from typing import Any
 
 from pamer_lab.blocks import MessageTokens
 from pamer_lab.config import ReadLimits, app_folder
+from pamer_lab.errors import InputError
 from pamer_lab.models.tokenizer import embedded_counter
 from pamer_lab.reviewer_mode import refuse_in_reviewer_mode
 from pamer_lab.trajectory import Rejection, Trace, iter_traces, read_files
@@ -44,13 +45,17 @@ def import_paths(
     labels: Path | None = None,
     on_reject: Callable[[Rejection], None] | None = None,
     tokens: MessageTokens | None = None,
+    roots: Sequence[Path] | None = None,
 ) -> Imported:
     """Read files and folders of this machine; `labels` is a side file whose labels the traces get.
 
-    Counts are made with `tokens`; None: with the embedded tokenizer.
+    Counts are made with `tokens`; None: with the embedded tokenizer. With `roots` only what lies below one of them is read, without
+    following links out of it; an empty list allows nothing.
     """
     refuse_in_reviewer_mode("Reading a path", workspace.path)
-    items = iter_traces(paths)
+    if roots is not None and not roots:
+        raise InputError("no folder may be read from a page")
+    items = iter_traces(paths, roots=roots or ())
     return _store(_labelled(items, labels) if labels else items, workspace, demo=demo, on_reject=on_reject, tokens=tokens)
 
 

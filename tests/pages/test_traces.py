@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from pamer_lab.config import ROOTS_VARIABLE
 from pamer_lab.runs.engine import replay
 from pamer_lab.runs.values import Run
+from pamer_lab.ui.shared.gate import how_to_get_in
 from pamer_lab.ui.shared.text import counted_with
 from pamer_lab.ui.traces.adding import WAYS
 from pamer_lab.ui.traces.home import thinned
@@ -104,6 +106,30 @@ def test_event_files_of_one_folder_are_one_source(visit: Visit) -> None:
     assert list(rejected(app)["File"]) == ["run"]
 
 
+def test_a_browser_without_the_token_gets_no_way_to_name_a_path(visit: Visit) -> None:
+    app = visit()
+    app.button_group(key="way").set_value(list(WAYS)[2]).run()
+    assert not [field for field in app.text_input if field.form_id]
+    assert any(how_to_get_in() == info.value for info in app.info)
+
+
+@pytest.mark.usefixtures("came_by_the_link")
+def test_a_browser_with_the_token_reads_nothing_outside_the_roots(
+    visit: Visit, workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inside, outside = tmp_path / "inside", tmp_path / "outside.json"
+    inside.mkdir()
+    outside.write_bytes(chat(7))
+    (inside / "link.json").symlink_to(outside)
+    monkeypatch.setenv(ROOTS_VARIABLE, str(inside))
+    for path in (outside, inside / "link.json", inside / ".." / "outside.json"):
+        app = visit()
+        import_path(app, path)
+        assert len(rejected(app)) == 1 and not app.success
+    assert not [row for row in workspace.trace_rows() if row["turns"] == 7]
+
+
+@pytest.mark.usefixtures("came_by_the_link")
 def test_a_path_on_the_server_is_imported(visit: Visit, tmp_path: Path, workspace: Workspace) -> None:
     (tmp_path / "run.jsonl").write_bytes(chat(5) + b"\n" + chat(6))
     app = visit()
@@ -111,6 +137,7 @@ def test_a_path_on_the_server_is_imported(visit: Visit, tmp_path: Path, workspac
     assert holds(app.success[0].value, 2) and sorted(row["turns"] for row in workspace.trace_rows() if not row["demo"]) == [5, 6]
 
 
+@pytest.mark.usefixtures("came_by_the_link")
 def test_a_path_that_does_not_exist_is_a_sentence(visit: Visit, tmp_path: Path) -> None:
     app = visit()
     import_path(app, tmp_path / "nowhere")

@@ -1,7 +1,7 @@
 """AutoGen: messages of AgentChat (typed events with a `source`), saved states of agents and teams, and chat histories of 0.2.
 
-The turns of all agents are the assistant's, each with its agent's name; what the user proxy said is the user's. A saved team is one trace per
-agent, because each keeps its own context.
+The turns of all agents are the assistant's, each with its agent's name; what the user proxy said is the user's. A saved team is one
+trace per agent, because each keeps its own context.
 """
 
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Recorded model calls in other clothes: HAR files, HTTP cassettes, proxies, batch outputs, and rows with a prompt and an answer.
+"""Recorded model calls: HAR files, HTTP cassettes, proxies, batch outputs (OpenAI, Anthropic), and rows with a prompt and an answer.
 
 Bodies may be objects, JSON text, base64 or streams; requests that continue each other become one trace, with the usage of each. Requests
 that are no model calls are counted, not read. Headers, and with them keys, are never taken.

@@ -1,4 +1,5 @@
-"""Telemetry: spans of model calls, tools and agents, in every container and dialect that `shared/spans` and `shared/span_dialects` know.
+"""Telemetry spans of model calls, tools and agents: OTLP JSON, Tempo, Jaeger, Zipkin, lists and tables; OpenTelemetry GenAI (old and new),
+OpenInference and Phoenix, OpenLLMetry, Vercel AI SDK, ADK, Logfire, LangSmith, MLflow, Langfuse, Mastra, OpenAI Agents, HoneyHive, ATOF.
 
 Model calls that continue each other are one trace, with the usage of each; a tool's span gives its result where no later prompt holds it.
 Each agent below another is a trace of its own, and the one that started it keeps a `subagent` event.

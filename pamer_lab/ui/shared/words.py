@@ -25,6 +25,7 @@ HINTS = {
     "ledger": "At every turn, each earlier block is in exactly one state: A active (verbatim in the context), S summarised, "
     "R recalled (its summary is in the context), X restored (its raw text is back, complete or in part), · absent.",
     "cached": "The part of a request that is identical to the start of the previous one; providers bill it at a lower price.",
+    "cost": "What the run would be billed with prompt caching at the chosen prices, relative to the base agent on the same turns.",
     "evidence": "Names, numbers and addresses that first appeared in a tool result and were used by a later action. Matched verbatim.",
     "restored_in_part": "The request contains an excerpt: the block exceeds the evidence budget, or the recall agent quoted passages.",
     "whatif": "Recomputes every decision from the stored logits. No model is called.",

@@ -6,11 +6,14 @@ from pamer_lab.figures.text import counted, short
 from pamer_lab.runs.samples import import_sample_runs
 from pamer_lab.trajectory import Rejection
 from pamer_lab.trajectory.formats import read_suffixes
+from pamer_lab.ui.shared.gate import how_to_get_in, may_read_this_computer
 from pamer_lab.ui.shared.loaders import workspace
 from pamer_lab.ui.shared.state import remember
+from pamer_lab.ui.shared.text import in_code
 from pamer_lab.ui.shared.widgets import rejections, table, table_height
 from pamer_lab.ui.shared.words import HINTS
 from pamer_lab.workspace.ingest import DEMO_FOLDER, Imported, import_demo, import_paths, import_uploads, upload_fault
+from pamer_lab.workspace.roots import readable_roots, roots_help
 
 FORMATS = """PaMER Lab reads JSON and JSON Lines, also gzipped: OpenAI and Anthropic chats, SWE-agent, mini-SWE-agent, OpenHands, tau-bench,
 Claude Code, Codex, Gemini, ATIF, Inspect logs, LangGraph and more. It detects the format from the content."""
@@ -73,12 +76,17 @@ def _imported(result: Imported) -> None:
 
 
 def _from_path() -> None:
+    if not may_read_this_computer():
+        st.info(how_to_get_in(), icon=":material/key:")
+        return
+    roots = readable_roots()
     with st.form("path-form", border=False):
         path = st.text_input("File or folder on the server", key="path", placeholder="/data/runs or /data/run.jsonl.gz")
         sent = st.form_submit_button("Import")
+    st.caption(f"Readable folders: {', '.join(in_code(str(root)) for root in roots) or 'none'}. {roots_help()}")
     if sent and path:
         with st.spinner("Reading…"):
-            _imported(import_paths([path.strip()], workspace()))
+            _imported(import_paths([path.strip()], workspace(), roots=roots))
         st.rerun()
 
 
