@@ -85,3 +85,10 @@ HINTS = {
     "budget": "Limits restored evidence to this many tokens: complete blocks, best first; a block that does not fit is skipped.",
     "published_rows": "The paper's numbers for its own model and traces, next to those measured here. Compare the order, not the values.",
 }
+
+BASES = {
+    "measured": "measured on this machine",
+    "guessed": "a first estimate, from the speed of this machine's matrix product",
+    "mixed": "partly measured on this machine",
+}
+"""What an estimate of time rests on."""
