@@ -17,8 +17,9 @@ from pamer_lab.trajectory.shared.growing import chains
 from pamer_lab.trajectory.shared.messages import add_message, read_facts
 from pamer_lab.trajectory.shared.rows import attempt
 from pamer_lab.trajectory.shared.vocabulary import CALLS, RESULT_IDS, read_id, role_of
+from pamer_lab.trajectory.values import GENERIC
 
-NAME = "generic"
+NAME = GENERIC
 MAX_DEPTH = 12
 ROLE_KEYS = ("role", "from", "sender", "speaker", "author", "type", "source")
 TEXT_KEYS = ("content", "value", "text", "message", "parts", "body", "output")
