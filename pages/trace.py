@@ -10,6 +10,7 @@ from pamer_lab.figures.text import counted, short
 from pamer_lab.figures.theme import Meaning
 from pamer_lab.report.config import ReplaySection
 from pamer_lab.runs.recorded import compactions, recorded_context
+from pamer_lab.spreadsheet import csv_text
 from pamer_lab.ui.shared.charts import drawing, show_chart
 from pamer_lab.ui.shared.loaders import rows_or_demo, stored_trace, table_version
 from pamer_lab.ui.shared.page import part, run
@@ -62,9 +63,11 @@ def charts(stored: StoredTrace, transcript: Transcript) -> None:
             answer,
             key="growth",
             hint=HINTS["context"],
-            csv=lambda: pl.DataFrame(
-                {"turn": range(len(before)), "tokens_before": before, "recorded_by_source": recorded_context(stored.trace)} | counting
-            ).write_csv(),
+            csv=lambda: csv_text(
+                pl.DataFrame(
+                    {"turn": range(len(before)), "tokens_before": before, "recorded_by_source": recorded_context(stored.trace)} | counting
+                )
+            ),
         )
     with right:
         largest = max(range(len(transcript.sizes)), key=transcript.sizes.__getitem__)
@@ -77,7 +80,7 @@ def charts(stored: StoredTrace, transcript: Transcript) -> None:
             answer,
             key="strip",
             hint=HINTS["block"],
-            csv=lambda: pl.DataFrame({"block": range(len(before)), "tokens": transcript.sizes} | counting).write_csv(),
+            csv=lambda: csv_text(pl.DataFrame({"block": range(len(before)), "tokens": transcript.sizes} | counting)),
         )
 
 

@@ -103,6 +103,7 @@ OWN_FILES = {
     "corpus/tables.py": "tables of the package",
     "ui/shared/theme.py": "an asset of the package",
     "ui/shared/marks.py": "an asset of the package",
+    "ui/shared/keys.py": "an asset of the package",
     "ui/shared/charts.py": "an asset of the package",
     "report/page.py": "assets of the package",
     "studies/questions.py": "texts of the package",

@@ -19,13 +19,14 @@ from pamer_lab.errors import InputError
 from pamer_lab.factory import Factory
 from pamer_lab.models.profiles import load_profile
 from pamer_lab.policies.registry import DEFAULT_POLICIES, parse_policies
+from pamer_lab.prices import PriceTable, find_prices
 from pamer_lab.runs.batch import BatchOptions, BatchProgress, Outcome, replay_batch
+from pamer_lab.runs.cost import run_cost
 from pamer_lab.runs.divergence import first_divergence
 from pamer_lab.runs.drops import drops
 from pamer_lab.runs.estimate import estimate
 from pamer_lab.runs.evidence import Fate, fates, uses
 from pamer_lab.runs.export import run_json
-from pamer_lab.runs.prices import FILE, PriceTable, costs_by_policy, read_prices
 from pamer_lab.runs.store import RunStore
 from pamer_lab.runs.timeline import lay_out
 from pamer_lab.runs.values import FIXED_ACTIONS, STATUS_WORDS, Run
@@ -34,20 +35,6 @@ from pamer_lab.workspace.ingest import import_paths
 
 LINE_EVERY = 10.0
 """Seconds between two progress lines where stderr is no terminal."""
-HELP = "replay recorded traces through context policies; actions are fixed"
-HEADS_HELP = "heads to use (see pamer-lab heads list); default: the packaged heads for the profile's model, else the only registered ones"
-
-
-def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("traces", nargs="*", metavar="TRACE", help="ids of imported traces, or trace files and folders")
-    parser.add_argument("--policy", default=",".join(DEFAULT_POLICIES), help=f"NAME[,NAME...] (default: {','.join(DEFAULT_POLICIES)})")
-    parser.add_argument("--turn-limit", type=int, default=0, metavar="N", help="replay only the first N turns of each trace")
-    parser.add_argument("--processes", type=int, default=-1, metavar="N", help="worker processes; 0 runs in this process")
-    parser.add_argument("--fresh", action="store_true", help="discard stored runs and recompute them")
-    parser.add_argument("--prices", metavar="FILE", default="", help=f"price table (default: {FILE} of the workspace)")
-    parser.add_argument("--heads", metavar="NAME|FOLDER", default="", help=HEADS_HELP)
-    parser.add_argument("--estimate", action="store_true", help="print the models, tokens and time needed, and stop")
-    parser.add_argument("--list", action="store_true", help="list the policies with their parameters and stated deviations")
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
@@ -58,8 +45,8 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     if args.turn_limit < 0:
         raise InputError(f"--turn-limit must be at least 1, not {args.turn_limit}")
     workspace = Workspace()
-    names = [policy.name for policy in parse_policies(args.policy)]
-    prices = read_prices(Path(args.prices) if args.prices else workspace.path / FILE)
+    names = [policy.name for policy in parse_policies(args.policy or ",".join(DEFAULT_POLICIES))]
+    prices = find_prices(args.prices, workspace.path)
     factory = Factory(load_profile(args.profile, workspace.path), workspace, args.device, args.heads)
     tokens = factory.tokens
     trace_ids = _trace_ids(args.traces, workspace, tokens)
@@ -113,14 +100,17 @@ def _result(
     by_policy: dict[str, list[tuple[Run, list[Fate]]]] = {}
     divergences: list[dict[str, Any]] = []
     tools: dict[str, list[dict[str, Any]]] = {}
+    costs: dict[str, float] = {}
     for trace_id in dict.fromkeys(outcome.trace_id for outcome in outcomes):
         stored = workspace.trace(trace_id)
         timeline = lay_out(stored.trace, tokens, turn_limit=args.turn_limit)
         tools[trace_id] = tool_tokens(stored.trace, stored.message_tokens)
         used = uses(timeline)
         done = [store.run(outcome.run_id) for outcome in outcomes if outcome.trace_id == trace_id and outcome.status == "done"]
-        runs += [run_json(run, timeline, prices=prices, used=used) for run in done]
         for run in done:
+            cost = run_cost(run, prices, timeline, tokens.counter)
+            runs.append(run_json(run, timeline, cost=cost, used=used))
+            costs[run.head.policy] = costs.get(run.head.policy, 0.0) + cost.total
             by_policy.setdefault(run.head.policy, []).append((run, fates(timeline, run.turns, used)))
         for other in done[1:]:
             found = first_divergence(done[0], other)
@@ -135,7 +125,7 @@ def _result(
         "divergences": divergences,
         "tools": tools,
         "policies": policy_table(table).to_dicts(),
-        "verdicts": [verdict_json(entry) for entry in _verdicts(by_policy, prices)],
+        "verdicts": [verdict_json(entry) for entry in _verdicts(by_policy, costs)],
         "mean_context": mean_context(turn_table(workspace, table)).to_dicts(),
         "scores": recorded_scores(workspace, {outcome.trace_id for outcome in outcomes}),
         "note": FIXED_ACTIONS,
@@ -143,9 +133,8 @@ def _result(
     }
 
 
-def _verdicts(found: dict[str, list[tuple[Run, list[Fate]]]], prices: PriceTable) -> list[Verdict]:
+def _verdicts(found: dict[str, list[tuple[Run, list[Fate]]]], costs: dict[str, float]) -> list[Verdict]:
     """Each policy against base, or against the first one where base was not asked for."""
-    costs = costs_by_policy((run.head for runs in found.values() for run, _ in runs), prices) if prices.rows else {}
     accounts = [
         account(
             policy,

@@ -13,7 +13,7 @@ import msgspec
 
 from pamer_lab.errors import LabError
 from pamer_lab.factory import Factory
-from pamer_lab.jobs import stop_when_terminated
+from pamer_lab.jobs import Progress, stop_when_terminated
 from pamer_lab.models.profiles import load_profile
 from pamer_lab.policies.availability import loads
 from pamer_lab.policies.registry import parse_policy
@@ -52,6 +52,9 @@ class Note(msgspec.Struct, frozen=True, omit_defaults=True):
     """What it does before the next turn, in words; empty while turns come."""
     finished: bool = False
     """The whole job ended."""
+    read: int = 0
+    """Tokens of the states that are computed before the first turn."""
+    to_read: int = 0
 
 
 def work(job: Job, tell: Any) -> None:
@@ -66,7 +69,13 @@ def work(job: Job, tell: Any) -> None:
                 last = time.monotonic()
                 tell(Note(policy, turn.t + 1))
 
-        options = ReplayOptions(job.profile, job.device, job.turn_limit, job.fresh, watch, heads=job.heads)
+        def reading(progress: Progress, policy: str = policy) -> None:
+            nonlocal last
+            if time.monotonic() - last >= REPORT_EVERY:
+                last = time.monotonic()
+                tell(Note(policy, read=progress.done, to_read=progress.total))
+
+        options = ReplayOptions(job.profile, job.device, job.turn_limit, job.fresh, watch, reading, heads=job.heads)
         try:
             tell(Note(policy, doing=_first_steps(job, policy, workspace)))
             run = replay(job.trace_id, policy, workspace, options)

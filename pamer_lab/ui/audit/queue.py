@@ -121,7 +121,7 @@ def current(shown: Sequence[Entry], queue: Sequence[Entry]) -> Entry | None:
     return found or next((entry for entry in shown if entry.row["outcome"] == "accepted"), shown[0] if shown else None)
 
 
-def queue_table(shown: Sequence[Entry], entry: Entry | None, reviewer: str, names: Mapping[str, str]) -> None:
+def queue_table(shown: Sequence[Entry], entry: Entry | None, reviewer: str, traces: Mapping[str, str]) -> None:
     """The list; a click opens a selection."""
 
     def opened() -> None:
@@ -133,7 +133,7 @@ def queue_table(shown: Sequence[Entry], entry: Entry | None, reviewer: str, name
     names = [one.audit_id for one in shown]
     mark_row("queue", names.index(entry.audit_id) if entry is not None and entry.audit_id in names else None, "Turn")
     st.dataframe(
-        [_line(one, entry, reviewer, names) for one in shown],
+        [_line(one, entry, reviewer, traces) for one in shown],
         hide_index=True,
         placeholder="",
         height=table_height(len(shown), most=HEIGHT),

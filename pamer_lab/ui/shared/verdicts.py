@@ -6,8 +6,9 @@ import streamlit as st
 
 from pamer_lab.analysis.verdict import Verdict, account, verdicts
 from pamer_lab.runs.values import Run
-from pamer_lab.ui.shared.prices import stored_costs
+from pamer_lab.ui.shared.prices import costs_by_policy, current_prices
 from pamer_lab.ui.shared.runs import drops_of, fates_of
+from pamer_lab.ui.shared.text import in_code
 from pamer_lab.ui.shared.words import HINTS
 
 NAME = "base"
@@ -17,7 +18,7 @@ NAME = "base"
 def verdicts_of(runs: Sequence[Run], baseline: str = "") -> list[Verdict]:
     """Finished runs by policy against the baseline; `base`, or else the first, where none is named."""
     done = [run for run in runs if run.totals]
-    costs = stored_costs(done)
+    costs = costs_by_policy(done)
     policies = list(dict.fromkeys(run.head.policy for run in done))
     found = []
     for policy in policies:
@@ -39,5 +40,6 @@ def show_verdicts(found: Sequence[Verdict], of: str) -> None:
             live = f" :gray[| paper, live: {verdict.live_words}]" if verdict.live_words else ""
             lines.append(f"**{verdict.policy}**: {'; '.join(verdict.parts)}{live}")
         st.markdown("  \n".join(lines), help=f"{HINTS['verdict']} {HINTS['evidence']} {HINTS['fixed']}")
-        missing = "" if any(verdict.cost_pct is not None for verdict in found) else " No prices are set, so no cost is shown."
-        st.caption(f"Replay of {of}, actions fixed; live results are the paper's, of its own agent and tasks.{missing}")
+        priced = any(verdict.cost_pct is not None for verdict in found)
+        prices = f" Cost: simulated with prices {in_code(current_prices().name, 60)}." if priced else ""
+        st.caption(f"Replay of {of}, actions fixed; live results are the paper's, of its own agent and tasks.{prices}")
