@@ -24,8 +24,9 @@ from pamer_lab.controller import Votes
 from pamer_lab.decisions import Item
 from pamer_lab.factory import Parts
 from pamer_lab.memory.extractive import ExtractiveSummariser
-from pamer_lab.memory.summary import CachedEmbedder, CachedSummariser
+from pamer_lab.memory.summary import CachedSummariser
 from pamer_lab.models.embedder import HashingEmbedder
+from pamer_lab.models.kept_embeddings import KeptEmbeddings
 from pamer_lab.models.profiles import load_profile
 from pamer_lab.models.tokenizer import profile_tokens
 from pamer_lab.policies.registry import DEFAULT_POLICIES
@@ -86,7 +87,7 @@ def run() -> tuple[dict[str, float], dict[str, Any]]:
 def _all_policies(folder: Path) -> tuple[dict[str, float], dict[str, Any]]:
     tokens = profile_tokens(load_profile("embedded"))
     trace = make_trace(TURNS, TOKENS)
-    parts = Parts(CachedSummariser(ExtractiveSummariser(tokens.counter)), CachedEmbedder(HashingEmbedder()), KeptVotes())
+    parts = Parts(CachedSummariser(ExtractiveSummariser(tokens.counter)), KeptEmbeddings(HashingEmbedder()), KeptVotes())
     first: dict[str, float] = {}
     seconds: dict[str, float] = {}
     cpu = 0.0
