@@ -26,6 +26,7 @@ ROUTED = "routed"
 """Session key the router sets."""
 
 P = ParamSpec("P")
+_history = st.components.v2.component("pamer_history", js=(Path(__file__).parent / "assets" / "history.js").read_text(encoding="utf-8"))
 
 
 def run(main: Callable[[], None]) -> None:
@@ -33,6 +34,7 @@ def run(main: Callable[[], None]) -> None:
     if not st.session_state.get(ROUTED):
         runpy.run_path(str(ROUTER))
         st.stop()
+    _history(key="history", width="content")  # first, so that the page's own entries find it
     if reviewer_mode():
         st.caption(":material/lock: Reviewer mode: read everything, write only reviews.")
     with sentences():
