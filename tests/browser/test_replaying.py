@@ -71,7 +71,9 @@ def test_a_run_is_started_with_the_button_and_opens_at_its_first_event(visitor: 
     expect(page.locator(".st-key-turn input").first).to_have_value(str(first))
 
 
-def test_the_browsers_back_leaves_the_page_in_one_press_however_many_turns_were_opened(stranger: Callable[..., Visitor], folder: Path) -> None:
+def test_the_browsers_back_leaves_the_page_in_one_press_however_many_turns_were_opened(
+    stranger: Callable[..., Visitor], folder: Path
+) -> None:
     replay(long_trace(8, trace_id="t-back"), PAMER, Workspace(folder), ReplayOptions(device="cpu", parts=PARTS))
 
     def open_turns(page: Page) -> None:

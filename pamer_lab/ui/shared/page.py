@@ -34,11 +34,11 @@ def run(main: Callable[[], None]) -> None:
     if not st.session_state.get(ROUTED):
         runpy.run_path(str(ROUTER))
         st.stop()
-    _history(key="history", width="content")  # first, so that the page's own entries find it
     if reviewer_mode():
         st.caption(":material/lock: Reviewer mode: read everything, write only reviews.")
     with sentences():
         main()
+    _history(key="history", width="content")
     watch_theme()
     caption_pictures()
 

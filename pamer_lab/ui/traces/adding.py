@@ -6,11 +6,13 @@ from pamer_lab.figures.text import counted, short
 from pamer_lab.runs.samples import import_sample_runs
 from pamer_lab.trajectory import Rejection
 from pamer_lab.trajectory.formats import read_suffixes
+from pamer_lab.trajectory.unpacking import mb
 from pamer_lab.ui.shared.loaders import workspace
 from pamer_lab.ui.shared.state import remember
 from pamer_lab.ui.shared.widgets import rejections, table, table_height
 from pamer_lab.ui.shared.words import HINTS
-from pamer_lab.workspace.ingest import DEMO_FOLDER, Imported, import_demo, import_paths, import_uploads, upload_fault
+from pamer_lab.workspace.apart import import_files_apart, import_paths_apart
+from pamer_lab.workspace.ingest import DEMO_FOLDER, Imported, import_demo, upload_fault
 
 FORMATS = """PaMER Lab reads JSON and JSON Lines, also gzipped: OpenAI and Anthropic chats, SWE-agent, mini-SWE-agent, OpenHands, tau-bench,
 Claude Code, Codex, Gemini, ATIF, Inspect logs, LangGraph and more. It detects the format from the content."""
@@ -57,9 +59,10 @@ def _from_upload(*, folder: bool) -> None:
     if not files:
         return
     fault = upload_fault([file.size for file in files])
-    with st.spinner(f"Reading {counted(len(files), 'file')}…"):
+    size = sum(file.size for file in files)
+    with st.spinner(f"Reading {counted(len(files), 'file')} ({mb(size)})…" if size >= 1e6 else f"Reading {counted(len(files), 'file')}…"):
         refused = Imported(rejected=[Rejection("upload", "", fault)])
-        _imported(refused if fault else import_uploads(((file.name, file.getvalue()) for file in files), workspace()))
+        _imported(refused if fault else import_files_apart([(file.name, file.getvalue()) for file in files], workspace()))
     # A new key empties the widget, which frees the bytes and prevents a second import.
     st.session_state["uploads"] = number + 1
     st.rerun()
@@ -78,7 +81,7 @@ def _from_path() -> None:
         sent = st.form_submit_button("Import")
     if sent and path:
         with st.spinner("Reading…"):
-            _imported(import_paths([path.strip()], workspace()))
+            _imported(import_paths_apart([path.strip()], workspace()))
         st.rerun()
 
 
