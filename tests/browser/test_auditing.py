@@ -52,7 +52,7 @@ def test_verdicts_and_a_note_are_given_by_key_and_the_link_keeps_the_place(
     page.keyboard.press("1")
     expect(page.get_by_text(re.compile(rf"\b1 of {len(rows)}\b")).first).to_be_visible()
     visitor.settle()
-    assert f"selection={second}" in page.url
+    page.wait_for_url(re.compile(second))
     page.locator("h1").click()
     page.keyboard.press("j")
     page.wait_for_url(re.compile(rows[2]["audit_id"]))
@@ -79,7 +79,7 @@ def selection(turn: int, steps: tuple[int, ...]) -> SelectionRecord:
 
 def steps_on_screen(page: Page) -> tuple[int, ...]:
     """The steps in the box, as the reviewer sees them."""
-    chips = page.locator("[class*=st-key-wanted] [data-baseweb=tag]")
+    chips = page.locator("[class*=st-key-wanted] .react-aria-ComboBox [data-tag]")
     return tuple(sorted(int(text.split(":")[0]) for text in chips.all_inner_texts()))
 
 
