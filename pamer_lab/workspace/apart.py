@@ -44,6 +44,8 @@ class Request(msgspec.Struct, frozen=True):
 
     workspace: str
     paths: tuple[str, ...] = ()
+    roots: tuple[str, ...] = ()
+    """Folders that the paths must lie in."""
 
 
 class File(msgspec.Struct, frozen=True):
@@ -69,10 +71,10 @@ def import_files_apart(files: Sequence[tuple[str, bytes]], workspace: Workspace,
     return _ask(Request(str(workspace.path.absolute())), files, TIMES_FILE * size + FREE_MEMORY)
 
 
-def import_paths_apart(paths: Sequence[str], workspace: Workspace) -> Imported:
-    """Import files and folders of this machine in a process of its own."""
+def import_paths_apart(paths: Sequence[str], workspace: Workspace, roots: Sequence[Path]) -> Imported:
+    """Import files and folders of this machine that lie below one of `roots`, in a process of its own."""
     memory = TIMES_FILE * ReadLimits.from_environment().max_bytes + FREE_MEMORY
-    return _ask(Request(str(workspace.path.absolute()), tuple(paths)), (), memory)
+    return _ask(Request(str(workspace.path.absolute()), tuple(paths), tuple(map(str, roots))), (), memory)
 
 
 def _ask(request: Request, files: Iterable[tuple[str, bytes]], memory: int) -> Imported:
@@ -107,7 +109,10 @@ def main() -> None:
         Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
     try:
         workspace = Workspace(request.workspace)
-        found = import_paths(request.paths, workspace) if request.paths else import_uploads(_files(sys.stdin.buffer), workspace)
+        if request.paths:
+            found = import_paths(request.paths, workspace, roots=[Path(root) for root in request.roots])
+        else:
+            found = import_uploads(_files(sys.stdin.buffer), workspace)
         answer = Answer(found.traces, found.rejected, found.known)
     except LabError as error:
         answer = Answer(error=str(error))

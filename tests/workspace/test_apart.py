@@ -42,7 +42,7 @@ def test_a_process_of_its_own_reads_the_same_and_refuses_the_same(workspace: Wor
     elsewhere = import_uploads(files, Workspace(tmp_path / "elsewhere"))
     assert found == elsewhere and len(found.traces) == 2 and [item.path for item in found.rejected] == ["bad.json"]
     (tmp_path / "run.json").write_bytes(CHAT)
-    assert apart.import_paths_apart([str(tmp_path / "run.json"), str(tmp_path / "none")], workspace).known == 1
+    assert apart.import_paths_apart([str(tmp_path / "run.json"), str(tmp_path / "none")], workspace, [tmp_path]).known == 1
 
 
 def test_a_file_that_needs_too_much_memory_ends_its_process_only(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
