@@ -71,6 +71,8 @@ class RunInfo(Struct, frozen=True, omit_defaults=True):
     demo: bool = False
     heads: dict[str, str] = field(default_factory=dict)
     """Name, hash, model, layer and hint of the heads that voted; empty where none did."""
+    times: tuple[float, ...] = ()
+    """When each request was sent, in seconds, by the trace's time stamps; empty where it has none."""
 
 
 class Run(Struct, frozen=True):

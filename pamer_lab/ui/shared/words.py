@@ -42,7 +42,8 @@ HINTS = {
     "sd": "± is the standard deviation over seeds, with the number of seeds in parentheses.",
     "published_sd": "± is the standard deviation reported in the paper.",
     "p95": "The 95th percentile: 95 % of all values are at most this large.",
-    "outcome": "`accepted`: evidence was added to the request. `empty`: the router chose nothing. `declined`: nothing it chose was useful. "
+    "outcome": "`accepted`: evidence was added to the request. `present`: it already is in the request. "
+    "`empty`: the router chose nothing. `declined`: nothing it chose was useful. "
     "`refused`: the choice or the packet was invalid, so the request was sent unchanged.",
     "head": "A small trained classifier that reads the frozen model's state and predicts whether older history should be compressed.",
     "selection": "A decision of PaMER+ to restore earlier steps: a router names the steps a request needs, and only those return.",
