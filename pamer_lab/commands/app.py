@@ -14,17 +14,6 @@ from typing import Any
 from pamer_lab.config import TOKEN_VARIABLE, app_folder
 from pamer_lab.errors import InputError
 
-HELP = "start the dashboard on 127.0.0.1:8501"
-
-
-def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--port", type=int, default=8501)
-    parser.add_argument(
-        "--token",
-        choices=["files", "required"],
-        help="what needs the token of the printed link: reading this computer's files (default), or everything, for shared machines",
-    )
-
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
     script = app_folder() / "app.py"

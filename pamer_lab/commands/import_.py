@@ -1,7 +1,6 @@
 """`pamer-lab import PATH...`: read traces, detect their format, validate, store."""
 
 import argparse
-from pathlib import Path
 from typing import Any
 
 from pamer_lab.cli import INPUT_FAULT, say
@@ -10,16 +9,10 @@ from pamer_lab.models.tokenizer import profile_tokens
 from pamer_lab.workspace import Workspace
 from pamer_lab.workspace.ingest import import_paths
 
-HELP = "read trace files and folders into the workspace"
 KEYS = [
     *("path", "index", "trace_id", "question_id", "format", "messages", "turns", "blocks"),
     *("tool_calls", "tool_results", "prefix_messages", "tokens", "tokenizer", "labels", "warnings", "tokens_kind"),
 ]
-
-
-def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("paths", nargs="+", metavar="PATH", help="a file (also .gz) or a folder")
-    parser.add_argument("--labels", metavar="FILE", type=Path, help="a side file of labels for these traces (docs/trace-format.md)")
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:

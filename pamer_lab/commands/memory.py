@@ -8,14 +8,8 @@ from pamer_lab.models.profiles import load_profile
 from pamer_lab.storage import Database
 from pamer_lab.workspace import Workspace
 
-HELP = "check the stored memories: orphans, missing blocks, hash mismatches, duplicates"
 SHOWN = 10
 """Entries of each kind that are printed."""
-
-
-def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("what", choices=["check"], help="what to do")
-    parser.add_argument("--repair", action="store_true", help="delete damaged records; their blocks become active again")
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:

@@ -8,12 +8,7 @@ import msgspec
 from pamer_lab.prices import DEFAULT, price_tables
 from pamer_lab.workspace import Workspace
 
-HELP = "list the price tables: what is read from a prompt cache, written to it, uncached and output, with source and date"
 DATED = "Prices change: each table is as its source gave it on its date."
-
-
-def configure(parser: argparse.ArgumentParser) -> None:
-    """No options of its own."""
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:

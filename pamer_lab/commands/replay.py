@@ -17,7 +17,7 @@ from pamer_lab.errors import InputError
 from pamer_lab.factory import Factory
 from pamer_lab.models.profiles import load_profile
 from pamer_lab.policies.registry import DEFAULT_POLICIES, parse_policies
-from pamer_lab.prices import DEFAULT, PriceTable, find_prices
+from pamer_lab.prices import PriceTable, find_prices
 from pamer_lab.runs.batch import BatchOptions, BatchProgress, Outcome, replay_batch
 from pamer_lab.runs.cost import run_cost
 from pamer_lab.runs.divergence import first_divergence
@@ -32,20 +32,6 @@ from pamer_lab.workspace.ingest import import_paths
 
 LINE_EVERY = 10.0
 """Seconds between two progress lines where stderr is no terminal."""
-HELP = "replay recorded traces through context policies; actions are fixed"
-HEADS_HELP = "heads to use (see pamer-lab heads list); default: the packaged heads for the profile's model, else the only registered ones"
-
-
-def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("traces", nargs="*", metavar="TRACE", help="ids of imported traces, or trace files and folders")
-    parser.add_argument("--policy", default=",".join(DEFAULT_POLICIES), help=f"NAME[,NAME...] (default: {','.join(DEFAULT_POLICIES)})")
-    parser.add_argument("--turn-limit", type=int, default=0, metavar="N", help="replay only the first N turns of each trace")
-    parser.add_argument("--processes", type=int, default=-1, metavar="N", help="worker processes; 0 runs in this process")
-    parser.add_argument("--fresh", action="store_true", help="discard stored runs and recompute them")
-    parser.add_argument("--prices", metavar="NAME|FILE.toml", default="", help=f"price table (see pamer-lab prices; default: {DEFAULT})")
-    parser.add_argument("--heads", metavar="NAME|FOLDER", default="", help=HEADS_HELP)
-    parser.add_argument("--estimate", action="store_true", help="print the models, tokens and time needed, and stop")
-    parser.add_argument("--list", action="store_true", help="list the policies with their parameters and stated deviations")
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
@@ -56,7 +42,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     if args.turn_limit < 0:
         raise InputError(f"--turn-limit must be at least 1, not {args.turn_limit}")
     workspace = Workspace()
-    names = [policy.name for policy in parse_policies(args.policy)]
+    names = [policy.name for policy in parse_policies(args.policy or ",".join(DEFAULT_POLICIES))]
     prices = find_prices(args.prices, workspace.path)
     factory = Factory(load_profile(args.profile, workspace.path), workspace, args.device, args.heads)
     tokens = factory.tokens

@@ -50,7 +50,7 @@ class PamerController:
         gate: Gate | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`gate`: edits only where they pay; None edits whenever the heads vote for it. `clock`: in seconds, tells how long a session is idle."""
+        """`gate`: edits only where they pay; None: whenever the heads vote for it. `clock`: in seconds, tells how long a session is idle."""
         self.settings = settings or ControllerSettings()
         self.store = store
         self._probe = probe

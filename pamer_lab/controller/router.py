@@ -105,8 +105,9 @@ def prompt_text(query: RouterQuery) -> str:
 
 
 SelectionOutcome = Literal["accepted", "present", "empty", "declined", "refused"]
-"""`accepted`: evidence entered the request. `present`: all that was chosen is in the request already (`inject=append`). `empty`: the router chose nothing. `declined`: the recall agent found nothing of use in
-what was chosen. `refused`: selection or packet was invalid, and the original request was returned."""
+"""`accepted`: evidence entered the request. `present`: all that was chosen is in the request already (`inject=append`). `empty`: the
+router chose nothing. `declined`: the recall agent found nothing of use in what was chosen. `refused`: selection or packet was invalid, and
+the original request was returned."""
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ A policy is one frozen dataclass in one file, its fields being its parameters, w
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Protocol
+from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
 from pamer_lab.blocks import Block, MessageTokens
 from pamer_lab.controller.probe import Probe
@@ -16,6 +16,7 @@ from pamer_lab.controller.router import Recorder
 from pamer_lab.controller.router_index import RouterKind
 from pamer_lab.controller.settings import ControllerSettings
 from pamer_lab.decisions import Decision, Item, ItemKind, Span, Spent
+from pamer_lab.features.values import Cancel, OnProgress
 from pamer_lab.looks import LineLook
 from pamer_lab.memory import BufferedMemories, DetailWriter, Summariser
 from pamer_lab.memory.summary import SourceBlock, Summary, within_budget
@@ -164,6 +165,26 @@ class Policy(Protocol):
         ...
 
     def start(self, resources: Resources) -> PolicySession: ...
+
+
+@dataclass(frozen=True)
+class Coming:
+    """A recorded trace, and the decision points that a replay still has before it."""
+
+    messages: Sequence[Message]
+    tools: Sequence[Tool]
+    blocks: Sequence[Block]
+    points: Sequence[int]
+
+
+@runtime_checkable
+class ReadsAhead(Protocol):
+    """A policy with heads whose inputs the recorded trace alone determines: their states are computed together, before the first turn.
+
+    Only the states: its session still sees nothing after its turn, and decides the same without.
+    """
+
+    def read_ahead(self, coming: Coming, resources: Resources, progress: OnProgress | None, cancel: Cancel | None) -> None: ...
 
 
 def add_text(kind: ItemKind, text: str, spans: tuple[Span, ...], tokens: MessageTokens, *, source: str = "", role: Role = "user") -> Item:

@@ -21,7 +21,7 @@ class Pamer(CachedPamerPolicy):
     offered: ClassVar[Offered] = "first"
     deviations: ClassVar[tuple[str, ...]] = (
         "the embedded profile reads a small model and writes extractive summaries; the paper reads Qwen3.5-9B and asks it for summaries",
-        "inject=append puts recalled summaries after the newest block, each once until the next compression, and gate=priced compresses only "
-        "where that pays; the paper does neither",
+        "inject=append puts recalled summaries after the newest block, each once until the next compression, and gate=priced compresses "
+        "only where that pays; the paper does neither",
         "logits are also read where the controller does not ask (logits=all), for what-if; decisions are the same without",
     )

@@ -6,6 +6,7 @@ every turn that has an older block (`logits=all`), because what-if needs them wh
 `logits=asked` leaves that out.
 """
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
@@ -16,14 +17,18 @@ from pydantic import ValidationError
 from pamer_lab.blocks import recent_start
 from pamer_lab.controller import ControllerSettings, PamerController, RequestDecision, Votes, as_chat
 from pamer_lab.controller.gate import Gate
+from pamer_lab.controller.probe import ReadingProbe
 from pamer_lab.controller.recall import Recaller
 from pamer_lab.controller.request import AppendOnly
 from pamer_lab.decisions import Decision, Item, Span, Spent, blocks_of, spans_of
-from pamer_lab.errors import InputError, LabError
+from pamer_lab.errors import Cancelled, InputError, LabError
+from pamer_lab.features.values import Cancel, OnProgress
 from pamer_lab.looks import LineLook
 from pamer_lab.memory import DetailWriter, SourceBlock, Summary
-from pamer_lab.policies.interface import History, Need, Offered, PolicySession, Resources, summary_spent
-from pamer_lab.prices import DEFAULT, find_prices, price_tables
+from pamer_lab.policies.interface import Coming, History, Need, Offered, PolicySession, Resources, summary_spent
+from pamer_lab.prices import DEFAULT, PACKAGED_NAMES, find_prices
+
+logger = logging.getLogger(__name__)
 
 Inject = Literal["front", "append"]
 """`front`: between prefix and blocks. `append`: after the newest block."""
@@ -105,6 +110,20 @@ class PamerPolicy:
     def start(self, resources: Resources) -> PolicySession:
         return PamerSession(self, resources)
 
+    def read_ahead(self, coming: Coming, resources: Resources, progress: OnProgress | None, cancel: Cancel | None) -> None:
+        """Compute the states of every turn at which the heads will be read, where those are known (`logits=all`)."""
+        probe = resources.probe
+        if self.logits != "all" or not isinstance(probe, ReadingProbe):
+            return
+        first = next((block.index for block in coming.blocks if block.complete), len(coming.blocks))
+        points = [t for t in coming.points if first < recent_start(coming.blocks[:t], self.retained)]
+        try:
+            probe.read_ahead(coming.messages, coming.tools, points, self.retained, progress, cancel)
+        except Cancelled:
+            raise
+        except Exception as error:  # each turn then asks for its own state, and its decision says what went wrong
+            logger.warning("states could not be read ahead: %s", error)
+
 
 @dataclass(frozen=True)
 class CachedPamerPolicy(PamerPolicy):
@@ -117,7 +136,7 @@ class CachedPamerPolicy(PamerPolicy):
     """What decides on compression: the heads' vote; or that vote, where the edit also pays."""
     horizon: int = 20
     """For `gate=priced`: turns within which an edit must pay back."""
-    prices: str = field(default=DEFAULT, metadata={"choices": tuple(table.name for table in price_tables())})
+    prices: str = field(default=DEFAULT, metadata={"choices": PACKAGED_NAMES})
     """For `gate=priced`: the price table."""
     window: int = 128_000
     """For `gate=priced`: tokens the model takes; 0 means that no limit is known."""

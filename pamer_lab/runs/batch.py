@@ -9,7 +9,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from queue import Empty, SimpleQueue
 
 from pamer_lab.errors import Cancelled
@@ -46,10 +46,14 @@ class BatchProgress(Progress):
     runs: int
     latest: str = ""
     """The trace and policy that moved on."""
+    read: int = 0
+    """Tokens of the states that are being computed before a run's first turn."""
+    to_read: int = 0
 
     @property
     def line(self) -> str:
-        return f"{self.counted}, {self.runs_done} of {self.runs} runs{self.time_left}"
+        reading = f", reading states: {self.read:,} of {self.to_read:,} tokens" if self.to_read else ""
+        return f"{self.counted}, {self.runs_done} of {self.runs} runs{reading}{self.time_left}"
 
 
 @dataclass(frozen=True)
@@ -225,7 +229,8 @@ class _Batch:
                 now = time.monotonic()
                 self.state.take(trace_id, note, now - last)
                 last = now
-                self.report(self.state.progress(self.workers, f"{trace_id} {note.policy}"))
+                progress = self.state.progress(self.workers, f"{trace_id} {note.policy}")
+                self.report(replace(progress, read=note.read, to_read=note.to_read))
             if self.cancelled() and not self.workers:
                 raise Cancelled("the batch was stopped; finished turns are kept, and replaying again goes on from there")
 

@@ -24,8 +24,9 @@ from pamer_lab.blocks import MessageTokens
 from pamer_lab.decisions import Decision, letters
 from pamer_lab.errors import Cancelled, InputError, StorageError
 from pamer_lab.factory import Factory, Parts
+from pamer_lab.features.values import Cancel, OnProgress
 from pamer_lab.models.profiles import load_profile, remember_profile
-from pamer_lab.policies.interface import Policy, Resources
+from pamer_lab.policies.interface import Coming, Policy, ReadsAhead, Resources
 from pamer_lab.policies.registry import parse_policy
 from pamer_lab.policies.resources import RunResources
 from pamer_lab.reviewer_mode import refuse_in_reviewer_mode
@@ -62,8 +63,10 @@ class ReplayOptions:
     fresh: bool = False
     """Forget a stored run and compute it again."""
     watch: Watcher | None = None
+    reading: OnProgress | None = None
+    """Told how far the states are that are computed before the first turn."""
     cancelled: Callable[[], bool] = field(default=lambda: False)
-    """Asked before each turn."""
+    """Asked before each turn, and while states are read ahead."""
     parts: Parts = field(default_factory=Parts)
     """Models to use instead of the profile's."""
     heads: str = ""
@@ -120,8 +123,22 @@ def _alone(workspace: Workspace, run: str) -> Iterator[None]:
         lock.release()
 
 
-def replay_turns(timeline: Timeline, policy: Policy, resources: Resources, known: Sequence[Turn] = ()) -> Iterator[Turn]:
-    """The turns after the known ones, each checked against the ledger; stores nothing of its own."""
+def replay_turns(
+    timeline: Timeline,
+    policy: Policy,
+    resources: Resources,
+    known: Sequence[Turn] = (),
+    *,
+    progress: OnProgress | None = None,
+    cancelled: Cancel | None = None,
+) -> Iterator[Turn]:
+    """The turns after the known ones, each checked against the ledger; stores nothing of its own.
+
+    `progress`, `cancelled`: for the states that are read ahead, before the first turn.
+    """
+    if isinstance(policy, ReadsAhead) and len(known) < timeline.turns:
+        trace, blocks = timeline.trace, timeline.pieces.blocks
+        policy.read_ahead(Coming(trace.messages, trace.tools, blocks, range(len(known), timeline.turns)), resources, progress, cancelled)
     session = policy.start(resources)
     session.resume(known)
     previous = known[-1].items if known else ()
@@ -184,7 +201,9 @@ class _Replaying:
     def _loop(self) -> None:
         self._ask_whether_to_stop()
         last_stored, wait = time.monotonic(), STORE_EVERY
-        for turn in replay_turns(self.timeline, self.policy, self.resources, tuple(self.turns)):
+        for turn in replay_turns(
+            self.timeline, self.policy, self.resources, tuple(self.turns), progress=self.options.reading, cancelled=self.options.cancelled
+        ):
             self.turns.append(turn)
             if (now := time.monotonic()) - last_stored >= wait:
                 self._flush()

@@ -155,9 +155,19 @@ class _Reader:
         new = [said for said in texts if said and said not in known and said != text]
         facts = {"tokens_before": self.tokens, "kept": len(history) or None, "replacement": new or None}
         keeps = partial(_keep_said, frozenset(texts) if history else None)
-        self.items.say(Mark("compaction", text, facts, keeps, Said if text else None))
+        if not self._waits():
+            self.items.close()
+        self.items.steps.append(Mark("compaction", text, facts, keeps, Said if text else None))
         if text:
             self.items.steps.append(Said("user", text))
+
+    def _waits(self) -> bool:
+        """Whether the open turn has calls without a result: it goes on after a compaction."""
+        turn, steps = self.items.turn, self.items.steps
+        if turn is None or not turn.calls:
+            return False
+        later = steps[steps.index(turn) :]
+        return bool({call.id for call in turn.calls} - {step.call_id for step in later if isinstance(step, Result)})
 
     def finish(self) -> None:
         steps = self.items.steps
