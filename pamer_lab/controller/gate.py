@@ -2,7 +2,8 @@
 
 An edit removes `S` tokens in the middle of a request, so the `T` tokens behind them that stay are written to the prompt cache again instead
 of read: `(w - r) T - r S` more at this turn. Every later turn reads `S` tokens less. With `r` and `w` the prices of reading and writing,
-the edit has paid back after `((w - r) / r) (T / S) - 1` further turns.
+the edit has paid back after `((w - r) / r) (T / S) - 1` further turns. Recalled memory that an edit drops is in neither: part of it comes
+back, and how much is not known before.
 """
 
 import math
@@ -57,7 +58,7 @@ class Gate:
     def ask(self, *, removed: int, behind: int, tokens: int, idle: float | None) -> Verdict:
         """The verdict on an edit.
 
-        `removed`: tokens that would leave. `behind`: tokens that stay behind them. `tokens`: the request without the edit.
+        `removed`: tokens of blocks that would leave. `behind`: of blocks that stay behind them. `tokens`: the request without the edit.
         `idle`: seconds since the session's last request; None: unknown, and the cache counts as warm.
         """
         turns = self.payback(removed, behind)

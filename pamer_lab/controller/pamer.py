@@ -50,7 +50,7 @@ class PamerController:
         gate: Gate | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`gate`: edits only where they pay; None: whenever the heads vote for it. `clock`: in seconds, tells how long a session is idle."""
+        """`gate`: edits only where they pay; None: whenever the heads vote. `clock`: in seconds, tells how long a session is idle."""
         self.settings = settings or ControllerSettings()
         self.store = store
         self._probe = probe
@@ -141,7 +141,7 @@ class PamerController:
             return False
         if self._gate is None:
             return True
-        behind = current.tokens(current.retained) - current.tokens(()) + current.shown_tokens
+        behind = current.tokens(current.retained) - current.tokens(())
         tokens = active + current.shown_tokens
         turn.verdict = self._gate.ask(removed=current.candidate_tokens, behind=behind, tokens=tokens, idle=turn.idle)
         return turn.verdict.edit

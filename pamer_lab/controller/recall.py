@@ -2,8 +2,8 @@
 
 A recaller returns text and its source, never messages, and changes nothing. A failure is an error; an empty result is a result.
 The message is a user message between prefix and blocks, or after a complete block, where no tool call is open. It says that it is
-recalled memory and not an instruction, and fences each entry. Invariant: no recalled text can close its fence or open a chat turn (`blocks/marks.py` breaks such
-marks with a space), entries are in the order of their ids, and no score is shown.
+recalled memory and not an instruction, and fences each entry. Invariant: no recalled text can close its fence or open a chat turn
+(`blocks/marks.py` breaks such marks with a space), entries are in the order of their ids, and no score is shown.
 """
 
 from collections.abc import Sequence

@@ -30,6 +30,8 @@ HINTS = {
     "restored_in_part": "The request contains an excerpt: the block exceeds the evidence budget, or the recall agent quoted passages.",
     "whatif": "Recomputes every decision from the stored logits. No model is called.",
     "vote": "How many heads must vote yes before older history is compressed.",
+    "pays": "Compress only where the heads vote for it and the edit pays back in time, the cache is cold, or the window is nearly full.",
+    "horizon": "An edit makes the blocks behind it a cache write. It must have paid back after this many turns.",
     "scale": "Multiplies every head's threshold (a probability). Below 1, heads vote yes sooner; above 1, later.",
     "candidate": "The older blocks that could be compressed now. Below the minimum candidate size, the heads are not run.",
     "kept": "The newest complete blocks always stay verbatim. The logits are those of the run's own window.",
