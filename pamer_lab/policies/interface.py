@@ -119,9 +119,18 @@ class Resources(Protocol):
         ...
 
 
-Need = Literal["heads", "embedder", "summariser", "router"]
+Need = Literal["heads", "embedder", "summariser", "router", "chat", "recorded calls", "weights"]
 """`heads`: trained heads on the frozen model's hidden states. `embedder`: an embedding model that ranks memories. `summariser`: writes
-summaries, without a model in the embedded profile. `router`: names the steps to restore, without a model in the embedded profile."""
+summaries, without a model in the embedded profile. `router`: names the steps to restore, without a model in the embedded profile. `chat`: a
+language model that is asked; the policy cannot run without one. `recorded calls`: the agent's own memory calls, in the trace. `weights`: a
+model of the method's own that must be installed."""
+Family = Literal["baseline", "host", "method", "pruning", "pamer"]
+"""`baseline`: the base agent and the paper's simple rules. `host`: what agent programs do today. `method`: published methods of the paper's
+table. `pruning`: words or lines are dropped from tool results. `pamer`: PaMER, PaMER+ and their ablations."""
+Basis = Literal["code", "paper", "note", "inferred"]
+"""`code`: seen in the method's own code. `paper`: in its paper. `note`: others' description of it. `inferred`: our own conclusion."""
+Fact = tuple[Basis, str]
+"""One fact that an implementation rests on, and where it comes from."""
 Offered = Literal["first", "also", "asked"]
 """`first`: preselected on pages, and among the policies that `replay` runs by default. `also`: run by default, offered on pages.
 `asked`: offered on pages, and run only where it is named."""
@@ -146,6 +155,8 @@ class Policy(Protocol):
     """Where the method comes from: paper, section or address."""
     deviations: ClassVar[tuple[str, ...]]
     """Where it differs from its source."""
+    family: ClassVar[Family]
+    """Which policies it is shown with."""
     needs_models: ClassVar[bool]
     """Whether heads vote on hidden states."""
     needs: ClassVar[tuple[Need, ...]]

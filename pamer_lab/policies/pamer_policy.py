@@ -25,7 +25,7 @@ from pamer_lab.errors import Cancelled, InputError, LabError
 from pamer_lab.features.values import Cancel, OnProgress
 from pamer_lab.looks import LineLook
 from pamer_lab.memory import DetailWriter, SourceBlock, Summary
-from pamer_lab.policies.interface import Coming, History, Need, Offered, PolicySession, Resources, summary_spent
+from pamer_lab.policies.interface import Coming, Family, History, Need, Offered, PolicySession, Resources, summary_spent
 from pamer_lab.prices import DEFAULT, PACKAGED_NAMES, find_prices
 
 logger = logging.getLogger(__name__)
@@ -42,6 +42,7 @@ class PamerPolicy:
 
     title: ClassVar[str]
     needs_models: ClassVar[bool] = True
+    family: ClassVar[Family] = "pamer"
     needs: ClassVar[tuple[Need, ...]] = ("heads", "embedder", "summariser")
     look: ClassVar[LineLook] = LineLook("purple", "longdash", width=2.5)
     offered: ClassVar[Offered] = "also"

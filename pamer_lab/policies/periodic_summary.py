@@ -13,7 +13,7 @@ from pamer_lab.errors import LabError
 from pamer_lab.looks import LineLook
 from pamer_lab.memory.summary import BUDGET, SHORTEST, SourceBlock
 from pamer_lab.models.usage import usage_of
-from pamer_lab.policies.interface import History, Need, Offered, PolicySession, Resources, add_text, summary_spent
+from pamer_lab.policies.interface import Family, History, Need, Offered, PolicySession, Resources, add_text, summary_spent
 from pamer_lab.trajectory.values import Message
 
 
@@ -24,6 +24,7 @@ class PeriodicSummary:
     needs_models: ClassVar[bool] = False
     description: ClassVar[str] = "every N complete blocks, all but the newest become a summary that stays in the context"
     sources: ClassVar[tuple[str, ...]] = ("PaMER paper, Periodic Summary (n = 3, 5)",)
+    family: ClassVar[Family] = "baseline"
     needs: ClassVar[tuple[Need, ...]] = ("summariser",)
     look: ClassVar[LineLook] = LineLook("brown", "dashdot")
     offered: ClassVar[Offered] = "first"

@@ -1,10 +1,10 @@
 """Evidence survival: is what a later action uses still in front of the model when it acts?
 
-A use is an identifier that first appeared in a tool result and stands in a later recorded assistant message, in its text
-or in a call's arguments. An agent that acts in text alone (SWE-agent, ReAct) has no tool message: there the environment answers
-as the user, and those answers count as results. At that turn the identifier is looked for, in this order: in raw messages of the request
-(`active`), in restored raw steps (`restored`), in a summary that stands in the request (`summary`), in what memory keeps but
-the request lacks (`memory`), and otherwise it is `gone`. Matching is by words, not meaning: a paraphrase counts as lost.
+A use is an identifier that first appeared in a tool result and stands in a later recorded assistant message, in its text or in a call's
+arguments. An agent that acts in text alone (SWE-agent, ReAct) has no tool message: there the environment answers as the user, and those
+answers count as results. At that turn the identifier is looked for, in this order: in raw messages of the request (`active`, also in what
+an edit left of a message), in restored raw steps (`restored`), in a summary that stands in the request (`summary`), in what memory keeps
+but the request lacks (`memory`), and otherwise it is `gone`. Matching is by words, not meaning: a paraphrase counts as lost.
 """
 
 from collections.abc import Iterator, Sequence
@@ -123,10 +123,11 @@ def _fate(use: Use, turn: Turn) -> Fate:
     if active is not None:
         return Fate(use, "active", f"block {active}")
     texts = [item for item in turn.items if item.text]
-    for kinds, survival in ((("evidence",), "restored"), (("summary", "recalled"), "summary")):
+    for kinds, survival in ((("edited",), "active"), (("evidence",), "restored"), (("summary", "recalled"), "summary")):
         for item in texts:
             if item.kind in kinds and holds(item.text, use.value):
-                return Fate(use, survival, item.source or item.kind)  # type: ignore[arg-type]
+                where = f"block {item.spans[0][0]}, {item.source}" if item.kind == "edited" else item.source or item.kind
+                return Fate(use, survival, where)  # type: ignore[arg-type]
     kept = next((number for number in use.blocks if _covered(number, turn.stored)), None)
     if kept is not None:
         return Fate(use, "memory", f"block {kept} in memory")

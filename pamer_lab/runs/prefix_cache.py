@@ -24,7 +24,7 @@ def cached_tokens(previous: Sequence[Item], current: Sequence[Item], cumulative:
     """Tokens at the start of `current` that `previous` starts with too."""
     shared = 0
     for before, now in zip(previous, current, strict=False):
-        if before == now:
+        if before is now or before == now:
             shared += now.tokens
             continue
         if before.kind == now.kind == "blocks" and before.spans[0][0] == now.spans[0][0]:
@@ -37,8 +37,8 @@ def cached_tokens(previous: Sequence[Item], current: Sequence[Item], cumulative:
 
 
 def rendered(item: Item) -> str:
-    """An added text as the model reads it."""
-    return render_message(Message(item.role, item.text))
+    """An added text as the model reads it; an edited block is rendered already."""
+    return item.text if item.kind == "edited" else render_message(Message(item.role, item.text))
 
 
 def counted_start(counter: TokenCounter, text: str) -> int:
