@@ -168,6 +168,10 @@ def _whatif(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--vote", metavar="N", type=int, default=None, help="heads that must agree")
     parser.add_argument("--min-candidate", metavar="TOKENS", type=int, default=None, help="minimum candidate size (tokens)")
     parser.add_argument("--retained", metavar="BLOCKS", type=int, default=None, help="complete blocks kept (approximate)")
+    parser.add_argument(
+        "--horizon", metavar="TURNS", type=int, default=None, help="compress only where that pays back within so many turns"
+    )
+    parser.add_argument("--prices", metavar="NAME|FILE.toml", default="", help="price table of that rule (see pamer-lab prices)")
 
 
 def _report(parser: argparse.ArgumentParser) -> None:

@@ -19,9 +19,9 @@ from pamer_lab.ui.shared.text import in_code
 from pamer_lab.ui.shared.widgets import mark_row, table_height
 from pamer_lab.ui.shared.words import HINTS
 
-OUTCOMES = ["accepted", "empty", "declined", "refused"]
-OUTCOME_COLOURS = {"accepted": "green", "empty": "gray", "declined": "gray", "refused": "orange"}
-OUTCOME_SIGNS = {"accepted": "▲", "empty": "·", "declined": "·", "refused": "✕"}
+OUTCOMES = ["accepted", "present", "empty", "declined", "refused"]
+OUTCOME_COLOURS = {"accepted": "green", "present": "green", "empty": "gray", "declined": "gray", "refused": "orange"}
+OUTCOME_SIGNS = {"accepted": "▲", "present": "=", "empty": "·", "declined": "·", "refused": "✕"}
 MARKS = {"right": "✓", "missing evidence": "+", "unnecessary step": "−", "wrong step": "✕"}
 HEIGHT = 560
 
