@@ -27,6 +27,7 @@ ROUTED = "routed"
 """Session key the router sets."""
 
 P = ParamSpec("P")
+_history = st.components.v2.component("pamer_history", js=(Path(__file__).parent / "assets" / "history.js").read_text(encoding="utf-8"))
 
 
 def run(main: Callable[[], None]) -> None:
@@ -39,6 +40,7 @@ def run(main: Callable[[], None]) -> None:
     with sentences():
         main()
     page_keys()
+    _history(key="history", width="content")
     watch_theme()
     caption_pictures()
 

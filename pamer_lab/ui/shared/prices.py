@@ -23,7 +23,7 @@ OWN = "own"
 
 def choose_prices() -> PriceTable:
     """The chosen table, with its source and date, and the form for an own one."""
-    tables = _tables()
+    tables = tables_by_name()
     if st.session_state.get("prices") not in (None, *tables):
         st.session_state["prices"] = DEFAULT
     with st.popover("Prices", icon=":material/payments:"):
@@ -37,7 +37,7 @@ def choose_prices() -> PriceTable:
     return table
 
 
-def _tables() -> dict[str, PriceTable]:
+def tables_by_name() -> dict[str, PriceTable]:
     """All tables by name; broken ones in the workspace are named in a warning, and the packaged ones still work."""
     try:
         return {table.name: table for table in price_tables(workspace().path)}
@@ -88,7 +88,7 @@ def cost_of(run: Run, prices: PriceTable) -> RunCost:
 
 def current_prices() -> PriceTable:
     """The table that is chosen, without the form: what comes before it on the page needs it too."""
-    tables = _tables()
+    tables = tables_by_name()
     return tables.get(str(st.session_state.get("prices") or st.query_params.get("prices", ""))) or tables[DEFAULT]
 
 
