@@ -26,7 +26,7 @@ SUFFIXES = frozenset((".json", ".jsonl", ".ndjson", ".gz"))
 """Usual endings of the files read here; a format may add its own."""
 GZIP_MAGIC = b"\x1f\x8b"
 ZIP_MAGIC = b"PK\x03\x04"
-EVENT_FILE = re.compile(r"^event-(\d+).*\.json$")
+EVENT_FILE = re.compile(r"^event-(\d{1,18}+).*\.json$")
 
 
 @dataclass(frozen=True)
