@@ -16,14 +16,17 @@ import pyarrow as pa
 
 from pamer_lab.audit.offline import import_reviews
 from pamer_lab.audit.reviews import VERDICTS
-from pamer_lab.audit.tables import REVIEWS, SELECTIONS
+from pamer_lab.audit.tables import REVIEWS, SELECTIONS, check_review, check_selection
 from pamer_lab.config import ReadLimits
 from pamer_lab.controller.router import SelectionOutcome
 from pamer_lab.errors import FormatError, InputError
 from pamer_lab.opening import parse_json, read_file
+from pamer_lab.opening.budget import FREE_BYTES, MOST_EXPANSION
+from pamer_lab.opening.tables import MOST_ROWS, read_parquet
 from pamer_lab.redaction import Scan, sentence
 from pamer_lab.storage import Database, TableSpec
 from pamer_lab.storage.files import write_whole
+from pamer_lab.trajectory.unpacking import refuse_many_values
 
 FORMATS = (".csv", ".jsonl", ".parquet")
 IMPORTED = (*FORMATS, ".json")
@@ -32,6 +35,8 @@ TABLES: dict[str, TableSpec] = {"selection": SELECTIONS, "review": REVIEWS}
 CLOSED: dict[str, tuple[str, ...]] = {"outcome": get_args(SelectionOutcome), "verdict": VERDICTS}
 """Columns that hold one of a few words; anything else in a file is refused."""
 COLUMNS = ["table", *dict.fromkeys([*SELECTIONS.schema.names, *REVIEWS.schema.names])]
+MOST_COLUMNS = 100
+"""Columns of a CSV file: each row has all of them once it is read, even an empty one."""
 SCAN = "scan"
 """The `table` of the one row that is no data: its note says what the scan for secrets found and replaced."""
 
@@ -116,26 +121,37 @@ def _read(source: Path, body: bytes) -> list[dict[str, Any]]:
     try:
         match _format(source):
             case ".csv":
-                return pl.read_csv(io.BytesIO(body), infer_schema=False).to_dicts()
+                if body.split(b"\n", 1)[0].count(b",") > MOST_COLUMNS:
+                    raise ValueError(f"it has more than {MOST_COLUMNS} columns")
+                return _few(pl.read_csv(io.BytesIO(body), infer_schema=False, n_rows=MOST_ROWS + 1).to_dicts())
             case ".jsonl":
-                rows = [parse_json(line) for line in body.decode("utf-8").split("\n") if line.strip()]
+                refuse_many_values(body, ReadLimits.from_environment())
+                rows = _few([parse_json(line) for line in body.decode("utf-8").split("\n") if line.strip()])
                 if not all(isinstance(row, dict) for row in rows):
                     raise ValueError("a line is not an object")
                 return rows
             case _:
-                return pl.read_parquet(io.BytesIO(body)).to_dicts()
-    except (ValueError, pl.exceptions.PolarsError) as error:
+                return read_parquet(body, COLUMNS, FREE_BYTES + MOST_EXPANSION * len(body))
+    except (InputError, ValueError, pl.exceptions.PolarsError) as error:
         raise FormatError(f"cannot be read as an exported audit ({error})", path=str(source)) from error
+
+
+def _few(rows: list[Any]) -> list[Any]:
+    if len(rows) > MOST_ROWS:
+        raise ValueError(f"it has more than {MOST_ROWS:,} rows; split it")
+    return rows
 
 
 def _row(spec: TableSpec, row: dict[str, Any], number: int, source: Path) -> dict[str, Any]:
     try:
         value = {column.name: _value(column.type, row.get(column.name)) for column in spec.schema}
+        pa.RecordBatch.from_pylist([value], schema=spec.schema)  # what the table could not hold is said here
         for name, known in CLOSED.items():
             if name in value and value[name] not in known:
                 raise ValueError(f"{name} {str(value[name])[:40]!r}; known: {', '.join(known)}")
+        (check_selection if spec is SELECTIONS else check_review)(value)
         return value
-    except (TypeError, ValueError) as error:
+    except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
         raise FormatError(f"holds a value of the wrong kind ({error})", path=str(source), where=f"row {number}") from error
 
 

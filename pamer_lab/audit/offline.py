@@ -65,7 +65,7 @@ def import_reviews(database: Database, source: Path, body: bytes) -> dict[str, i
 def _read(source: Path, body: bytes) -> tuple[OfflineReview, ...]:
     try:
         found = msgspec.json.decode(body, type=OfflineReviews)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise FormatError(f"is not a file of reviews from a share page ({error})", path=str(source)) from error
     if len(found.reviews) > MOST_REVIEWS:
         raise FormatError(f"holds {len(found.reviews):,} reviews; {MOST_REVIEWS:,} are the most", path=str(source))
