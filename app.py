@@ -1,21 +1,26 @@
-"""The router: which pages there are, and nothing else. Start it with `make run` or `pamer-lab app`."""
+"""The router: which pages there are; and the server they run on. Start it with `make run` or `pamer-lab app`."""
 
 import streamlit as st
+from starlette.middleware import Middleware
 
+from pamer_lab.ui.shared.gate import Gate, announced, mode_of_this_start
 from pamer_lab.ui.shared.page import ICON, ROUTED
 
-st.session_state[ROUTED] = True
-st.set_page_config(page_title="PaMER Lab", page_icon=str(ICON), layout="wide")
-st.navigation(
-    [
-        st.Page("pages/traces.py", title="Traces", icon=":material/list_alt:", default=True),
-        st.Page("pages/trace.py", title="Transcript", icon=":material/article:", url_path="trace"),
-        st.Page("pages/replay.py", title="Replay", icon=":material/replay:", url_path="replay"),
-        st.Page("pages/growth.py", title="Context growth", icon=":material/trending_up:", url_path="growth"),
-        st.Page("pages/audit.py", title="Evidence audit", icon=":material/fact_check:", url_path="audit"),
-        st.Page("pages/signals.py", title="Layerwise signals", icon=":material/layers:", url_path="signals"),
-        st.Page("pages/contexts.py", title="Compact contexts", icon=":material/compress:", url_path="contexts"),
-        st.Page("pages/published.py", title="Published results", icon=":material/menu_book:", url_path="published"),
-    ],
-    position="top",
-).run()
+if __name__ != "__main__":  # `streamlit run` imports this file once for the server, and runs it for each view of a page
+    app = st.App(__file__, middleware=[Middleware(Gate, mode=mode_of_this_start())], lifespan=announced)
+else:
+    st.session_state[ROUTED] = True
+    st.set_page_config(page_title="PaMER Lab", page_icon=str(ICON), layout="wide")
+    st.navigation(
+        [
+            st.Page("pages/traces.py", title="Traces", icon=":material/list_alt:", default=True),
+            st.Page("pages/trace.py", title="Transcript", icon=":material/article:", url_path="trace"),
+            st.Page("pages/replay.py", title="Replay", icon=":material/replay:", url_path="replay"),
+            st.Page("pages/growth.py", title="Context growth", icon=":material/trending_up:", url_path="growth"),
+            st.Page("pages/audit.py", title="Evidence audit", icon=":material/fact_check:", url_path="audit"),
+            st.Page("pages/signals.py", title="Layerwise signals", icon=":material/layers:", url_path="signals"),
+            st.Page("pages/contexts.py", title="Compact contexts", icon=":material/compress:", url_path="contexts"),
+            st.Page("pages/published.py", title="Published results", icon=":material/menu_book:", url_path="published"),
+        ],
+        position="top",
+    ).run()

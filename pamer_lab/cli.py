@@ -1,50 +1,25 @@
 """The `pamer-lab` program: common options, one module per command, one place for exit codes.
 
-A command module under `pamer_lab/commands/` offers `HELP`, `configure(parser)` and `run(args) -> dict`, and may offer
-`show(result)`, which prints the result for people. With `--json` stdout holds exactly one JSON object. Exit code 0: done;
-2: the input is at fault, said in one line; 1: the program failed. Progress and logs go to stderr.
+What each command takes is in `commands/options.py`, so that `--help` imports nothing heavy; a command's module under
+`pamer_lab/commands/` offers `run(args) -> dict`, and may offer `show(result)`, which prints the result for people. With `--json`
+stdout holds exactly one JSON object. Exit code 0: done; 2: the input is at fault, said in one line; 1: the program failed. Progress
+and logs go to stderr.
 """
 
 import argparse
-import contextlib
 import errno
 import importlib
 import os
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import orjson
-
+from pamer_lab.commands.options import COMMANDS
 from pamer_lab.errors import InputError, LabError
-from pamer_lab.jobs import LINES_VARIABLE, Progress, stop_when_terminated
-from pamer_lab.redaction import without_keys
-from pamer_lab.reviewer_mode import refuse_in_reviewer_mode
 
-COMMANDS = {
-    "doctor": "doctor",
-    "import": "import_",
-    "extract": "extract",
-    "generate": "generate",
-    "prepare": "prepare",
-    "memory": "memory",
-    "audit": "audit",
-    "heads": "heads",
-    "policies": "policies",
-    "replay": "replay",
-    "runs": "runs",
-    "whatif": "whatif",
-    "report": "report",
-    "train": "train",
-    "layerwise": "layerwise",
-    "controls": "controls",
-    "compact": "compact",
-    "annotate": "annotate",
-    "bench": "bench",
-    "app": "app",
-}
-"""Command name -> module under `pamer_lab/commands/`."""
+if TYPE_CHECKING:
+    from pamer_lab.jobs import Progress
 
-READING = frozenset({"doctor", "memory", "audit", "heads", "policies", "whatif", "report", "app"})
+READING = frozenset({"doctor", "memory", "audit", "heads", "policies", "prices", "whatif", "report", "app"})
 """Commands that reviewer mode allows; what they would write into the workspace, reviews apart, the library refuses."""
 
 PROFILE_HELP = "embedded, paper, a TOML file, or hf:ID for any causal language model that transformers loads"
@@ -61,18 +36,24 @@ def main(arguments: list[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     name = next((word for word in arguments if word in COMMANDS), "")
     try:
-        if os.environ.get(LINES_VARIABLE):
-            stop_when_terminated()
         if any("\0" in word for word in arguments):
             raise InputError("an argument contains a NUL character")
         args = _parser(only=name).parse_args(arguments)
+        if _in_lines():
+            from pamer_lab.jobs import stop_when_terminated
+
+            stop_when_terminated()
         if args.workspace:
             os.environ["PAMER_LAB_HOME"] = args.workspace
         if args.command not in READING:
+            from pamer_lab.reviewer_mode import refuse_in_reviewer_mode
+
             refuse_in_reviewer_mode(f"`pamer-lab {args.command}`")
-        command = importlib.import_module(f"pamer_lab.commands.{COMMANDS[args.command]}")
+        if args.trust_profile:
+            _trust(args.profile)
+        command = importlib.import_module(f"pamer_lab.commands.{COMMANDS[args.command].module}")
         result = command.run(args)
-        if os.environ.get(LINES_VARIABLE):
+        if _in_lines():
             _line(result=result)
         elif args.json:
             sys.stdout.write(_json(result))
@@ -102,32 +83,55 @@ def main(arguments: list[str] | None = None) -> int:
         _fail("out of memory; process less at once, or close other programs")
         return 1
     except Exception as error:
-        if os.environ.get(LINES_VARIABLE):  # whoever waits for this process is told; the traceback is for the log
+        if _in_lines():  # whoever waits for this process is told; the traceback is for the log
             _line(error=one_line(f"the program failed ({type(error).__name__}: {error})"))
         raise
 
 
+def _trust(name: str) -> None:
+    from pamer_lab.config import default_workspace
+    from pamer_lab.models.profiles import load_profile
+    from pamer_lab.models.trust import trust
+
+    profile = load_profile(name, default_workspace())
+    for place in trust(profile):
+        say(f"confirmed: {profile.name} may send {place}")
+
+
+def _in_lines() -> bool:
+    """Whether another process runs this command and reads JSON lines."""
+    from pamer_lab.jobs import LINES_VARIABLE
+
+    return bool(os.environ.get(LINES_VARIABLE))
+
+
 def _drop_stdout() -> None:
     """The reader of a pipe has gone: nothing more is said to it, also not by the interpreter on its way out."""
-    with contextlib.suppress(OSError, ValueError):
+    try:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (OSError, ValueError):
+        return
 
 
-def say(what: str | Progress) -> None:
+def say(what: "str | Progress") -> None:
     """A line on stderr, safe for terminals: control characters of a stranger's text are shown, not obeyed.
 
     For a process that waits (`jobs.LINES_VARIABLE`), a JSON line on stdout instead.
     """
-    if os.environ.get(LINES_VARIABLE):
-        _line(**({"progress": what} if isinstance(what, Progress) else {"said": without_keys(what)}))
+    from pamer_lab.redaction import without_keys
+
+    if _in_lines():
+        _line(**({"said": without_keys(what)} if isinstance(what, str) else {"progress": what}))
         return
-    text = without_keys(what.line if isinstance(what, Progress) else what)
+    text = without_keys(what if isinstance(what, str) else what.line)
     sys.stderr.write("".join(char if char.isprintable() or char == "\n" else repr(char)[1:-1] for char in text) + "\n")
 
 
 def _fail(text: str) -> None:
     """Why the command ended early."""
-    if os.environ.get(LINES_VARIABLE):
+    if _in_lines():
+        from pamer_lab.redaction import without_keys
+
         _line(error=without_keys(one_line(text)))
     else:
         say(one_line(text))
@@ -140,6 +144,8 @@ def _line(**fields: Any) -> None:
 
 
 def _json(value: Any) -> str:
+    import orjson
+
     return orjson.dumps(value, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_NON_STR_KEYS).decode() + "\n"
 
 
@@ -154,15 +160,13 @@ def _parser(only: str) -> argparse.ArgumentParser:
     common.add_argument("--json", action="store_true", help="print exactly one JSON object on stdout")
     common.add_argument("--workspace", metavar="DIR", default="", help="workspace folder (default: .pamer-lab, or PAMER_LAB_HOME)")
     common.add_argument("--profile", metavar="NAME|FILE.toml|hf:ID", default="embedded", help=PROFILE_HELP)
+    common.add_argument("--trust-profile", action="store_true", help="confirm, once, what a profile file sends where")
     common.add_argument("--device", default="auto", help="auto, cpu, cuda[:N] or mps")
     parser = argparse.ArgumentParser(prog="pamer-lab", description="A replay lab for the memory of long-horizon LLM agents.")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for name, module in COMMANDS.items():
-        if only and name != only:
-            continue
-        command: Any = importlib.import_module(f"pamer_lab.commands.{module}")
-        child = commands.add_parser(name, help=command.HELP, description=command.HELP, parents=[common])
-        command.configure(child)
+    for name, command in COMMANDS.items():
+        if not only or name == only:
+            command.configure(commands.add_parser(name, help=command.help, description=command.help, parents=[common]))
     return parser
 
 

@@ -11,6 +11,8 @@ from pydantic import BaseModel, ConfigDict
 WORKSPACE_VARIABLE = "PAMER_LAB_HOME"
 CACHE_VARIABLE = "PAMER_LAB_CACHE"
 MAX_FILE_VARIABLE = "PAMER_LAB_MAX_FILE_MB"
+ROOTS_VARIABLE = "PAMER_LAB_ROOTS"
+TOKEN_VARIABLE = "PAMER_LAB_TOKEN"  # noqa: S105 - the name of a setting
 MOST_DIGITS = 7
 """Digits of a file limit in megabytes that are taken seriously; a longer number counts as not given."""
 
@@ -64,3 +66,9 @@ def cache_folder() -> Path:
     """Where prepared models live; shared by all workspaces of this user."""
     named = os.environ.get(CACHE_VARIABLE)
     return Path(named) if named else Path.home() / ".cache" / "pamer-lab"
+
+
+def user_folder() -> Path:
+    """What this user decided for all workspaces."""
+    named = os.environ.get("XDG_CONFIG_HOME")
+    return (Path(named) if named else Path.home() / ".config") / "pamer-lab"

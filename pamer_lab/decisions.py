@@ -21,15 +21,16 @@ it came."""
 BlockState = Literal["active", "summarised", "recalled", "restored", "absent"]
 """`active`: the block is in the request word for word. `restored`: memory put its raw text back as evidence, complete or in part
 (then the item names the block in `in_part`). `recalled`: a summary that covers it was fetched from memory into the request.
-`summarised`: a summary covers it, in the request by rule or kept in memory. `absent`: nothing does; PaMER never lets this happen,
-other policies do."""
+`summarised`: a summary covers it, in the request by rule or kept in memory, or a shortened copy of it is in the request.
+`absent`: nothing does; PaMER never lets this happen, other policies do."""
 
 LETTERS: dict[str, BlockState] = {"A": "active", "S": "summarised", "R": "recalled", "X": "restored", ".": "absent"}
 """States are stored as one letter per block."""
 
-ItemKind = Literal["tools", "prefix", "blocks", "summary", "recalled", "evidence"]
+ItemKind = Literal["tools", "prefix", "blocks", "edited", "summary", "recalled", "evidence"]
 """`tools`: the tool descriptions. `prefix`: everything before the first assistant message. `blocks`: raw blocks, word for
-word. `summary`: a summary that is in the context by rule. `recalled`: summaries found in memory. `evidence`: raw
+word. `edited`: one block with some of its texts shortened or replaced, its calls and their results still paired; `source` names the
+edit. `summary`: a summary that is in the context by rule. `recalled`: summaries found in memory. `evidence`: raw
 steps brought back from memory, quoted in full or in part."""
 
 Span = tuple[int, int]
@@ -48,7 +49,7 @@ class Item(Struct, frozen=True, omit_defaults=True):
     source: str = ""
     """For texts: the ids of the memories they come from, separated by spaces."""
     text: str = ""
-    """Content of the added message; empty for what the history itself contains."""
+    """Content of the added message, or the edited block as the model reads it; empty for what the history itself contains."""
     role: Role = "user"
     """Role of the added message."""
     in_part: tuple[int, ...] = ()
@@ -118,6 +119,7 @@ def letters(decision: Decision, t: int) -> str:
     for letter, spans in (
         (b"S", decision.stored),
         (b"S", _spans(texts, "summary")),
+        (b"S", _spans(texts, "edited")),
         (b"R", _spans(texts, "recalled")),
         (b"X", _spans(texts, "evidence")),
         (b"A", _spans(decision.items, "blocks")),

@@ -26,6 +26,8 @@ class LabSettings(Settings):
 
     readonly: bool = False
     """Reviewer mode for this workspace."""
+    roots: tuple[str, ...] = ()
+    """Folders of this computer that pages may read; none: see `workspace/roots.py`."""
 
 
 class ReviewerModeError(InputError):

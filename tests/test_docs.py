@@ -1,5 +1,6 @@
 """Links and pictures in the documentation lead somewhere, and the figures it repeats are those of the code."""
 
+import importlib.util
 import json
 import re
 from pathlib import Path
@@ -63,3 +64,11 @@ def test_where_the_preferred_layer_stands_the_final_state_and_the_best_control_s
             best = max(row["mean"] for row in rows.values() if row["target"] == target and row["kind"] in ("control", "rule"))
             layers = [rows[target, f"Hidden state, {place} (linear)"]["mean"] for place in ("preferred layer", "final")]
             assert [value for value in (*layers, best) if f"{value:.3f}" not in text] == [], (page, target)
+
+
+def test_the_table_of_formats_is_what_the_readers_make_of_the_samples() -> None:
+    spec = importlib.util.spec_from_file_location("formats_page", PROJECT / "docs" / "formats.py")
+    assert spec is not None and spec.loader is not None
+    page = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(page)
+    assert page.written() == page.PAGE.read_text(), "run `python docs/formats.py`"

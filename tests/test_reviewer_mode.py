@@ -17,9 +17,9 @@ from pamer_lab.models.chat import load_chat
 from pamer_lab.models.embedder import load_embedder
 from pamer_lab.models.frozen import load_frozen
 from pamer_lab.models.profiles import load_profile
+from pamer_lab.prices import find_prices, write_table
 from pamer_lab.reviewer_mode import CONFIG_FILE, READONLY_VARIABLE, ReviewerModeError, reviewer_mode
 from pamer_lab.runs.engine import replay
-from pamer_lab.runs.prices import FILE, PriceTable, write_prices
 from pamer_lab.runs.store import RunStore
 from pamer_lab.workspace import TRACES, Workspace
 from pamer_lab.workspace.ingest import import_paths, import_uploads
@@ -59,7 +59,7 @@ def _writes(lab: Workspace) -> dict[str, Callable[[], Any]]:
         "remove a run": lambda: RunStore(lab).remove(RunStore(lab).heads()[0].run_id),
         "record a selection": lambda: AuditStore(lab.database, run_id="r").record(record(1, 1)),
         "recover a table": lambda: lab.database.recover(TRACES),
-        "change prices": lambda: write_prices(lab.path / FILE, PriceTable()),
+        "change prices": lambda: write_table(find_prices(), lab.path),
         "read a path": lambda: import_paths(["sample_traces/demo"], lab),
         "upload": lambda: import_uploads([("a.json", b"[]")], lab),
         "load the model": lambda: load_frozen(profile),

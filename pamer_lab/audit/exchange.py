@@ -24,6 +24,7 @@ from pamer_lab.opening import parse_json, read_file
 from pamer_lab.opening.budget import FREE_BYTES, MOST_EXPANSION
 from pamer_lab.opening.tables import MOST_ROWS, read_parquet
 from pamer_lab.redaction import Scan, sentence
+from pamer_lab.spreadsheet import csv_text, plain
 from pamer_lab.storage import Database, TableSpec
 from pamer_lab.storage.files import write_whole
 from pamer_lab.trajectory.unpacking import refuse_many_values
@@ -55,7 +56,7 @@ def audit_bytes(database: Database, ending: str, scan: Scan) -> tuple[bytes, int
     frame = _scanned(found, scan)
     match ending:
         case ".csv":
-            return frame.write_csv().encode(), found.height
+            return csv_text(frame).encode(), found.height
         case ".jsonl":
             lines = [{key: value for key, value in row.items() if value is not None} for row in frame.to_dicts()]
             return "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines).encode(), found.height
@@ -103,6 +104,15 @@ def import_bytes(database: Database, source: Path, body: bytes) -> dict[str, int
     """The same for a file that is already in memory; `source` is only its name."""
     if _format(source, IMPORTED) == ".json":
         return import_reviews(database, source, body)
+    values, unknown = audit_rows(source, body)
+    added = {name: database.insert(spec, values[name])[0] if values[name] else 0 for name, spec in TABLES.items()}
+    if unknown and not any(added.values()):
+        raise FormatError("names no table; export the audit again", path=str(source), where=f"row {unknown}")
+    return added
+
+
+def audit_rows(source: Path, body: bytes) -> tuple[dict[str, list[dict[str, Any]]], int]:
+    """The validated rows of each table, and the first row that names none (0: each names one)."""
     rows = _read(source, body)
     if not rows and b"table" not in body:
         raise FormatError("is not an exported audit: it has no `table` column", path=str(source))
@@ -110,11 +120,7 @@ def import_bytes(database: Database, source: Path, body: bytes) -> dict[str, int
         name: [_row(spec, row, number, source) for number, row in enumerate(rows, 1) if row.get("table") == name]
         for name, spec in TABLES.items()
     }
-    added = {name: database.insert(spec, values[name])[0] if values[name] else 0 for name, spec in TABLES.items()}
-    unknown = next((number for number, row in enumerate(rows, 1) if row.get("table") not in (SCAN, *TABLES)), None)
-    if unknown is not None and not any(added.values()):
-        raise FormatError("names no table; export the audit again", path=str(source), where=f"row {unknown}")
-    return added
+    return values, next((number for number, row in enumerate(rows, 1) if row.get("table") not in (SCAN, *TABLES)), 0)
 
 
 def _read(source: Path, body: bytes) -> list[dict[str, Any]]:
@@ -123,7 +129,8 @@ def _read(source: Path, body: bytes) -> list[dict[str, Any]]:
             case ".csv":
                 if body.split(b"\n", 1)[0].count(b",") > MOST_COLUMNS:
                     raise ValueError(f"it has more than {MOST_COLUMNS} columns")
-                return _few(pl.read_csv(io.BytesIO(body), infer_schema=False, n_rows=MOST_ROWS + 1).to_dicts())
+                found = _few(pl.read_csv(io.BytesIO(body), infer_schema=False, n_rows=MOST_ROWS + 1).to_dicts())
+                return [{name: plain(cell) if cell else cell for name, cell in row.items()} for row in found]
             case ".jsonl":
                 refuse_many_values(body, ReadLimits.from_environment())
                 rows = _few([parse_json(line) for line in body.decode("utf-8").split("\n") if line.strip()])

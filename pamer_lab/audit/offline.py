@@ -41,7 +41,7 @@ class OfflineReviews(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def import_reviews(database: Database, source: Path, body: bytes) -> dict[str, int]:
     """Add the file's reviews; returns how many were new, and how many are about selections that are not here."""
-    reviews = _read(source, body)
+    reviews = read_reviews(source, body)
     store = ReviewStore(database)
     named = {review.audit_id for review in reviews}
     known = (
@@ -62,7 +62,8 @@ def import_reviews(database: Database, source: Path, body: bytes) -> dict[str, i
     return {"selection": 0, "review": added, "unknown": sum(review.audit_id not in known for review in reviews)}
 
 
-def _read(source: Path, body: bytes) -> tuple[OfflineReview, ...]:
+def read_reviews(source: Path, body: bytes) -> tuple[OfflineReview, ...]:
+    """The reviews of a file, with their times."""
     try:
         found = msgspec.json.decode(body, type=OfflineReviews)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -35,22 +36,24 @@ STOP_SECONDS = 30.0
 
 
 @contextmanager
-def serving(workspace: Path, script: Path = APP) -> Iterator[tuple[str, psutil.Process]]:
-    """A running script, by default the dashboard: its address and its process."""
+def serving(workspace: Path, script: Path = APP, *, log: Path | None = None) -> Iterator[tuple[str, psutil.Process]]:
+    """A running script, by default the dashboard: its address and its process. `log` gets what it prints, such as the link."""
     words = [sys.executable, "-m", "streamlit", "run", str(script), "--server.headless", "true", "--server.port"]
-    with started(words, APP.parent, os.environ | {"PAMER_LAB_HOME": str(workspace)}) as found:
+    with started(words, APP.parent, os.environ | {"PAMER_LAB_HOME": str(workspace)}, log) as found:
         yield found
 
 
 @contextmanager
-def started(words: Sequence[str], folder: Path, environment: Mapping[str, str]) -> Iterator[tuple[str, psutil.Process]]:
+def started(
+    words: Sequence[str], folder: Path, environment: Mapping[str, str], log: Path | None = None
+) -> Iterator[tuple[str, psutil.Process]]:
     """A command that serves Streamlit on the port that is its last word, run in a folder: its address and its process."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     address = f"http://127.0.0.1:{port}"
-    with tempfile.TemporaryFile() as log:
-        server = subprocess.Popen([*words, str(port)], cwd=folder, env=environment, stdout=log, stderr=subprocess.STDOUT)
+    with log.open("wb") if log else tempfile.TemporaryFile() as printed:
+        server = subprocess.Popen([*words, str(port)], cwd=folder, env=environment, stdout=printed, stderr=subprocess.STDOUT)
         try:
             _wait(address, server)
             yield address, psutil.Process(server.pid)
@@ -64,6 +67,8 @@ def _wait(address: str, server: "subprocess.Popen[bytes]") -> None:
         try:
             with urllib.request.urlopen(f"{address}/_stcore/health", timeout=2):  # noqa: S310 - an address on loopback
                 return
+        except urllib.error.HTTPError:
+            return  # it answers, if only that it is closed
         except OSError:
             time.sleep(0.1)
     raise LabError("the dashboard did not start")
@@ -126,6 +131,7 @@ class DashboardVisitor:
     """A session of its own on the server; use it as an async context."""
 
     def __init__(self, address: str) -> None:
+        self._origin = address
         self._address = address.replace("http://", "ws://") + STREAM
         self._socket: Any = None
         self._page = self._query = self._hash = ""
@@ -135,7 +141,9 @@ class DashboardVisitor:
     async def __aenter__(self) -> "DashboardVisitor":
         import websockets
 
-        self._socket = await websockets.connect(self._address, subprotocols=[websockets.Subprotocol("streamlit")], max_size=None)
+        self._socket = await websockets.connect(
+            self._address, origin=websockets.Origin(self._origin), subprotocols=[websockets.Subprotocol("streamlit")], max_size=None
+        )
         return self
 
     async def __aexit__(self, *_: object) -> None:

@@ -102,7 +102,7 @@ def canonical(messages: Sequence[Message]) -> bytes:
     order = {call.id: number for number, call in enumerate(messages[0].tool_calls)} if messages else {}
     rows: list[list[Any]] = []
     for message in messages:
-        calls = [[call.name, _canonical_arguments(call.arguments)] for call in message.tool_calls]
+        calls = [[call.name, canonical_arguments(call.arguments)] for call in message.tool_calls]
         answers = order.get(message.tool_call_id) if message.role == "tool" else None
         rows.append([message.role, message.content, calls, answers, [[image.media_type, image.bytes] for image in message.images]])
     return orjson.dumps(rows)
@@ -124,7 +124,7 @@ def identities(blocks: Iterable[Sequence[Message]]) -> list[str]:
     return named
 
 
-def _canonical_arguments(text: str) -> str:
+def canonical_arguments(text: str) -> str:
     """Arguments with sorted keys and no white space; text that is not JSON stays as it is."""
     try:
         value = orjson.loads(text)

@@ -12,29 +12,15 @@ from pamer_lab.models.chat import Chat
 from pamer_lab.models.profiles import Profile, load_profile
 from pamer_lab.storage.files import write_whole
 from pamer_lab.studies.annotate import Annotation, Ask, Reply, annotate, labelled, origin_of
-from pamer_lab.studies.questions import FUTURES, HISTORY_CHARACTERS, history_limit
+from pamer_lab.studies.questions import HISTORY_CHARACTERS, history_limit
 from pamer_lab.trajectory import read_all
 from pamer_lab.trajectory.formats.native import to_native
 from pamer_lab.trajectory.recorded import count_recorded
 from pamer_lab.trajectory.values import Trace
 from pamer_lab.workspace import Workspace
 
-HELP = "label memory needs with a language model (rubric: docs/annotation.md)"
 ANSWER_TOKENS = 400
 """Most tokens of one answer."""
-FUTURE_HELP = (
-    "none: the model sees what the agent saw; action: also the recorded next action, as the paper's annotator (default: %(default)s)"
-)
-
-
-def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("traces", nargs="+", metavar="TRACE", help="trace files or folders")
-    parser.add_argument(
-        "--out", type=Path, default=None, metavar="FILE.jsonl", help="write the labelled traces to this file, in our own format"
-    )
-    parser.add_argument("--future", choices=FUTURES, default="none", help=FUTURE_HELP)
-    history.configure(parser)
-    parser.add_argument("--limit", type=int, default=None, metavar="N", help="ask at most N questions in this run; the next run continues")
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:

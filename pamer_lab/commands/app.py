@@ -5,19 +5,14 @@ workspace is that of the folder it is started in, as for every other command.
 """
 
 import argparse
+import os
 import signal
 import subprocess
 import sys
 from typing import Any
 
-from pamer_lab.config import app_folder
+from pamer_lab.config import TOKEN_VARIABLE, app_folder
 from pamer_lab.errors import InputError
-
-HELP = "start the dashboard on 127.0.0.1:8501"
-
-
-def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--port", type=int, default=8501)
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
@@ -25,6 +20,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     if not script.exists():
         raise InputError("the dashboard is not installed; install the wheel again, or `pip install -e .` in a checkout", path=str(script))
     command = [sys.executable, "-m", "streamlit", "run", str(script), "--server.port", str(args.port)]
-    with subprocess.Popen(command) as server:
+    environment = dict(os.environ) | ({TOKEN_VARIABLE: args.token} if args.token else {})
+    with subprocess.Popen(command, env=environment) as server:
         signal.signal(signal.SIGTERM, lambda *_: server.terminate())
         return {"exit_code": server.wait()}

@@ -8,25 +8,10 @@ from pamer_lab.audit import AuditStore, ReviewStore, export_audit, import_audit,
 from pamer_lab.audit.agreement import all_agreements
 from pamer_lab.audit.exchange import audit_bytes
 from pamer_lab.audit.store import steps_of
-from pamer_lab.commands.scanning import configure_scan, scan_facts, show_findings
+from pamer_lab.commands.scanning import scan_facts, show_findings
 from pamer_lab.errors import InputError
 from pamer_lab.redaction import own_scan
 from pamer_lab.workspace import Workspace
-
-HELP = "list, export or import step selections and their reviews, or measure agreement between reviewers"
-
-
-def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("what", choices=["list", "export", "import", "agreement"], help="what to do")
-    parser.add_argument(
-        "file",
-        nargs="?",
-        default="",
-        metavar="FILE",
-        help="for export and import: .csv, .jsonl or .parquet; for import also a share page's .json",
-    )
-    configure_scan(parser, "export")
-    parser.add_argument("--run", default="", metavar="RUN", help="for list: only this run's selections")
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:

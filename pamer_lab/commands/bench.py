@@ -11,7 +11,6 @@ from typing import Any
 
 from pamer_lab.errors import InputError, UnknownNameError
 
-HELP = "run one benchmark; every number is a ratio within the run"
 BENCHES: dict[str, str] = {
     "import": "import_",
     "blocks": "blocks",
@@ -26,20 +25,11 @@ BENCHES: dict[str, str] = {
     "pages": "pages",
     "compact": "compact",
     "load": "load",
+    "start": "start",
 }
 """Bench name -> module under `pamer_lab/bench/`."""
 OVER_TRACES = ("traces",)
 """Benches that take paths of traces."""
-
-
-def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", metavar="NAME", help=f"{', '.join(BENCHES)}; or `list` for their names")
-    parser.add_argument(
-        "paths",
-        metavar="PATH",
-        nargs="*",
-        help="`traces` only: files or folders of traces (default: the traces that come with the package)",
-    )
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:

@@ -9,13 +9,13 @@ from pamer_lab.analysis.compact import Line, budget_table, expanded_table, order
 from pamer_lab.blocks import MessageTokens
 from pamer_lab.cli import say
 from pamer_lab.commands import studying
+from pamer_lab.commands.options import CAPS
 from pamer_lab.features.store import FeatureStore
 from pamer_lab.models.embedder import HashingEmbedder
 from pamer_lab.models.tokenizer import LoadedCounter
 from pamer_lab.studies.compact.fitting import Fitter
 from pamer_lab.studies.compact.points import Counts
-from pamer_lab.studies.compact.registry import CAPS, choose, parse_caps
-from pamer_lab.studies.compact.retrieved import cap_words
+from pamer_lab.studies.compact.registry import choose, parse_caps
 from pamer_lab.studies.compact.states import KeptEmbeddings, Readings, States
 from pamer_lab.studies.compact.study import PREFERRED, Bench, differences, evaluated
 from pamer_lab.studies.compact.values import Condition, Resources
@@ -103,20 +103,7 @@ def _at(line: Line, key: str) -> str:
     return f"{text:>{CELL + 3}}"
 
 
-HELP = "token share, AUROC, F1 and agreement of every compact context, compared with the full one"
-LAYER_HELP = "layer all conditions are read at; preferred: by validation on the Full Context (default: preferred; final for paper)"
 FINAL = "final"
-DEFAULT_CAPS = ",".join(cap_words(cap) for cap in CAPS)
-
-
-def configure(parser: argparse.ArgumentParser) -> None:
-    studying.configure(parser)
-    parser.add_argument("--conditions", default="all", help="names or groups with commas, or all (default: %(default)s)")
-    parser.add_argument("--sample", type=int, default=0, metavar="N", help="about N decision points, the same share of every question")
-    parser.add_argument("--sample-seed", type=int, default=0, metavar="S", help="which sample (default: %(default)s)")
-    parser.add_argument("--layer", default="", help=LAYER_HELP)
-    parser.add_argument("--caps", default=DEFAULT_CAPS, help="evidence caps for Top3 by embedding, in tokens (default: %(default)s)")
-    parser.add_argument("--estimate", action="store_true", help="print the estimated tokens and time, and stop")
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
@@ -198,6 +185,6 @@ def _command(args: argparse.Namespace) -> str:
         "sample": str(args.sample or ""),
         "sample-seed": str(args.sample_seed or ""),
         "layer": args.layer if args.layer != PREFERRED else "",
-        "caps": args.caps if args.caps != DEFAULT_CAPS else "",
+        "caps": args.caps if args.caps != CAPS else "",
     }
     return studying.command_line(args, **options)

@@ -12,12 +12,7 @@ from pamer_lab.studies.decisions import TARGETS
 from pamer_lab.studies.study import Study
 from pamer_lab.studies.tables import compare
 
-HELP = "compare the hidden state with controls that need no model, on the same splits"
-__all__ = ["HELP", "configure", "run", "show"]
-
-
-def configure(parser: argparse.ArgumentParser) -> None:
-    studying.configure(parser)
+__all__ = ["run", "show"]
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:

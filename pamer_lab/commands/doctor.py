@@ -12,12 +12,6 @@ from pamer_lab.models.profiles import Profile, load_profile
 from pamer_lab.probes.artefact import TRAIN
 from pamer_lab.probes.registry import list_heads
 
-HELP = "show devices, models, heads and the store, and how to get what is missing"
-
-
-def configure(parser: argparse.ArgumentParser) -> None:
-    """No options of its own."""
-
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
     profile = load_profile(args.profile, default_workspace())

@@ -7,7 +7,7 @@ from typing import Any
 
 from pamer_lab.cli import say
 from pamer_lab.commands import history
-from pamer_lab.commands.studying import PROMPT_HELP, probe_prompt
+from pamer_lab.commands.studying import probe_prompt
 from pamer_lab.errors import InputError, UnknownNameError
 from pamer_lab.features.contexts import check_context
 from pamer_lab.features.values import FeatureSet
@@ -17,18 +17,7 @@ from pamer_lab.trajectory import Trace, read_traces
 from pamer_lab.trajectory.recorded import count_recorded
 from pamer_lab.workspace import Workspace
 
-HELP = "compute the frozen model's states at every decision point and cache them in the workspace"
 SAY_EVERY_SECONDS = 2.0
-
-
-def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("traces", nargs="+", metavar="TRACE", help="a file, a folder, or the id of an imported trace")
-    parser.add_argument("--contexts", default="full,recent2", help="full, current, recentK; separated by commas")
-    parser.add_argument("--hint", choices=["none", "faithful"], default="none", help="whether the context-token hint is added")
-    parser.add_argument("--probe-prompt", default=None, metavar="TEXT|@FILE", help=PROMPT_HELP)
-    history.configure(parser)
-    parser.add_argument("--layers", default="all", help="all, or names such as block_4,final")
-    parser.add_argument("--poolings", default="last,mean", help="last, mean")
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:

@@ -13,16 +13,6 @@ from pamer_lab.errors import InputError
 from pamer_lab.storage.files import write_whole
 from pamer_lab.trajectory.formats.native import NativeTrace
 
-HELP = "write labelled synthetic traces"
-
-
-def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--questions", type=int, default=48, metavar="N", help="number of questions, each with its own world (default 48)")
-    parser.add_argument("--replicas", type=int, default=2, metavar="K", help="runs over each question (default 2)")
-    parser.add_argument("--seed", type=int, default=7, metavar="S", help="the same seed gives the same bytes (default 7)")
-    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder for traces.jsonl")
-    parser.add_argument("--demo", action="store_true", help="write the three long demo traces instead, one file each")
-
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
     if args.questions < 1 or args.replicas < 1:

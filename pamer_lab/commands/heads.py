@@ -8,13 +8,6 @@ from pamer_lab.errors import InputError
 from pamer_lab.probes.registry import find_heads, list_heads, remove
 from pamer_lab.workspace import Workspace
 
-HELP = "list the heads that can vote, show one set, or remove one trained here"
-
-
-def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("what", choices=["list", "show", "remove"], help="what to do")
-    parser.add_argument("name", nargs="?", default="", metavar="NAME", help="for show: a name or a folder; for remove: a registered name")
-
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
     folder = Workspace().path

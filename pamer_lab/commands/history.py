@@ -1,18 +1,6 @@
-"""`--history`: whether decision states use the full history or the context the agent had; shared by all commands."""
+"""Which history decision states are taken of, in words."""
 
-import argparse
-
-from pamer_lab.trajectory.recorded import HISTORIES, History
-
-DEFAULT: History = "recorded"
-HELP = (
-    "recorded: the context the agent had, with recorded summaries in place of what they replaced (traces without any are read in "
-    "full); full: everything before the decision (default: %(default)s)"
-)
-
-
-def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--history", choices=HISTORIES, default=DEFAULT, help=HELP)
+from pamer_lab.trajectory.recorded import History
 
 
 def sentence(history: History, recorded: int, traces: int) -> str:

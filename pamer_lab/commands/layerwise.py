@@ -9,15 +9,7 @@ from pamer_lab.studies.decisions import TARGETS
 from pamer_lab.studies.layerwise import layerwise, preferred_layer
 from pamer_lab.studies.study import Study
 
-HELP = "how well each layer predicts compression and recall needs, with last-token and mean pooling"
-__all__ = ["HELP", "configure", "run", "show"]
-
-
-def configure(parser: argparse.ArgumentParser) -> None:
-    studying.configure(parser)
-    parser.add_argument("--layers", default="all", help="all, or names such as block_4,block_8,final (default: %(default)s)")
-    parser.add_argument("--context", default="full", help="full, current, recent1, recent2 or recent4 (default: %(default)s)")
-    parser.add_argument("--hint", choices=["none", "faithful"], default="none")
+__all__ = ["run", "show"]
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:

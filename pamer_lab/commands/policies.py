@@ -5,12 +5,6 @@ from typing import Any
 
 from pamer_lab.policies.registry import describe_policies
 
-HELP = "list the policies with their parameters, sources, deviations and needs"
-
-
-def configure(parser: argparse.ArgumentParser) -> None:
-    """No options of its own."""
-
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
     return {"policies": describe_policies()}

@@ -6,12 +6,6 @@ from typing import Any
 from pamer_lab.cli import say
 from pamer_lab.models import embedded
 
-HELP = "verify and prepare the embedded weights once, so that later starts are fast"
-
-
-def configure(parser: argparse.ArgumentParser) -> None:
-    """No options of its own."""
-
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
     embedded.verify(embedded.MINILM)

@@ -17,12 +17,13 @@ from pamer_lab.errors import InputError
 from pamer_lab.factory import Factory
 from pamer_lab.models.profiles import load_profile
 from pamer_lab.policies.registry import DEFAULT_POLICIES, parse_policies
+from pamer_lab.prices import PriceTable, find_prices
 from pamer_lab.runs.batch import BatchOptions, BatchProgress, Outcome, replay_batch
+from pamer_lab.runs.cost import run_cost
 from pamer_lab.runs.divergence import first_divergence
 from pamer_lab.runs.estimate import estimate
 from pamer_lab.runs.evidence import uses
 from pamer_lab.runs.export import run_json
-from pamer_lab.runs.prices import FILE, PriceTable, read_prices
 from pamer_lab.runs.store import RunStore
 from pamer_lab.runs.timeline import lay_out
 from pamer_lab.runs.values import FIXED_ACTIONS
@@ -31,20 +32,6 @@ from pamer_lab.workspace.ingest import import_paths
 
 LINE_EVERY = 10.0
 """Seconds between two progress lines where stderr is no terminal."""
-HELP = "replay recorded traces through context policies; actions are fixed"
-HEADS_HELP = "heads to use (see pamer-lab heads list); default: the packaged heads for the profile's model, else the only registered ones"
-
-
-def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("traces", nargs="*", metavar="TRACE", help="ids of imported traces, or trace files and folders")
-    parser.add_argument("--policy", default=",".join(DEFAULT_POLICIES), help=f"NAME[,NAME...] (default: {','.join(DEFAULT_POLICIES)})")
-    parser.add_argument("--turn-limit", type=int, default=0, metavar="N", help="replay only the first N turns of each trace")
-    parser.add_argument("--processes", type=int, default=-1, metavar="N", help="worker processes; 0 runs in this process")
-    parser.add_argument("--fresh", action="store_true", help="discard stored runs and recompute them")
-    parser.add_argument("--prices", metavar="FILE", default="", help=f"price table (default: {FILE} of the workspace)")
-    parser.add_argument("--heads", metavar="NAME|FOLDER", default="", help=HEADS_HELP)
-    parser.add_argument("--estimate", action="store_true", help="print the models, tokens and time needed, and stop")
-    parser.add_argument("--list", action="store_true", help="list the policies with their parameters and stated deviations")
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
@@ -55,8 +42,8 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     if args.turn_limit < 0:
         raise InputError(f"--turn-limit must be at least 1, not {args.turn_limit}")
     workspace = Workspace()
-    names = [policy.name for policy in parse_policies(args.policy)]
-    prices = read_prices(Path(args.prices) if args.prices else workspace.path / FILE)
+    names = [policy.name for policy in parse_policies(args.policy or ",".join(DEFAULT_POLICIES))]
+    prices = find_prices(args.prices, workspace.path)
     factory = Factory(load_profile(args.profile, workspace.path), workspace, args.device, args.heads)
     tokens = factory.tokens
     trace_ids = _trace_ids(args.traces, workspace, tokens)
@@ -112,7 +99,7 @@ def _result(
         timeline = lay_out(workspace.trace(trace_id).trace, tokens, turn_limit=args.turn_limit)
         used = uses(timeline)
         done = [store.run(outcome.run_id) for outcome in outcomes if outcome.trace_id == trace_id and outcome.status == "done"]
-        runs += [run_json(run, timeline, prices=prices, used=used) for run in done]
+        runs += [run_json(run, timeline, cost=run_cost(run, prices, timeline, tokens.counter), used=used) for run in done]
         for other in done[1:]:
             found = first_divergence(done[0], other)
             divergences.append(

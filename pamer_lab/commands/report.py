@@ -7,7 +7,7 @@ from typing import Any
 
 from pamer_lab.analysis.published import sample_names
 from pamer_lab.cli import say
-from pamer_lab.commands.scanning import configure_scan, show_findings
+from pamer_lab.commands.scanning import show_findings
 from pamer_lab.errors import InputError
 from pamer_lab.redaction import summary
 from pamer_lab.report.config import GrowthSection, PublishedSection, ReplaySection, ReportConfig, RunChoice, StudySection, read_config
@@ -16,23 +16,6 @@ from pamer_lab.report.replay_part import choice_of
 from pamer_lab.runs.store import RunStore
 from pamer_lab.runs.values import RunInfo
 from pamer_lab.workspace import Workspace
-
-HELP = "write a standalone share page: one HTML file that works offline and verifies itself"
-
-
-def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("runs", nargs="*", metavar="RUN", help="ids of runs, or of traces (then their finished runs)")
-    parser.add_argument("--out", metavar="FILE.html", default="report.html", help="output file; FILE.zip is written next to it")
-    parser.add_argument("--growth", action="store_true", help="add the context growth over all these runs")
-    parser.add_argument(
-        "--study", action="append", default=[], metavar="ID", help="add a study of the workspace, or a sample result by name"
-    )
-    parser.add_argument("--published", action="append", default=[], metavar="TABLE", help="add a table of the paper")
-    parser.add_argument("--title", default="", help="headline of the page")
-    parser.add_argument("--no-text", action="store_true", help="omit the text of traces, summaries and recalled memories")
-    configure_scan(parser)
-    parser.add_argument("--max-mb", type=float, default=10.0, metavar="MB", help="maximum size of the page (default: 10)")
-    parser.add_argument("--config", metavar="FILE", default="", help="recreate the report that a zip's config.json describes")
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:

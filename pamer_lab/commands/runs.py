@@ -3,22 +3,13 @@
 import argparse
 from typing import Any
 
-from pamer_lab.commands.scanning import configure_scan, scan_facts, show_findings
+from pamer_lab.commands.scanning import scan_facts, show_findings
 from pamer_lab.errors import InputError
 from pamer_lab.redaction import own_scan
 from pamer_lab.runs.bundle import pack_runs, read_bundle, unpack_runs
 from pamer_lab.runs.store import RunStore
 from pamer_lab.storage.files import write_whole
 from pamer_lab.workspace import Workspace
-
-HELP = "list stored runs, export runs to a file, or import runs from one"
-
-
-def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("what", choices=["list", "export", "import"], help="what to do")
-    parser.add_argument("names", nargs="*", metavar="RUN|FILE", help="for export: run ids (none: every finished run); for import: files")
-    parser.add_argument("--out", default="", metavar="FILE", help="for export: the file to write")
-    configure_scan(parser, "export")
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:

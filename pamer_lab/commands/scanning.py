@@ -1,24 +1,11 @@
-"""The scan for secrets as every export has it: one option, and what it found in words."""
+"""What the scan for secrets of an export found, in words."""
 
-import argparse
 from typing import Any
 
 from pamer_lab.redaction import Scan, summary
 
 LISTED = 20
 """Findings printed; all of them are in the JSON."""
-
-
-def configure_scan(parser: argparse.ArgumentParser, only: str = "") -> None:
-    """`--redact`, and `--scan`; `only` names the action they belong to where a command has several."""
-    where = f"for {only}: " if only else ""
-    parser.add_argument(
-        "--redact",
-        choices=["all", "keys", "none"],
-        default="keys",
-        help=f"{where}which findings of the secret scan to redact (default: keys)",
-    )
-    parser.add_argument("--scan", action="store_true", help=f"{where}only list what the secret scan finds; write nothing")
 
 
 def scan_facts(scan: Scan) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What the study commands share: options, reading labelled traces, the model, and printing a table."""
+"""What the study commands share: reading labelled traces, the model, and printing a table."""
 
 import argparse
 import shlex
@@ -10,6 +10,7 @@ from typing import Any
 
 from pamer_lab.cli import say
 from pamer_lab.commands import history
+from pamer_lab.commands.options import HISTORY, SEEDS
 from pamer_lab.errors import InputError, UnknownNameError
 from pamer_lab.factory import Factory
 from pamer_lab.features.store import layer_names
@@ -17,7 +18,7 @@ from pamer_lab.models.frozen import FrozenModel
 from pamer_lab.models.profiles import Profile, load_profile
 from pamer_lab.opening import read_text
 from pamer_lab.probes.metrics import MOST_DIFFERENCES
-from pamer_lab.probes.split import SEEDS, Split
+from pamer_lab.probes.split import Split
 from pamer_lab.studies.bank import BankMaker
 from pamer_lab.studies.decisions import Decisions, decisions_of, make_splits
 from pamer_lab.studies.study import ALL, Study, save_study, write_study
@@ -25,8 +26,6 @@ from pamer_lab.trajectory import read_all
 from pamer_lab.trajectory.values import Trace
 from pamer_lab.workspace import Workspace
 
-DEFAULT_SEEDS = ",".join(str(seed) for seed in SEEDS)
-PROMPT_HELP = "system prompt prepended to each trace's own in every probe input (default: the profile's)"
 SEED_END = 2**32
 """Seeds lie below this: what every generator takes."""
 
@@ -58,19 +57,6 @@ class Setting:
     def model(self, device: str) -> tuple[FrozenModel, BankMaker]:
         frozen = self.factory(device).model
         return frozen, BankMaker(self.traces, self.decisions, frozen, self.workspace, say, self.probe_prompt)
-
-
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Options that all studies have."""
-    parser.add_argument(
-        "traces", nargs="+", metavar="TRACE", help=f"labelled trace files or folders, ids of imported traces, or {ALL}: all labelled ones"
-    )
-    parser.add_argument("--seeds", default=DEFAULT_SEEDS, help="split and initialisation seeds (default: %(default)s)")
-    history.configure(parser)
-    parser.add_argument("--replicas", type=int, default=0, metavar="N", help="use the first N traces of each question (default: all)")
-    parser.add_argument("--probe-prompt", default=None, metavar="TEXT|@FILE", help=PROMPT_HELP)
-    parser.add_argument("--name", default="", help="a name for the study")
-    parser.add_argument("--out", type=Path, default=None, metavar="FILE.json", help="also write the study to a file")
 
 
 def read_setting(args: argparse.Namespace) -> Setting:
@@ -179,9 +165,9 @@ def command_line(args: argparse.Namespace, **options: str) -> str:
     words = ["pamer-lab", args.command, *args.traces]
     if args.replicas:
         options["replicas"] = str(args.replicas)
-    if args.history != history.DEFAULT:
+    if args.history != HISTORY:
         options["history"] = args.history
-    if args.seeds != DEFAULT_SEEDS:
+    if args.seeds != SEEDS:
         options["seeds"] = args.seeds
     if args.profile != "embedded":
         options["profile"] = args.profile

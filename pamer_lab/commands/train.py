@@ -14,20 +14,7 @@ from pamer_lab.studies.bank import Bank
 from pamer_lab.studies.distill import Fitted, Lab, capacity_rows, make_heads, stability_of, student_rows
 from pamer_lab.studies.study import Study
 
-HELP = "train probes (capacity x hint), the teacher and Recent2 students, and write the controller's heads"
-LAYER_HELP = "layer of students and heads; preferred: by validation; teacher: where the teacher reads (default: preferred; final for paper)"
-HINT_HELP = "context hint in the students' input (default: none; faithful for paper)"
-__all__ = ["HELP", "configure", "run", "show"]
-
-
-def configure(parser: argparse.ArgumentParser) -> None:
-    studying.configure(parser)
-    parser.add_argument("--contexts", default="recent2", help="compact contexts of the students (default: %(default)s)")
-    parser.add_argument("--layer", default="", help=LAYER_HELP)
-    parser.add_argument("--hint", choices=("none", "faithful"), default="", help=HINT_HELP)
-    parser.add_argument(
-        "--heads", default="", metavar="NAME|FOLDER", help="register the compression heads (students of the first context) in the workspace"
-    )
+__all__ = ["run", "show"]
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:

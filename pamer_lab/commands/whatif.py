@@ -8,17 +8,6 @@ from pamer_lab.runs.store import RunStore
 from pamer_lab.runs.whatif import Changes, WhatIfRun
 from pamer_lab.workspace import Workspace
 
-HELP = "recompute a run's decisions and tokens under other settings, from stored logits"
-
-
-def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("run", metavar="RUN", help="id of a PaMER run")
-    parser.add_argument("--threshold", metavar="P[,P...]", default="", help="probability for all heads, or one per head")
-    parser.add_argument("--threshold-scale", metavar="F", type=float, default=1.0, help="factor on the stored thresholds")
-    parser.add_argument("--vote", metavar="N", type=int, default=None, help="heads that must agree")
-    parser.add_argument("--min-candidate", metavar="TOKENS", type=int, default=None, help="minimum candidate size (tokens)")
-    parser.add_argument("--retained", metavar="BLOCKS", type=int, default=None, help="complete blocks kept (approximate)")
-
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
     for name in ("vote", "min_candidate", "retained"):

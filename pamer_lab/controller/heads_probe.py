@@ -1,7 +1,7 @@
 """The real probe: the frozen model's state before the next action, and the trained heads' votes on it.
 
 States are cached in the workspace's feature store, so that policies with the same context, and a replay that continues after a crash,
-compute each state once.
+compute each state once; `read_ahead` computes those of a recorded trace together.
 Invariant: heads read only the model they were trained on, and only heads trained for the controller's question vote.
 """
 
@@ -9,8 +9,10 @@ from collections.abc import Sequence
 
 from pamer_lab.controller.probe import Votes
 from pamer_lab.errors import InputError
-from pamer_lab.features.extract import state_of
+from pamer_lab.features.serialise import Hint
+from pamer_lab.features.states import StateReader
 from pamer_lab.features.store import FeatureStore, layer_names
+from pamer_lab.features.values import Cancel, OnProgress, Request
 from pamer_lab.models.frozen import FrozenModel
 from pamer_lab.probes.artefact import TRAIN, HeadSet
 from pamer_lab.trajectory.values import Message, Tool
@@ -23,25 +25,34 @@ class HeadsProbe:
     """Five heads on one hidden state."""
 
     def __init__(self, model: FrozenModel, heads: HeadSet, store: FeatureStore | None = None) -> None:
-        self._model = model
         self._heads = _require(heads, model)
-        self._store = store
+        self.states = StateReader(model, heads.layer.replace(":", "_"), heads.pooling, store)
         self.name = f"{model.name} {heads.layer} {heads.pooling}"
 
     def vote(self, messages: Sequence[Message], tools: Sequence[Tool], active_tokens: int) -> Votes:
         heads = self._heads
-        state = state_of(
-            messages,
-            tools,
-            self._model,
-            "faithful" if heads.hint == "faithful" else "none",
-            heads.layer.replace(":", "_"),
-            heads.pooling,
-            self._store,
-            active_tokens=active_tokens,
-            probe_prompt=heads.probe_system_prompt,
-        )
+        hint: Hint = "faithful" if heads.hint == "faithful" else "none"
+        state = self.states.read(Request(messages, tools, hint=hint, active_tokens=active_tokens, probe_prompt=heads.probe_system_prompt))
         return Votes(tuple(float(value) for value in heads.logits(state)), heads.thresholds)
+
+    def read_ahead(
+        self,
+        messages: Sequence[Message],
+        tools: Sequence[Tool],
+        points: Sequence[int],
+        retained: int,
+        progress: OnProgress | None = None,
+        cancel: Cancel | None = None,
+    ) -> None:
+        """Compute the states of these decision points of a recorded trace together.
+
+        Does nothing for heads that read the context hint: it names the size of a request, which earlier decisions determine.
+        """
+        if self._heads.hint == "faithful" or not points:
+            return
+        context = f"recent{retained}" if retained else "current"
+        request = Request(messages, tools, points, context, probe_prompt=self._heads.probe_system_prompt)
+        self.states.read_ahead(request, progress, cancel)
 
 
 def _require(heads: HeadSet, model: FrozenModel) -> HeadSet:

@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from pamer_lab.errors import ProbeError
+from pamer_lab.features.values import Cancel, OnProgress
 from pamer_lab.trajectory.values import Message, Tool
 
 
@@ -50,6 +51,23 @@ class Probe(Protocol):
         `active_tokens`: the active request with its tools. The context hint adds the output reserve to it where the probe
         input is made (`features/inputs.py`), and nowhere else.
         """
+        ...
+
+
+@runtime_checkable
+class ReadingProbe(Protocol):
+    """A probe that can compute many inputs of one recorded trace together."""
+
+    def read_ahead(
+        self,
+        messages: Sequence[Message],
+        tools: Sequence[Tool],
+        points: Sequence[int],
+        retained: int,
+        progress: OnProgress | None = None,
+        cancel: Cancel | None = None,
+    ) -> None:
+        """Compute what `vote` will be asked for at these decision points, where the prefix and `retained` newest blocks determine it."""
         ...
 
 

@@ -5,11 +5,12 @@ inputs that were finished. At the smallest chunk it is a `ProbeError` with the f
 """
 
 from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 import numpy as np
 
 from pamer_lab.errors import ProbeError
-from pamer_lab.features.passes import Emit, Walk
+from pamer_lab.features.passes import Beginning, Emit, Walk
 from pamer_lab.features.pooling import Pooler, Rows
 from pamer_lab.features.serialise import Tokens
 from pamer_lab.features.tree import Run, build
@@ -18,6 +19,7 @@ from pamer_lab.models.frozen import FrozenModel
 SMALLEST_CHUNK = 64
 RECURRENT_SHARE = 16
 """Fewest tokens worth a snapshot of recurrent states."""
+Result = TypeVar("Result")
 
 
 class Computation:
@@ -36,17 +38,44 @@ class Computation:
 
     def run(self, inputs: Sequence[Tokens], emit: Emit, step: Callable[[int], None]) -> None:
         """Compute all inputs; `emit` receives each one's number, last states and means."""
-        import torch
-
         waiting = list(range(len(inputs)))
-        while waiting:
+
+        def attempt() -> None:
             finished: set[int] = set()
             try:
                 self._attempt([inputs[number] for number in waiting], [*waiting], emit, step, finished)
-                return
+            finally:
+                waiting[:] = [number for number in waiting if number not in finished]
+
+        self._halving(attempt, lambda: max(len(inputs[number]) for number in waiting))
+
+    def beginning(self, tokens: Tokens) -> Beginning:
+        """What the model keeps of tokens that many inputs begin with."""
+        return self._halving(lambda: self._walked(lambda walk: walk.beginning(tokens)), lambda: len(tokens))
+
+    def after(self, beginning: Beginning, tokens: Tokens) -> tuple[Rows, Rows]:
+        """Last states and means of one input, [layers, width] each; only what follows its beginning is run."""
+        found: list[tuple[Rows, Rows]] = []
+
+        def take(number: int, last: Rows, mean: Rows) -> None:
+            found.append((last, mean))
+
+        self._halving(lambda: self._walked(lambda walk: walk.after(beginning, tokens), take), lambda: len(tokens))
+        return found[-1]
+
+    def _walked(self, work: Callable[[Walk], Result], emit: Emit = lambda number, last, mean: None) -> Result:
+        with Pooler(self._model, self._layers) as pooler:
+            return work(Walk(self._model, pooler, emit, lambda count: None, self._model.chunk, self._recurrent))
+
+    def _halving(self, work: Callable[[], Result], longest: Callable[[], int]) -> Result:
+        """Work, begun again with a smaller chunk whenever memory runs out."""
+        import torch
+
+        while True:
+            try:
+                return work()
             except torch.OutOfMemoryError as error:
-                waiting = [number for number in waiting if number not in finished]
-                self._smaller(error, max(len(inputs[number]) for number in waiting))
+                self._smaller(error, longest())
 
     def _attempt(self, inputs: Sequence[Tokens], numbers: list[int], emit: Emit, step: Callable[[int], None], finished: set[int]) -> None:
         def done(number: int, last: Rows, mean: Rows) -> None:

@@ -1,21 +1,22 @@
 """Trees of tokens -> pooled states: the forward passes, each token through the model once.
 
-A run is processed in chunks on a cache of keys and values. What forks off a run is a branch: short branches of an attention model are
-packed into one pass behind the finished run, each seeing the run only up to its own fork; long ones follow one by one, deepest first, on
-the cache truncated to their fork. Layers with a recurrent state cannot be truncated, so there the chunk ends at the fork, the state is
-copied, the branch runs, and the copy is restored.
+A run is processed in chunks on a cache of keys and values, with causal attention and no mask. What forks off a run is a branch: short
+branches of an attention model are packed into one masked pass behind the finished run, each seeing the run only up to its own fork; long
+ones follow one by one, deepest first, on the cache truncated to their fork. Layers with a recurrent state cannot be truncated, so there
+the chunk ends at the fork, the state is copied, the branch runs, and the copy is restored.
 Invariant: the states equal those of one forward pass per input, within float tolerance.
 """
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from pamer_lab.features.pooling import Enough, Pooler, Rows, Sums
-from pamer_lab.features.tree import Run
+from pamer_lab.features.tree import Run, Tokens
+from pamer_lab.models.attention import is_plain, without_mask
 from pamer_lab.models.frozen import FrozenModel
 
 PACKED_BRANCH = 96
@@ -25,6 +26,16 @@ PACKED_ROWS = 1024
 
 Emit = Callable[[int, Rows, Rows], None]
 """Receives an input's number, its last states and its means: [layers, width] each."""
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """What a model keeps of tokens that many inputs begin with."""
+
+    tokens: Tokens
+    saved: list[dict[str, Any]]
+    """The cache after them, as `save` gives it."""
+    sums: Sums
 
 
 @dataclass
@@ -49,7 +60,21 @@ class Walk:
         finally:
             self.cache = None
 
-    def _run(self, run: Run, base: Sums) -> None:
+    def beginning(self, tokens: Tokens) -> Beginning:
+        """Compute tokens that other inputs begin with."""
+        self.cache = self.model.new_cache()
+        sums = self._run(Run(0, tokens), np.zeros((1, 1), dtype=np.float64))
+        return Beginning(tokens, save(self.cache), sums)
+
+    def after(self, beginning: Beginning, tokens: Tokens) -> None:
+        """Compute one input, of which only what follows its beginning is run."""
+        start = len(beginning.tokens)
+        self.cache = self.model.new_cache()
+        restore(self.cache, beginning.saved)
+        self._run(Run(start, tokens[start:], [(len(tokens), 0)]), beginning.sums)
+
+    def _run(self, run: Run, base: Sums) -> Sums:
+        """Compute a run and what forks off it; the running sums at the run's end."""
         sums = {run.start: base}
         stops = sorted({fork.start for fork in run.forks})
         if self.recurrent and run.start in stops:
@@ -65,6 +90,7 @@ class Walk:
             place = end
         if run.forks and not self.recurrent:
             self._branches(run, sums)
+        return sums[run.end]
 
     def _pass(self, run: Run, start: int, end: int, forks: Sequence[int], sums: dict[int, Sums]) -> None:
         """One chunk of a run; records the running sums at its end and at the forks in it."""
@@ -133,7 +159,8 @@ class Walk:
             given["attention_mask"] = torch.zeros(mask.shape, dtype=dtype, device=model.device).masked_fill_(
                 ~allowed, torch.finfo(dtype).min
             )[None, None]
-        with torch.inference_mode(), suppress(Enough):
+        plain = mask is None and is_plain(model.decoder.config)
+        with torch.inference_mode(), suppress(Enough), without_mask(model.decoder.config) if plain else nullcontext():
             model.decoder(
                 input_ids=torch.as_tensor(np.asarray(tokens, dtype=np.int64), device=model.device)[None],
                 position_ids=torch.as_tensor(np.asarray(positions, dtype=np.int64), device=model.device)[None],

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from pamer_lab.decisions import Decision
 from pamer_lab.looks import LineLook
-from pamer_lab.policies.interface import History, Need, Offered, PolicySession, Resources
+from pamer_lab.policies.interface import Family, History, Need, Offered, PolicySession, Resources
 
 
 @dataclass(frozen=True)
@@ -16,6 +16,7 @@ class Base:
     needs_models: ClassVar[bool] = False
     description: ClassVar[str] = "the full history, unchanged: the baseline for every other policy"
     sources: ClassVar[tuple[str, ...]] = ("PaMER paper, base agent",)
+    family: ClassVar[Family] = "baseline"
     needs: ClassVar[tuple[Need, ...]] = ()
     look: ClassVar[LineLook] = LineLook("grey", "dot")
     offered: ClassVar[Offered] = "first"

@@ -7,7 +7,7 @@ A policy is one frozen dataclass in one file, its fields being its parameters, w
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Protocol
+from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
 from pamer_lab.blocks import Block, MessageTokens
 from pamer_lab.controller.probe import Probe
@@ -16,6 +16,7 @@ from pamer_lab.controller.router import Recorder
 from pamer_lab.controller.router_index import RouterKind
 from pamer_lab.controller.settings import ControllerSettings
 from pamer_lab.decisions import Decision, Item, ItemKind, Span, Spent
+from pamer_lab.features.values import Cancel, OnProgress
 from pamer_lab.looks import LineLook
 from pamer_lab.memory import BufferedMemories, DetailWriter, Summariser
 from pamer_lab.memory.summary import SourceBlock, Summary, within_budget
@@ -116,9 +117,18 @@ class Resources(Protocol):
         ...
 
 
-Need = Literal["heads", "embedder", "summariser", "router"]
+Need = Literal["heads", "embedder", "summariser", "router", "chat", "recorded calls", "weights"]
 """`heads`: trained heads on the frozen model's hidden states. `embedder`: an embedding model that ranks memories. `summariser`: writes
-summaries, without a model in the embedded profile. `router`: names the steps to restore, without a model in the embedded profile."""
+summaries, without a model in the embedded profile. `router`: names the steps to restore, without a model in the embedded profile. `chat`: a
+language model that is asked; the policy cannot run without one. `recorded calls`: the agent's own memory calls, in the trace. `weights`: a
+model of the method's own that must be installed."""
+Family = Literal["baseline", "host", "method", "pruning", "pamer"]
+"""`baseline`: the base agent and the paper's simple rules. `host`: what agent programs do today. `method`: published methods of the paper's
+table. `pruning`: words or lines are dropped from tool results. `pamer`: PaMER, PaMER+ and their ablations."""
+Basis = Literal["code", "paper", "note", "inferred"]
+"""`code`: seen in the method's own code. `paper`: in its paper. `note`: others' description of it. `inferred`: our own conclusion."""
+Fact = tuple[Basis, str]
+"""One fact that an implementation rests on, and where it comes from."""
 Offered = Literal["first", "also", "asked"]
 """`first`: preselected on pages, and among the policies that `replay` runs by default. `also`: run by default, offered on pages.
 `asked`: offered on pages, and run only where it is named."""
@@ -143,6 +153,8 @@ class Policy(Protocol):
     """Where the method comes from: paper, section or address."""
     deviations: ClassVar[tuple[str, ...]]
     """Where it differs from its source."""
+    family: ClassVar[Family]
+    """Which policies it is shown with."""
     needs_models: ClassVar[bool]
     """Whether heads vote on hidden states."""
     needs: ClassVar[tuple[Need, ...]]
@@ -162,6 +174,26 @@ class Policy(Protocol):
         ...
 
     def start(self, resources: Resources) -> PolicySession: ...
+
+
+@dataclass(frozen=True)
+class Coming:
+    """A recorded trace, and the decision points that a replay still has before it."""
+
+    messages: Sequence[Message]
+    tools: Sequence[Tool]
+    blocks: Sequence[Block]
+    points: Sequence[int]
+
+
+@runtime_checkable
+class ReadsAhead(Protocol):
+    """A policy with heads whose inputs the recorded trace alone determines: their states are computed together, before the first turn.
+
+    Only the states: its session still sees nothing after its turn, and decides the same without.
+    """
+
+    def read_ahead(self, coming: Coming, resources: Resources, progress: OnProgress | None, cancel: Cancel | None) -> None: ...
 
 
 def add_text(kind: ItemKind, text: str, spans: tuple[Span, ...], tokens: MessageTokens, *, source: str = "", role: Role = "user") -> Item:

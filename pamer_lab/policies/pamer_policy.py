@@ -6,6 +6,7 @@ every turn that has an older block (`logits=all`), because what-if needs them wh
 `logits=asked` leaves that out.
 """
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
@@ -15,13 +16,17 @@ from pydantic import ValidationError
 
 from pamer_lab.blocks import recent_start
 from pamer_lab.controller import ControllerSettings, PamerController, RequestDecision, Votes, as_chat
+from pamer_lab.controller.probe import ReadingProbe
 from pamer_lab.controller.recall import Recaller
 from pamer_lab.controller.request import AppendOnly
 from pamer_lab.decisions import Decision, Span, Spent, blocks_of, spans_of
-from pamer_lab.errors import InputError, LabError
+from pamer_lab.errors import Cancelled, InputError, LabError
+from pamer_lab.features.values import Cancel, OnProgress
 from pamer_lab.looks import LineLook
 from pamer_lab.memory import DetailWriter, SourceBlock, Summary
-from pamer_lab.policies.interface import History, Need, Offered, PolicySession, Resources, summary_spent
+from pamer_lab.policies.interface import Coming, Family, History, Need, Offered, PolicySession, Resources, summary_spent
+
+logger = logging.getLogger(__name__)
 
 Recalls = Literal["summaries", "steps", ""]
 """What comes back from memory: whole summaries, chosen raw steps, or nothing."""
@@ -33,6 +38,7 @@ class PamerPolicy:
 
     title: ClassVar[str]
     needs_models: ClassVar[bool] = True
+    family: ClassVar[Family] = "pamer"
     needs: ClassVar[tuple[Need, ...]] = ("heads", "embedder", "summariser")
     look: ClassVar[LineLook] = LineLook("purple", "longdash", width=2.5)
     offered: ClassVar[Offered] = "also"
@@ -88,6 +94,20 @@ class PamerPolicy:
 
     def start(self, resources: Resources) -> PolicySession:
         return PamerSession(self, resources)
+
+    def read_ahead(self, coming: Coming, resources: Resources, progress: OnProgress | None, cancel: Cancel | None) -> None:
+        """Compute the states of every turn at which the heads will be read, where those are known (`logits=all`)."""
+        probe = resources.probe
+        if self.logits != "all" or not isinstance(probe, ReadingProbe):
+            return
+        first = next((block.index for block in coming.blocks if block.complete), len(coming.blocks))
+        points = [t for t in coming.points if first < recent_start(coming.blocks[:t], self.retained)]
+        try:
+            probe.read_ahead(coming.messages, coming.tools, points, self.retained, progress, cancel)
+        except Cancelled:
+            raise
+        except Exception as error:  # each turn then asks for its own state, and its decision says what went wrong
+            logger.warning("states could not be read ahead: %s", error)
 
 
 class PamerSession:

@@ -11,9 +11,9 @@ from pamer_lab.controller.settings import ControllerSettings
 from pamer_lab.decisions import Decision, Item, Span, Spent, blocks_of, gaps, spans_of
 from pamer_lab.errors import LabError
 from pamer_lab.looks import LineLook
-from pamer_lab.memory.summary import SourceBlock
+from pamer_lab.memory.summary import BUDGET, SHORTEST, SourceBlock
 from pamer_lab.models.usage import usage_of
-from pamer_lab.policies.interface import History, Need, Offered, PolicySession, Resources, add_text, summary_spent
+from pamer_lab.policies.interface import Family, History, Need, Offered, PolicySession, Resources, add_text, summary_spent
 from pamer_lab.trajectory.values import Message
 
 
@@ -24,12 +24,14 @@ class PeriodicSummary:
     needs_models: ClassVar[bool] = False
     description: ClassVar[str] = "every N complete blocks, all but the newest become a summary that stays in the context"
     sources: ClassVar[tuple[str, ...]] = ("PaMER paper, Periodic Summary (n = 3, 5)",)
+    family: ClassVar[Family] = "baseline"
     needs: ClassVar[tuple[Need, ...]] = ("summariser",)
     look: ClassVar[LineLook] = LineLook("brown", "dashdot")
     offered: ClassVar[Offered] = "first"
     deviations: ClassVar[tuple[str, ...]] = (
         "the paper gives N only: here N counts complete blocks that have left the newest `keep`",
-        "reset writes one new summary of everything older, from the raw blocks; accumulate adds a summary of the new slice",
+        "reset writes one new summary of everything older, from the raw blocks while each message can keep 120 characters of the source "
+        "budget, then from the last summary's text and the new slice; accumulate adds a summary of the new slice",
         "summaries are written as PaMER's are (about 40,000 characters of source, 1,024 tokens), so that only the trigger differs",
         "after two failed summaries the oldest waiting blocks alone are summarised (with the last summary's text, in reset)",
         "raw blocks are not archived: what the summary does not say is gone",
@@ -73,7 +75,7 @@ class _Session:
         halvings = max(0, self.failures - ControllerSettings().failures_before_shorter + 1)
         chosen = waiting[: halved(len(waiting), halvings)]
         try:
-            item, spent = self._summarise(history, chosen, from_raw=not halvings)
+            item, spent = self._summarise(history, chosen, from_raw=not halvings and self._fits(history, chosen[-1]))
         except LabError as error:
             self.failures += 1
             return self._fallback(history, candidate, error)
@@ -107,6 +109,11 @@ class _Session:
     def _covered(self) -> list[Span]:
         """What the summaries stand for, in order."""
         return [span for item in self.summaries for span in item.spans]
+
+    def _fits(self, history: History, last: int) -> bool:
+        """Whether the messages up to a block can all be in a summary's source: past that, reading them again would say little more of
+        each, and a replay's time would grow with the square of its turns."""
+        return (history.blocks[last].end - history.prefix_end) * SHORTEST <= BUDGET
 
     def _summarise(self, history: History, waiting: list[int], *, from_raw: bool) -> tuple[Item, Spent]:
         """A summary of the waiting blocks; in `reset` also of what was summarised before, from its raw blocks or from its summary."""

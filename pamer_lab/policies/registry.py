@@ -9,14 +9,24 @@ import re
 from typing import Any, get_type_hints
 
 from pamer_lab.errors import InputError, UnknownNameError
+from pamer_lab.policies.acon import Acon, AconObservation
+from pamer_lab.policies.auto_compact import AutoCompact
 from pamer_lab.policies.base import Base
+from pamer_lab.policies.comem import CoMem
+from pamer_lab.policies.dedupe_reads import DedupeReads
 from pamer_lab.policies.interface import Offered, Policy
+from pamer_lab.policies.keep_last_tokens import KeepLastTokens
+from pamer_lab.policies.masking_summary import MaskingSummary
+from pamer_lab.policies.memgpt import MemGpt
+from pamer_lab.policies.observation_masking import ObservationMasking
 from pamer_lab.policies.pamer import Pamer
 from pamer_lab.policies.pamer_no_compression import PamerNoCompression
 from pamer_lab.policies.pamer_no_recall import PamerNoRecall
 from pamer_lab.policies.pamer_plus import PamerPlus
 from pamer_lab.policies.periodic_summary import PeriodicSummary
+from pamer_lab.policies.sam import Sam
 from pamer_lab.policies.sliding_window import SlidingWindow
+from pamer_lab.policies.truncate_results import TruncateResults
 
 MOST_DIGITS = 9
 """Digits of a number before and after its point."""
@@ -106,6 +116,17 @@ POLICIES: dict[str, Any] = {
     "base": Base,
     "sliding-window": SlidingWindow,
     "periodic-summary": PeriodicSummary,
+    "auto-compact": AutoCompact,
+    "observation-masking": ObservationMasking,
+    "masking-summary": MaskingSummary,
+    "keep-last-tokens": KeepLastTokens,
+    "truncate-results": TruncateResults,
+    "dedupe-reads": DedupeReads,
+    "acon": Acon,
+    "acon-observation": AconObservation,
+    "comem": CoMem,
+    "memgpt": MemGpt,
+    "sam": Sam,
     "pamer": Pamer,
     "pamer+": PamerPlus,
     "pamer-no-recall": PamerNoRecall,
@@ -153,6 +174,8 @@ def describe_policies() -> list[dict[str, Any]]:
             "sources": list(kind.sources),
             "deviations": list(kind.deviations),
             "needs": list(kind.needs),
+            "family": kind.family,
+            "facts": [{"basis": basis, "text": text} for basis, text in getattr(kind, "facts", ())],
         }
         for name, kind in POLICIES.items()
     ]

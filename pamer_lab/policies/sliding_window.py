@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from pamer_lab.blocks import recent_start
 from pamer_lab.decisions import Decision
 from pamer_lab.looks import LineLook
-from pamer_lab.policies.interface import History, Need, Offered, PolicySession, Resources
+from pamer_lab.policies.interface import Family, History, Need, Offered, PolicySession, Resources
 
 
 @dataclass(frozen=True)
@@ -17,6 +17,7 @@ class SlidingWindow:
     needs_models: ClassVar[bool] = False
     description: ClassVar[str] = "the prefix and the newest K complete blocks; older blocks are dropped"
     sources: ClassVar[tuple[str, ...]] = ("PaMER paper, Sliding Window (K = 5, 10, 20)",)
+    family: ClassVar[Family] = "baseline"
     needs: ClassVar[tuple[Need, ...]] = ()
     look: ClassVar[LineLook] = LineLook("sky", "dash")
     offered: ClassVar[Offered] = "first"

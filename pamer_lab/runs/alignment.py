@@ -1,7 +1,7 @@
 """A turn as two aligned columns: the agent's request and the model's view.
 
-Invariant: the left column sums to the turn's raw tokens, the right one to its active tokens, and a row with both sides has the same text
-on both.
+Invariant: the left column sums to the turn's raw tokens, the right one to its active tokens, and a row called `same` has the same text on
+both sides.
 """
 
 from dataclasses import dataclass
@@ -17,7 +17,8 @@ class Row:
     name: str
     """`tools`, `prefix`, `block 4`, or the kind of an added text."""
     state: str
-    """`same` on both sides; for a block that was left out, its ledger state; `added` for what only the model sees."""
+    """`same` on both sides; `edited`: shortened on the model's side; for a block that was left out, its ledger state; `added` for what
+    only the model sees."""
     sent: int | None
     seen: int | None
     """Tokens on each side; None where it is not there."""
@@ -42,6 +43,11 @@ def sent_and_seen(turn: Turn, head: RunInfo) -> list[Row]:
             rows += left_out(first)
             rows += [_both(f"block {block}", head.block_tokens[block], number, block) for block in range(first, last)]
             place = last
+        elif item.kind == "edited":
+            ((block, place_after),) = item.spans
+            rows += left_out(block)
+            rows.append(Row(f"block {block}", "edited", head.block_tokens[block], item.tokens, block, number, source=item.source))
+            place = place_after
         elif item.text:
             rows.append(_added(item, number))
         else:

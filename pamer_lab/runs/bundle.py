@@ -87,14 +87,20 @@ def _bytes(table: pa.Table) -> bytes:
 
 def unpack_runs(workspace: Workspace, body: bytes, path: str = "") -> list[str]:
     """Add a file's runs to a workspace; returns the ids of all runs in it."""
-    tables = _read(body, path)
-    admit(tables, path)
+    tables = checked_tables(body, path)
     database = workspace.database
     for spec, _ in ORDER:
         if tables[spec.name].num_rows:
             database.insert(spec, tables[spec.name])
     names: list[str] = tables[RUNS.name]["run_id"].to_pylist()
     return names
+
+
+def checked_tables(body: bytes, path: str = "") -> dict[str, pa.Table]:
+    """The tables of a file whose every row was validated."""
+    tables = _read(body, path)
+    admit(tables, path)
+    return tables
 
 
 def run_ids(body: bytes, path: str = "") -> list[str]:

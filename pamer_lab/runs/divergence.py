@@ -62,6 +62,8 @@ def _only(mine: Sequence[Item], theirs: Sequence[Item]) -> list[dict[str, Any]]:
     for item in mine:
         if item.kind == "blocks":
             rows += [{"kind": "block", "block": number} for number in blocks_of(item.spans) if number not in raw]
+        elif item.kind == "edited" and _key(item) not in texts:
+            rows.append({"kind": "block", "block": item.spans[0][0], "source": item.source, "tokens": item.tokens, "text": item.text})
         elif item.text and _key(item) not in texts:
             rows.append({"kind": item.kind, "source": item.source, "tokens": item.tokens, "text": item.text})
     return rows

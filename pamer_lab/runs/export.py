@@ -9,8 +9,8 @@ import msgspec
 
 from pamer_lab.decisions import block_states
 from pamer_lab.policies.registry import describe_policies
+from pamer_lab.runs.cost import RunCost
 from pamer_lab.runs.evidence import Use, fates, survival_rates, uses
-from pamer_lab.runs.prices import PriceTable, cost
 from pamer_lab.runs.recorded import recorded_events
 from pamer_lab.runs.timeline import Timeline
 from pamer_lab.runs.values import FIXED_ACTIONS, Run, Turn
@@ -40,7 +40,7 @@ def turn_json(turn: Turn) -> dict[str, Any]:
     }
 
 
-def run_json(run: Run, timeline: Timeline, *, prices: PriceTable | None = None, used: list[Use] | None = None) -> dict[str, Any]:
+def run_json(run: Run, timeline: Timeline, *, cost: RunCost | None = None, used: list[Use] | None = None) -> dict[str, Any]:
     """A run with everything that is derived from it."""
     head = run.head
     found = fates(timeline, run.turns, uses(timeline) if used is None else used)
@@ -59,7 +59,7 @@ def run_json(run: Run, timeline: Timeline, *, prices: PriceTable | None = None, 
         "turn_limit": head.turns if head.turns < head.trace_turns else None,
         "turns": [turn_json(turn) for turn in run.turns],
         "totals": head.totals,
-        "cost": cost(head.totals, prices or PriceTable()),
+        "cost": cost.as_json() if cost else None,
         "evidence": survival_rates(found),
         "evidence_uses": [
             {"value": fate.use.value, "kind": fate.use.kind, "t": fate.use.t, "seen_in": fate.use.seen_in}
@@ -68,6 +68,7 @@ def run_json(run: Run, timeline: Timeline, *, prices: PriceTable | None = None, 
         ],
         "recorded_events": recorded_events(timeline.trace),
         "demo": head.demo,
+        "seconds": {"estimated": head.estimated, "taken": head.taken},
         "note": FIXED_ACTIONS,
     }
 

@@ -19,7 +19,7 @@ def check(decision: Decision, history: History) -> None:
     """Refuse a decision whose blocks or tokens do not add up."""
     t, place = history.t, 0
     for item in decision.items:
-        if item.kind != "blocks":
+        if item.kind not in ("blocks", "edited"):
             if any(not 0 <= first < last <= t for first, last in item.spans):
                 raise LedgerError(f"turn {t}: a {item.kind} item stands for blocks {item.spans}, and only {t} exist")
             if not set(item.in_part) <= (set(blocks_of(item.spans)) if item.kind == "evidence" else set()):
@@ -29,7 +29,9 @@ def check(decision: Decision, history: History) -> None:
         first, last = span
         if not place <= first < last <= t:
             raise LedgerError(f"turn {t}: blocks {first}..{last - 1} are out of order, doubled or unknown (before block {t})")
-        if item.tokens != history.tokens([span]):
+        if item.kind == "edited" and (last != first + 1 or not item.text):
+            raise LedgerError(f"turn {t}: an edited item is one block with its text; this one has blocks {first}..{last - 1}")
+        if item.kind == "blocks" and item.tokens != history.tokens([span]):
             raise LedgerError(f"turn {t}: blocks {first}..{last - 1} count {history.tokens([span])} tokens, the item says {item.tokens}")
         place = last
     head = history.head()

@@ -1,10 +1,13 @@
-"""How much of a request a provider's prefix cache could serve: its longest common prefix with the previous request.
+"""How much of a request a provider's prompt cache could serve: its longest common prefix with earlier requests.
 
-Rewriting early history breaks this prefix, which is why fewer tokens can cost more. Raw parts are compared by what they
-are, added texts character by character; nothing about a provider's cache lifetime or block size is assumed.
+Rewriting early history breaks this prefix, which is why fewer tokens can cost more. `cached_tokens` compares with the previous request
+alone and knows no provider. `PrefixTree` keeps all requests as a provider's cache does, and forgets what was not used within a lifetime.
+Raw parts are compared by what they are, and where two requests part, their texts character by character.
 """
 
-from collections.abc import Sequence
+from bisect import bisect_left, insort
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 
 from pamer_lab.blocks import TokenCounter
 from pamer_lab.blocks.render import render_message
@@ -21,24 +24,24 @@ def cached_tokens(previous: Sequence[Item], current: Sequence[Item], cumulative:
     """Tokens at the start of `current` that `previous` starts with too."""
     shared = 0
     for before, now in zip(previous, current, strict=False):
-        if before == now:
+        if before is now or before == now:
             shared += now.tokens
             continue
         if before.kind == now.kind == "blocks" and before.spans[0][0] == now.spans[0][0]:
             first, last = now.spans[0][0], min(before.spans[0][1], now.spans[0][1])
             return shared + cumulative[last] - cumulative[first]
         if before.text and now.text:
-            return shared + min(_counted(counter, common_start(rendered(before), rendered(now))), before.tokens, now.tokens)
+            return shared + min(counted_start(counter, common_start(rendered(before), rendered(now))), before.tokens, now.tokens)
         return shared
     return shared
 
 
 def rendered(item: Item) -> str:
-    """An added text as the model reads it."""
-    return render_message(Message(item.role, item.text))
+    """An added text as the model reads it; an edited block is rendered already."""
+    return item.text if item.kind == "edited" else render_message(Message(item.role, item.text))
 
 
-def _counted(counter: TokenCounter, text: str) -> int:
+def counted_start(counter: TokenCounter, text: str) -> int:
     """Tokens of a common start; recalled texts change one by one, so the same starts come again."""
     return _STARTS.one((counter.name, text), lambda: counter.count([text])[0])
 
@@ -55,3 +58,89 @@ def common_start(one: str, other: str) -> str:
         else:
             most = same + step
     return one[:same]
+
+
+Key = tuple[str, int | str]
+"""What a piece of a request is: `("block", 7)`, `("text", "user\\n...")`, `("prefix", 0)`."""
+
+
+@dataclass(slots=True)
+class _Node:
+    """One piece of a request behind all pieces before it."""
+
+    used: float | None = None
+    """When a request last went through here."""
+    children: "dict[Key, _Node]" = field(default_factory=dict)
+    texts: list[tuple[str, Key]] = field(default_factory=list)
+    """Texts of the children, sorted, so that the one with the longest common start is a neighbour."""
+
+
+class PrefixTree:
+    """The requests of one session as a prompt cache keeps them; each use of a prefix starts its lifetime again."""
+
+    def __init__(
+        self,
+        text_of: Callable[[Key], str],
+        count: Callable[[str, str, int], int],
+        *,
+        lifetime: float,
+    ) -> None:
+        """`count`: tokens of a start of a text, given that start, the text and the text's tokens."""
+        self._text_of, self._count, self._lifetime = text_of, count, lifetime
+        self._root = _Node()
+
+    def send(self, pieces: Sequence[tuple[Key, int]], at: float | None) -> int:
+        """Tokens at the start of a request that earlier requests, still cached at that time, start with too; then the request is kept.
+
+        `at`: seconds on any clock; None where it is unknown, and then every earlier request counts as still cached.
+        """
+        node, shared, place = self._root, 0, 0
+        for key, tokens in pieces:
+            child = node.children.get(key)
+            if child is None or not self._alive(child, at):
+                break
+            node, shared, place = child, shared + tokens, place + 1
+        if place < len(pieces):
+            shared += self._partly(node, pieces[place], at)
+        self._keep(pieces, at)
+        return shared if self._lifetime else 0
+
+    def _alive(self, node: _Node, at: float | None) -> bool:
+        return at is None or node.used is None or at - node.used <= self._lifetime
+
+    def _partly(self, node: _Node, piece: tuple[Key, int], at: float | None) -> int:
+        """Tokens of the longest start that a piece shares with a piece at its place."""
+        key, tokens = piece
+        text, found = self._text_of(key), ""
+        middle = bisect_left(node.texts, (text, key))
+        for order in (range(middle - 1, -1, -1), range(middle, len(node.texts))):
+            for number in order:
+                other, name = node.texts[number]
+                if name != key and self._alive(node.children[name], at):
+                    found = max(found, common_start(text, other), key=len)
+                    break
+        return min(self._count(found, text, tokens), tokens) if found else 0
+
+    def _keep(self, pieces: Sequence[tuple[Key, int]], at: float | None) -> None:
+        node = self._root
+        for key, _ in pieces:
+            child = node.children.get(key)
+            if child is None:
+                child = node.children[key] = _Node()
+                if text := self._text_of(key):
+                    insort(node.texts, (text, key))
+            child.used = at
+            node = child
+
+
+def pieces_of(items: Sequence[Item], block_tokens: Sequence[int]) -> list[tuple[Key, int]]:
+    """A request as the pieces a tree compares, raw blocks one by one."""
+    pieces: list[tuple[Key, int]] = []
+    for item in items:
+        if item.kind == "blocks":
+            pieces += [(("block", number), block_tokens[number]) for number in range(*item.spans[0])]
+        elif item.text:
+            pieces.append((("text", rendered(item)), item.tokens))
+        else:
+            pieces.append(((item.kind, 0), item.tokens))
+    return pieces

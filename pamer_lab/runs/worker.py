@@ -12,7 +12,7 @@ from typing import Any, TextIO
 import msgspec
 
 from pamer_lab.errors import LabError
-from pamer_lab.jobs import stop_when_terminated
+from pamer_lab.jobs import Progress, stop_when_terminated
 from pamer_lab.runs.engine import ReplayOptions, replay
 from pamer_lab.runs.values import Turn
 from pamer_lab.workspace import Workspace
@@ -46,6 +46,9 @@ class Note(msgspec.Struct, frozen=True, omit_defaults=True):
     error: str = ""
     finished: bool = False
     """The whole job ended."""
+    read: int = 0
+    """Tokens of the states that are computed before the first turn."""
+    to_read: int = 0
 
 
 def work(job: Job, tell: Any) -> None:
@@ -60,7 +63,13 @@ def work(job: Job, tell: Any) -> None:
                 last = time.monotonic()
                 tell(Note(policy, turn.t + 1))
 
-        options = ReplayOptions(job.profile, job.device, job.turn_limit, job.fresh, watch, heads=job.heads)
+        def reading(progress: Progress, policy: str = policy) -> None:
+            nonlocal last
+            if time.monotonic() - last >= REPORT_EVERY:
+                last = time.monotonic()
+                tell(Note(policy, read=progress.done, to_read=progress.total))
+
+        options = ReplayOptions(job.profile, job.device, job.turn_limit, job.fresh, watch, reading, heads=job.heads)
         try:
             run = replay(job.trace_id, policy, workspace, options)
             tell(Note(policy, len(run.turns), run.run_id, run.head.status))

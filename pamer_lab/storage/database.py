@@ -14,7 +14,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import lancedb
 import pyarrow as pa
 
 from pamer_lab.errors import LabError, StorageError
@@ -198,6 +197,8 @@ class Tables:
 
     @cached_property
     def _connection(self) -> Any:
+        import lancedb  # here: it takes seconds to import, and a workspace without tables needs none of it
+
         try:
             return lancedb.connect(self.uri, read_consistency_interval=timedelta(0))
         except Exception as error:

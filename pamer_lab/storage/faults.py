@@ -8,8 +8,6 @@ help otherwise.
 import re
 from pathlib import Path
 
-import lancedb
-
 from pamer_lab.errors import StorageError
 from pamer_lab.storage.specs import TableSpec
 
@@ -76,6 +74,8 @@ def recover(uri: str, spec: TableSpec) -> str:
 
 def _reads(uri: str, spec: TableSpec) -> bool:
     """Can the newest version be read completely, by a connection with an empty cache?"""
+    import lancedb
+
     try:
         lancedb.connect(uri).open_table(spec.name).search().to_arrow()
         return True

@@ -16,16 +16,20 @@ from pamer_lab.config import ReadLimits
 from pamer_lab.errors import InputError
 from pamer_lab.opening import Budget, read_file
 from pamer_lab.trajectory.json_values import parse_json
+from pamer_lab.trajectory.markdown_chats import reason_of
 from pamer_lab.trajectory.parsing import Record, parse_text
+from pamer_lab.trajectory.sqlite_file import SQLITE_MAGIC, is_wal, read_tables
 from pamer_lab.trajectory.unpacking import gunzip, json_members, mb, refuse_many_values
 
-Kind = Literal["json", "jsonl", "zip", "folder"]
-"""`json`: one value. `jsonl`: one value per line (or several). `zip`: named members. `folder`: numbered event files."""
+Kind = Literal["json", "jsonl", "zip", "folder", "sqlite"]
+"""`json`: one value. `jsonl`: one value per line (or several). `zip`: named members. `folder`: numbered event files.
+`sqlite`: one value, the rows of each table by its name."""
 
 SUFFIXES = frozenset((".json", ".jsonl", ".ndjson", ".gz"))
 """Usual endings of the files read here; a format may add its own."""
 GZIP_MAGIC = b"\x1f\x8b"
 ZIP_MAGIC = b"PK\x03\x04"
+WAL_NOTE = "is SQLite in WAL mode: what was written last may be in the -wal file beside it, which is not read; close its program first"
 EVENT_FILE = re.compile(r"^event-(\d{1,18}+).*\.json$")
 
 
@@ -73,9 +77,14 @@ def parse_document(data: bytes, limits: ReadLimits, *, name: str) -> Document:
         if len(data) > limits.max_bytes:
             raise InputError(f"{mb(len(data))} is over the limit of {mb(limits.max_bytes)}; split it, or raise PAMER_LAB_MAX_FILE_MB")
         digest = hashlib.sha256(data).hexdigest()
+        if data[: len(SQLITE_MAGIC)] == SQLITE_MAGIC:
+            notes = (("file", WAL_NOTE),) if is_wal(data) else ()
+            return Document(name, "sqlite", digest, (Record("", read_tables(data, limits)),), notes, Budget(len(data)))
         refuse_many_values(data, limits)
         parsed = parse_text(data, limits.max_members)
     except InputError as error:
+        if reason := reason_of(data):
+            raise InputError(reason, path=name) from error
         raise error.at(path=name) from error
     kind: Kind = "jsonl" if parsed.in_lines else "json"
     return Document(name, kind, digest, tuple(parsed.records), tuple(parsed.notes), Budget(len(data)))

@@ -162,6 +162,11 @@ class Draft:
             self._came_out_empty("empty tool result{s}", where)
         self.messages.append(Message("tool", text, (), own, name or call_name, "", tuple(images), None, error))
 
+    def stamp(self, first: int, at: float | None) -> None:
+        """Note when the messages from number `first` on were recorded; None leaves them without a time."""
+        if at is not None:
+            self.messages[first:] = [structs.replace(message, at=at) for message in self.messages[first:]]
+
     def _came_out_empty(self, what: str, where: str) -> None:
         before, first = self._empty.get(what, (0, where or f"messages[{len(self.messages)}]"))
         self._empty[what] = (before + 1, first)

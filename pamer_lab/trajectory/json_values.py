@@ -18,7 +18,7 @@ from pamer_lab.errors import InputError
 ESCAPE = re.compile(r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(?P<half>u[dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.DOTALL)
 """One JSON escape: a whole surrogate pair, half of one, or any other."""
 KEY_END = re.compile(rb'"[ \t\r\n]*:')
-STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"[ \t\r\n]*+(:?)', re.DOTALL)
+STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?[ \t\r\n]*+(:?)', re.DOTALL)
 """A text, and the colon behind it that makes it a key."""
 
 

@@ -10,7 +10,7 @@ from pamer_lab import read_traces
 from pamer_lab.analysis.compact import SAMPLE, expanded_table, orderings, tradeoff
 from pamer_lab.analysis.published import sample_study, table
 from pamer_lab.blocks import MessageTokens
-from pamer_lab.commands import compact
+from pamer_lab.commands.options import COMMANDS
 from pamer_lab.commands.studying import first_replicas
 from pamer_lab.models.tokenizer import embedded_counter
 from pamer_lab.studies.compact.forecast import evidence_tokens, token_share
@@ -27,7 +27,7 @@ PROJECT = Path(__file__).resolve().parents[2]
 def options(command: str) -> argparse.Namespace:
     """The recorded command, read as the program reads it."""
     parser = argparse.ArgumentParser()
-    compact.configure(parser)
+    COMMANDS["compact"].configure(parser)
     return parser.parse_args(shlex.split(command)[2:])
 
 

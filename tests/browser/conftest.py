@@ -1,5 +1,6 @@
 """One dashboard and one Chromium for all browser tests; each test checks that nothing left loopback."""
 
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -30,8 +31,16 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def address(browser: Browser, folder: Path) -> Iterator[str]:
     """A dashboard with its own, at first empty workspace."""
-    with dashboard(folder) as started:
+    with dashboard(folder, folder.with_name("server.log")) as started:
         yield started
+
+
+@pytest.fixture(scope="session")
+def link(address: str, folder: Path) -> str:
+    """What the dashboard printed at its start: its address with the token."""
+    found = re.search(rf"{re.escape(address)}/\?token=\S+", folder.with_name("server.log").read_text())
+    assert found
+    return found[0]
 
 
 @pytest.fixture(scope="session")

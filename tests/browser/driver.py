@@ -18,9 +18,9 @@ PATIENCE_MS = 180_000
 
 
 @contextmanager
-def dashboard(workspace: Path) -> Iterator[str]:
-    """The address of a running dashboard."""
-    with serving(workspace) as (address, _):
+def dashboard(workspace: Path, log: Path | None = None) -> Iterator[str]:
+    """The address of a running dashboard; `log` gets what it prints."""
+    with serving(workspace, log=log) as (address, _):
         yield address
 
 

@@ -81,8 +81,8 @@ def test_people_get_a_table_and_the_caveat(workspace: Workspace, trace_file: Pat
 def test_bad_input_is_one_sentence(
     workspace: Workspace, trace_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], said: str
 ) -> None:
-    prices = tmp_path / "prices.json"
-    prices.write_text("[]")
+    prices = tmp_path / "prices.toml"
+    prices.write_text("read = -1")
     files = {"FILE": str(prices), "TRACE": str(trace_file)}
     assert main([files.get(word, word) for word in arguments]) == 2
     shown = capsys.readouterr()

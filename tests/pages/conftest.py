@@ -8,13 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from streamlit.runtime.context import ContextProxy
 from streamlit.testing.v1 import AppTest
 
+from pamer_lab.config import ROOTS_VARIABLE
 from pamer_lab.redaction import Scan
 from pamer_lab.runs.bundle import pack_runs
 from pamer_lab.runs.engine import ReplayOptions, replay
 from pamer_lab.runs.samples import import_sample_runs
 from pamer_lab.runs.values import Run
+from pamer_lab.ui.shared.gate import TOKEN, cookie_name
 from pamer_lab.workspace import Workspace
 from pamer_lab.workspace.ingest import Imported, import_demo, import_uploads
 from tests.runs.making import PARTS
@@ -37,6 +40,13 @@ def visit(workspace: Workspace) -> Visit:
         return app.run()
 
     return open_page
+
+
+@pytest.fixture
+def came_by_the_link(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A browser that has the token of this start, and may read below the test's folder."""
+    monkeypatch.setattr(ContextProxy, "cookies", {cookie_name(): TOKEN})
+    monkeypatch.setenv(ROOTS_VARIABLE, str(tmp_path))
 
 
 @pytest.fixture

@@ -37,7 +37,7 @@ def study() -> Study:
 def test_without_a_study_the_page_says_how_to_make_one_and_shows_the_published_table(
     visit: Visit, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("pamer_lab.analysis.published.FOLDER", tmp_path)
+    monkeypatch.setattr("pamer_lab.analysis.published.SAMPLE_FOLDER", tmp_path)
     app = visit(PAGE)
     assert not app.exception
     assert not app.error

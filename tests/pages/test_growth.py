@@ -3,10 +3,11 @@
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from msgspec.structs import replace
 
 from pamer_lab.errors import StorageError
+from pamer_lab.prices import DEFAULT, find_prices, write_table
 from pamer_lab.runs.engine import ReplayOptions, replay
-from pamer_lab.runs.prices import FILE, Price, PriceTable, write_prices
 from pamer_lab.runs.store import RunStore
 from pamer_lab.ui.growth.table import EVIDENCE_CHANGE, good_or_bad
 from pamer_lab.ui.shared.text import DEMO, counted_with
@@ -69,10 +70,13 @@ def test_many_missing_turns_wait_for_the_button(visit: Visit, workspace: Workspa
 
 def test_own_prices_give_each_policy_its_cost(visit: Visit, workspace: Workspace) -> None:
     put(workspace, one=chat(3))
-    write_prices(workspace.path / FILE, PriceTable("EUR", {"default": Price(1.0, 2.0, 0.1)}))
-    app = visit(PAGE, policies=["base"])  # type: ignore[arg-type]
+    write_table(replace(find_prices(), name="own", currency="EUR", read=0.5), workspace.path)
+    app = visit(PAGE, policies=["base"], prices="own")  # type: ignore[arg-type]
     frame = next(frame.value for frame in app.dataframe if CHANGE in frame.value.columns)
-    assert frame["Cost"].iloc[0].endswith("EUR") and frame["Cost vs baseline"].iloc[0] == "="
+    assert frame["Cost"].iloc[0].endswith("EUR") and frame["Cost vs baseline"].iloc[0] == "=" and frame["Cost vs base"].iloc[0] == "1.00"
+    app.selectbox(key="prices").set_value(DEFAULT).run()
+    other = next(frame.value for frame in app.dataframe if CHANGE in frame.value.columns)
+    assert other["Cost"].iloc[0].endswith(find_prices().currency) and says(app, find_prices().date)
 
 
 def test_traces_that_are_left_out_are_named_with_the_way_to_see_them(visit: Visit, workspace: Workspace) -> None:

@@ -1,19 +1,14 @@
 """Totals, prefix cache and prices against sums done by hand."""
 
-import json
-from pathlib import Path
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from pamer_lab.decisions import Item, Spent
-from pamer_lab.errors import InputError
 from pamer_lab.runs.accounting import totals
 from pamer_lab.runs.ledger import LedgerError
 from pamer_lab.runs.prefix_cache import cached_tokens, common_start
-from pamer_lab.runs.prices import EXAMPLE, Price, PriceTable, cost, read_prices, write_prices
 from pamer_lab.trajectory.values import Usage
 from tests.runs.making import estimated, long_trace, timeline_of, turns_of
 
@@ -100,34 +95,3 @@ def test_the_text_that_two_requests_start_with_is_found_to_the_character(shared:
     found = common_start(first, second)
     assert first.startswith(found) and second.startswith(found) and len(found) >= len(shared)
     assert first[len(found) : len(found) + 1] != second[len(found) : len(found) + 1] or first == second
-
-
-def test_costs_need_the_users_own_prices(tmp_path: Path) -> None:
-    trace = long_trace(3)
-    turns = turns_of(trace, "base")
-    turns[1] = replace(turns[1], spent=(Spent("summary", 1000, 100, "server"),))
-    counted = totals(timeline_of(trace), turns)
-    none = cost(counted, read_prices(tmp_path / "prices.json"))
-    assert none["total"] is None and none["note"] == "no price is set for main, summary"
-    table = PriceTable("EUR", {"main": Price(2.0, 8.0, 0.5), "default": Price(1.0, 4.0)})
-    write_prices(tmp_path / "prices.json", table)
-    assert read_prices(tmp_path / "prices.json") == table
-    priced = cost(counted, table)
-    main = (counted["uncached_input"] * 2.0 + counted["cached_input"] * 0.5 + counted["main_output"] * 8.0) / 1e6
-    assert priced["parts"] == pytest.approx({"main": main, "summary": (1000 * 1.0 + 100 * 4.0) / 1e6})
-    assert priced["total"] == pytest.approx(sum(priced["parts"].values())) and priced["currency"] == "EUR"
-
-
-@pytest.mark.parametrize(
-    "text", ["{", '{"rows": {"main": {"input": "dear", "output": 1}}}', '{"row": {}}', '{"rows": {"main": {"input": -1, "output": 1}}}']
-)
-def test_a_wrong_price_table_is_refused(tmp_path: Path, text: str) -> None:
-    file = tmp_path / "prices.json"
-    file.write_text(text)
-    with pytest.raises(InputError, match=r"prices\.json"):
-        read_prices(file)
-
-
-def test_the_example_in_the_message_is_a_price_table(tmp_path: Path) -> None:
-    (tmp_path / "p.json").write_text(EXAMPLE)
-    assert set(read_prices(tmp_path / "p.json").rows) == set(json.loads(EXAMPLE)["rows"])

@@ -4,7 +4,6 @@ from msgspec.structs import replace
 
 from pamer_lab.runs.engine import ReplayOptions
 from pamer_lab.runs.engine import replay as replay_trace
-from pamer_lab.runs.prices import Price, PriceTable, cost, costs_by_policy
 from pamer_lab.runs.store import RunStore, newest
 from pamer_lab.runs.whatif import what_if
 from pamer_lab.workspace import Workspace
@@ -45,10 +44,3 @@ def test_the_run_to_show_is_the_newest_over_all_turns(workspace: Workspace) -> N
     assert newest([limited, later, whole], ["base"], "embedded") == {"base": later}
     assert newest([limited], ["base"], "embedded") == {"base": limited}
     assert newest([whole], ["base"], "paper") == newest([whole], ["pamer"], "embedded") == {}
-
-
-def test_costs_are_summed_by_policy_and_left_out_where_a_price_is_missing(workspace: Workspace) -> None:
-    heads = [replay_trace(long_trace(size, trace_id=f"t-{size}"), "base", workspace).head for size in (3, 4)]
-    table = PriceTable(rows={"default": Price(1.0, 2.0)})
-    assert costs_by_policy(heads, table) == {"base": sum(cost(head.totals, table)["total"] for head in heads)}
-    assert costs_by_policy(heads, PriceTable()) == {}

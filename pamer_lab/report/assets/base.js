@@ -51,7 +51,7 @@ const ACTION_WORDS = {
 };
 const STATES = { A: "active", S: "summarised", R: "recalled", X: "restored", ".": "absent" };
 const ITEM_WORDS = {
-  tools: "tool descriptions", prefix: "system and task", blocks: "raw blocks", summary: "summary in the context",
+  tools: "tool descriptions", prefix: "system and task", blocks: "raw blocks", edited: "shortened block", summary: "summary in the context",
   recalled: "recalled summaries", evidence: "restored evidence",
 };
 

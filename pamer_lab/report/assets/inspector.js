@@ -16,6 +16,10 @@ function requestRows(turn, trace) {
       for (; place < last; place += 1) {
         rows.push({ name: `block ${place}`, state: "active", sent: trace.blocks[place].tokens, seen: trace.blocks[place].tokens, text: trace.blocks[place].text });
       }
+    } else if (item.kind === "edited") {
+      leftOut(item.spans[0][0]);
+      rows.push({ name: `block ${place}`, state: "shortened", sent: trace.blocks[place].tokens, seen: item.tokens, text: item.text, source: item.source });
+      place += 1;
     } else if (item.kind === "tools" || item.kind === "prefix") {
       rows.push({ name: item.kind, state: "", sent: item.tokens, seen: item.tokens, text: trace[item.kind] });
     } else {

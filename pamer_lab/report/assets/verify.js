@@ -66,7 +66,7 @@ function lettersOf(turn) {
   const paint = (letter, spans) => spanBlocks(spans).forEach((block) => { letters[block] = letter; });
   const spans = (kind) => turn.items.filter((item) => item.kind === kind).flatMap((item) => item.spans || []);
   paint("S", turn.stored);
-  for (const [letter, kind] of [["S", "summary"], ["R", "recalled"], ["X", "evidence"], ["A", "blocks"]]) paint(letter, spans(kind));
+  for (const [letter, kind] of [["S", "summary"], ["S", "edited"], ["R", "recalled"], ["X", "evidence"], ["A", "blocks"]]) paint(letter, spans(kind));
   return letters.join("");
 }
 

@@ -18,7 +18,7 @@ from pamer_lab.trajectory.shared import get
 from pamer_lab.trajectory.shared.fields import read_call, read_tools
 from pamer_lab.trajectory.shared.parts import Content, content_of
 from pamer_lab.trajectory.shared.rows import Row, first_row, rows
-from pamer_lab.trajectory.shared.steps import Mark, Result, Said, Step, Turn, add_steps
+from pamer_lab.trajectory.shared.steps import Mark, Result, Said, Step, Turn, add_steps, stamp_steps
 from pamer_lab.trajectory.shared.usage import priced, read_usage, usage_in
 
 NAME = "atif"
@@ -91,7 +91,9 @@ class _Steps:
     def add(self, steps: list[Any]) -> None:
         for number, step in enumerate(steps):
             where = f"steps[{number}]"
+            before = len(self.steps)
             self._one(self.draft.expect(step, where, "a step"), where)
+            stamp_steps(self.steps, before, get.as_time(step.get("timestamp")))
             if step.get("extra"):
                 self.extras[get.text(step, "step_id") or str(number)] = step["extra"]
         if self.copied:

@@ -75,7 +75,9 @@ class _Builder:
         body = row.get("message")
         kind = row.get("type")
         if kind in ("user", "assistant") and isinstance(body, dict):
-            line = Line(where, "assistant" if kind == "assistant" else "user", body, get.text(body, "id"))
+            line = Line(
+                where, "assistant" if kind == "assistant" else "user", body, get.text(body, "id"), get.as_time(row.get("timestamp"))
+            )
             if side:
                 agent = get.text(row, "agentId") or self._root(row)
                 self.sides.add(agent, line, agent=agent)

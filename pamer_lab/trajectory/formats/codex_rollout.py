@@ -18,7 +18,7 @@ from pamer_lab.trajectory.shared.fields import read_tools
 from pamer_lab.trajectory.shared.parts import read_content
 from pamer_lab.trajectory.shared.responses_items import Items
 from pamer_lab.trajectory.shared.rows import Row, head, rows, warn_strays
-from pamer_lab.trajectory.shared.steps import Mark, Result, Said, Turn, add_steps
+from pamer_lab.trajectory.shared.steps import Mark, Result, Said, Turn, add_steps, stamp_steps
 from pamer_lab.trajectory.shared.usage import usage_in
 from pamer_lab.trajectory.values import Message
 
@@ -64,6 +64,11 @@ class _Reader:
         self.only_events = not any(row.get("type") == "response_item" or row.get("type") in ITEMS for _, row in found)
 
     def add(self, where: str, row: dict[str, Any]) -> None:
+        before = len(self.items.steps)
+        self._add(where, row)
+        stamp_steps(self.items.steps, before, get.as_time(row.get("timestamp")))
+
+    def _add(self, where: str, row: dict[str, Any]) -> None:
         body = get.obj(row, "payload")
         match row.get("type"):
             case "session_meta":
@@ -150,9 +155,19 @@ class _Reader:
         new = [said for said in texts if said and said not in known and said != text]
         facts = {"tokens_before": self.tokens, "kept": len(history) or None, "replacement": new or None}
         keeps = partial(_keep_said, frozenset(texts) if history else None)
-        self.items.say(Mark("compaction", text, facts, keeps, Said if text else None))
+        if not self._waits():
+            self.items.close()
+        self.items.steps.append(Mark("compaction", text, facts, keeps, Said if text else None))
         if text:
             self.items.steps.append(Said("user", text))
+
+    def _waits(self) -> bool:
+        """Whether the open turn has calls without a result: it goes on after a compaction."""
+        turn, steps = self.items.turn, self.items.steps
+        if turn is None or not turn.calls:
+            return False
+        later = steps[steps.index(turn) :]
+        return bool({call.id for call in turn.calls} - {step.call_id for step in later if isinstance(step, Result)})
 
     def finish(self) -> None:
         steps = self.items.steps

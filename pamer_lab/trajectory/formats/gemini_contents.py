@@ -1,8 +1,9 @@
 """Gemini histories: a list of contents, bare or inside an error report, a checkpoint, a request or an evaluation scenario.
 
-Also chat recordings of gemini-cli (`messages` of type user and gemini, with calls and their results inside). Histories
-are cut when the program compresses them, so a result whose call is gone stays as a user message. There is no system
-role: a system instruction is read where the file has one. Questions of a scenario are kept in `meta`.
+Also chat recordings of gemini-cli: `messages` of type user and gemini with calls and their results inside, in one object or one
+per line, where a later line with the same id replaces an earlier one and a rewind keeps what it left. Histories are cut when the
+program compresses them, so a result whose call is gone stays as a user message. There is no system role: a system instruction is
+read where the file has one. Questions of a scenario are kept in `meta`.
 """
 
 from collections.abc import Iterator
@@ -13,7 +14,7 @@ from pamer_lab.trajectory.draft import Draft
 from pamer_lab.trajectory.shared import get
 from pamer_lab.trajectory.shared.fields import read_call, read_tools
 from pamer_lab.trajectory.shared.gemini_parts import declared_tools, to_steps
-from pamer_lab.trajectory.shared.rows import first_row, first_value, trace_rows
+from pamer_lab.trajectory.shared.rows import Row, first_row, first_value, head, rows, trace_rows
 from pamer_lab.trajectory.shared.steps import Mark, Result, Said, Step, Turn, add_steps
 from pamer_lab.trajectory.shared.usage import usage_in
 
@@ -24,6 +25,8 @@ ROLES = ("user", "model", "function", "system")
 
 def detect(document: Document) -> bool:
     root = first_value(document)
+    if document.kind == "jsonl" and any(map(_is_recorded_line, head(document))):
+        return True
     if document.kind == "jsonl":
         return _is_content(root) or bool(_history_key(root)) or _is_recording(root)
     return _is_history(root) or _is_recording(root) or bool(_history_key(first_row(document)))
@@ -46,7 +49,14 @@ def _is_recording(value: Any) -> bool:
     return isinstance(value, dict) and "sessionId" in value and any(item.get("type") == "gemini" for item in get.objects(value, "messages"))
 
 
+def _is_recorded_line(row: dict[str, Any]) -> bool:
+    return row.get("type") == "gemini" and ("content" in row or "toolCalls" in row)
+
+
 def read(document: Document) -> Iterator[Draft]:
+    if any(map(_is_recorded_line, head(document))):
+        yield _read_recorded_lines(Draft(NAME, orphans="as_user"), document)
+        return
     if _is_history(document.root):
         yield _read_history(Draft(NAME, orphans="as_user"), document.root, "")
         return
@@ -92,6 +102,30 @@ def _read_recording(draft: Draft, value: dict[str, Any]) -> Draft:
         if isinstance(item, dict):
             steps += _recorded(draft, item, where)
     draft.meta = {"session": value.get("sessionId"), "project": value.get("projectHash"), "summary": value.get("summary")}
+    add_steps(draft, steps)
+    return draft
+
+
+def _read_recorded_lines(draft: Draft, document: Document) -> Draft:
+    """A recording that is appended to: a header, messages by id, changes of the header, rewinds."""
+    found: dict[str, Row | Mark] = {}
+    for where, row in rows(document):
+        if isinstance(row.get("type"), str):
+            found[get.text(row, "id") or where] = (where, row)
+        elif "$rewindTo" in row:
+            draft.warn(where, "the conversation was rewound here; the abandoned messages before it are kept")
+            found[where] = Mark("context_edit", "the conversation was rewound to an earlier message", {"to": row["$rewindTo"]})
+        else:
+            header = get.obj(row, "$set") or row
+            names = {"sessionId": "session", "projectHash": "project", "summary": "summary"}
+            draft.meta |= {name: header[key] for key, name in names.items() if key in header}
+            if get.items(header, "messages"):
+                found |= {
+                    get.text(item, "id") or f"{where}.{place}": (where, item) for place, item in enumerate(get.objects(header, "messages"))
+                }
+    steps: list[Step] = []
+    for entry in found.values():
+        steps += [entry] if isinstance(entry, Mark) else _recorded(draft, entry[1], entry[0])
     add_steps(draft, steps)
     return draft
 

@@ -1,4 +1,5 @@
-"""opencode: the event stream that its plugins see (one array per line), and `opencode export` (`{info, messages}`).
+"""opencode and Kilo: the event stream that plugins see (one array per line), `opencode export` (`{info, messages}`), `opencode run
+--format json` (one part per line) and the tables of their database (sessions, messages, parts), as SQLite or as JSON.
 
 Parts are written many times while they grow; the last version counts, and text that only arrived as deltas is kept. One
 model step (from `step-start` to `step-finish`) is one turn. A session that has a parent is a side agent: one `subagent`
@@ -34,9 +35,25 @@ class _Session:
 
 def detect(document: Document) -> bool:
     if document.kind == "jsonl":
-        return any(_name(record.value) == "event" and "event" in record.value[1] for record in document.records[:50])
+        first = [record.value for record in document.records[:50]]
+        return any(_is_run_line(value) or (_name(value) == "event" and "event" in value[1]) for value in first)
+    if _tables(document):
+        return True
     root = one_value(document)
     return isinstance(root, dict) and isinstance(root.get("info"), dict) and {"parts", "info"} <= get.first(root, "messages").keys()
+
+
+def _is_run_line(value: Any) -> bool:
+    """A line of `opencode run --format json`."""
+    return isinstance(value, dict) and "sessionID" in value and isinstance(value.get("part"), dict) and "type" in value["part"]
+
+
+def _tables(document: Document) -> dict[str, list[dict[str, Any]]]:
+    """The rows of a database by table, where it is one of these programs'."""
+    root = document.root if document.kind == "sqlite" else one_value(document)
+    found = {name: get.objects(root, name, f"{name}s") for name in ("session", "message", "part")}
+    known = {"id", "session_id", "data"} <= get.first(found, "message").keys() and {"message_id", "data"} <= get.first(found, "part").keys()
+    return found if known else {}
 
 
 def _name(value: Any) -> str:
@@ -48,12 +65,18 @@ def read(document: Document) -> Iterator[Draft]:
     tools: dict[str, Tool] = {}
     if document.kind == "jsonl":
         for record in document.records:
-            _add_line(sessions, tools, record.value)
+            if _is_run_line(record.value):
+                _add_run_line(sessions, record.value)
+            else:
+                _add_line(sessions, tools, record.value)
+    elif tables := _tables(document):
+        _add_tables(sessions, tables)
     else:
         _add_export(sessions, document.root)
     roots = [key for key, session in sessions.items() if get.text(session.info, "parentID") not in sessions]
     for key in roots:
         draft = Draft(NAME, where=key if len(roots) > 1 else "")
+        _warn_others(draft, document)
         draft.tools = list(tools.values())
         children = {name: side for name, side in sessions.items() if side.info.get("parentID") == key}
         yield _read_session(draft, sessions[key], children)
@@ -101,6 +124,47 @@ def _add_part(sessions: dict[str, _Session], part: Any) -> None:
     if isinstance(part, dict):
         session = sessions.setdefault(get.text(part, "sessionID"), _Session())
         session.parts.setdefault(get.text(part, "messageID"), {})[get.text(part, "id")] = dict(part)
+
+
+def _add_run_line(sessions: dict[str, _Session], line: dict[str, Any]) -> None:
+    """A part of the agent's message; the prompt is not in this stream."""
+    session, message = get.text(line, "sessionID"), get.text(line["part"], "messageID") or "message"
+    _add_message(sessions, {"sessionID": session, "id": message, "role": "assistant"})
+    parts = sessions[session].parts.setdefault(message, {})
+    parts[get.text(line["part"], "id") or str(len(parts))] = dict(line["part"])
+
+
+def _warn_others(draft: Draft, document: Document) -> None:
+    """Lines of a run that hold no part: errors are kept, others counted."""
+    if document.kind != "jsonl" or not any(_is_run_line(record.value) for record in document.records[:50]):
+        return
+    for record in document.records:
+        if not _is_run_line(record.value):
+            kind = get.text(record.value, "type") or "no type"
+            draft.unread(kind, record.where)
+            if kind == "error":
+                draft.event("note", json_text(record.value.get("error")), event=kind)
+
+
+def _add_tables(sessions: dict[str, _Session], tables: dict[str, list[dict[str, Any]]]) -> None:
+    """Rows in the order of their creation; what a row is about is JSON in its column `data`."""
+    for row in tables["session"]:
+        info = {"id": row.get("id"), "parentID": row.get("parent_id"), **get.facts(row, "title", "directory", "version")}
+        sessions[get.text(row, "id")] = _Session(info)
+    for row in sorted(tables["message"], key=_created):
+        _add_message(sessions, {**_data(row), "id": get.text(row, "id"), "sessionID": get.text(row, "session_id")})
+    for row in sorted(tables["part"], key=_created):
+        names = {"id": get.text(row, "id"), "messageID": get.text(row, "message_id")}
+        _add_part(sessions, {**_data(row), **names, "sessionID": get.text(row, "session_id")})
+
+
+def _created(row: dict[str, Any]) -> tuple[int, str]:
+    return (get.count(row, "time_created") or 0, get.text(row, "id"))
+
+
+def _data(row: dict[str, Any]) -> dict[str, Any]:
+    found = get.parsed(row.get("data"))
+    return found if isinstance(found, dict) else {}
 
 
 def _add_export(sessions: dict[str, _Session], root: dict[str, Any]) -> None:

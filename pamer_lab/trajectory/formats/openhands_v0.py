@@ -111,6 +111,7 @@ class _Reader:
     def add(self, event: dict[str, Any], where: str) -> None:
         before = len(self.draft.messages)
         self._add(event, where)
+        self.draft.stamp(before, get.as_time(event.get("timestamp")))
         self.messages_of[str(event.get("id"))] = range(before, len(self.draft.messages))
 
     def _add(self, event: dict[str, Any], where: str) -> None:

@@ -81,6 +81,7 @@ class _Reader:
         self.flush()
         before = len(self.draft.messages)
         self._add(event, kind, where)
+        self.draft.stamp(before, get.as_time(event.get("timestamp")))
         self.messages_of[get.text(event, "id")] = range(before, len(self.draft.messages))
 
     def _add(self, event: dict[str, Any], kind: str, where: str) -> None:

@@ -1,7 +1,7 @@
 """pi coding-agent sessions: a session line, then messages, compactions and changes of model, one per line.
 
 A compaction is an event with the recorded tokens; its summary is the user message it became. Commands that the user ran
-(`bashExecution`) are user messages.
+(`bashExecution`) and messages that an extension put into the context (`custom_message`, as OpenClaw does) are user messages.
 """
 
 from collections import Counter
@@ -54,6 +54,12 @@ def read(document: Document) -> Iterator[Draft]:
             keeps = partial(_keep_from, entries[kept]) if isinstance(kept, int | str) and kept in entries else None
             steps.append(Mark("compaction", summary, facts, keeps))
             steps.append(Said("user", summary))
+        elif row.get("type") == "custom_message":
+            content = content_of(draft, row.get("content"), where)
+            steps.append(Said("user", content.text, content.images, get.text(row, "customType")))
+        elif row.get("type") == "model_change":
+            draft.model = draft.model or get.text(row, "modelId")
+            other["model_change"] += 1
         elif row.get("type") == "session":
             draft.meta |= {"session": row.get("id"), "cwd": row.get("cwd"), "thinking_level": row.get("thinkingLevel")}
             draft.model = draft.model or get.text(row, "modelId")

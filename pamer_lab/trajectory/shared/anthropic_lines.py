@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from pamer_lab.trajectory.draft import Draft
 from pamer_lab.trajectory.shared.parts import Content, content_of, read_content, warn_unknown
-from pamer_lab.trajectory.shared.steps import Mark, Result, Said, Step, Turn
+from pamer_lab.trajectory.shared.steps import Mark, Result, Said, Step, Turn, stamp_steps
 from pamer_lab.trajectory.shared.usage import read_usage
 
 
@@ -24,6 +24,8 @@ class Line:
     """The Anthropic message: `content`, and for the assistant `id`, `model`, `usage`."""
     key: str = ""
     """What lines of one message share; a line without a key is a message of its own."""
+    at: float | None = None
+    """When it was recorded, in seconds since 1970."""
 
 
 def to_steps(draft: Draft, lines: Sequence[Line | Mark]) -> list[Step]:
@@ -34,6 +36,7 @@ def to_steps(draft: Draft, lines: Sequence[Line | Mark]) -> list[Step]:
             groups.setdefault(line.key or line.where, []).append(line)
     steps: list[Step] = []
     for line in lines:
+        before = len(steps)
         if isinstance(line, Mark):
             steps.append(line)
         elif line.role == "user":
@@ -43,6 +46,7 @@ def to_steps(draft: Draft, lines: Sequence[Line | Mark]) -> list[Step]:
                 steps.append(Said("user", content.text, content.images))
         elif group := groups.pop(line.key or line.where, None):
             steps += _turn(draft, group)
+        stamp_steps(steps, before, None if isinstance(line, Mark) else line.at)
     return steps
 
 

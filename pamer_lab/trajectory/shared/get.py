@@ -4,6 +4,7 @@ Several keys are alternatives, tried in order. Invariant: nothing here raises, w
 """
 
 from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 import orjson
@@ -107,6 +108,24 @@ def as_amount(value: Any) -> float | None:
 def _is_bearable(value: int | float) -> bool:
     """JSON has whole numbers that no float can hold and that Python refuses to write."""
     return isinstance(value, float) or abs(value) < 10**300
+
+
+def as_time(value: Any) -> float | None:
+    """A time stamp in seconds since 1970: ISO 8601 text (UTC where it names no zone), seconds or milliseconds; else None."""
+    if isinstance(value, str):
+        try:
+            found = datetime.fromisoformat(value)
+            return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
+        except (ValueError, OverflowError):
+            return None
+    seconds = as_amount(value) if not isinstance(value, bool) else None
+    if seconds is None or not 0 < seconds < LATEST * 1000:
+        return None
+    return seconds if seconds < LATEST else seconds / 1000
+
+
+LATEST = 1e11
+"""Seconds; a larger number of a time stamp is in milliseconds."""
 
 
 def parsed(value: Any) -> Any:

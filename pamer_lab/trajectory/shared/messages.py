@@ -67,8 +67,11 @@ def add_message(draft: Draft, item: Any, where: str) -> None:
         if not isinstance(item, dict):
             raise FormatError(f"is {type(item).__name__}, not a message")
         content = item.get("content")
+        before = len(draft.messages)
         if (type(content) is not str and content is not None) or not _add_plain(draft, item, content or "", where):
             _add(draft, item, content, where)
+        if "timestamp" in item:
+            draft.stamp(before, get.as_time(item["timestamp"]))
     except FormatError as error:
         raise FormatError(error.reason, where=_inside(f"{draft.where} {where}".strip(), error.where)) from error
 

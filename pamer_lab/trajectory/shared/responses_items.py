@@ -1,7 +1,8 @@
 """Items of OpenAI's Responses API -> steps.
 
 A tool that ran on the provider's side (`web_search_call` and its like) has call and outcome in one item: it becomes a call
-and its result, the result being whatever the item recorded of the outcome. Invariant: what the model gave between two
+and its result, the result being whatever the item recorded of the outcome. A message of another agent is a user message with
+that agent's name. Invariant: what the model gave between two
 results (reasoning, text, calls) is one turn, and every item with a text is found in the steps.
 """
 
@@ -41,6 +42,9 @@ class Items:
             self._result(item, where)
         elif kind.endswith("_call"):
             self._call(kind, item, where)
+        elif kind == "agent_message":
+            content = content_of(self.draft, _readable(item.get("content")), where)
+            self.say(Said("user", content.text, content.images, get.text(item, "author")))
         else:
             self.say(Said("user", self.draft.kept_as_json(where, f"item of type {kind!r}", item)))
 
@@ -101,7 +105,7 @@ class Items:
         return Result(call_id, text, where, error=bool(item.get("error")) or item.get("status") == "failed")
 
     def _result(self, item: dict[str, Any], where: str) -> None:
-        output = item.get("output", item.get("tools"))
+        output = item.get("output", json_text(item["tools"]) if "tools" in item else None)
         failed = False
         if isinstance(output, dict) and ("content" in output or "body" in output):
             failed = output.get("success") is False
@@ -111,6 +115,11 @@ class Items:
         content = content_of(self.draft, output, where)
         failed = failed or item.get("status") == "failed" or _exit_code(content.text) not in (None, 0)
         self.steps.append(Result(get.text(item, "call_id", "id"), content.text, where, content.images, failed))
+
+
+def _readable(parts: Any) -> Any:
+    """What another agent sent, without the parts that only the provider can read."""
+    return [part for part in parts if get.text(part, "type") != "encrypted_content"] if isinstance(parts, list) else parts
 
 
 def _is_part(value: Any) -> bool:

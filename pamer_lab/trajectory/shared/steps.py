@@ -7,7 +7,7 @@ is then only known from its place.
 
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from pamer_lab.trajectory.draft import Draft
@@ -26,6 +26,8 @@ class Turn:
     images: list[Image] = field(default_factory=list)
     usage: Usage | None = None
     name: str = ""
+    at: float | None = None
+    """When it was recorded, in seconds since 1970."""
 
     def add(self, content: Content) -> None:
         """More of what the model said; calls and results inside the content are the reader's own affair."""
@@ -44,6 +46,7 @@ class Result:
     images: Sequence[Image] = ()
     error: bool = False
     name: str = ""
+    at: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +57,7 @@ class Said:
     text: str
     images: Sequence[Image] = ()
     name: str = ""
+    at: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +87,11 @@ def add_steps(draft: Draft, steps: Sequence[Step]) -> None:
     answers = {step.call_id: number for number, step in enumerate(steps) if type(step) is Result and asked[step.call_id] == 1}
     early: set[int] = set()
     for number, step in enumerate(steps):
+        if type(step) is Turn:
+            _answer_open(draft, steps, answers, early, number)
+        before = len(draft.messages)
         match step:
             case Turn():
-                _answer_open(draft, steps, answers, early, number)
                 text = "\n".join(step.texts)
                 thinking = "\n".join(step.thinking)
                 draft.assistant(text, step.calls, thinking=thinking, images=step.images, usage=step.usage, name=step.name, where=step.where)
@@ -97,6 +103,8 @@ def add_steps(draft: Draft, steps: Sequence[Step]) -> None:
                 draft.user(step.text, images=step.images, name=step.name)
             case Mark():
                 draft.event(step.kind, step.text, **step.facts, **_replaced(draft.messages, step, steps[number + 1 :]))
+        if not isinstance(step, Mark):
+            draft.stamp(before, step.at)
 
 
 def _replaced(messages: Sequence[Message], mark: Mark, later: Sequence[Step]) -> dict[str, Any]:
@@ -128,5 +136,17 @@ def _answer_open(draft: Draft, steps: Sequence[Step], answers: dict[str, int], e
             _add_result(draft, step)
 
 
+def stamp_steps(steps: list[Step], first: int, at: float | None) -> None:
+    """Note when the steps from number `first` on were recorded."""
+    for number in range(first, len(steps) if at is not None else first):
+        match steps[number]:
+            case Turn() as turn:  # a reader may still be adding to it
+                turn.at = at
+            case Result() | Said() as step:
+                steps[number] = replace(step, at=at)
+
+
 def _add_result(draft: Draft, step: Result) -> None:
+    before = len(draft.messages)
     draft.tool(step.call_id, step.text, name=step.name, images=step.images, error=step.error, where=step.where)
+    draft.stamp(before, step.at)

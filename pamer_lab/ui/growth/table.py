@@ -9,12 +9,13 @@ import streamlit as st
 from pamer_lab.analysis.growth import policy_table
 from pamer_lab.figures.text import one_line, short
 from pamer_lab.figures.theme import Meaning
+from pamer_lab.prices import PriceTable
 from pamer_lab.runs.evidence import survival_rates
-from pamer_lab.runs.prices import costs_by_policy
 from pamer_lab.runs.values import FIXED_ACTIONS
+from pamer_lab.spreadsheet import csv_text
 from pamer_lab.ui.shared.downloads import download
 from pamer_lab.ui.shared.loaders import workspace
-from pamer_lab.ui.shared.prices import own_prices
+from pamer_lab.ui.shared.prices import choose_prices, cost_of, price_key
 from pamer_lab.ui.shared.runs import fates_of, open_run, run_store, version
 from pamer_lab.ui.shared.text import in_code
 from pamer_lab.ui.shared.theme import colours
@@ -22,6 +23,8 @@ from pamer_lab.ui.shared.words import HINTS
 
 MOST_TRACES = 40
 """Traces whose evidence is computed on one page."""
+Costs = dict[str, tuple[float, float]]
+"""By policy: its cost, and that of the base agent on the same traces."""
 EVIDENCE_CHANGE = "Evidence vs baseline"
 """The one change of which more is good."""
 
@@ -38,12 +41,12 @@ def comparison(runs: pl.DataFrame, policies: Sequence[str], baseline: str) -> No
     table = _policy_table(str(workspace().path), version(), tuple(runs["run_id"]), runs)
     rows = {row["policy"]: row for row in table.to_dicts()}
     with st.container(horizontal=True, vertical_alignment="center"):
-        prices = own_prices()
+        prices = choose_prices()
         st.space("stretch")
-        download("CSV", table.write_csv, "policies.csv", "text/csv", key="policies-csv")
+        download("CSV", lambda: csv_text(table), "policies.csv", "text/csv", key="policies-csv")
     few = runs["trace_id"].n_unique() <= MOST_TRACES
     kept = _survival(str(workspace().path), version(), tuple(runs["run_id"])) if few else {}
-    costs = costs_by_policy(run_store().heads(run_ids=runs["run_id"].to_list()), prices) if prices.rows else {}
+    costs = _costs(str(workspace().path), version(), tuple(runs["run_id"]), price_key(prices), prices) if few else {}
     shown = [_line(rows[policy], rows[baseline], kept, costs, one_line(prices.currency, 8)) for policy in policies]
     empty = {key for key in shown[0] if not any(line[key] for line in shown)}
     frame = pd.DataFrame([{key: value for key, value in line.items() if key not in empty} for line in shown])
@@ -62,7 +65,8 @@ def comparison(runs: pl.DataFrame, policies: Sequence[str], baseline: str) -> No
         "Uncached vs baseline": "Input that a prefix cache cannot serve. A context that is rewritten often is shorter, but cached less.",
         "Evidence in context": f"Share of evidence that was verbatim in the context when it was used. {HINTS['evidence']}",
         EVIDENCE_CHANGE: "In percentage points; higher is better.",
-        "Cost vs baseline": "Per trace, at your prices.",
+        "Cost vs base": HINTS["cost"],
+        "Cost vs baseline": "Per trace, at the chosen prices.",
     }
     columns = {name: st.column_config.TextColumn(help=hint) for name, hint in hints.items()}
     st.dataframe(styled, hide_index=True, column_config=columns)
@@ -71,6 +75,7 @@ def comparison(runs: pl.DataFrame, policies: Sequence[str], baseline: str) -> No
         said.append("The policies here cover different traces, so a change may come from the traces.")
     if not few:
         said.append(f"Evidence is computed for at most {MOST_TRACES} traces; choose fewer to see it.")
+    said.append(f"Cost: simulated with prices {in_code(prices.described, 300)}.")
     st.caption(" ".join([*said, FIXED_ACTIONS]))
 
 
@@ -79,7 +84,7 @@ def good_or_bad(column: str, change: str) -> Meaning:
     return "good" if change.startswith("▲" if column == EVIDENCE_CHANGE else "▼") else "bad"
 
 
-def _line(row: dict[str, Any], base: dict[str, Any], kept: dict[str, Any], costs: dict[str, float], currency: str) -> dict[str, Any]:
+def _line(row: dict[str, Any], base: dict[str, Any], kept: dict[str, Any], costs: Costs, currency: str) -> dict[str, Any]:
     policy, against = row["policy"], base["policy"]
     found, before = kept.get(policy), kept.get(against)
     line = {
@@ -95,10 +100,11 @@ def _line(row: dict[str, Any], base: dict[str, Any], kept: dict[str, Any], costs
         "Uncached vs baseline": delta(row["uncached_input"] / row["traces"], base["uncached_input"] / base["traces"]),
         "Evidence in context": f"{found['in_context_pct']:.1f} % of {found['uses']:,}" if found else "",
         EVIDENCE_CHANGE: points(found["in_context_pct"], before["in_context_pct"]) if found and before else "",
-        "Cost": f"{costs[policy]:,.4f} {currency}" if policy in costs else "",
     }
+    total, raw = costs.get(policy, (0.0, 0.0))
+    line |= {"Cost": f"{total:,.4f} {currency}" if policy in costs else "", "Cost vs base": f"{total / raw:.2f}" if raw else ""}
     both = policy in costs and against in costs
-    return line | {"Cost vs baseline": delta(costs[policy] / row["traces"], costs[against] / base["traces"]) if both else ""}
+    return line | {"Cost vs baseline": delta(total / row["traces"], costs[against][0] / base["traces"]) if both else ""}
 
 
 def _reduction(row: dict[str, Any]) -> str:
@@ -117,6 +123,16 @@ def delta(value: float, base: float) -> str:
 def points(value: float, base: float) -> str:
     """A change of a share, in percentage points."""
     return "=" if value == base else f"{'▼' if value < base else '▲'} {value - base:+.1f} points"
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def _costs(path: str, at: tuple[int, int], run_ids: tuple[str, ...], key: bytes, _prices: PriceTable) -> Costs:
+    """Cost of each policy's runs, and that of the base agent on the same traces."""
+    found: dict[str, tuple[float, float]] = {}
+    for head in run_store().heads(run_ids=run_ids):
+        cost, (total, base) = cost_of(open_run(head), _prices), found.get(head.policy, (0.0, 0.0))
+        found[head.policy] = total + cost.total, base + cost.base_total
+    return found
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)

@@ -8,16 +8,17 @@ import polars as pl
 import streamlit as st
 
 from pamer_lab.figures.text import counted, short
+from pamer_lab.prices import PriceTable
 from pamer_lab.runs.divergence import Divergence, first_divergence
 from pamer_lab.runs.evidence import FATES, survival_rates
-from pamer_lab.runs.prices import PriceTable, cost
 from pamer_lab.runs.recorded import recorded_events
 from pamer_lab.runs.values import FIXED_ACTIONS, Run
+from pamer_lab.spreadsheet import csv_text
 from pamer_lab.trajectory import Trace
 from pamer_lab.ui.replay.turn_steps import open_turn
-from pamer_lab.ui.shared.prices import own_prices
+from pamer_lab.ui.shared.prices import choose_prices, cost_of
 from pamer_lab.ui.shared.runs import fates_of
-from pamer_lab.ui.shared.text import counted_with
+from pamer_lab.ui.shared.text import counted_with, in_code
 from pamer_lab.ui.shared.widgets import table, table_height
 from pamer_lab.ui.shared.words import HINTS
 
@@ -69,12 +70,12 @@ def turns_csv(runs: Sequence[Run]) -> str:
         for run in runs
         for turn in run.turns
     ]
-    return pl.DataFrame(rows).write_csv()
+    return csv_text(pl.DataFrame(rows))
 
 
 def states_csv(run: Run) -> str:
     """The ledger, a letter per block and turn."""
-    return pl.DataFrame([{"turn": turn.t, "states": turn.states} | _counting(run) for turn in run.turns]).write_csv()
+    return csv_text(pl.DataFrame([{"turn": turn.t, "states": turn.states} | _counting(run) for turn in run.turns]))
 
 
 def _counting(run: Run) -> dict[str, Any]:
@@ -83,8 +84,8 @@ def _counting(run: Run) -> dict[str, Any]:
 
 
 def accounts(runs: Sequence[Run]) -> None:
-    """Totals of all policies, with the reader's own prices."""
-    prices = own_prices()
+    """Totals of all policies, and their cost at the chosen prices."""
+    prices = choose_prices()
     rows = [_account(run, prices) for run in runs if run.totals]
     if not rows:
         st.info("Totals appear when a run is finished.")
@@ -101,12 +102,15 @@ def accounts(runs: Sequence[Run]) -> None:
         | {
             "Policy": st.column_config.TextColumn(pinned=True),
             "Change %": st.column_config.NumberColumn(format="%+.1f", help="Total tokens relative to base."),
+            "Cost vs base": st.column_config.NumberColumn(format="%.2f", help=HINTS["cost"]),
             "In context %": st.column_config.NumberColumn(format="%.1f", help=HINTS["evidence"]),
         },
     )
     head = runs[0].head
     counts = counted_with(head.tokens_kind, head.tokenizer)
     st.caption(f"Tokens {counts}; n = {counted(len(runs[0].turns), 'turn')} of one trace. {FIXED_ACTIONS}")
+    notes = [f"Cost: simulated with prices {in_code(prices.described, 300)}", *cost_of(runs[0], prices).notes]
+    st.caption("; ".join(notes) + ".")
     recorded = runs[0].totals.get("recorded") if runs[0].totals else None
     if recorded:
         scope = "the complete run" if recorded.get("whole_run") else counted(recorded["turns_with_usage"], "turn")
@@ -119,7 +123,7 @@ def accounts(runs: Sequence[Run]) -> None:
 def _account(run: Run, prices: PriceTable) -> dict[str, Any]:
     totals = run.totals
     rates = survival_rates(fates_of(run))
-    priced = cost(totals, prices) if prices.rows else None
+    cost = cost_of(run, prices)
     return {
         "Policy": run.head.policy,
         "Main input": totals["main_input"],
@@ -132,7 +136,8 @@ def _account(run: Run, prices: PriceTable) -> dict[str, Any]:
         "Change %": -totals["reduction_pct"],
         "Peak": totals["peak_active"],
         "In context %": rates["in_context_pct"],
-        f"Cost {prices.currency}": None if priced is None or priced["total"] is None else round(priced["total"], 4),
+        f"Cost, {prices.currency}": round(cost.total, 4),
+        "Cost vs base": None if cost.vs_base is None else round(cost.vs_base, 3),
     }
 
 

@@ -50,6 +50,8 @@ def row_texts(run: Run, row: Row, timeline: Timeline, turn: Turn, *, both: bool)
 
 def _sent(row: Row, timeline: Timeline, turn: Turn) -> tuple[str, str | None]:
     """What the agent sent of a row, in words and as a text."""
+    if row.state == "edited" and row.block is not None:
+        return "Agent sent", _block_text(timeline, row.block)
     if row.sent is None and row.covers:
         covered = [block for first, last in row.covers for block in range(first, last)][:MOST_COVERED]
         text = "\n\n".join(_block_text(timeline, block) for block in covered)
@@ -73,6 +75,8 @@ def _seen(run: Run, row: Row, timeline: Timeline, turn: Turn) -> tuple[str, str 
 
 def _text(row: Row, timeline: Timeline, turn: Turn) -> str:
     trace, pieces = timeline.trace, timeline.pieces
+    if row.state == "edited" and row.item is not None:
+        return turn.items[row.item].text
     if row.block is not None:
         return _block_text(timeline, row.block)
     if row.name == "tools":

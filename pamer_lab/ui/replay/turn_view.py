@@ -8,6 +8,7 @@ from typing import Any
 
 import streamlit as st
 
+from pamer_lab.decisions import spans_of
 from pamer_lab.figures.text import counted, share
 from pamer_lab.figures.theme import ACTION_WORDS, SIGNS
 from pamer_lab.probes.margins import vote_margins
@@ -137,7 +138,7 @@ def _seen_row(row: Row, number: int) -> dict[str, Any]:
 
 
 def _side_row(row: Row) -> dict[str, Any]:
-    states = {"same": "in both", "added": f"+ {row.name} for {block_words(row.covers)}"}
+    states = {"same": "in both", "edited": f"shortened: {row.source}", "added": f"+ {row.name} for {block_words(row.covers)}"}
     return {
         "Agent sent": row.name if row.sent is not None else "",
         "Tokens sent": row.sent,
@@ -153,7 +154,11 @@ def _source(row: Row) -> str:
 
 def _memory(run: Run, turn: Turn) -> None:
     """Texts the policy added, and the memories this turn wrote or used, with the steps they cover."""
-    texts = [(number, item) for number, item in enumerate(turn.items) if item.text]
+    texts = [(number, item) for number, item in enumerate(turn.items) if item.text and item.kind != "edited"]
+    edited = [item for item in turn.items if item.kind == "edited"]
+    if edited:
+        spans = spans_of(item.spans[0][0] for item in edited)
+        st.markdown(f"**Shortened blocks** · {sum(item.tokens for item in edited):,} tokens left of {block_words(spans)}")
     for number, item in texts:
         kind = {"summary": "Summary in the context", "recalled": "Recalled summaries", "evidence": "Restored evidence"}[item.kind]
         covered = sum(last - first for first, last in item.spans)
@@ -174,6 +179,6 @@ def _memory(run: Run, turn: Turn) -> None:
         part = set(turn.restored_in_part)
         steps = ", ".join(f"{step} (restored in part)" if step in part else str(step) for step in turn.restored_steps)
         st.markdown(f"**Restored steps:** {steps}", help=HINTS["restored_in_part"] if part else None)
-    if not texts and not turn.memory_ids:
+    if not texts and not edited and not turn.memory_ids:
         covered = sum(last - first for first, last in turn.stored)
         st.caption(f"Nothing was stored, recalled or restored at this turn. Memory covers {counted(covered, 'block')}.")

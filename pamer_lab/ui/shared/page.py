@@ -31,7 +31,7 @@ P = ParamSpec("P")
 def run(main: Callable[[], None]) -> None:
     """Draw a page; each page ends with this call."""
     if not st.session_state.get(ROUTED):
-        runpy.run_path(str(ROUTER))
+        runpy.run_path(str(ROUTER), run_name="__main__")
         st.stop()
     if reviewer_mode():
         st.caption(":material/lock: Reviewer mode: read everything, write only reviews.")

@@ -1,27 +1,84 @@
-"""The user's own prices: the form, and the file in the workspace that stores them."""
+"""The price table that costs on a page use: chosen among the dated tables, or the user's own, which is kept in the workspace."""
 
+import msgspec
 import streamlit as st
 
+from pamer_lab.blocks import TokenCounter
+from pamer_lab.errors import InputError
+from pamer_lab.models.profiles import load_profile
+from pamer_lab.models.tokenizer import profile_tokens
+from pamer_lab.prices import DEFAULT, PriceTable, price_tables, write_table
 from pamer_lab.reviewer_mode import reviewer_mode
-from pamer_lab.runs.prices import FILE, Price, PriceTable, read_prices, write_prices
+from pamer_lab.runs.cost import RunCost, run_cost
+from pamer_lab.runs.values import Run
 from pamer_lab.ui.shared.loaders import workspace
+from pamer_lab.ui.shared.runs import timeline_of
+from pamer_lab.ui.shared.text import in_code
+
+OWN = "own"
+"""Name of the table that the form writes."""
 
 
-def own_prices() -> PriceTable:
-    """The user's own prices, stored in the workspace. No default prices are included."""
-    path = workspace().path / FILE
-    prices = read_prices(path)
-    if reviewer_mode():
-        return prices
+def choose_prices() -> PriceTable:
+    """The chosen table, with its source and date, and the form for an own one."""
+    tables = _tables()
+    if st.session_state.get("prices") not in (None, *tables):
+        st.session_state["prices"] = DEFAULT
     with st.popover("Prices", icon=":material/payments:"):
-        known = prices.rows.get("default") or Price(0.0, 0.0)
-        st.caption("Your prices per million tokens, stored in this workspace. No default prices are included.")
-        with st.form("price-form", border=False):
-            currency = st.text_input("Currency", prices.currency, max_chars=8)
-            plain = st.number_input("Input", min_value=0.0, value=known.input, step=0.1)
-            cached = st.number_input("Cached input", min_value=0.0, value=known.cached_input or known.input, step=0.1)
-            output = st.number_input("Output", min_value=0.0, value=known.output, step=0.1)
-            if st.form_submit_button("Apply"):
-                prices = PriceTable(currency or "USD", prices.rows | {"default": Price(plain, output, cached)})
-                write_prices(path, prices)
-    return prices
+        name = st.selectbox("Price table", list(tables), index=list(tables).index(DEFAULT), key="prices", bind="query-params")
+        table = tables[name or DEFAULT]
+        st.caption(
+            f"As of {in_code(table.date or 'an unknown date', 20)}. Source: {in_code(table.source, 300)}. {in_code(table.note, 400)}"
+        )
+        if not reviewer_mode():
+            _own_form(table)
+    return table
+
+
+def _tables() -> dict[str, PriceTable]:
+    """All tables by name; broken ones in the workspace are named in a warning, and the packaged ones still work."""
+    try:
+        return {table.name: table for table in price_tables(workspace().path)}
+    except InputError as error:
+        st.warning(in_code(error.sentence, 400))
+        return {table.name: table for table in price_tables()}
+
+
+def _own_form(known: PriceTable) -> None:
+    with st.form("price-form", border=False):
+        st.caption(f"Your own prices per million tokens, saved in this workspace as {in_code(OWN)}; the cache works as in the table above.")
+        currency = st.text_input("Currency", known.currency, max_chars=8)
+        names = {"uncached": "Input", "read": "Cached input, read", "write": "Cached input, written", "output": "Output"}
+        given = {name: st.number_input(label, min_value=0.0, value=getattr(known, name), step=0.1) for name, label in names.items()}
+        if st.form_submit_button("Save"):
+            cache = {name: getattr(known, name) for name in ("minimum_tokens", "granularity_tokens", "lifetime_seconds")}
+            write_table(PriceTable(name=OWN, currency=currency or "USD", **given, **cache), workspace().path)
+            st.rerun()
+
+
+def _counter(run: Run) -> TokenCounter | None:
+    """The run's own tokenizer; None where it is not here."""
+    try:
+        counter = profile_tokens(load_profile(run.head.profile, workspace().path)).counter
+    except InputError:
+        return None
+    return counter if counter.name == run.head.tokenizer else None
+
+
+def price_key(prices: PriceTable) -> bytes:
+    """Changes whenever a table's content does."""
+    return msgspec.json.encode(prices)
+
+
+@st.cache_resource(max_entries=400, show_spinner=False)
+def _cost(path: str, run_id: str, turns: int, prices: bytes, _run: Run, _prices: PriceTable) -> RunCost:
+    try:
+        timeline = timeline_of(_run.head.trace_id, _run.head.profile)[0]
+    except InputError:
+        timeline = None
+    return run_cost(_run, _prices, timeline, _counter(_run))
+
+
+def cost_of(run: Run, prices: PriceTable) -> RunCost:
+    """What a run costs at these prices."""
+    return _cost(str(workspace().path), run.run_id, len(run.turns), price_key(prices), run, prices)

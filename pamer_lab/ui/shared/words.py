@@ -8,6 +8,9 @@ HINTS = {
     "context": "The complete recorded history before the agent's message, including tool descriptions. Thinking text is not counted.",
     "labels": "Where memory was needed: older history had to be compressed (▼) or earlier evidence recalled (▲).",
     "events": "What the source recorded about its own context: a compaction, a memory read or write, a sub-agent.",
+    "sessions": "Lists what Claude Code, Codex, Copilot, Cursor and others keep in their usual folders. You choose what is imported.",
+    "confidence": "recognised: its reader found what it needs; second choice: another reader let go first; guessed: no reader knows it.",
+    "not_read": "Lines and parts of the file that are not in the trace, and what came out empty.",
     "warnings": "Places in the source that could not be represented exactly. Nothing is dropped silently.",
     "reward": "The score the source recorded for this run.",
     "demo": "Comes with PaMER Lab as an example. You can remove it at any time.",
@@ -25,6 +28,7 @@ HINTS = {
     "ledger": "At every turn, each earlier block is in exactly one state: A active (verbatim in the context), S summarised, "
     "R recalled (its summary is in the context), X restored (its raw text is back, complete or in part), · absent.",
     "cached": "The part of a request that is identical to the start of the previous one; providers bill it at a lower price.",
+    "cost": "What the run would be billed with prompt caching at the chosen prices, relative to the base agent on the same turns.",
     "evidence": "Names, numbers and addresses that first appeared in a tool result and were used by a later action. Matched verbatim.",
     "restored_in_part": "The request contains an excerpt: the block exceeds the evidence budget, or the recall agent quoted passages.",
     "whatif": "Recomputes every decision from the stored logits. No model is called.",
@@ -84,3 +88,10 @@ HINTS = {
     "budget": "Limits restored evidence to this many tokens: complete blocks, best first; a block that does not fit is skipped.",
     "published_rows": "The paper's numbers for its own model and traces, next to those measured here. Compare the order, not the values.",
 }
+
+BASES = {
+    "measured": "measured on this machine",
+    "guessed": "a first estimate, from the speed of this machine's matrix product",
+    "mixed": "partly measured on this machine",
+}
+"""What an estimate of time rests on."""

@@ -1,0 +1,271 @@
+"""What each command takes on the command line, and what its help says.
+
+Apart from the commands themselves, so that `--help` imports nothing heavy: only the standard library is needed here. Values that the
+library declares and `choices` or defaults repeat are compared with it by a test.
+"""
+
+import argparse
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TOOLS = ("claude-code", "codex", "opencode", "gemini", "copilot", "cursor", "qwen", "goose")
+MOST = 50
+HISTORY_HELP = (
+    "recorded: the context the agent had, with recorded summaries in place of what they replaced (traces without any are read in "
+    "full); full: everything before the decision (default: %(default)s)"
+)
+PROMPT_HELP = "system prompt prepended to each trace's own in every probe input (default: the profile's)"
+HEADS_HELP = "heads to use (see pamer-lab heads list); default: the packaged heads for the profile's model, else the only registered ones"
+FUTURE_HELP = (
+    "none: the model sees what the agent saw; action: also the recorded next action, as the paper's annotator (default: %(default)s)"
+)
+STUDENTS_LAYER = (
+    "layer of students and heads; preferred: by validation; teacher: where the teacher reads (default: preferred; final for paper)"
+)
+CONDITIONS_LAYER = "layer all conditions are read at; preferred: by validation on the Full Context (default: preferred; final for paper)"
+HINT_HELP = "context hint in the students' input (default: none; faithful for paper)"
+HISTORIES = ("full", "recorded")
+HISTORY = "recorded"
+FUTURES = ("none", "action")
+PRICES = "relative-0.1"
+SEEDS = "0,1,2,3,4"
+CAPS = "8K,16K"
+WORKSPACE = "@workspace"
+"""In place of traces: all labelled ones of the workspace."""
+
+
+class Command(NamedTuple):
+    """One command of the program."""
+
+    module: str
+    """Under `pamer_lab/commands/`; offers `run(args) -> dict`, and may offer `show(result)`."""
+    help: str
+    configure: Callable[[argparse.ArgumentParser], None]
+
+
+def _path(text: str) -> "Path":
+    from pathlib import Path
+
+    return Path(text)
+
+
+def _none(parser: argparse.ArgumentParser) -> None:
+    """No options of its own."""
+
+
+def _history(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--history", choices=HISTORIES, default=HISTORY, help=HISTORY_HELP)
+
+
+def _scan(parser: argparse.ArgumentParser, only: str = "") -> None:
+    """`--redact`, and `--scan`; `only` names the action they belong to where a command has several."""
+    where = f"for {only}: " if only else ""
+    parser.add_argument(
+        "--redact",
+        choices=["all", "keys", "none"],
+        default="keys",
+        help=f"{where}which findings of the secret scan to redact (default: keys)",
+    )
+    parser.add_argument("--scan", action="store_true", help=f"{where}only list what the secret scan finds; write nothing")
+
+
+def _study(parser: argparse.ArgumentParser) -> None:
+    """Options that all studies have."""
+    traces = f"labelled trace files or folders, ids of imported traces, or {WORKSPACE}: all labelled ones"
+    parser.add_argument("traces", nargs="+", metavar="TRACE", help=traces)
+    parser.add_argument("--seeds", default=SEEDS, help="split and initialisation seeds (default: %(default)s)")
+    _history(parser)
+    parser.add_argument("--replicas", type=int, default=0, metavar="N", help="use the first N traces of each question (default: all)")
+    parser.add_argument("--probe-prompt", default=None, metavar="TEXT|@FILE", help=PROMPT_HELP)
+    parser.add_argument("--name", default="", help="a name for the study")
+    parser.add_argument("--out", type=_path, default=None, metavar="FILE.json", help="also write the study to a file")
+
+
+def _import(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("paths", nargs="*", metavar="PATH", help="a file (also .gz) or a folder")
+    parser.add_argument(
+        "--from",
+        dest="tool",
+        choices=TOOLS,
+        metavar="TOOL",
+        help=f"list the sessions of a coding agent on this computer: {', '.join(TOOLS)}",
+    )
+    parser.add_argument("--choose", default="", metavar="N", help="with --from: import these of the list (1,3-5, trace ids, or all)")
+    parser.add_argument(
+        "--most", type=int, default=MOST, metavar="N", help="with --from: sessions listed, newest first (default: %(default)s)"
+    )
+    _scan(parser, "--from")
+    parser.add_argument("--labels", metavar="FILE", type=_path, help="a side file of labels for these traces (docs/trace-format.md)")
+
+
+def _extract(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("traces", nargs="+", metavar="TRACE", help="a file, a folder, or the id of an imported trace")
+    parser.add_argument("--contexts", default="full,recent2", help="full, current, recentK; separated by commas")
+    parser.add_argument("--hint", choices=["none", "faithful"], default="none", help="whether the context-token hint is added")
+    parser.add_argument("--probe-prompt", default=None, metavar="TEXT|@FILE", help=PROMPT_HELP)
+    _history(parser)
+    parser.add_argument("--layers", default="all", help="all, or names such as block_4,final")
+    parser.add_argument("--poolings", default="last,mean", help="last, mean")
+
+
+def _generate(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--questions", type=int, default=48, metavar="N", help="number of questions, each with its own world (default 48)")
+    parser.add_argument("--replicas", type=int, default=2, metavar="K", help="runs over each question (default 2)")
+    parser.add_argument("--seed", type=int, default=7, metavar="S", help="the same seed gives the same bytes (default 7)")
+    parser.add_argument("--out", type=_path, required=True, metavar="DIR", help="folder for traces.jsonl")
+    parser.add_argument("--demo", action="store_true", help="write the three long demo traces instead, one file each")
+
+
+def _memory(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("what", choices=["check"], help="what to do")
+    parser.add_argument("--repair", action="store_true", help="delete damaged records; their blocks become active again")
+
+
+def _audit(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("what", choices=["list", "export", "import", "agreement"], help="what to do")
+    parser.add_argument(
+        "file",
+        nargs="?",
+        default="",
+        metavar="FILE",
+        help="for export and import: .csv, .jsonl or .parquet; for import also a share page's .json",
+    )
+    _scan(parser, "export")
+    parser.add_argument("--run", default="", metavar="RUN", help="for list: only this run's selections")
+
+
+def _heads(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("what", choices=["list", "show", "remove"], help="what to do")
+    parser.add_argument("name", nargs="?", default="", metavar="NAME", help="for show: a name or a folder; for remove: a registered name")
+
+
+def _replay(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("traces", nargs="*", metavar="TRACE", help="ids of imported traces, or trace files and folders")
+    parser.add_argument("--policy", default="", help="NAME[,NAME...], see pamer-lab policies (default: all that run by default)")
+    parser.add_argument("--turn-limit", type=int, default=0, metavar="N", help="replay only the first N turns of each trace")
+    parser.add_argument("--processes", type=int, default=-1, metavar="N", help="worker processes; 0 runs in this process")
+    parser.add_argument("--fresh", action="store_true", help="discard stored runs and recompute them")
+    parser.add_argument("--prices", metavar="NAME|FILE.toml", default="", help=f"price table (see pamer-lab prices; default: {PRICES})")
+    parser.add_argument("--heads", metavar="NAME|FOLDER", default="", help=HEADS_HELP)
+    parser.add_argument("--estimate", action="store_true", help="print the models, tokens and time needed, and stop")
+    parser.add_argument("--list", action="store_true", help="list the policies with their parameters and stated deviations")
+
+
+def _runs(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("what", choices=["list", "export", "import"], help="what to do")
+    parser.add_argument("names", nargs="*", metavar="RUN|FILE", help="for export: run ids (none: every finished run); for import: files")
+    parser.add_argument("--out", default="", metavar="FILE", help="for export: the file to write")
+    _scan(parser, "export")
+
+
+def _whatif(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("run", metavar="RUN", help="id of a PaMER run")
+    parser.add_argument("--threshold", metavar="P[,P...]", default="", help="probability for all heads, or one per head")
+    parser.add_argument("--threshold-scale", metavar="F", type=float, default=1.0, help="factor on the stored thresholds")
+    parser.add_argument("--vote", metavar="N", type=int, default=None, help="heads that must agree")
+    parser.add_argument("--min-candidate", metavar="TOKENS", type=int, default=None, help="minimum candidate size (tokens)")
+    parser.add_argument("--retained", metavar="BLOCKS", type=int, default=None, help="complete blocks kept (approximate)")
+
+
+def _report(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("runs", nargs="*", metavar="RUN", help="ids of runs, or of traces (then their finished runs)")
+    parser.add_argument("--out", metavar="FILE.html", default="report.html", help="output file; FILE.zip is written next to it")
+    parser.add_argument("--growth", action="store_true", help="add the context growth over all these runs")
+    parser.add_argument(
+        "--study", action="append", default=[], metavar="ID", help="add a study of the workspace, or a sample result by name"
+    )
+    parser.add_argument("--published", action="append", default=[], metavar="TABLE", help="add a table of the paper")
+    parser.add_argument("--title", default="", help="headline of the page")
+    parser.add_argument("--no-text", action="store_true", help="omit the text of traces, summaries and recalled memories")
+    _scan(parser)
+    parser.add_argument("--max-mb", type=float, default=10.0, metavar="MB", help="maximum size of the page (default: 10)")
+    parser.add_argument("--config", metavar="FILE", default="", help="recreate the report that a zip's config.json describes")
+
+
+def _train(parser: argparse.ArgumentParser) -> None:
+    _study(parser)
+    parser.add_argument("--contexts", default="recent2", help="compact contexts of the students (default: %(default)s)")
+    parser.add_argument("--layer", default="", help=STUDENTS_LAYER)
+    parser.add_argument("--hint", choices=("none", "faithful"), default="", help=HINT_HELP)
+    parser.add_argument(
+        "--heads", default="", metavar="NAME|FOLDER", help="register the compression heads (students of the first context) in the workspace"
+    )
+
+
+def _layerwise(parser: argparse.ArgumentParser) -> None:
+    _study(parser)
+    parser.add_argument("--layers", default="all", help="all, or names such as block_4,block_8,final (default: %(default)s)")
+    parser.add_argument("--context", default="full", help="full, current, recent1, recent2 or recent4 (default: %(default)s)")
+    parser.add_argument("--hint", choices=["none", "faithful"], default="none")
+
+
+def _compact(parser: argparse.ArgumentParser) -> None:
+    _study(parser)
+    parser.add_argument("--conditions", default="all", help="names or groups with commas, or all (default: %(default)s)")
+    parser.add_argument("--sample", type=int, default=0, metavar="N", help="about N decision points, the same share of every question")
+    parser.add_argument("--sample-seed", type=int, default=0, metavar="S", help="which sample (default: %(default)s)")
+    parser.add_argument("--layer", default="", help=CONDITIONS_LAYER)
+    parser.add_argument("--caps", default=CAPS, help="evidence caps for Top3 by embedding, in tokens (default: %(default)s)")
+    parser.add_argument("--estimate", action="store_true", help="print the estimated tokens and time, and stop")
+
+
+def _annotate(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("traces", nargs="+", metavar="TRACE", help="trace files or folders")
+    parser.add_argument(
+        "--out", type=_path, default=None, metavar="FILE.jsonl", help="write the labelled traces to this file, in our own format"
+    )
+    parser.add_argument("--future", choices=FUTURES, default="none", help=FUTURE_HELP)
+    _history(parser)
+    parser.add_argument("--limit", type=int, default=None, metavar="N", help="ask at most N questions in this run; the next run continues")
+
+
+def _bench(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", metavar="NAME", help="`list` shows the names")
+    parser.add_argument(
+        "paths",
+        metavar="PATH",
+        nargs="*",
+        help="`traces` only: files or folders of traces (default: the traces that come with the package)",
+    )
+
+
+def _app(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--port", type=int, default=8501)
+    parser.add_argument(
+        "--token",
+        choices=["files", "required"],
+        help="what needs the token of the printed link: reading this computer's files (default), or everything, for shared machines",
+    )
+
+
+COMMANDS: dict[str, Command] = {
+    "doctor": Command("doctor", "show devices, models, heads and the store, and how to get what is missing", _none),
+    "import": Command("import_", "read trace files and folders into the workspace", _import),
+    "extract": Command("extract", "compute the frozen model's states at every decision point and cache them in the workspace", _extract),
+    "generate": Command("generate", "write labelled synthetic traces", _generate),
+    "prepare": Command("prepare", "verify and prepare the embedded weights once, so that later starts are fast", _none),
+    "memory": Command("memory", "check the stored memories: orphans, missing blocks, hash mismatches, duplicates", _memory),
+    "audit": Command("audit", "list, export or import step selections and their reviews, or measure agreement between reviewers", _audit),
+    "heads": Command("heads", "list the heads that can vote, show one set, or remove one trained here", _heads),
+    "policies": Command("policies", "list the policies with their parameters, sources, deviations and needs", _none),
+    "prices": Command(
+        "prices", "list the price tables: what is read from a prompt cache, written to it, uncached and output, with source and date", _none
+    ),
+    "replay": Command("replay", "replay recorded traces through context policies; actions are fixed", _replay),
+    "runs": Command("runs", "list stored runs, export runs to a file, or import runs from one", _runs),
+    "whatif": Command("whatif", "recompute a run's decisions and tokens under other settings, from stored logits", _whatif),
+    "report": Command("report", "write a standalone share page: one HTML file that works offline and verifies itself", _report),
+    "train": Command("train", "train probes (capacity x hint), the teacher and Recent2 students, and write the controller's heads", _train),
+    "layerwise": Command(
+        "layerwise", "how well each layer predicts compression and recall needs, with last-token and mean pooling", _layerwise
+    ),
+    "controls": Command("controls", "compare the hidden state with controls that need no model, on the same splits", _study),
+    "compact": Command("compact", "token share, AUROC, F1 and agreement of every compact context, compared with the full one", _compact),
+    "annotate": Command("annotate", "label memory needs with a language model (rubric: docs/annotation.md)", _annotate),
+    "bench": Command("bench", "run one benchmark; every number is a ratio within the run", _bench),
+    "app": Command("app", "start the dashboard on 127.0.0.1:8501", _app),
+}
+"""Command name -> where it is, its help and its options."""

@@ -1,0 +1,57 @@
+"""`comem:K`: CoMem's schedule: every K steps a summary of all steps so far is started, and used from the next step on."""
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from pamer_lab.looks import LineLook
+from pamer_lab.policies.interface import Fact, Family, History, Need, PolicySession, Resources
+from pamer_lab.policies.plain import PlainPolicy, SummarySession
+
+
+@dataclass(frozen=True)
+class CoMem(PlainPolicy):
+    """The memory works while the agent acts, so each summary comes one step late."""
+
+    title: ClassVar[str] = "comem"
+    description: ClassVar[str] = "every K steps a new summary of all steps so far is written beside the agent and used one step later"
+    sources: ClassVar[tuple[str, ...]] = ("CoMem, horizon-llm/CoMem",)
+    facts: ClassVar[tuple[Fact, ...]] = (
+        ("code", "at step s with (s + 1) mod k = 0 and s > 0 a summary of all steps so far is started; k = 4 in the evaluation scripts"),
+        ("code", "steps are never dropped from its source: each summary is written from everything again"),
+        ("code", "until the first summary the history is complete; then task, summary and the steps that it does not cover"),
+    )
+    deviations: ClassVar[tuple[str, ...]] = (
+        "CoMem schedule, prompted memory model: the trained 4B memory model is not used",
+        "task, summary and steps stay separate messages; the optimised schedule that waits one more window is left out",
+        "a source over about 40,000 characters is clipped, as for all summaries here",
+    )
+    family: ClassVar[Family] = "method"
+    needs: ClassVar[tuple[Need, ...]] = ("summariser",)
+    look: ClassVar[LineLook] = LineLook("black", "dash")
+
+    k: int = field(default=4, metadata={"least": 2})
+    """Steps between two summaries."""
+
+    def start(self, resources: Resources) -> PolicySession:
+        return _Session(self, resources)
+
+
+class _Session(SummarySession):
+    from_raw = True
+
+    def __init__(self, policy: CoMem, resources: Resources) -> None:
+        super().__init__(resources)
+        self.policy = policy
+
+    def due(self, history: History) -> tuple[list[int], str]:
+        """The summary started at the step before this one, over what that step had before it."""
+        k, started = self.policy.k, history.t - 1
+        if started <= 0 or (started + 1) % k:
+            return [], f"no summary was started at the last step; the next one starts at step {_next(history.t, k)}"
+        waiting = self.waiting(history, started)
+        return waiting, f"the summary started at step {started} is ready" if waiting else "the last step had nothing new to summarise"
+
+
+def _next(step: int, k: int) -> int:
+    """The first step from `step` on at which a summary is started."""
+    return max(step + (-(step + 1)) % k, k - 1)

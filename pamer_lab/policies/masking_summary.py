@@ -1,0 +1,55 @@
+"""`masking-summary:N`: old results are masked at once, and every N turns the oldest turns become a summary."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from pamer_lab.decisions import Item, blocks_of
+from pamer_lab.looks import LineLook
+from pamer_lab.policies.interface import Fact, Family, History, Need, PolicySession, Resources
+from pamer_lab.policies.observation_masking import Masking
+from pamer_lab.policies.plain import PlainPolicy, SummarySession, arranged
+
+
+@dataclass(frozen=True)
+class MaskingSummary(PlainPolicy):
+    """Masking delays the summary, the summary bounds the masked rest."""
+
+    title: ClassVar[str] = "masking-summary"
+    description: ClassVar[str] = "results older than the newest M turns are masked; when N more turns wait, they become a summary"
+    sources: ClassVar[tuple[str, ...]] = ("The Complexity Trap, arXiv 2508.21433, hybrid",)
+    facts: ClassVar[tuple[Fact, ...]] = (
+        ("paper", "a hybrid of masking and summaries costs 7 to 11 % less than either alone"),
+        ("note", "the paper's summary strategy: when unsummarised turns reach n + m (21 + 10), the oldest n become a checkpoint"),
+        ("inferred", "the hybrid uses the same window M and the same checkpoint rule; its own N was not found, so N = 21 here"),
+    )
+    deviations: ClassVar[tuple[str, ...]] = ("summaries are written as PaMER's are, from the last summary and the raw blocks",)
+    family: ClassVar[Family] = "host"
+    needs: ClassVar[tuple[Need, ...]] = ("summariser",)
+    look: ClassVar[LineLook] = LineLook("green", "dashdot")
+
+    n: int = field(default=21, metadata={"least": 1})
+    """Turns that become a summary together."""
+    m: int = field(default=10, metadata={"least": 1})
+    """Newest turns that are neither masked nor summarised."""
+
+    def start(self, resources: Resources) -> PolicySession:
+        return _Session(self, resources)
+
+
+class _Session(SummarySession):
+    def __init__(self, policy: MaskingSummary, resources: Resources) -> None:
+        super().__init__(resources)
+        self.policy = policy
+        self._masking = Masking(resources)
+
+    def due(self, history: History) -> tuple[list[int], str]:
+        waiting = self.waiting(history, history.t - self.policy.m)
+        if len(waiting) < self.policy.n:
+            return [], f"{len(waiting)} of {self.policy.n} turns are waiting for the next summary; older results are masked"
+        return waiting[: self.policy.n], f"{len(waiting)} turns are older than the newest {self.policy.m}"
+
+    def rest(self, history: History) -> Sequence[Item]:
+        left_out: dict[int, Item | None] = dict.fromkeys(blocks_of(self.covered()))
+        masked = self._masking.before(history, max(history.t - self.policy.m, 0))
+        return list(arranged(history, masked | left_out))

@@ -1,0 +1,202 @@
+"""What policies without PaMER's controller share: their name and settings, blocks shortened in place, and summaries in the context.
+
+Knows no trigger: a subclass or a session says when and what. Invariants: a shortened block keeps its messages, roles, calls and the pairing
+of calls and results; a block is shortened once per edit and then stays the same bytes; what a failed summary would have replaced stays in
+the request.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar
+
+from msgspec.structs import replace
+
+from pamer_lab.blocks import MessageTokens
+from pamer_lab.blocks.render import render_message, task_text
+from pamer_lab.decisions import Decision, Item, Span, Spent, blocks_of, gaps, spans_of
+from pamer_lab.errors import LabError
+from pamer_lab.looks import LineLook
+from pamer_lab.memory.summary import SourceBlock
+from pamer_lab.models.usage import usage_of
+from pamer_lab.policies.interface import Fact, Family, History, Need, Offered, PolicySession, Resources, add_text, summary_spent
+from pamer_lab.trajectory.values import Message
+
+
+@dataclass(frozen=True)
+class PlainPolicy:
+    """Facts and parameters of a policy that no heads vote in; a subclass states its own and starts its session."""
+
+    title: ClassVar[str]
+    description: ClassVar[str]
+    sources: ClassVar[tuple[str, ...]]
+    facts: ClassVar[tuple[Fact, ...]] = ()
+    deviations: ClassVar[tuple[str, ...]]
+    family: ClassVar[Family]
+    needs_models: ClassVar[bool] = False
+    needs: ClassVar[tuple[Need, ...]] = ()
+    look: ClassVar[LineLook]
+    offered: ClassVar[Offered] = "asked"
+
+    @property
+    def name(self) -> str:
+        """The title and every parameter that is not at its default; the first one without its name."""
+        changed = [(number, field.name) for number, field in enumerate(fields(self)) if getattr(self, field.name) != field.default]
+        return self.title + "".join(f":{'' if not number else f'{key}='}{_written(getattr(self, key))}" for number, key in changed)
+
+    def settings(self, resources: Resources) -> dict[str, Any]:
+        own = {field.name: getattr(self, field.name) for field in fields(self)}
+        return own | (resources.identity() if self.needs else {})
+
+    def start(self, resources: Resources) -> PolicySession:
+        raise NotImplementedError(f"{type(self).__name__} starts no session")
+
+
+def _written(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+class Results:
+    """Which messages of a block came back to the agent: its tool messages, or user messages while no tool has answered yet.
+
+    A block's answer depends on nothing after the block.
+    """
+
+    def __init__(self) -> None:
+        self._seen = 0
+        self._first_tool: int | None = None
+
+    def of(self, history: History, block: int) -> list[int]:
+        """Places of the results among the block's messages."""
+        piece = history.blocks[block]
+        while self._first_tool is None and self._seen < piece.end:
+            self._first_tool = self._seen if history.messages[self._seen].role == "tool" else None
+            self._seen += 1
+        role = "tool" if self._first_tool is not None and self._first_tool < piece.end else "user"
+        return [place for place, message in enumerate(piece.of(history.messages)) if place and message.role == role]
+
+
+class Shortened:
+    """Blocks with shorter texts, each made once."""
+
+    def __init__(self, tokens: MessageTokens) -> None:
+        self._tokens = tokens
+        self.results = Results()
+        self._kept: dict[tuple[int, str], Item | None] = {}
+
+    def known(self, block: int, edit: str) -> bool:
+        return (block, edit) in self._kept
+
+    def kept(self, block: int, edit: str) -> Item | None:
+        """The block under an edit that was made before."""
+        return self._kept[block, edit]
+
+    def block(self, history: History, block: int, edit: str, texts: Mapping[int, str]) -> Item | None:
+        """The block with other texts at these places; None where that would not be shorter."""
+        if (block, edit) not in self._kept:
+            messages = [
+                replace(message, content=texts[place]) if place in texts else message
+                for place, message in enumerate(history.block_messages(block))
+            ]
+            size = self._tokens.total(messages)
+            text = "".join(render_message(message) for message in messages)
+            shorter = size < history.tokens([(block, block + 1)])
+            self._kept[block, edit] = Item("edited", size, ((block, block + 1),), edit, text) if shorter else None
+        return self._kept[block, edit]
+
+    def size(self, message: Message) -> int:
+        """Tokens of one message."""
+        return self._tokens.total([message])
+
+
+def arranged(history: History, other: Mapping[int, Item | None], first: int = 0) -> Iterator[Item]:
+    """The history's blocks from `first` on: raw, except those that have an item of their own (None: left out)."""
+    place = first
+    for block in sorted(other):
+        if block < place:
+            continue
+        yield from history.raw([(place, block)])
+        if (item := other[block]) is not None:
+            yield item
+        place = block + 1
+    yield from history.raw([(place, history.t)])
+
+
+class SummarySession:
+    """Older blocks become summaries that stay in the context, by a rule that `due` states.
+
+    After a failed summary the request goes out as it came, and the next turn tries again.
+    """
+
+    heading: ClassVar[str] = "Summary of steps {first} to {last} of this session"
+    from_raw: ClassVar[bool] = False
+    """Whether a new summary reads all raw blocks again; else the last summary and the blocks after it."""
+    accumulates = False
+    """Whether a new summary is added to the others; else it replaces them and covers what they covered."""
+
+    def __init__(self, resources: Resources) -> None:
+        self.resources = resources
+        self.summaries: tuple[Item, ...] = ()
+
+    def due(self, history: History) -> tuple[list[int], str]:
+        """The blocks to summarise now and why; no blocks: why not yet."""
+        raise NotImplementedError(type(self).__name__)
+
+    def turn(self, history: History) -> Decision:
+        blocks, reason = self.due(history)
+        candidate = history.tokens(spans_of(blocks))
+        if not blocks:
+            return Decision("pass", reason, self.items(history))
+        try:
+            item, spent = self.summarise(history, blocks)
+        except LabError as error:
+            return self.fallback(history, candidate, error)
+        self.summaries = (*self.summaries, item) if self.accumulates else (item,)
+        reason = f"{reason}: {len(blocks_of(item.spans))} blocks became a summary of {item.tokens} tokens"
+        return Decision("compress", reason, self.items(history), candidate_tokens=candidate, spent=(spent,))
+
+    def resume(self, decisions: Sequence[Decision]) -> None:
+        kept = [decision for decision in decisions if decision.action != "fallback"]
+        self.summaries = tuple(item for item in kept[-1].items if item.kind == "summary") if kept else ()
+
+    def items(self, history: History) -> tuple[Item, ...]:
+        return (*history.head(), *self.summaries, *self.rest(history))
+
+    def rest(self, history: History) -> Sequence[Item]:
+        """What follows the summaries: the blocks that none covers."""
+        return history.raw(gaps(self.covered(), history.t))
+
+    def covered(self) -> list[Span]:
+        """What the summaries replace, in order."""
+        return [span for item in self.summaries for span in item.spans]
+
+    def waiting(self, history: History, last: int) -> list[int]:
+        """Complete blocks before `last` that no summary covers."""
+        return [block for block in blocks_of(gaps(self.covered(), max(last, 0))) if history.blocks[block].complete]
+
+    def size(self, history: History) -> int:
+        """Tokens of the request as it would go out now."""
+        return sum(item.tokens for item in self.items(history))
+
+    def summarise(self, history: History, blocks: Sequence[int]) -> tuple[Item, Spent]:
+        """One summary of what is summarised already and these blocks."""
+        before = [] if self.accumulates else blocks_of(self.covered())
+        covered = sorted({*before, *blocks})
+        source = [SourceBlock(number, tuple(history.block_messages(number))) for number in (covered if self.from_raw else blocks)]
+        if before and not self.from_raw:
+            source.insert(0, SourceBlock(before[0], tuple(Message("user", item.text) for item in self.summaries)))
+        summary = self.resources.summariser.summarise(task_text(history.messages[: history.prefix_end]), source)
+        heading = self.heading.format(first=covered[0], last=covered[-1])
+        text = f"[{heading}]\n{summary.text}\n[End of the summary]"
+        item = add_text("summary", text, spans_of(covered), self.resources.tokens, source=f"steps {covered[0]}-{covered[-1]}")
+        return item, summary_spent(summary, source, self.resources)
+
+    def fallback(self, history: History, candidate: int, error: LabError) -> Decision:
+        usage = usage_of(error)
+        return Decision(
+            "fallback",
+            "the summary failed; the request is sent unchanged",
+            (*history.head(), *history.raw([(0, history.t)])),
+            candidate_tokens=candidate,
+            error=str(error),
+            spent=(Spent.of("summary", self.resources.summariser.name, usage),) if usage.calls else (),
+        )

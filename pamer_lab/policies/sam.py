@@ -1,0 +1,135 @@
+"""`sam`: over a soft budget everything after the task is flushed into pages; the context keeps a cue for each page.
+
+With `read=pages`, pages that fit what the agent does now are read back, as the agent's own memory tool would.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from pamer_lab.blocks.render import render_message, task_text
+from pamer_lab.decisions import Decision, Item, Spent, blocks_of, gaps, spans_of
+from pamer_lab.errors import LabError
+from pamer_lab.looks import LineLook
+from pamer_lab.memory.summary import SourceBlock
+from pamer_lab.memory.terms import terms
+from pamer_lab.policies.interface import Fact, Family, History, Need, PolicySession, Resources, add_text, summary_spent
+from pamer_lab.policies.plain import PlainPolicy, SummarySession
+from pamer_lab.trajectory.values import Message
+
+RECENT = 2
+"""Newest blocks whose names and identifiers choose the pages to read, as far as they are not in a page themselves."""
+
+
+@dataclass(frozen=True)
+class Sam(PlainPolicy):
+    """Flushes all, keeps cues, and reads pages back only where asked to."""
+
+    title: ClassVar[str] = "sam"
+    description: ClassVar[str] = "over a soft budget all history becomes pages outside the context, with one cue each inside"
+    sources: ClassVar[tuple[str, ...]] = ("SAM, arXiv 2605.24468", "qhjqhj00/cabeza, a refactoring of namespace-ERI/SAM")
+    facts: ClassVar[tuple[Fact, ...]] = (
+        ("code", "everything after the first user message is flushed, without a recent tail; turns are packed into pages of 30,000 tokens"),
+        ("paper", "the soft budget is 64K of a 128K window; each page gets a cue for going on"),
+        ("code", "the memory tool reads at most five pages for a goal"),
+    )
+    deviations: ClassVar[tuple[str, ...]] = (
+        "cues are written by the profile's summariser; the trained memory model was not found",
+        "cues are messages after the task, not part of it",
+        "read=none is the paper's summary-only ablation; read=pages chooses pages by the names they share with the newest two blocks, "
+        "where the original agent asks",
+        "incomplete blocks stay in the context",
+    )
+    family: ClassVar[Family] = "method"
+    needs: ClassVar[tuple[Need, ...]] = ("summariser",)
+    look: ClassVar[LineLook] = LineLook("black", "longdash")
+
+    budget: int = field(default=64_000, metadata={"least": 1})
+    """Tokens of a request above which the history is flushed."""
+    page: int = field(default=30_000, metadata={"least": 1})
+    """Tokens of one page; a block is never divided."""
+    read: str = field(default="none", metadata={"choices": ("none", "pages")})
+    """`none`: cues only. `pages`: fitting pages are read back."""
+    most: int = field(default=5, metadata={"least": 1})
+    """Pages read back at most."""
+
+    def start(self, resources: Resources) -> PolicySession:
+        return _Session(self, resources)
+
+
+class _Session(SummarySession):
+    heading = "Page of memory: steps {first} to {last}"
+    accumulates = True
+
+    def __init__(self, policy: Sam, resources: Resources) -> None:
+        super().__init__(resources)
+        self.policy = policy
+
+    def turn(self, history: History) -> Decision:
+        size = self.size(history)
+        if size <= self.policy.budget:
+            reason = f"the request has {size:,} tokens, within the soft budget of {self.policy.budget:,}"
+            return self._reading(history, Decision("pass", reason, self.items(history)))
+        waiting = self.waiting(history, history.t)
+        before, spent = self.summaries, []
+        try:
+            for page in self._pages(history, waiting):
+                item, cost = self.summarise(history, page)
+                self.summaries = (*self.summaries, item)
+                spent.append(cost)
+        except LabError as error:
+            self.summaries = before
+            return self.fallback(history, history.tokens(spans_of(waiting)), error)
+        if not spent:
+            return Decision("pass", f"the request has {size:,} tokens, and nothing is left to flush", self.items(history))
+        reason = f"the request had {size:,} tokens, over {self.policy.budget:,}: {len(waiting)} blocks became {len(spent)} pages"
+        return Decision("compress", reason, self.items(history), candidate_tokens=history.tokens(spans_of(waiting)), spent=tuple(spent))
+
+    def _pages(self, history: History, blocks: Sequence[int]) -> list[list[int]]:
+        pages: list[list[int]] = []
+        size = 0
+        for block in blocks:
+            tokens = history.tokens([(block, block + 1)])
+            if not pages or size + tokens > self.policy.page:
+                pages.append([])
+                size = 0
+            pages[-1].append(block)
+            size += tokens
+        return pages
+
+    def _reading(self, history: History, decision: Decision) -> Decision:
+        """The decision with the pages that fit the newest blocks, where pages are read."""
+        if self.policy.read != "pages" or not self.summaries:
+            return decision
+        fresh = [block for block in blocks_of(gaps(self.covered(), history.t)) if block >= history.t - RECENT]
+        recent = [message for block in fresh for message in history.block_messages(block)]
+        wanted = _terms(recent) - terms(task_text(history.messages[: history.prefix_end]))
+        pages = [_terms([message for step in blocks_of(item.spans) for message in history.block_messages(step)]) for item in self.summaries]
+        if len(pages) > 1:
+            wanted -= frozenset.intersection(*pages)  # what every page names tells none from another
+        fitting = sorted(((len(wanted & page), -number) for number, page in enumerate(pages)), reverse=True)
+        chosen = sorted(-number for shared, number in fitting[: self.policy.most] if shared)
+        if not chosen:
+            return decision
+        read = [self._page_item(history, self.summaries[number]) for number in chosen]
+        items = [*decision.items]
+        items[len(history.head()) + len(self.summaries) : len(history.head()) + len(self.summaries)] = [item for item, _ in read]
+        steps = tuple(blocks_of(span for item, _ in read for span in item.spans))
+        reason = f"{decision.reason}; {len(read)} pages share names with the newest blocks and are read"
+        return Decision("recall", reason, tuple(items), restored_steps=steps, spent=tuple(cost for _, cost in read))
+
+    def _page_item(self, history: History, cue: Item) -> tuple[Item, Spent]:
+        """An extract of a page: a summary of its raw blocks in view of what the agent does now."""
+        source = [SourceBlock(step, tuple(history.block_messages(step))) for step in blocks_of(cue.spans)]
+        goal = "".join(render_message(message) for message in history.block_messages(history.t - 1))
+        summary = self.resources.summariser.summarise(goal, source)
+        text = f"[Read from memory, {cue.source}]\n{summary.text}\n[End of the page]"
+        return add_text("recalled", text, cue.spans, self.resources.tokens, source=cue.source), summary_spent(
+            summary, source, self.resources
+        )
+
+
+def _terms(messages: Sequence[Message]) -> frozenset[str]:
+    """Names and identifiers in what was said, called and answered."""
+    texts = [text for message in messages for text in (message.content, *(call.arguments for call in message.tool_calls))]
+    return frozenset().union(*map(terms, texts))

@@ -1,0 +1,103 @@
+"""The bytes of a SQLite file -> the rows of its tables, within the limits, or one clear sentence.
+
+Several agents keep their sessions in SQLite. The file is opened as a copy in memory, so nothing is written and no second file is
+looked for; only plain tables are read, and no view, trigger, virtual table or function of the file ever runs. Knows nothing of traces.
+"""
+
+import re
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Any
+
+from pamer_lab.config import ReadLimits
+from pamer_lab.errors import InputError
+
+SQLITE_MAGIC = b"SQLite format 3\0"
+HEADER_BYTES = 100
+WRITE_VERSION = slice(18, 20)
+"""Where the header says how the file is written; 2 means that newest pages may be in a second file, which is not here."""
+PLAIN, WAL = b"\1\1", b"\2\2"
+MOST_TABLES = 500
+STEPS = 1_000
+"""Instructions of SQLite between two looks at the budget."""
+MOST_CALLS = 2_000_000
+"""Looks at the budget before a file that never ends is given up."""
+ALLOWED = (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ)
+ORDINARY = "SELECT name, sql FROM sqlite_schema"
+PLAIN_TABLE = re.compile(r"\A\s*CREATE\s+TABLE\b(?!.*\bAS\s*\()", re.IGNORECASE | re.DOTALL)
+"""A virtual table's module runs as soon as it is looked at, a computed column's functions when it is read; neither is plain."""
+
+Tables = dict[str, list[dict[str, Any]]]
+
+
+def is_wal(data: bytes) -> bool:
+    """Whether the newest pages may be in a `-wal` file beside this one."""
+    return data[WRITE_VERSION] == WAL
+
+
+def read_tables(data: bytes, limits: ReadLimits) -> Tables:
+    """The rows of every plain table by its name, in the order of the file."""
+    if len(data) < HEADER_BYTES:
+        raise InputError("is a cut SQLite file")
+    try:
+        with closing(sqlite3.connect(":memory:")) as connection:
+            connection.deserialize(data[: WRITE_VERSION.start] + PLAIN + data[WRITE_VERSION.stop :])
+            _guard(connection, limits)
+            budget = _Budget(limits)
+            return {name: list(_rows(connection, name, budget)) for name in _names(connection)}
+    except (sqlite3.Error, sqlite3.Warning, OverflowError, ValueError) as error:  # ValueError: a damaged name that is not UTF-8
+        raise InputError(f"is a damaged or encrypted SQLite file ({error})") from error
+    except MemoryError as error:
+        raise InputError("is too large to be read as SQLite; export the session as JSON instead") from error
+
+
+def _guard(connection: sqlite3.Connection, limits: ReadLimits) -> None:
+    for setting in ("trusted_schema = OFF", "query_only = ON", "cell_size_check = ON"):
+        connection.execute(f"PRAGMA {setting}")
+    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, limits.max_bytes)
+    connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
+    connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
+    connection.set_authorizer(lambda action, *_: sqlite3.SQLITE_OK if action in ALLOWED else sqlite3.SQLITE_DENY)
+    calls = iter(range(MOST_CALLS))
+    connection.set_progress_handler(lambda: next(calls, None) is None, STEPS)
+
+
+def _names(connection: sqlite3.Connection) -> list[str]:
+    found = connection.execute(ORDINARY).fetchmany(MOST_TABLES + 1)
+    if len(found) > MOST_TABLES:
+        raise InputError(f"holds more than {MOST_TABLES} tables, indices and views")
+    plain = [name for name, sql in found if isinstance(name, str) and isinstance(sql, str) and PLAIN_TABLE.match(sql)]
+    return [name for name in plain if not name.startswith("sqlite_")]
+
+
+class _Budget:
+    """What the rows may come to; a damaged file may repeat its pages without end."""
+
+    def __init__(self, limits: ReadLimits) -> None:
+        self.bytes, self.values, self.limits = limits.max_bytes, limits.max_values, limits
+
+    def take(self, row: tuple[Any, ...]) -> None:
+        self.values -= len(row)
+        self.bytes -= sum(len(value) for value in row if isinstance(value, str | bytes))
+        if self.values < 0 or self.bytes < 0:
+            raise InputError("holds more rows than the limit; export the session as JSON, or raise PAMER_LAB_MAX_FILE_MB")
+
+
+def _rows(connection: sqlite3.Connection, name: str, budget: _Budget) -> Iterator[dict[str, Any]]:
+    quoted = name.replace('"', '""')
+    cursor = connection.execute(f'SELECT * FROM "{quoted}"')  # noqa: S608 - the name is quoted, and only plain reads are allowed
+    columns = [item[0] for item in cursor.description]
+    for row in cursor:
+        budget.take(row)
+        yield dict(zip(columns, map(_plain, row), strict=True))
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON has it; bytes that are text become text, other bytes their length."""
+    if not isinstance(value, bytes):
+        return value
+    try:
+        return value.decode("utf-8")
+    except UnicodeDecodeError:
+        return {"bytes": len(value)}

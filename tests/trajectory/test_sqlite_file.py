@@ -1,0 +1,129 @@
+"""Session databases are read from a copy, within the limits; a hostile or damaged one gets a sentence."""
+
+import json
+import random
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from pamer_lab.config import ReadLimits
+from pamer_lab.errors import InputError
+from pamer_lab.trajectory import read_all, read_bytes
+from pamer_lab.trajectory.sqlite_file import read_tables
+from tests.trajectory.formats.told import counts, only
+
+
+def _database(path: Path, *statements: str, wal: bool = False) -> bytes:
+    connection = sqlite3.connect(path)
+    if wal:
+        connection.execute("PRAGMA journal_mode = WAL")
+    for statement in statements:
+        connection.execute(statement)
+    connection.commit()
+    connection.close()
+    return path.read_bytes()
+
+
+def _values(*values: object) -> str:
+    return ", ".join("NULL" if value is None else "'" + str(value).replace("'", "''") + "'" for value in values)
+
+
+def _opencode(path: Path, *, wal: bool = False) -> bytes:
+    parts = [
+        ("p0", "m0", {"type": "text", "text": "count the rakes"}),
+        ("p1", "m1", {"type": "tool", "tool": "ls", "callID": "a", "state": {"status": "completed", "input": {}, "output": "two"}}),
+        ("p2", "m2", {"type": "text", "text": "Two."}),
+    ]
+    return _database(
+        path,
+        "CREATE TABLE session (id TEXT, parent_id TEXT, title TEXT, directory TEXT, version TEXT)",
+        "CREATE TABLE message (id TEXT, session_id TEXT, time_created INTEGER, data TEXT)",
+        "CREATE TABLE part (id TEXT, message_id TEXT, session_id TEXT, time_created INTEGER, data TEXT)",
+        f"INSERT INTO session VALUES ({_values('s', None, 'rakes', '/shed', '1')})",
+        *(
+            f"INSERT INTO message VALUES ({_values(f'm{number}', 's', number, json.dumps({'role': role}))})"
+            for number, role in enumerate(("user", "assistant", "assistant"))
+        ),
+        *(f"INSERT INTO part VALUES ({_values(own, above, 's', 1, json.dumps(data))})" for own, above, data in parts),
+        wal=wal,
+    )
+
+
+def test_the_database_of_opencode_gives_its_sessions(tmp_path: Path) -> None:
+    _opencode(tmp_path / "opencode.db")
+    trace = only(read_all([tmp_path / "opencode.db"]).traces)
+    assert (trace.format, counts(trace), trace.meta["title"]) == ("opencode-events", (2, 1, 1), "rakes")
+    assert [message.content for message in trace.messages] == ["count the rakes", "", "two", "Two."]
+
+
+def test_a_database_in_wal_mode_is_read_as_far_as_it_was_written_and_says_so(tmp_path: Path) -> None:
+    trace = only(read_bytes(_opencode(tmp_path / "opencode.db", wal=True), "opencode.db").traces)
+    assert counts(trace) == (2, 1, 1)
+    assert any("-wal" in warning.text for warning in trace.warnings)
+    assert [path.name for path in tmp_path.iterdir()] == ["opencode.db"], "nothing was written beside it"
+
+
+def test_the_database_of_goose_gives_a_trace_per_session(tmp_path: Path) -> None:
+    said = [
+        ("one", "user", [{"type": "text", "text": "count"}]),
+        ("one", "assistant", [{"type": "text", "text": "Two."}]),
+        ("two", "user", [{"type": "text", "text": "again"}]),
+        ("two", "assistant", [{"type": "text", "text": "Still two."}]),
+    ]
+    data = _database(
+        tmp_path / "sessions.db",
+        "CREATE TABLE sessions (id TEXT, name TEXT, working_dir TEXT, accumulated_input_tokens INTEGER)",
+        "CREATE TABLE messages (id INTEGER PRIMARY KEY, session_id TEXT, role TEXT, content_json TEXT, metadata_json TEXT)",
+        "INSERT INTO sessions VALUES ('one', 'rakes', '/shed', 40), ('two', 'more', '/shed', NULL)",
+        *(
+            f"INSERT INTO messages (session_id, role, content_json) VALUES ({_values(session, role, json.dumps(parts))})"
+            for session, role, parts in said
+        ),
+    )
+    traces = read_bytes(data, "sessions.db").traces
+    assert [(trace.format, trace.meta["session"], trace.messages[-1].content) for trace in traces] == [
+        ("goose-session", "one", "Two."),
+        ("goose-session", "two", "Still two."),
+    ]
+    assert traces[0].usage is not None and traces[0].usage.input_tokens == 40
+
+
+def test_a_database_that_no_format_knows_is_refused_with_its_tables(tmp_path: Path) -> None:
+    data = _database(tmp_path / "x.db", "CREATE TABLE birds (name TEXT)", "INSERT INTO birds VALUES ('wren')")
+    assert "birds" in read_bytes(data, "x.db").rejected[0].reason
+
+
+def test_views_functions_and_virtual_tables_of_a_file_never_run(tmp_path: Path) -> None:
+    data = _database(
+        tmp_path / "x.db",
+        "CREATE TABLE plain (a TEXT)",
+        "INSERT INTO plain VALUES ('kept')",
+        "CREATE VIEW bomb AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n",
+        "CREATE TABLE computed (a TEXT, b TEXT GENERATED ALWAYS AS (upper(a)) VIRTUAL)",
+        "INSERT INTO computed (a) VALUES ('x')",
+        "CREATE VIRTUAL TABLE words USING fts5(body)",
+    )
+    tables = read_tables(data, ReadLimits())
+    assert tables["plain"] == [{"a": "kept"}]
+    assert not {"bomb", "words", "computed"} & tables.keys()
+
+
+def test_more_rows_than_the_limit_are_refused(tmp_path: Path) -> None:
+    data = _database(tmp_path / "x.db", "CREATE TABLE t (a TEXT)", *("INSERT INTO t VALUES ('xxxxxxxxxx')" for _ in range(50)))
+    with pytest.raises(InputError, match="limit"):
+        read_tables(data, ReadLimits(max_bytes=400))
+
+
+def test_damaged_files_get_a_sentence(tmp_path: Path) -> None:
+    data = _opencode(tmp_path / "opencode.db")
+    rng = random.Random(1)
+    outcomes = set()
+    for number in range(300):
+        mutant = bytearray(data if number % 3 else data[: rng.randrange(16, len(data))])
+        for _ in range(rng.randrange(1, 30)):
+            mutant[rng.randrange(16, len(mutant))] = rng.randrange(256)
+        reading = read_bytes(bytes(mutant), "mutant.db")
+        outcomes.add(bool(reading.traces))
+        assert reading.traces or reading.rejected
+    assert outcomes == {True, False}
