@@ -1,10 +1,10 @@
 """A first guess of how fast a frozen model reads, before anything was measured on this machine; nothing is loaded."""
 
-import json
 from dataclasses import dataclass
 
 from pamer_lab.models.frozen import chosen_model, model_folder
 from pamer_lab.models.profiles import Profile
+from pamer_lab.opening import parse_json, read_file
 
 PREFILL = 400
 """Tokens a second that SmolLM2-135M reads in float32 on two cores; measured once, a first guess elsewhere."""
@@ -31,7 +31,7 @@ def shape_of(model: str) -> Shape | None:
     if folder is None:
         return None
     try:
-        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        config = parse_json(read_file(folder / "config.json"))
         own = config.get("text_config") or config
         return Shape(int(own["num_hidden_layers"]), int(own["hidden_size"]))
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
