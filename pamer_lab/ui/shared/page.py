@@ -29,6 +29,7 @@ DROPPED = "dropped"
 """Session key: numbers that were taken out of the URL."""
 
 P = ParamSpec("P")
+_history = st.components.v2.component("pamer_history", js=(Path(__file__).parent / "assets" / "history.js").read_text(encoding="utf-8"))
 
 
 def run(main: Callable[[], None]) -> None:
@@ -46,6 +47,7 @@ def run(main: Callable[[], None]) -> None:
     note_arrival()
     with sentences():
         main()
+    _history(key="history", width="content")
     watch_theme()
     caption_pictures()
 
