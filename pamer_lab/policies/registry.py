@@ -9,6 +9,7 @@ import re
 from typing import Any, get_type_hints
 
 from pamer_lab.errors import InputError, UnknownNameError
+from pamer_lab.policies.acm import Acm
 from pamer_lab.policies.acon import Acon, AconObservation
 from pamer_lab.policies.auto_compact import AutoCompact
 from pamer_lab.policies.base import Base
@@ -24,7 +25,9 @@ from pamer_lab.policies.pamer_no_compression import PamerNoCompression
 from pamer_lab.policies.pamer_no_recall import PamerNoRecall
 from pamer_lab.policies.pamer_plus import PamerPlus
 from pamer_lab.policies.periodic_summary import PeriodicSummary
+from pamer_lab.policies.pruning import LinePrune, TokenPrune
 from pamer_lab.policies.sam import Sam
+from pamer_lab.policies.selfcompact import SelfCompact, SelfCompactRules
 from pamer_lab.policies.sliding_window import SlidingWindow
 from pamer_lab.policies.truncate_results import TruncateResults
 
@@ -127,6 +130,11 @@ POLICIES: dict[str, Any] = {
     "comem": CoMem,
     "memgpt": MemGpt,
     "sam": Sam,
+    "acm": Acm,
+    "selfcompact": SelfCompact,
+    "selfcompact-rules": SelfCompactRules,
+    "lineprune-lexical": LinePrune,
+    "tokenprune-idf": TokenPrune,
     "pamer": Pamer,
     "pamer+": PamerPlus,
     "pamer-no-recall": PamerNoRecall,

@@ -14,4 +14,7 @@ SMALL_RIVALS = [
     "memgpt:900",
     "sam:700:page=300",
     "sam:700:page=300:read=pages",
+    "selfcompact-rules:3:window=4000",
+    "lineprune-lexical:1",
+    "tokenprune-idf:0.4:keep=1",
 ]
