@@ -10,6 +10,7 @@ from pamer_lab.figures.growth import MOST_LINES, drawn_traces
 from pamer_lab.figures.text import counted, short
 from pamer_lab.policies.registry import parse_policy
 from pamer_lab.report.config import GrowthSection
+from pamer_lab.spreadsheet import csv_text
 from pamer_lab.ui.growth.table import comparison
 from pamer_lab.ui.growth.view import (
     divergences,
@@ -69,7 +70,7 @@ def chart(runs: pl.DataFrame, policies: list[str], asked: int, names: dict[str, 
         answer,
         key="growth-means",
         hint=HINTS["active"],
-        csv=lambda: means.join(counting(runs), on="policy", maintain_order="left").write_csv(),
+        csv=lambda: csv_text(means.join(counting(runs), on="policy", maintain_order="left")),
     )
 
 

@@ -8,6 +8,7 @@ import streamlit as st
 from pamer_lab import figures
 from pamer_lab.analysis.signals import all_curves, has_metric, layers_of, preferred_layer, reference_rows, row_of
 from pamer_lab.figures.layerwise import Shown
+from pamer_lab.spreadsheet import csv_text
 from pamer_lab.studies.decisions import TARGETS
 from pamer_lab.studies.study import Study
 from pamer_lab.ui.shared.charts import drawing, show_chart
@@ -72,7 +73,7 @@ def settle_layer(study: Study) -> None:
 
 def curves_csv(study: Study, metric: str, *, demo: bool) -> str:
     """All curves of a metric, each row with the model it was measured with."""
-    return all_curves(study, metric).with_columns(pl.lit(study.model).alias("model"), pl.lit(demo).alias("demo")).write_csv()
+    return csv_text(all_curves(study, metric).with_columns(pl.lit(study.model).alias("model"), pl.lit(demo).alias("demo")))
 
 
 def curves(study: Study, *, demo: bool) -> None:

@@ -9,6 +9,7 @@ from pamer_lab import figures
 from pamer_lab.figures.text import short
 from pamer_lab.figures.theme import Meaning
 from pamer_lab.report.config import ReplaySection
+from pamer_lab.spreadsheet import csv_text
 from pamer_lab.ui.shared.charts import drawing, show_chart
 from pamer_lab.ui.shared.loaders import rows_or_demo, stored_trace, table_version
 from pamer_lab.ui.shared.page import part, run
@@ -54,7 +55,7 @@ def charts(stored: StoredTrace, transcript: Transcript) -> None:
             answer,
             key="growth",
             hint=HINTS["context"],
-            csv=lambda: pl.DataFrame({"turn": range(len(before)), "tokens_before": before} | counting).write_csv(),
+            csv=lambda: csv_text(pl.DataFrame({"turn": range(len(before)), "tokens_before": before} | counting)),
         )
     with right:
         largest = max(range(len(transcript.sizes)), key=transcript.sizes.__getitem__)
@@ -65,7 +66,7 @@ def charts(stored: StoredTrace, transcript: Transcript) -> None:
             answer,
             key="strip",
             hint=HINTS["block"],
-            csv=lambda: pl.DataFrame({"block": range(len(before)), "tokens": transcript.sizes} | counting).write_csv(),
+            csv=lambda: csv_text(pl.DataFrame({"block": range(len(before)), "tokens": transcript.sizes} | counting)),
         )
 
 

@@ -49,6 +49,8 @@ def main(arguments: list[str] | None = None) -> int:
             from pamer_lab.reviewer_mode import refuse_in_reviewer_mode
 
             refuse_in_reviewer_mode(f"`pamer-lab {args.command}`")
+        if args.trust_profile:
+            _trust(args.profile)
         command = importlib.import_module(f"pamer_lab.commands.{COMMANDS[args.command].module}")
         result = command.run(args)
         if _in_lines():
@@ -84,6 +86,16 @@ def main(arguments: list[str] | None = None) -> int:
         if _in_lines():  # whoever waits for this process is told; the traceback is for the log
             _line(error=one_line(f"the program failed ({type(error).__name__}: {error})"))
         raise
+
+
+def _trust(name: str) -> None:
+    from pamer_lab.config import default_workspace
+    from pamer_lab.models.profiles import load_profile
+    from pamer_lab.models.trust import trust
+
+    profile = load_profile(name, default_workspace())
+    for place in trust(profile):
+        say(f"confirmed: {profile.name} may send {place}")
 
 
 def _in_lines() -> bool:
@@ -148,6 +160,7 @@ def _parser(only: str) -> argparse.ArgumentParser:
     common.add_argument("--json", action="store_true", help="print exactly one JSON object on stdout")
     common.add_argument("--workspace", metavar="DIR", default="", help="workspace folder (default: .pamer-lab, or PAMER_LAB_HOME)")
     common.add_argument("--profile", metavar="NAME|FILE.toml|hf:ID", default="embedded", help=PROFILE_HELP)
+    common.add_argument("--trust-profile", action="store_true", help="confirm, once, what a profile file sends where")
     common.add_argument("--device", default="auto", help="auto, cpu, cuda[:N] or mps")
     parser = argparse.ArgumentParser(prog="pamer-lab", description="A replay lab for the memory of long-horizon LLM agents.")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")

@@ -66,3 +66,9 @@ def cache_folder() -> Path:
     """Where prepared models live; shared by all workspaces of this user."""
     named = os.environ.get(CACHE_VARIABLE)
     return Path(named) if named else Path.home() / ".cache" / "pamer-lab"
+
+
+def user_folder() -> Path:
+    """What this user decided for all workspaces."""
+    named = os.environ.get("XDG_CONFIG_HOME")
+    return (Path(named) if named else Path.home() / ".config") / "pamer-lab"

@@ -32,6 +32,7 @@ from pamer_lab.models.embedder import Embedder, load_embedder
 from pamer_lab.models.frozen import FrozenModel, chosen_model, is_here, load_frozen, model_name, remedy
 from pamer_lab.models.profiles import Profile, TrainingSettings, load_profile
 from pamer_lab.models.tokenizer import profile_tokens
+from pamer_lab.models.trust import require_confirmed
 from pamer_lab.probes.artefact import FACTS, HeadSet
 from pamer_lab.probes.registry import NamedHeads, heads_for
 from pamer_lab.storage import Database
@@ -78,6 +79,7 @@ class Factory:
 
     @cached_property
     def _key(self) -> str:
+        require_confirmed(self.profile)
         return parts_key(self.profile)
 
     @property
@@ -138,6 +140,7 @@ class Factory:
 
     @property
     def memory(self) -> MemoryStore:
+        require_confirmed(self.profile)
         return _memory(self.profile.memory_uri or self.workspace.database.uri)
 
     def recaller(

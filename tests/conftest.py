@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,8 @@ from pamer_lab.workspace import Workspace
 
 PROJECT = Path(__file__).resolve().parents[1]
 REAL_TRACES = PROJECT.parent / "shared" / "traces" / "open"
+
+_numbers = count()
 
 # How long one example takes depends on what else the machine does.
 settings.register_profile("unhurried", deadline=None)
@@ -23,6 +26,12 @@ def _main_stays_main() -> Iterator[None]:
     main = sys.modules["__main__"]
     yield
     sys.modules["__main__"] = main
+
+
+@pytest.fixture(autouse=True)
+def _own_settings(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the person who runs the tests has confirmed does not matter, and stays as it is."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.getbasetemp() / f"settings-{next(_numbers)}"))
 
 
 @pytest.fixture

@@ -14,12 +14,13 @@ from pamer_lab.controller import FixedProbe
 from pamer_lab.errors import InputError, ModelError
 from pamer_lab.factory import Parts
 from pamer_lab.models.chat import ChatClient
-from pamer_lab.models.embedder import HashingEmbedder
-from pamer_lab.models.profiles import ChatSettings, load_profile
+from pamer_lab.models.embedder import EmbeddingClient, HashingEmbedder
+from pamer_lab.models.profiles import ChatSettings, EmbeddingSettings, load_profile
+from pamer_lab.models.trust import trust
 from pamer_lab.redaction import api_key, own_keys, without_keys
 from pamer_lab.runs.engine import ReplayOptions, replay
 from pamer_lab.workspace import Workspace
-from tests.models.fault_server import serving
+from tests.models.fault_server import CHAT, embedding_answer, serving
 from tests.runs.making import estimated, long_trace
 
 PLANTED = "sk-" + "planted-" + "7Hq2" * 6
@@ -48,6 +49,7 @@ def test_a_key_that_a_server_sends_back_is_in_no_store_log_share_file_or_message
     with serving((401, ECHO)) as server:
         profile = tmp_path / "served.toml"
         profile.write_text(f'[chat]\nkind = "openai"\nmodel = "m"\nbase_url = "{server.url}"\nattempts = 1\n')
+        trust(load_profile(profile))
         parts = Parts(embedder=HashingEmbedder(64), probe=FixedProbe((2.0,) * 5))
         run = replay("t-long", "pamer:minimum=60:retained=1", workspace, ReplayOptions(profile=str(profile), parts=parts))
     assert server.requests and any(turn.action == "fallback" and turn.error for turn in run.turns)
@@ -88,3 +90,25 @@ def test_keys_are_found_by_the_names_of_their_variables(monkeypatch: pytest.Monk
     assert api_key("OPENAI_API_KEY") == PLANTED and api_key("NOT_SET") == "none"
     assert {PLANTED, "another one"} <= set(own_keys())
     assert without_keys(f"a {PLANTED} b another one") == "a [key] b [key]"
+
+
+@pytest.mark.server
+def test_a_key_that_a_server_puts_into_its_answer_does_not_come_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OTHER_API_KEY", "another-planted-key")
+    said = f"the key is another-planted-key, and {PLANTED}"
+    answer = CHAT | {"choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": said}}]}
+    with serving(answer) as server:
+        settings = ChatSettings(kind="openai", model="m", base_url=server.url, api_key_variable="OTHER_API_KEY", attempts=1)
+        found = ChatClient(settings).complete([], max_tokens=5)
+    assert server.headers[0]["authorization"] == "Bearer another-planted-key"
+    assert "another-planted-key" not in found.text + found.raw and PLANTED not in found.text + found.raw
+
+
+@pytest.mark.server
+def test_a_server_gets_no_organisation_or_project_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_ORG_ID", "org-planted")
+    monkeypatch.setenv("OPENAI_PROJECT_ID", "proj-planted")
+    with serving(CHAT, embedding_answer(1, 4)) as server:
+        ChatClient(ChatSettings(kind="openai", model="m", base_url=server.url, attempts=1)).complete([], max_tokens=5)
+        EmbeddingClient(EmbeddingSettings(kind="openai", model="m", base_url=server.url, dimensions=4, attempts=1)).embed(["a"])
+    assert len(server.headers) == 2 and "planted" not in repr([{**sent, "authorization": ""} for sent in server.headers])

@@ -22,6 +22,7 @@ from pamer_lab.controller.router import SelectionOutcome
 from pamer_lab.errors import FormatError, InputError
 from pamer_lab.opening import parse_json, read_file
 from pamer_lab.redaction import Scan, sentence
+from pamer_lab.spreadsheet import csv_text, plain
 from pamer_lab.storage import Database, TableSpec
 from pamer_lab.storage.files import write_whole
 
@@ -50,7 +51,7 @@ def audit_bytes(database: Database, ending: str, scan: Scan) -> tuple[bytes, int
     frame = _scanned(found, scan)
     match ending:
         case ".csv":
-            return frame.write_csv().encode(), found.height
+            return csv_text(frame).encode(), found.height
         case ".jsonl":
             lines = [{key: value for key, value in row.items() if value is not None} for row in frame.to_dicts()]
             return "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines).encode(), found.height
@@ -116,7 +117,8 @@ def _read(source: Path, body: bytes) -> list[dict[str, Any]]:
     try:
         match _format(source):
             case ".csv":
-                return pl.read_csv(io.BytesIO(body), infer_schema=False).to_dicts()
+                found = pl.read_csv(io.BytesIO(body), infer_schema=False).to_dicts()
+                return [{name: plain(cell) if cell else cell for name, cell in row.items()} for row in found]
             case ".jsonl":
                 rows = [parse_json(line) for line in body.decode("utf-8").split("\n") if line.strip()]
                 if not all(isinstance(row, dict) for row in rows):

@@ -5,6 +5,7 @@ from typing import Any
 
 from pamer_lab.memory.check import check, repair
 from pamer_lab.models.profiles import load_profile
+from pamer_lab.models.trust import require_confirmed
 from pamer_lab.storage import Database
 from pamer_lab.workspace import Workspace
 
@@ -13,8 +14,10 @@ SHOWN = 10
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
-    uri = load_profile(args.profile, Workspace().path).memory_uri
     workspace = Workspace()
+    profile = load_profile(args.profile, workspace.path)
+    require_confirmed(profile)
+    uri = profile.memory_uri
     if not uri and not workspace.path.exists():
         return {"memories": 0, "blocks": 0, "orphans": [], "missing": [], "mismatched": [], "clean": True}
     database = Database(uri) if uri else workspace.database

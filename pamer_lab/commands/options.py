@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from pathlib import Path
 
+TOOLS = ("claude-code", "codex", "opencode", "gemini", "copilot", "cursor", "qwen", "goose")
+MOST = 50
 HISTORY_HELP = (
     "recorded: the context the agent had, with recorded summaries in place of what they replaced (traces without any are read in "
     "full); full: everything before the decision (default: %(default)s)"
@@ -83,7 +85,19 @@ def _study(parser: argparse.ArgumentParser) -> None:
 
 
 def _import(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("paths", nargs="+", metavar="PATH", help="a file (also .gz) or a folder")
+    parser.add_argument("paths", nargs="*", metavar="PATH", help="a file (also .gz) or a folder")
+    parser.add_argument(
+        "--from",
+        dest="tool",
+        choices=TOOLS,
+        metavar="TOOL",
+        help=f"list the sessions of a coding agent on this computer: {', '.join(TOOLS)}",
+    )
+    parser.add_argument("--choose", default="", metavar="N", help="with --from: import these of the list (1,3-5, trace ids, or all)")
+    parser.add_argument(
+        "--most", type=int, default=MOST, metavar="N", help="with --from: sessions listed, newest first (default: %(default)s)"
+    )
+    _scan(parser, "--from")
     parser.add_argument("--labels", metavar="FILE", type=_path, help="a side file of labels for these traces (docs/trace-format.md)")
 
 

@@ -19,6 +19,7 @@ from pamer_lab.errors import Cancelled, UnknownNameError
 from pamer_lab.features.compute import Computation
 from pamer_lab.features.contexts import Context, context_name
 from pamer_lab.features.inputs import inputs_of, points_of, whole_inputs_of
+from pamer_lab.features.pace import ENOUGH, remember
 from pamer_lab.features.pooling import POOLINGS
 from pamer_lab.features.serialise import Hint, Tokens, serialiser_for, truncated
 from pamer_lab.features.store import FeatureStore, Vectors, content_key, layer_names
@@ -61,11 +62,13 @@ def extract(
         if cancel and cancel():
             raise Cancelled("extraction was stopped; what was finished is kept")
 
-    writer = _Writer(plan, store)
+    writer, began = _Writer(plan, store), time.perf_counter()
     try:
         for group in plan.groups(work):
             computation.run([item.tokens for item in group], partial(writer.add, group), step)
     finally:
+        if store is not None and done >= ENOUGH:
+            remember(store.folder, model, blocks=done * plan.depth / (time.perf_counter() - began))
         writer.flush()
     return FeatureSet(
         vectors=plan.vectors,
@@ -105,6 +108,7 @@ def estimate(
         tokens=sum(computation.plan([item.tokens for item in group]) for group in plan.groups(work)),
         tokens_naive=sum(plan.points[index].tokens for index in plan.first_rows(work)),
         missing=frozenset(work),
+        depth=plan.depth,
     )
 
 
@@ -169,6 +173,7 @@ class _Plan:
         self.model = model
         self.layers = tuple(chosen)
         self.layer_numbers = [known.index(name) for name in self.layers]
+        self.depth = min(max(self.layer_numbers) + 1, model.layers)
         self.poolings = tuple(poolings)
         self.columns = [f"{layer}_{pooling}" for layer in self.layers for pooling in self.poolings]
         self.serialiser = serialiser_for(model)

@@ -1,14 +1,14 @@
 """Trees of tokens -> pooled states: the forward passes, each token through the model once.
 
-A run is processed in chunks on a cache of keys and values. What forks off a run is a branch: short branches of an attention model are
-packed into one pass behind the finished run, each seeing the run only up to its own fork; long ones follow one by one, deepest first, on
-the cache truncated to their fork. Layers with a recurrent state cannot be truncated, so there the chunk ends at the fork, the state is
-copied, the branch runs, and the copy is restored.
+A run is processed in chunks on a cache of keys and values, with causal attention and no mask. What forks off a run is a branch: short
+branches of an attention model are packed into one masked pass behind the finished run, each seeing the run only up to its own fork; long
+ones follow one by one, deepest first, on the cache truncated to their fork. Layers with a recurrent state cannot be truncated, so there
+the chunk ends at the fork, the state is copied, the branch runs, and the copy is restored.
 Invariant: the states equal those of one forward pass per input, within float tolerance.
 """
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,6 +16,7 @@ import numpy as np
 
 from pamer_lab.features.pooling import Enough, Pooler, Rows, Sums
 from pamer_lab.features.tree import Run, Tokens
+from pamer_lab.models.attention import is_plain, without_mask
 from pamer_lab.models.frozen import FrozenModel
 
 PACKED_BRANCH = 96
@@ -158,7 +159,8 @@ class Walk:
             given["attention_mask"] = torch.zeros(mask.shape, dtype=dtype, device=model.device).masked_fill_(
                 ~allowed, torch.finfo(dtype).min
             )[None, None]
-        with torch.inference_mode(), suppress(Enough):
+        plain = mask is None and is_plain(model.decoder.config)
+        with torch.inference_mode(), suppress(Enough), without_mask(model.decoder.config) if plain else nullcontext():
             model.decoder(
                 input_ids=torch.as_tensor(np.asarray(tokens, dtype=np.int64), device=model.device)[None],
                 position_ids=torch.as_tensor(np.asarray(positions, dtype=np.int64), device=model.device)[None],

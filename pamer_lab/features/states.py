@@ -36,7 +36,7 @@ class StateReader:
     """States of one layer and pooling of one model."""
 
     def __init__(self, model: FrozenModel, layer: str, pooling: str, store: FeatureStore | None = None) -> None:
-        self._model, self._layer, self._pooling, self._store = model, layer, pooling, store
+        self.model, self._layer, self._pooling, self._store = model, layer, pooling, store
         self._states: Bounded[str, State] = Bounded(STATES_KEPT)
         self._beginnings: list[Beginning] = []
         """Oldest first."""
@@ -46,29 +46,29 @@ class StateReader:
 
     @cached_property
     def _serialiser(self) -> Serialiser:
-        return serialiser_for(self._model)
+        return serialiser_for(self.model)
 
     @cached_property
     def _computation(self) -> Computation:
-        return Computation(self._model, [layer_names(self._model).index(self._layer)])
+        return Computation(self.model, [layer_names(self.model).index(self._layer)])
 
     def read_ahead(self, request: Request, progress: OnProgress | None = None, cancel: Cancel | None = None) -> None:
         """Compute the states of all points of a request together; what is stored already is read."""
         with self._lock:
             wanted = {"layers": [self._layer], "poolings": [self._pooling]}
-            found = extract([request], self._model, **wanted, store=self._store, progress=progress, cancel=cancel)
+            found = extract([request], self.model, **wanted, store=self._store, progress=progress, cancel=cancel)
             self.tokens_computed += found.tokens_computed
             self._states.update(zip(found.keys, found.of(self._layer, self._pooling), strict=True))
 
     def read(self, request: Request) -> State:
         """The state of one request, [width]."""
         tokens = self._tokens(request)
-        key = content_key(self._model, self._serialiser.name, tokens)
+        key = content_key(self.model, self._serialiser.name, tokens)
         with self._lock:
             return self._states.one(key, lambda: self._found(key, tokens, request))
 
     def _tokens(self, request: Request) -> Tokens:
-        return next(tokens for _, tokens in inputs_of(request, self._model, self._serialiser))
+        return next(tokens for _, tokens in inputs_of(request, self.model, self._serialiser))
 
     def _found(self, key: str, tokens: Tokens, request: Request) -> State:
         """From the store, or computed and put there."""

@@ -8,6 +8,7 @@ LanceDB refuses a null in a column of float lists.
 
 import hashlib
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -54,6 +55,11 @@ class FeatureStore:
         )
         self._spec = TableSpec(f"features_{model.fingerprint[:16]}", schema, ("key",))
         self._model = f"{model.name} {model.dtype}"
+
+    @property
+    def folder(self) -> Path:
+        """The workspace."""
+        return self._database.folder
 
     def read(self, keys: Sequence[str], columns: Sequence[str]) -> tuple[list[str], Vectors]:
         """Keys that have all the columns, and their vectors: [found, columns, width]."""

@@ -61,6 +61,8 @@ class Estimate:
     """Tokens of one forward pass per missing input."""
     missing: frozenset[str]
     """Content hashes of the inputs to compute."""
+    depth: int
+    """Blocks that each token goes through."""
 
 
 OnProgress = Callable[[Progress], None]

@@ -8,10 +8,11 @@ import random
 import re
 import time
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pamer_lab.errors import ModelError
-from pamer_lab.redaction import without_keys
+from pamer_lab.models.profiles import ChatSettings, EmbeddingSettings
+from pamer_lab.redaction import api_key, without_keys
 
 T = TypeVar("T")
 
@@ -37,6 +38,17 @@ class BadAnswer(Unanswered):
 
 class DoesNotFit(Unanswered):
     """Raised when a prompt exceeds the model's window or an answer its token limit; the same request fails again, a smaller one may not."""
+
+
+def server_client(settings: ChatSettings | EmbeddingSettings) -> Any:
+    """An `openai` client that sends what the profile names and nothing else: no organisation or project of the environment."""
+    import openai
+
+    client = openai.OpenAI(
+        base_url=settings.base_url, api_key=api_key(settings.api_key_variable), timeout=settings.timeout_seconds, max_retries=0
+    )
+    client.organization = client.project = None
+    return client
 
 
 def with_attempts(

@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from pamer_lab.errors import InputError, ModelError
-from pamer_lab.models.attempts import BadAnswer, DoesNotFit, with_attempts
+from pamer_lab.models.attempts import BadAnswer, DoesNotFit, server_client, with_attempts
 from pamer_lab.models.frozen import FrozenModel
 from pamer_lab.models.profiles import ChatSettings, Profile
 from pamer_lab.models.usage import NO_USAGE, UNKNOWN_USAGE, ChatUsage, UsageKind, set_usage, usage_of
-from pamer_lab.redaction import api_key
+from pamer_lab.redaction import without_keys
 from pamer_lab.reviewer_mode import refuse_in_reviewer_mode
 
 __all__ = [
@@ -142,15 +142,11 @@ class ChatClient:
     """A chat server behind the `Chat` Protocol."""
 
     def __init__(self, settings: ChatSettings) -> None:
-        import openai
-
         if not settings.base_url or not settings.model:
             raise InputError("a chat server needs base_url and model in its profile")
         self._settings = settings
         self.name = settings.model
-        self._client = openai.OpenAI(
-            base_url=settings.base_url, api_key=api_key(settings.api_key_variable), timeout=settings.timeout_seconds, max_retries=0
-        )
+        self._client = server_client(settings)
 
     def complete(self, messages: ChatMessages, *, max_tokens: int, schema: Mapping[str, Any] | None = None) -> ChatAnswer:
         what = f"{self.name} at {self._settings.base_url}"
@@ -203,7 +199,7 @@ class ChatClient:
         if schema is not None and truncated:
             # At temperature 0 another attempt is cut at the same place.
             raise DoesNotFit(f"{self.name} did not finish its JSON within {max_tokens} tokens")
-        return text, truncated
+        return without_keys(text), truncated  # a server may send the key back, and answers are stored
 
 
 def _reported(answer: Any) -> ChatUsage | None:

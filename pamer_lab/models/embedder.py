@@ -15,10 +15,9 @@ import numpy.typing as npt
 
 from pamer_lab.errors import InputError, ModelError
 from pamer_lab.models import embedded
-from pamer_lab.models.attempts import BadAnswer, with_attempts
+from pamer_lab.models.attempts import BadAnswer, server_client, with_attempts
 from pamer_lab.models.devices import resolve_device
 from pamer_lab.models.profiles import EMBEDDED, EmbeddingSettings, Profile
-from pamer_lab.redaction import api_key
 from pamer_lab.reviewer_mode import refuse_in_reviewer_mode
 
 Matrix = npt.NDArray[np.float32]
@@ -85,16 +84,12 @@ class EmbeddingClient:
     """An embedding server behind the `Embedder` Protocol."""
 
     def __init__(self, settings: EmbeddingSettings) -> None:
-        import openai
-
         if not settings.base_url or not settings.model or not settings.dimensions:
             raise InputError("an embedding server needs base_url, model and dimensions in its profile")
         self._settings = settings
         self.dimensions = settings.dimensions
         self.name = f"{settings.model}-{settings.dimensions}"
-        self._client = openai.OpenAI(
-            base_url=settings.base_url, api_key=api_key(settings.api_key_variable), timeout=settings.timeout_seconds, max_retries=0
-        )
+        self._client = server_client(settings)
 
     def embed(self, texts: Sequence[str]) -> Matrix:
         parts = [self._batch(list(texts[start : start + TEXTS_PER_REQUEST])) for start in range(0, len(texts), TEXTS_PER_REQUEST)]

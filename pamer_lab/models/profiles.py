@@ -9,10 +9,10 @@ import os
 import re
 import tomllib
 from pathlib import Path
-from typing import Any, Literal
-from urllib.parse import quote, unquote
+from typing import Annotated, Any, Literal
+from urllib.parse import quote, unquote, urlsplit
 
-from pydantic import Field, ValidationError
+from pydantic import AfterValidator, Field, PrivateAttr, ValidationError
 
 from pamer_lab.config import Settings
 from pamer_lab.errors import InputError, UnknownNameError
@@ -37,6 +37,30 @@ TrainingHint = Literal["none", "faithful"]
 """`none`: the context as it is. `faithful`: the probe input ends with the size of the active request."""
 
 
+def _address(text: str) -> str:
+    """A server's address; a password in it would be stored with every error that names the server."""
+    try:
+        parts = urlsplit(text)
+        plain = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port is not False and "@" not in parts.netloc
+    except ValueError:
+        plain = False
+    if text and not (plain and text.isprintable() and not set(text) & set(" \"'<>\\")):
+        raise ValueError("an address is http:// or https://, a host and a path, without a name, password or spaces in it")
+    return text
+
+
+def _key_variable(text: str) -> str:
+    if not KEY_VARIABLE.fullmatch(text):
+        raise ValueError("a key's variable is HF_TOKEN or ends in _API_KEY or _API_TOKEN, in capitals; copy the key into such a variable")
+    return text
+
+
+KEY_VARIABLE = re.compile(r"[A-Z][A-Z0-9_]{0,60}_API_(?:KEY|TOKEN)|HF_TOKEN")
+"""Variables whose value a profile may send to its server: named like keys, so `redaction.own_keys` removes their values everywhere."""
+Address = Annotated[str, AfterValidator(_address)]
+KeyVariable = Annotated[str, AfterValidator(_key_variable)]
+
+
 class FrozenSettings(Settings):
     """The model whose hidden states are read."""
 
@@ -57,9 +81,9 @@ class EmbeddingSettings(Settings):
     """`embedded`, a local folder, a hub id, or the server's name for it."""
     dimensions: int = Field(default=0, ge=0)
     """Length of a vector; a longer one is truncated to it. 0: the model's own."""
-    base_url: str = ""
+    base_url: Address = ""
     """Of the server, ending in `/v1`; only for `openai`."""
-    api_key_variable: str = "OPENAI_API_KEY"
+    api_key_variable: KeyVariable = "OPENAI_API_KEY"
     """Environment variable that holds the server's key; unset means none is sent."""
     timeout_seconds: float = Field(default=30.0, gt=0)
     """Of one attempt."""
@@ -72,9 +96,9 @@ class ChatSettings(Settings):
     kind: ChatKind = "none"
     model: str = ""
     """The server's name for it; for `local` the frozen model is used."""
-    base_url: str = ""
+    base_url: Address = ""
     """Of the server, ending in `/v1`; only for `openai`."""
-    api_key_variable: str = "OPENAI_API_KEY"
+    api_key_variable: KeyVariable = "OPENAI_API_KEY"
     """Environment variable that holds the server's key; unset means none is sent."""
     temperature: float = Field(default=0.0, ge=0)
     thinking: bool = False
@@ -112,6 +136,12 @@ class Profile(Settings):
     """Goes before a trace's own system text in probe inputs; heads keep the one they were trained with."""
     heads: str = ""
     """Name or folder of the heads that vote; empty: the packaged ones for the model, or the only registered ones."""
+    _from_file: bool = PrivateAttr(default=False)
+
+    @property
+    def from_file(self) -> bool:
+        """Whether it was read from a file, which may be a stranger's; `models/trust.py` then asks for confirmation."""
+        return self._from_file
 
     def identity(self) -> dict[str, Any]:
         """Everything that can change a replayed turn, as plain data."""
@@ -148,7 +178,10 @@ def load_profile(name_or_file: str | Path, workspace: Path | None = None) -> Pro
     if text.startswith(HUB):
         return _hub_profile(text)
     if workspace is not None and (kept := _kept(text, workspace)).is_file():
-        return Profile.model_validate_json(read_file(kept))
+        try:
+            return _read_from_file(Profile.model_validate_json(read_file(kept)))
+        except ValidationError as error:
+            raise _fault(error, str(kept)) from error
     path = Path(text)
     if path.suffix != ".toml":
         known = known_profiles(workspace) if workspace is not None else list(PROFILES)
@@ -195,11 +228,20 @@ def _toml_profile(path: Path) -> Profile:
     if settings["name"] in PROFILES:
         raise InputError(f"a custom profile cannot be called {settings['name']!r}; rename the file or set name", path=text, where="name")
     try:
-        return Profile.model_validate(settings)
+        return _read_from_file(Profile.model_validate(settings))
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise InputError(f"{first['msg']}; correct or remove it", path=text, where=where) from error
+        raise _fault(error, text) from error
+
+
+def _fault(error: ValidationError, path: str) -> InputError:
+    """What is wrong with a profile, without repeating its values."""
+    first = error.errors()[0]
+    return InputError(f"{first['msg']}; correct or remove it", path=path, where=".".join(str(part) for part in first["loc"]))
+
+
+def _read_from_file(profile: Profile) -> Profile:
+    profile._from_file = True
+    return profile
 
 
 def _hub_profile(text: str) -> Profile:

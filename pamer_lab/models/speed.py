@@ -1,15 +1,23 @@
-"""A first guess of how fast a frozen model reads, before anything was measured on this machine; nothing is loaded."""
+"""How fast a frozen model should read on this machine, by a short measurement of its matrix product; nothing is loaded.
+
+A pass through a block is almost all matrix products, so a model reads at a nearly constant share of their speed. What was measured with
+the model itself (`features/pace.py`) is better and is taken where it is known.
+"""
 
 import json
+import time
 from dataclasses import dataclass
+from functools import lru_cache
 
 from pamer_lab.models.frozen import chosen_model, model_folder
 from pamer_lab.models.profiles import Profile
 
-PREFILL = 400
-"""Tokens a second that SmolLM2-135M reads in float32 on two cores; measured once, a first guess elsewhere."""
+EFFICIENCY = 0.6
+"""Share of the matrix product's speed at which a pass runs, attention and norms included; `bench replay` measures it."""
 LOADING = 25.0
 """Seconds that loading the models takes at most, on two cores."""
+ROWS, WIDTH, ROUNDS = 512, 1024, 3
+"""Size of the measured product; the shortest of so many rounds counts."""
 
 
 @dataclass(frozen=True)
@@ -19,10 +27,20 @@ class Shape:
     layers: int
     """Number of blocks."""
     width: int
+    inner: int = 0
+    """Width of a block's feed-forward part; zero where the configuration does not say, then it counts as four times the width."""
+    keys: int = 0
+    """Width of all keys of a token; zero where the configuration does not say, then it counts as the width."""
+
+    @property
+    def operations(self) -> float:
+        """Operations for one token in one block: two for each weight."""
+        attention = 2 * self.width * (self.width + (self.keys or self.width))
+        return 2.0 * (attention + 3 * self.width * (self.inner or 4 * self.width))
 
 
-MEASURED = Shape(layers=30, width=576)
-"""The model that `PREFILL` was measured with."""
+MEASURED = Shape(layers=30, width=576, inner=1536, keys=192)
+"""SmolLM2-135M, for a model whose shape is not known."""
 
 
 def shape_of(model: str) -> Shape | None:
@@ -33,12 +51,32 @@ def shape_of(model: str) -> Shape | None:
     try:
         config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
         own = config.get("text_config") or config
-        return Shape(int(own["num_hidden_layers"]), int(own["hidden_size"]))
-    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        layers, width, inner = int(own["num_hidden_layers"]), int(own["hidden_size"]), int(own.get("intermediate_size") or 0)
+        heads = int(own.get("num_attention_heads") or 1)
+        keys = int(own.get("num_key_value_heads") or heads) * int(own.get("head_dim") or width // heads)
+        return Shape(layers, width, inner, keys)
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, ZeroDivisionError):
         return None
 
 
-def guessed_speed(profile: Profile) -> float:
-    """Tokens a second on two cores: the weights of a block grow with the square of its width, and time with the weights."""
-    shape = shape_of(chosen_model(profile.frozen_model)) or MEASURED
-    return PREFILL * (MEASURED.layers * MEASURED.width**2) / (shape.layers * shape.width**2)
+def profile_shape(profile: Profile) -> Shape:
+    return shape_of(chosen_model(profile.frozen_model)) or MEASURED
+
+
+def guessed_blocks(profile: Profile) -> float:
+    """Blocks times tokens a second that the profile's model should read at on this machine."""
+    return EFFICIENCY * matrix_speed() / profile_shape(profile).operations
+
+
+@lru_cache(maxsize=1)
+def matrix_speed() -> float:
+    """Operations a second of a matrix product in float32, measured once per process in a few hundredths of a second."""
+    import numpy as np
+
+    left, right = np.ones((ROWS, WIDTH), dtype=np.float32), np.ones((WIDTH, WIDTH), dtype=np.float32)
+    best = float("inf")
+    for _ in range(ROUNDS + 1):
+        began = time.perf_counter()
+        _ = left @ right
+        best = min(best, time.perf_counter() - began)
+    return 2.0 * ROWS * WIDTH * WIDTH / best

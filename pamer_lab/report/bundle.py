@@ -17,6 +17,7 @@ import polars as pl
 from pamer_lab.redaction import sentence
 from pamer_lab.report.config import config_json
 from pamer_lab.report.document import Document
+from pamer_lab.spreadsheet import csv_text
 
 TOTALS = (
     *("main_input", "main_output", "aux_input", "aux_output", "total", "base_total", "peak_active"),
@@ -144,7 +145,7 @@ def bundle(document: Document) -> bytes:
     """The zip's bytes."""
     files: dict[str, bytes] = {"config.json": config_json(document.config).encode()}
     for name, frame in tables(document).items():
-        files[f"{name}.csv"] = frame.write_csv().encode()
+        files[f"{name}.csv"] = csv_text(frame).encode()
         stream = io.BytesIO()
         frame.write_parquet(stream)
         files[f"{name}.parquet"] = stream.getvalue()

@@ -16,8 +16,10 @@ from pamer_lab.errors import Cancelled
 from pamer_lab.factory import Factory
 from pamer_lab.jobs import Process, Progress
 from pamer_lab.models.profiles import load_profile
+from pamer_lab.models.trust import require_confirmed
 from pamer_lab.policies.registry import parse_policy
 from pamer_lab.policies.resources import RunResources
+from pamer_lab.runs.estimate import Cost, Estimator
 from pamer_lab.runs.worker import Job, Note, work
 from pamer_lab.workspace import Workspace
 
@@ -78,35 +80,56 @@ class _State:
     done: dict[tuple[str, str], int] = field(default_factory=dict)
     """Turns that are there, by trace and policy."""
     outcomes: dict[tuple[str, str], Outcome] = field(default_factory=dict)
+    expected: dict[tuple[str, str], Cost] = field(default_factory=dict)
+    """What each run should take, by trace and policy."""
+    read: dict[tuple[str, str], float] = field(default_factory=dict)
+    """Share of a run's states that is read."""
     paces: dict[str, tuple[int, float]] = field(default_factory=dict)
     """Turns and seconds seen, by policy."""
+    reading: tuple[float, float] = (0.0, 0.0)
+    """Seconds that reading should have taken so far, and those that it took."""
 
     def take(self, trace_id: str, note: Note, since: float) -> None:
         key = (trace_id, note.policy)
         before = self.done.get(key, 0)
+        if note.to_read:
+            share = note.read / note.to_read
+            expected, seconds = self.reading
+            self.reading = (expected + (share - self.read.get(key, 0.0)) * self.cost(key).read_seconds, seconds + since)
+            self.read[key] = share
         if note.done > before:
+            self.read[key] = 1.0
             turns, seconds = self.paces.get(note.policy, (0, 0.0))
             self.paces[note.policy] = (turns + note.done - before, seconds + since)
             self.done[key] = note.done
         if note.status:
             self.outcomes[key] = Outcome(trace_id, note.policy, note.run_id, note.status, note.error)
-            self.done[key] = self.lengths[trace_id]
+            self.done[key], self.read[key] = self.lengths[trace_id], 1.0
 
-    def progress(self, workers: int, latest: str) -> BatchProgress:
+    def cost(self, key: tuple[str, str]) -> Cost:
+        return self.expected.get(key, Cost(0, self.lengths[key[0]], 0.0, 0.0))
+
+    def seconds_left(self) -> float:
+        """Of all runs: as estimated, corrected by how long reading and each policy's turns really take."""
+        expected, seconds = self.reading
+        slower = seconds / expected if expected > 0 else 1.0
         left = 0.0
         for trace_id, length in self.lengths.items():
             for policy in self.policies:
-                turns, seconds = self.paces.get(policy, (0, 0.0))
-                if not turns:
-                    turns, seconds = (sum(column) for column in zip(*self.paces.values(), strict=True)) if self.paces else (0, 0.0)
-                left += (length - self.done.get((trace_id, policy), 0)) * (seconds / turns if turns else 0.0)
+                key = (trace_id, policy)
+                turns, spent = self.paces.get(policy, (0, 0.0))
+                pace = spent / turns if turns else self.cost(key).turn_seconds
+                left += (length - self.done.get(key, 0)) * pace + (1 - self.read.get(key, 0.0)) * self.cost(key).read_seconds * slower
+        return left
+
+    def progress(self, workers: int, latest: str) -> BatchProgress:
         return BatchProgress(
             done=int(sum(self.done.values())),
             total=sum(self.lengths.values()) * len(self.policies),
             runs_done=len(self.outcomes),
             runs=len(self.lengths) * len(self.policies),
             seconds=time.monotonic() - self.began,
-            seconds_left=left / max(workers, 1) if self.paces else None,
+            seconds_left=self.seconds_left() / max(workers, 1),
             latest=latest,
         )
 
@@ -125,11 +148,13 @@ def replay_batch(
     A policy whose parameters cannot be is the caller's mistake, not a failed run: `InputError` before anything starts.
     """
     options = options or BatchOptions()
-    _check_policies(policies, workspace, options)
+    factory = _check_policies(policies, workspace, options)
     unique = list(dict.fromkeys(trace_ids))
     turns = {row["trace_id"]: row["turns"] for row in workspace.trace_rows()}
     lengths = {trace_id: min(turns.get(trace_id, 0), options.turn_limit or turns.get(trace_id, 0)) for trace_id in unique}
-    state = _State(lengths, tuple(policies))
+    known = [trace_id for trace_id in unique if trace_id in turns]
+    asked = Estimator(factory, options.turn_limit).costs(dict.fromkeys(policies, known))
+    state = _State(lengths, tuple(policies), expected={(trace_id, policy): cost for (policy, trace_id), cost in asked.items()})
     common = {"profile": options.profile, "device": options.device, "turn_limit": options.turn_limit, "fresh": options.fresh}
     common |= {"heads": options.heads}
     jobs = [Job(str(workspace.path), trace_id, tuple(policies), **common) for trace_id in unique]  # type: ignore[arg-type]
@@ -142,14 +167,16 @@ def replay_batch(
     ]
 
 
-def _check_policies(policies: Sequence[str], workspace: Workspace, options: BatchOptions) -> None:
+def _check_policies(policies: Sequence[str], workspace: Workspace, options: BatchOptions) -> Factory:
     """Refuse impossible policies, missing tokenizers and heads that do not fit, before anything is started."""
     factory = Factory(load_profile(options.profile, workspace.path), workspace, options.device, options.heads)
+    require_confirmed(factory.profile)
     _ = factory.tokens
     if options.heads:
         _ = factory.heads
     for policy in policies:
         parse_policy(policy).settings(RunResources(factory))
+    return factory
 
 
 class _Batch:

@@ -26,6 +26,7 @@ from pamer_lab.errors import Cancelled, InputError, StorageError
 from pamer_lab.factory import Factory, Parts
 from pamer_lab.features.values import Cancel, OnProgress
 from pamer_lab.models.profiles import load_profile, remember_profile
+from pamer_lab.models.trust import require_confirmed
 from pamer_lab.policies.interface import Coming, Policy, ReadsAhead, Resources
 from pamer_lab.policies.plain import PlainPolicy
 from pamer_lab.policies.registry import parse_policy
@@ -33,13 +34,14 @@ from pamer_lab.policies.resources import RunResources
 from pamer_lab.reviewer_mode import refuse_in_reviewer_mode
 from pamer_lab.runs import ledger
 from pamer_lab.runs.accounting import totals
+from pamer_lab.runs.estimate import Estimator
 from pamer_lab.runs.prefix_cache import cached_tokens
 from pamer_lab.runs.store import RunStore
 from pamer_lab.runs.timeline import Timeline, lay_out
 from pamer_lab.runs.values import Run, RunInfo, Status, Turn
 from pamer_lab.storage import equals
 from pamer_lab.trajectory.values import Trace
-from pamer_lab.workspace import Workspace
+from pamer_lab.workspace import TraceSize, Workspace
 
 VERSION = 2
 """Raised whenever the same inputs would give other turns, so that no run mixes two programs' turns."""
@@ -98,6 +100,7 @@ def _replay(trace: Trace | str, policy: str | Policy, workspace: Workspace, opti
     refuse_in_reviewer_mode("Replaying", workspace.path)
     chosen = parse_policy(policy) if isinstance(policy, str) else policy
     profile = load_profile(options.profile, workspace.path)
+    require_confirmed(profile)
     resources = RunResources(Factory(profile, workspace, options.device, options.heads, options.parts))
     timeline, demo = _timeline(trace, workspace, resources.tokens, options.turn_limit)
     if isinstance(chosen, PlainPolicy) and (reason := chosen.refuses(timeline.trace)):
@@ -174,6 +177,7 @@ class _Replaying:
         self.resources = resources
         self.turns: list[Turn] = []
         self.stored = 0
+        self.began = time.monotonic()
 
     def run(self) -> Run:
         known = None if self.options.fresh else self.store.head(self.head.run_id)
@@ -185,10 +189,11 @@ class _Replaying:
             if known.status == "done" and self.stored == known.turns:
                 return Run(known, tuple(self.turns))
             self.store.forget_after(self.head.run_id, self.stored)
-            self.head = msgspec.structs.replace(self.head, started=known.started)
+            self.head = msgspec.structs.replace(self.head, started=known.started, taken=known.taken)
         self.resources.forget_from(self.stored)
         self.store.put_head(self.head)
         try:
+            self._expect()
             self._loop()
         except Cancelled as error:
             self._end("cancelled", str(error))
@@ -200,6 +205,18 @@ class _Replaying:
             self._end("failed", f"{type(error).__name__}: {error}")
             raise
         return self._end("done")
+
+    def _expect(self) -> None:
+        """Load what the policy needs, and say how long the rest should take."""
+        size = TraceSize(
+            len(self.timeline.pieces.blocks), self.timeline.prefix_tokens + self.timeline.tools_tokens, self.timeline.cumulative[-1]
+        )
+        asked = Estimator(self.resources.factory, self.options.turn_limit)
+        asked.load(self.policy, self.resources)
+        left = asked.cost(self.policy, self.timeline.trace.trace_id, size, self.stored).seconds
+        self.head = msgspec.structs.replace(self.head, estimated=round(self.head.taken + left, 2))
+        self.store.put_head(self.head)
+        self.began = time.monotonic()
 
     def _loop(self) -> None:
         self._ask_whether_to_stop()
@@ -229,7 +246,8 @@ class _Replaying:
     def _end(self, status: Status, error: str = "") -> Run:
         self._flush()
         counted = totals(self.timeline, self.turns)
-        self.head = msgspec.structs.replace(self.head, status=status, error=error, totals=counted, finished=_now())
+        taken = round(self.head.taken + time.monotonic() - self.began, 2)
+        self.head = msgspec.structs.replace(self.head, status=status, error=error, totals=counted, finished=_now(), taken=taken)
         self.store.put_head(self.head)
         return Run(self.head, tuple(self.turns))
 

@@ -1,27 +1,55 @@
-"""What a replay would load and take, before it starts: by the last runs on this machine, else a first guess; nothing is loaded.
+"""What a replay would load and take, before it starts and for what is left of it; nothing is loaded.
 
-Heads read the prefix and the newest blocks that their policy retains, at every turn; policies that read the same share the states.
+Time is loading, reading and turns. Heads read the prefix once and the newest blocks that their policy retains at every turn; policies
+that read the same share the states, and states that an earlier run read are in the workspace. How fast this machine reads is
+`features/pace.py`'s to say; a turn takes as long as in the policy's last run here, else a first guess by the machine's matrix product.
 """
 
+import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Literal
 
+from pamer_lab.controller.heads_probe import HeadsProbe
+from pamer_lab.errors import LabError
 from pamer_lab.factory import Factory
-from pamer_lab.models.profiles import Profile
-from pamer_lab.models.speed import LOADING, guessed_speed
+from pamer_lab.features.pace import Pace, depth_of, loaded_pace, pace_of, remember
+from pamer_lab.models.speed import matrix_speed
 from pamer_lab.policies.availability import loads
-from pamer_lab.policies.interface import Policy
+from pamer_lab.policies.interface import Need, Policy, Resources
 from pamer_lab.policies.registry import parse_policy
 from pamer_lab.runs.samples import sample_run_ids
-from pamer_lab.runs.store import RunStore
+from pamer_lab.runs.store import RunStore, newest
 from pamer_lab.workspace import TraceSize
 
-LIGHT_TURN = 0.02
-"""Seconds a turn of a policy without models takes."""
+TURN: dict[Need | Literal[""], float] = {"": 0.0005, "summariser": 0.012, "heads": 0.12, "router": 0.25}
+"""Seconds a turn takes, beside reading, by the heaviest thing a policy needs, on a machine with `REFERENCE`."""
+REFERENCE = 1.6e11
+"""Operations a second of the matrix product where `TURN` was measured: two cores."""
+
+LOADED = 0.5
+"""Seconds under which models were there already."""
 
 Basis = Literal["measured", "guessed", "mixed"]
-"""`measured`: every policy was replayed on this machine before. `guessed`: none was. `mixed`: some were."""
+"""`measured`: every figure comes from earlier work on this machine. `guessed`: none does, only the matrix product was measured.
+`mixed`: some do."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What one run takes, or what is left of it."""
+
+    read_tokens: int
+    """Tokens of states that are to be computed; zero where another run of the same batch or workspace reads them."""
+    turns: int
+    read_seconds: float
+    turn_seconds: float
+    """Of one turn."""
+
+    @property
+    def seconds(self) -> float:
+        return self.read_seconds + self.turns * self.turn_seconds
 
 
 @dataclass(frozen=True)
@@ -34,40 +62,126 @@ class Estimate:
     models: tuple[str, ...]
     """Names of the models that are loaded."""
     read_tokens: int
-    """Tokens that the frozen model reads at most."""
+    """Tokens that the frozen model reads."""
     seconds: float
     basis: Basis
 
 
 def estimate(todo: Mapping[str, Sequence[str]], factory: Factory, *, turn_limit: int = 0) -> Estimate:
-    """What it takes to replay each policy's traces, all turns or the first ones, with nothing of it stored yet."""
-    workspace, profile = factory.workspace, factory.profile
-    sizes = workspace.trace_sizes({trace_id for names in todo.values() for trace_id in names})
-    store = RunStore(workspace)
-    done = store.newest_done(without=sample_run_ids())
-    models: dict[str, None] = {}
-    reads: dict[tuple[str, int], int] = {}
-    guessed: dict[tuple[str, int], int] = {}
-    turns, seconds, measured = 0, 0.0, 0
-    for name, trace_ids in todo.items():
-        policy, known = parse_policy(name), done.get((name, profile.name))
-        own = {(trace_id, retained(policy)): _read(policy, profile, sizes[trace_id], turn_limit) for trace_id in trace_ids}
-        own_turns = sum(_turns(sizes[trace_id], turn_limit) for trace_id in trace_ids)
-        models |= dict.fromkeys(loads(policy, factory))
-        if policy.needs_models:
-            reads |= own
-        if known is not None:
-            measured += 1
-            seconds += own_turns * store.seconds_per_turn(known)
-        elif policy.needs_models:
-            guessed |= own
-        else:
-            seconds += own_turns * LIGHT_TURN
-        turns += own_turns
-    if guessed:
-        seconds += LOADING + sum(guessed.values()) / guessed_speed(profile)
-    basis: Basis = "measured" if measured == len(todo) else "mixed" if measured else "guessed"
-    return Estimate(sum(map(len, todo.values())), turns, tuple(models), sum(reads.values()), seconds, basis)
+    """What it takes to replay each policy's traces, all turns or the first ones; of unfinished runs what is left."""
+    asked = Estimator(factory, turn_limit)
+    costs = asked.costs(todo)
+    models = dict.fromkeys(name for policy in todo for name in loads(parse_policy(policy), factory))
+    reads = sum(cost.read_tokens for cost in costs.values())
+    known = [asked.known_turn(policy) is not None for policy in todo] + ([asked.pace.basis == "measured"] if reads else [])
+    return Estimate(
+        runs=len(costs),
+        turns=sum(cost.turns for cost in costs.values()),
+        models=tuple(models),
+        read_tokens=reads,
+        seconds=sum(cost.seconds for cost in costs.values()) + (asked.pace.loading if models else 0.0),
+        basis="measured" if all(known) else "mixed" if any(known) else "guessed",
+    )
+
+
+class Estimator:
+    """Costs of runs of one profile and workspace."""
+
+    def __init__(self, factory: Factory, turn_limit: int = 0) -> None:
+        self.factory, self.turn_limit = factory, turn_limit
+        self._store = RunStore(factory.workspace)
+
+    @cached_property
+    def pace(self) -> Pace:
+        return pace_of(self.factory.profile, self.factory.workspace.path, self.factory.device)
+
+    @cached_property
+    def depth(self) -> int:
+        """Blocks that the heads' layer is deep."""
+        try:
+            layer = self.factory.heads.heads.layer
+        except LabError:  # none fit: the policy cannot run, and asking costs nothing
+            layer = "final"
+        return depth_of(self.factory.profile, layer)
+
+    @cached_property
+    def _newest(self) -> dict[tuple[str, str], str]:
+        return self._store.newest_done(without=sample_run_ids())
+
+    def known_turn(self, policy: str) -> float | None:
+        """Seconds of a turn in a policy's last run here."""
+        known = self._newest.get((policy, self.factory.profile.name))
+        return self._store.seconds_per_turn(known) if known is not None else None
+
+    def costs(self, todo: Mapping[str, Sequence[str]]) -> dict[tuple[str, str], Cost]:
+        """Policy and trace -> what the run takes; states are counted where they are read first."""
+        sizes = self.factory.workspace.trace_sizes({trace_id for names in todo.values() for trace_id in names})
+        found: dict[tuple[str, str], Cost] = {}
+        read: set[tuple[str, int]] = set()
+        for name, trace_ids in todo.items():
+            policy = parse_policy(name)
+            for trace_id in trace_ids:
+                cost = self.cost(policy, trace_id, sizes[trace_id], self._stored(policy, trace_id))
+                shared = (trace_id, retained(policy))
+                found[name, trace_id] = replace(cost, read_tokens=0, read_seconds=0.0) if shared in read else cost
+                read |= {shared} if policy.needs_models else set()
+        return found
+
+    def reads(self, policy: Policy) -> bool:
+        """Whether the frozen model reads for a policy, or a probe that was given votes without it."""
+        return policy.needs_models and self.factory.parts.probe is None
+
+    def load(self, policy: Policy, resources: Resources) -> None:
+        """Load a policy's models before its time is taken; one that was never measured here is measured now."""
+        if not policy.needs_models:
+            return
+        began = time.monotonic()
+        probe, _ = resources.probe, resources.embedder
+        seconds, folder = time.monotonic() - began, self.factory.workspace.path
+        if isinstance(probe, HeadsProbe) and self.reads(policy):
+            if seconds > LOADED:
+                remember(folder, probe.states.model, loading=seconds)
+            if self.pace.basis == "guessed":
+                blocks = loaded_pace(probe.states.model, folder, self.depth)
+                self.pace = replace(self.pace, blocks=blocks, basis="measured")
+
+    def _stored(self, policy: Policy, trace_id: str) -> int:
+        """Turns of an unfinished run that are there."""
+        begun = newest(self._store.heads(trace_id=trace_id), [policy.name], self.factory.profile.name).get(policy.name)
+        return self._store.stored_count(begun.run_id) if begun and begun.status != "done" else 0
+
+    def cost(self, policy: Policy, trace_id: str, size: TraceSize, stored: int = 0) -> Cost:
+        """What a run takes of which so many turns are there; its states are there too then."""
+        turns = min(size.turns, self.turn_limit) if self.turn_limit else size.turns
+        tokens = 0 if stored or self._was_read(policy, trace_id, turns) else self._read(policy, size, turns)
+        seconds = self.known_turn(policy.name)
+        pace = self.pace.seconds(tokens, self.depth) if tokens else 0.0
+        return Cost(tokens, max(turns - stored, 0), pace, guessed_turn(policy) if seconds is None else seconds)
+
+    def _was_read(self, policy: Policy, trace_id: str, turns: int) -> bool:
+        """Whether another run of this workspace read the states that a policy needs."""
+        if not self.reads(policy):
+            return False
+        try:
+            heads = self.factory.heads_identity().get("sha256")
+        except LabError:
+            return False
+        return any(
+            head.heads.get("sha256") == heads is not None
+            and head.status == "done"
+            and head.turns >= turns
+            and head.run_id not in sample_run_ids()
+            and head.settings.get("controller", {}).get("retained_blocks") == retained(policy)
+            for head in self._store.heads(trace_id=trace_id)
+        )
+
+    def _read(self, policy: Policy, size: TraceSize, turns: int) -> int:
+        """Tokens of all turns: the prefix once, and every block as often as it is among the newest."""
+        if not self.reads(policy) or not size.turns:
+            return 0
+        read = size.head_tokens + retained(policy) * size.later_tokens * turns // size.turns
+        limit = self.factory.profile.probe_limit
+        return min(read, turns * limit) if limit else read
 
 
 def retained(policy: Policy) -> int:
@@ -75,14 +189,7 @@ def retained(policy: Policy) -> int:
     return int(getattr(policy, "retained", 0)) if policy.needs_models else 0
 
 
-def _turns(size: TraceSize, turn_limit: int) -> int:
-    return min(size.turns, turn_limit) if turn_limit else size.turns
-
-
-def _read(policy: Policy, profile: Profile, size: TraceSize, turn_limit: int) -> int:
-    """Tokens over all turns, at most: each time the prefix, and every block as often as it is among the newest."""
-    if not policy.needs_models or not size.turns:
-        return 0
-    turns = _turns(size, turn_limit)
-    read = turns * size.head_tokens + retained(policy) * size.later_tokens * turns // size.turns
-    return min(read, turns * profile.probe_limit) if profile.probe_limit else read
+def guessed_turn(policy: Policy) -> float:
+    """Seconds of a turn of a policy that never ran here."""
+    heaviest = max([TURN[""], *(TURN.get(need, 0.0) for need in policy.needs)])
+    return heaviest * REFERENCE / matrix_speed()

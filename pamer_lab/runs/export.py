@@ -68,6 +68,7 @@ def run_json(run: Run, timeline: Timeline, *, cost: RunCost | None = None, used:
         ],
         "recorded_events": recorded_events(timeline.trace),
         "demo": head.demo,
+        "seconds": {"estimated": head.estimated, "taken": head.taken},
         "note": FIXED_ACTIONS,
     }
 

@@ -18,6 +18,7 @@ from pamer_lab.errors import InputError
 from pamer_lab.memory import MemoryStore
 from pamer_lab.memory.records import Memory
 from pamer_lab.models.profiles import load_profile
+from pamer_lab.models.trust import unconfirmed
 from pamer_lab.runs.values import Run, RunInfo, Turn
 from pamer_lab.storage import Database, TableSpec, equals, is_in
 from pamer_lab.workspace import RUNS, Workspace
@@ -242,6 +243,7 @@ def _turn(row: dict[str, Any], texts: dict[str, str]) -> Turn:
 def _memory_uri(head: RunInfo, workspace: Path) -> str:
     """Where the memories of a run are kept, if not in the workspace; a profile that is not known here keeps none elsewhere."""
     try:
-        return load_profile(head.profile, workspace).memory_uri
+        profile = load_profile(head.profile, workspace)
+        return "" if unconfirmed(profile) else profile.memory_uri
     except InputError:
         return ""

@@ -71,6 +71,10 @@ class RunInfo(Struct, frozen=True, omit_defaults=True):
     demo: bool = False
     heads: dict[str, str] = field(default_factory=dict)
     """Name, hash, model, layer and hint of the heads that voted; empty where none did."""
+    estimated: float = 0.0
+    """Seconds the run was expected to take when it started, models loaded; one that was continued: what it had taken, and the rest."""
+    taken: float = 0.0
+    """Seconds it took, without loading models."""
 
 
 class Run(Struct, frozen=True):

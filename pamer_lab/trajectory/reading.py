@@ -202,7 +202,7 @@ def _finished(
                 for where, text in document.notes if index == 1 else ():
                     draft.warnings.insert(0, Warning(where, text))
                 if tried and index == 1:
-                    draft.warnings.insert(0, Warning("file", _tried_in_words(tried).strip()))
+                    draft.warnings.insert(0, Warning("file", _tried_in_words(tried).strip(), "tried"))
                 draft.labels += missing_labels(draft.labels, draft.messages)
                 document.budget.take(draft.size(), len(draft.messages))
                 yield draft.finish(source, trace_id)

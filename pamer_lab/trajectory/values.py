@@ -12,6 +12,9 @@ from msgspec import Struct, field
 if TYPE_CHECKING:
     import polars as pl
 
+GENERIC = "generic"
+"""The format of a file that no reader knows."""
+
 Role = Literal["system", "user", "assistant", "tool"]
 """`system` and `user` speak to the model, `assistant` is the model, `tool` answers its calls."""
 
@@ -24,9 +27,13 @@ stored or asked its own memory. `context_edit`: history was trimmed without a su
 agent ran here. `note`: anything else the source recorded that is not a message."""
 
 
-WarningKind = Literal["changed", "empty", "unread"]
+WarningKind = Literal["changed", "empty", "unread", "tried"]
 """`changed`: kept, in another form than the source's. `empty`: a message, result or call that came out without content.
-`unread`: in the file and not in the trace."""
+`unread`: in the file and not in the trace. `tried`: other readers took the file for theirs first and let go."""
+
+Confidence = Literal["recognised", "second choice", "guessed"]
+"""How sure the format of a trace is. `recognised`: the first reader that knows the file found what it needs. `second choice`: so did a
+later one, after another let go. `guessed`: no reader knows the file; the longest list of messages was taken."""
 
 
 class ToolCall(Struct, frozen=True, omit_defaults=True, gc=False):
@@ -153,6 +160,13 @@ class Trace(Struct, frozen=True, omit_defaults=True):
     source: Source | None = None
     meta: dict[str, Any] = field(default_factory=dict)
     """Small facts the source knows and no field above holds (agent, cwd, answer, exit status...)."""
+
+    @property
+    def confidence(self) -> Confidence:
+        """How sure the format is."""
+        if self.format == GENERIC:
+            return "guessed"
+        return "second choice" if any(warning.kind == "tried" for warning in self.warnings) else "recognised"
 
     @property
     def turns(self) -> int:

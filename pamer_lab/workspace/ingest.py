@@ -31,7 +31,8 @@ class Imported:
     """What one import came to."""
 
     traces: list[dict[str, Any]] = field(default_factory=list)
-    """Summary rows, each with its `warnings` as a list of place and text."""
+    """Summary rows, each with its `warnings` as a list of place, text and kind, the `confidence` in its format, and what was `not_read` of
+    it (lines and parts that no rule takes, and what came out empty)."""
     rejected: list[Rejection] = field(default_factory=list)
     known: int = 0
     """How many of the traces were in the workspace before."""
@@ -56,7 +57,36 @@ def import_paths(
     if roots is not None and not roots:
         raise InputError("no folder may be read from a page")
     items = iter_traces(paths, roots=roots or ())
-    return _store(_labelled(items, labels) if labels else items, workspace, demo=demo, on_reject=on_reject, tokens=tokens)
+    return store_items(_labelled(items, labels) if labels else items, workspace, demo=demo, on_reject=on_reject, tokens=tokens)
+
+
+def not_read(trace: Trace) -> list[str]:
+    """What of a file is not in its trace: types of lines and parts with their numbers, and what came out empty."""
+    others = trace.meta.get("other_lines")
+    kinds = [f"{kind} ({count:,})" for kind, count in others.items() if isinstance(count, int)] if isinstance(others, dict) else []
+    return kinds + [warning.text for warning in trace.warnings if warning.kind == "empty"]
+
+
+def files_of(result: Imported) -> list[dict[str, Any]]:
+    """What each file came to: format, confidence, traces, turns, calls, results, tokens, and what was not read."""
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for row in result.traces:
+        groups.setdefault(row["path"] or row["name"], []).append(row)
+    return [_file(path, rows) for path, rows in groups.items()]
+
+
+def _file(path: str, rows: list[dict[str, Any]]) -> dict[str, Any]:
+    lost = [text for row in rows for text in row["not_read"]]
+    return {
+        "path": path,
+        "name": rows[0]["name"] if len(rows) == 1 else Path(path).name,
+        "format": rows[0]["format"],
+        "confidence": rows[0]["confidence"],
+        "traces": len(rows),
+        **{key: sum(row[key] for row in rows) for key in ("turns", "tool_calls", "tool_results", "tokens")},
+        "not_read": lost,
+        "warnings": sum(len(row["warnings"]) for row in rows),
+    }
 
 
 def _labelled(items: Iterable[Trace | Rejection], path: Path) -> Iterator[Trace | Rejection]:
@@ -70,7 +100,7 @@ def _labelled(items: Iterable[Trace | Rejection], path: Path) -> Iterator[Trace 
 def import_uploads(files: Iterable[tuple[str, bytes]], workspace: Workspace) -> Imported:
     """Read files that are already in memory; numbered event files of one folder are one source."""
     refuse_in_reviewer_mode("Importing traces", workspace.path)
-    return _store(read_files(files), workspace)
+    return store_items(read_files(files), workspace)
 
 
 def upload_fault(sizes: Sequence[int], limits: ReadLimits | None = None) -> str:
@@ -88,7 +118,7 @@ def import_demo(workspace: Workspace) -> Imported:
     return import_paths([DEMO_FOLDER], workspace, demo=True)
 
 
-def _store(
+def store_items(
     items: Iterator[Trace | Rejection],
     workspace: Workspace,
     *,
@@ -96,6 +126,7 @@ def _store(
     on_reject: Callable[[Rejection], None] | None = None,
     tokens: MessageTokens | None = None,
 ) -> Imported:
+    """Store traces as they come, in batches, and collect the rejections."""
     tokens = tokens or MessageTokens(embedded_counter())
     before = {row["trace_id"] for row in workspace.trace_rows()}
     result = Imported()
@@ -104,7 +135,8 @@ def _store(
     def flush() -> None:
         for trace, row in zip(batch, workspace.add_traces(batch, tokens, demo=demo), strict=True):
             result.known += trace.trace_id in before
-            result.traces.append(row | {"warnings": [{"where": item.where, "text": item.text} for item in trace.warnings]})
+            warnings = [{"where": item.where, "text": item.text, "kind": item.kind} for item in trace.warnings]
+            result.traces.append(row | {"warnings": warnings, "confidence": trace.confidence, "not_read": not_read(trace)})
         batch.clear()
 
     for item in items:

@@ -13,6 +13,7 @@ from pamer_lab.studies.compact.registry import CAPS, parse_caps
 from pamer_lab.studies.questions import FUTURES
 from pamer_lab.studies.study import ALL
 from pamer_lab.trajectory.recorded import HISTORIES
+from pamer_lab.workspace import sessions
 
 HEAVY = ["lancedb", "numpy", "polars", "pyarrow", "pydantic", "torch", "transformers"]
 
@@ -22,6 +23,7 @@ def test_repeated_values_are_those_of_the_library() -> None:
     assert [int(seed) for seed in options.SEEDS.split(",")] == list(SEEDS)
     assert parse_caps(options.CAPS) == CAPS
     assert options.PRICES == prices.DEFAULT
+    assert (tuple(sessions.TOOLS), sessions.MOST) == (options.TOOLS, options.MOST)
 
 
 @pytest.mark.parametrize("name", options.COMMANDS)

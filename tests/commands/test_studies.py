@@ -161,13 +161,15 @@ def test_annotate_asks_a_real_server_counts_usage_and_writes_labelled_traces(
     with serving(500, answer("I am not sure."), long, answer(f"<think>so</think>{good}"), answer(good)) as server:
         file.write_text(f'[chat]\nkind = "openai"\nmodel = "judge"\nbase_url = "{server.url}"\nattempts = 3\n')
         options = ["annotate", str(corpus), "--profile", str(file), "--out", str(out), "--json"]
-        assert main(options) == 0
+        assert main(options) == 2 and not server.requests, "a server that nobody confirmed gets nothing"
+        assert server.url in capsys.readouterr().err
+        assert main([*options, "--trust-profile"]) == 0
         first = json.loads(capsys.readouterr().out)
         assert main(options) == 0
         second = json.loads(capsys.readouterr().out)
     with serving(401) as closed:
         file.write_text(f'[chat]\nkind = "openai"\nmodel = "other"\nbase_url = "{closed.url}"\n')
-        assert main(options) == 1
+        assert main([*options, "--trust-profile"]) == 1
         assert len(closed.requests) == 1
     assert "401" in capsys.readouterr().err
     assert [row["t"] for row in first["refused"]] == [1]
@@ -194,7 +196,7 @@ def test_annotate_shows_the_next_action_on_request_and_names_its_labels_so(
     corpus, out, file = write_corpus(tmp_path / "corpus.jsonl", 1), tmp_path / "labelled.jsonl", tmp_path / "judge.toml"
     with serving(answer) as server:
         file.write_text(f'[chat]\nkind = "openai"\nmodel = "judge"\nbase_url = "{server.url}"\n')
-        options = ["annotate", str(corpus), "--profile", str(file), "--out", str(out), "--json", "--future"]
+        options = ["annotate", str(corpus), "--profile", str(file), "--out", str(out), "--json", "--trust-profile", "--future"]
         results = []
         for future in ("action", "action", "none"):
             assert main([*options, future]) == 0

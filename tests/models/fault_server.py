@@ -29,6 +29,7 @@ class FaultServer:
     def __init__(self, plans: list[Any]) -> None:
         self.plans = plans
         self.requests: list[dict[str, Any]] = []
+        self.headers: list[dict[str, str]] = []
         self.url = ""
 
     def next_plan(self) -> Any:
@@ -44,6 +45,7 @@ def serving(*plans: Any) -> Iterator[FaultServer]:
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             state.requests.append(body)
+            state.headers.append({name.lower(): value for name, value in self.headers.items()})
             plan = state.next_plan()
             if plan == "slow":
                 time.sleep(1.0)

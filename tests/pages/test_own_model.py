@@ -56,7 +56,7 @@ def own(tmp_path: Path, workspace: Workspace) -> Iterator[Path]:
 
 def test_a_model_with_its_own_tokenizer_goes_from_training_to_the_share_file(own: Path, visit: Visit) -> None:
     profile = str(own / "own.toml")
-    trained = lab("train", str(own / "corpus"), "--profile", profile, "--heads", "own-heads")
+    trained = lab("train", str(own / "corpus"), "--profile", profile, "--heads", "own-heads", "--trust-profile")
     assert (trained["settings"]["layer"], trained["settings"]["hint"]) == ("final", "faithful")
     listed = {row["name"]: row for row in lab("heads", "list")["heads"]}["own-heads"]
     assert (listed["model"], listed["layer"], listed["hint"], listed["source"]) == ("own-qwen", "final", "faithful", "workspace")

@@ -18,6 +18,9 @@ from pamer_lab.workspace import Workspace
 from pamer_lab.workspace.ingest import import_demo
 from tests.pages.conftest import Visit, charts, chat, holds, key_of, linked, put, says, submit, table_of, texts
 
+FIXTURES = Path(__file__).resolve().parents[1] / "fixtures" / "traces"
+KEY = "sk-ant-" + "abcdefghijklmnopqrstuvwx"
+
 
 def library(app: AppTest) -> Any:
     """The table of traces; an import report may have tables above it."""
@@ -236,3 +239,60 @@ def test_the_tour_opens_on_a_fresh_install_and_stays_away_once_there_are_own_tra
 def test_a_long_trace_is_drawn_with_few_points_that_keep_both_ends() -> None:
     assert thinned(range(1_000)) == sorted(set(thinned(range(1_000)))) and len(thinned(range(1_000))) == 40
     assert (thinned(range(1_000))[0], thinned(range(1_000))[-1]) == (0, 999) and thinned([5, 6]) == [5, 6] and thinned([]) == []
+
+
+@pytest.fixture
+def goose_session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home folder in which Goose kept one session, with a key in its prompt."""
+    folder = tmp_path / "home" / ".local/share/goose/sessions"
+    folder.mkdir(parents=True)
+    said = (FIXTURES / "goose-session.jsonl").read_text().replace("count the rakes", f"use {KEY} to count the rakes")
+    (folder / "s.jsonl").write_text(said)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("XDG_DATA_HOME", raising=False)
+    return folder
+
+
+def test_sessions_are_looked_for_only_by_a_browser_with_the_token(visit: Visit, goose_session: Path) -> None:
+    app = visit()
+    app.toggle(key="find-sessions").set_value(True).run()
+    assert how_to_get_in() in [item.value for item in app.info]
+    assert not any("First words" in frame.value for frame in app.dataframe)
+
+
+@pytest.mark.usefixtures("came_by_the_link")
+def test_a_session_of_this_computer_is_listed_scanned_and_imported(visit: Visit, goose_session: Path, workspace: Workspace) -> None:
+    app = visit()
+    app.toggle(key="find-sessions").set_value(True).run()
+    listed = table_of(app, "sessions-goose")
+    assert list(listed["Turns"]) == [2] and KEY not in listed["First words"].iloc[0]
+    assert app.button(key="sessions-import").disabled
+    app.session_state["sessions-goose"] = {"selection": {"rows": [0], "columns": []}}
+    app.run()
+    app.button(key="sessions-import").click().run()
+    assert not app.exception
+    (row,) = [row for row in workspace.trace_rows() if row["format"] == "goose-session"]
+    assert KEY not in str(workspace.trace(row["trace_id"]).trace)
+    assert any("API key" in item.value for item in app.caption)
+
+
+@pytest.mark.usefixtures("came_by_the_link")
+def test_sessions_outside_the_named_roots_are_not_offered(
+    visit: Visit, goose_session: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "other").mkdir()
+    monkeypatch.setenv(ROOTS_VARIABLE, str(tmp_path / "other"))
+    app = visit()
+    app.toggle(key="find-sessions").set_value(True).run()
+    assert not app.exception and not any("First words" in frame.value for frame in app.dataframe)
+
+
+def test_the_report_says_for_each_file_how_it_was_read_and_what_was_not(visit: Visit) -> None:
+    files = [(name, (FIXTURES / name).read_bytes()) for name in ("qwen-code.jsonl", "generic_human_ai.jsonl", "copilot-events.jsonl")]
+    app = upload(visit(), *files)
+    report = next(frame.value for frame in app.dataframe if "Confidence" in frame.value)
+    facts = {row["Name"]: row for row in report.to_dict("records")}
+    assert (facts["qwen-code.jsonl"]["Format"], facts["qwen-code.jsonl"]["Confidence"]) == ("qwen-code", "recognised")
+    assert [facts["copilot-events.jsonl"][key] for key in ("Turns", "Calls", "Results", "Not read")] == [2, 2, 2, "nothing"]
+    assert "ui_telemetry" in facts["qwen-code.jsonl"]["Not read"]
+    assert facts["generic_human_ai.jsonl"]["Confidence"] == "guessed"

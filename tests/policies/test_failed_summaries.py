@@ -11,6 +11,8 @@ from pamer_lab.controller import FixedProbe
 from pamer_lab.factory import Parts
 from pamer_lab.memory import MemoryStore
 from pamer_lab.memory.llm_summary import LlmSummariser
+from pamer_lab.models.profiles import load_profile
+from pamer_lab.models.trust import trust
 from pamer_lab.runs.accounting import totals
 from pamer_lab.runs.engine import ReplayOptions, replay
 from pamer_lab.runs.recount import faults
@@ -105,6 +107,7 @@ def test_only_pamer_plus_asks_a_model_for_step_details(tmp_path: Path, policy: s
     with served(answer) as port:
         profile = tmp_path / "served.toml"
         profile.write_text(f'base = "embedded"\n[chat]\nkind = "openai"\nmodel = "m"\nbase_url = "http://127.0.0.1:{port}/v1"\n')
+        trust(load_profile(profile))
         options = ReplayOptions(profile=str(profile), parts=Parts(embedder=PARTS.embedder, probe=FixedProbe()))
         run = replay(long_trace(8), f"{policy}:minimum=300:retained=1", Workspace(tmp_path / "workspace"), options)
     called = [entry for turn in run.turns for entry in turn.spent if not entry.local]

@@ -1,20 +1,33 @@
-"""One estimate of what replays take: by the policy's window, the model's size, and the last runs here."""
+"""One estimate of what replays take: tokens once, at the pace that was measured here, and what is left of a run."""
 
 import json
 from pathlib import Path
 
 import pytest
 
+from pamer_lab.errors import Cancelled
 from pamer_lab.factory import Factory
+from pamer_lab.features.pace import FILE, depth_of, pace_of
+from pamer_lab.models import speed
 from pamer_lab.models.profiles import FrozenSettings, load_profile
-from pamer_lab.models.speed import LOADING, MEASURED, PREFILL, guessed_speed
+from pamer_lab.models.speed import EFFICIENCY, LOADING, MEASURED, guessed_blocks
+from pamer_lab.policies.registry import parse_policy
+from pamer_lab.runs import estimate as estimates
+from pamer_lab.runs.batch import BatchOptions, BatchProgress, replay_batch
 from pamer_lab.runs.engine import ReplayOptions, replay
-from pamer_lab.runs.estimate import LIGHT_TURN, estimate
+from pamer_lab.runs.estimate import REFERENCE, TURN, estimate, guessed_turn
 from pamer_lab.runs.store import RunStore
 from pamer_lab.workspace import Workspace
 from tests.runs.making import PARTS, estimated, long_trace
 
 EMBEDDED = load_profile("embedded")
+
+
+@pytest.fixture(autouse=True)
+def _same_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine whose matrix product is as fast as the one that the guesses come from."""
+    for module in (speed, estimates):
+        monkeypatch.setattr(module, "matrix_speed", lambda: REFERENCE)
 
 
 def factory(workspace: Workspace) -> Factory:
@@ -29,27 +42,40 @@ def traces(workspace: Workspace) -> list[str]:
 def test_a_policy_without_models_reads_nothing(workspace: Workspace, traces: list[str]) -> None:
     found = estimate({"base": traces}, factory(workspace))
     assert (found.runs, found.turns, found.models, found.read_tokens, found.basis) == (2, 16, (), 0, "guessed")
-    assert found.seconds == pytest.approx(16 * LIGHT_TURN)
+    assert found.seconds == pytest.approx(16 * TURN[""])
 
 
-def test_what_heads_read_grows_with_the_blocks_their_policy_retains_and_is_shared(workspace: Workspace, traces: list[str]) -> None:
+def test_what_heads_read_is_the_prefix_once_and_the_retained_blocks_and_is_shared(workspace: Workspace, traces: list[str]) -> None:
     def of(*policies: str) -> int:
         return estimate(dict.fromkeys(policies, traces[:1]), factory(workspace)).read_tokens
 
     size = workspace.trace_sizes(traces[:1])[traces[0]]
-    assert [of(f"pamer:retained={count}") for count in (1, 2, 4)] == [
-        6 * size.head_tokens + count * size.later_tokens for count in (1, 2, 4)
-    ]
+    assert [of(f"pamer:retained={count}") for count in (1, 2, 4)] == [size.head_tokens + count * size.later_tokens for count in (1, 2, 4)]
     assert of("pamer", "pamer+", "base") == of("pamer") < of("pamer", "pamer:retained=4")
     limited = estimate({"pamer": traces[:1]}, Factory(EMBEDDED.model_copy(update={"probe_limit": 10}), workspace))
     assert limited.read_tokens == 60
-    assert estimate({"pamer": traces[:1]}, factory(workspace), turn_limit=3).read_tokens == of("pamer") // 2
+    assert estimate({"pamer": traces[:1]}, factory(workspace), turn_limit=3).read_tokens == size.head_tokens + size.later_tokens
 
 
-def test_models_load_once_and_a_first_guess_is_by_speed(workspace: Workspace, traces: list[str]) -> None:
-    found = estimate({"pamer": traces, "pamer+": traces}, factory(workspace))
-    assert len(found.models) == 2
-    assert found.seconds == pytest.approx(LOADING + found.read_tokens / guessed_speed(EMBEDDED))
+def test_models_load_once_and_a_first_guess_is_by_the_matrix_product(workspace: Workspace, traces: list[str]) -> None:
+    asked = factory(workspace)
+    found = estimate({"pamer": traces, "pamer+": traces}, asked)
+    assert len(found.models) == 2 and found.basis == "guessed"
+    reading = found.read_tokens * depth_of(EMBEDDED, asked.heads.heads.layer) / guessed_blocks(EMBEDDED)
+    turns = 16 * (guessed_turn(parse_policy("pamer")) + guessed_turn(parse_policy("pamer+")))
+    assert found.seconds == pytest.approx(LOADING + reading + turns)
+
+
+def test_a_pace_that_was_measured_here_is_believed(workspace: Workspace, traces: list[str]) -> None:
+    guess = estimate({"pamer": traces}, factory(workspace))
+    slow = {f"{factory(workspace).model_name} cpu": {"blocks": guessed_blocks(EMBEDDED) / 4, "loading": 3.0}}
+    (workspace.path / FILE).write_text(json.dumps(slow))
+    found = estimate({"pamer": traces}, factory(workspace))
+    turns = 16 * guessed_turn(parse_policy("pamer"))
+    assert found.basis == "mixed"
+    assert found.seconds - 3 - turns == pytest.approx(4 * (guess.seconds - LOADING - turns))
+    (workspace.path / FILE).write_text("no json")
+    assert pace_of(EMBEDDED, workspace.path).basis == "guessed"
 
 
 def test_a_policy_that_ran_here_is_estimated_by_its_own_pace(workspace: Workspace) -> None:
@@ -58,15 +84,39 @@ def test_a_policy_that_ran_here_is_estimated_by_its_own_pace(workspace: Workspac
     found = estimate({"sliding-window:2": [run.head.trace_id]}, factory(workspace))
     assert found.basis == "measured" and found.seconds == pytest.approx(8 * pace)
     both = estimate({"sliding-window:2": [run.head.trace_id], "base": [run.head.trace_id]}, factory(workspace))
-    assert both.basis == "mixed" and both.seconds == pytest.approx(8 * pace + 8 * LIGHT_TURN)
-    own = replay(long_trace(8), "pamer", workspace, ReplayOptions(device="cpu", parts=PARTS))
-    assert estimate({"pamer": [own.head.trace_id]}, factory(workspace)).basis == "measured"
+    assert both.basis == "mixed" and both.seconds == pytest.approx(8 * pace + 8 * TURN[""])
+
+
+def test_a_run_that_was_stopped_is_estimated_for_its_rest_and_keeps_what_it_took(workspace: Workspace) -> None:
+    seen: list[int] = []
+    stopping = ReplayOptions(watch=lambda turn, of: seen.append(turn.t), cancelled=lambda: len(seen) == 3)
+    with pytest.raises(Cancelled):
+        replay(long_trace(8), "base", workspace, stopping)
+    assert estimate({"base": ["t-long"]}, factory(workspace)).turns == 5
+    before = RunStore(workspace).heads()[0]
+    run = replay(long_trace(8), "base", workspace)
+    assert run.head.taken >= before.taken
+    assert run.head.estimated == pytest.approx(before.taken + 5 * TURN[""], abs=0.02)
+
+
+def test_every_run_records_what_was_estimated_and_what_it_took(workspace: Workspace) -> None:
+    run = replay(long_trace(8), "pamer", workspace, ReplayOptions(device="cpu", parts=PARTS))
+    assert run.head.estimated == pytest.approx(8 * guessed_turn(parse_policy("pamer")), abs=0.02)
+    assert RunStore(workspace).head(run.run_id) == run.head and run.head.taken > 0
+
+
+def test_the_time_left_is_known_from_the_start_and_follows_the_turns(workspace: Workspace, traces: list[str]) -> None:
+    seen: list[BatchProgress] = []
+    replay_batch(traces, ["base", "sliding-window:2"], workspace, BatchOptions(), report=seen.append)
+    assert all(progress.seconds_left is not None for progress in seen)
+    assert seen[0].seconds_left and seen[-1].seconds_left == 0
 
 
 def test_a_larger_model_is_guessed_to_be_slower_by_its_weights(tmp_path: Path) -> None:
-    config = {"text_config": {"num_hidden_layers": 2 * MEASURED.layers, "hidden_size": 2 * MEASURED.width}}
-    (tmp_path / "config.json").write_text(json.dumps(config))
+    config = {"num_hidden_layers": 2 * MEASURED.layers, "hidden_size": 2 * MEASURED.width}
+    config |= {"intermediate_size": 2 * MEASURED.inner, "num_attention_heads": 18, "num_key_value_heads": 6}
+    (tmp_path / "config.json").write_text(json.dumps({"text_config": config}))
     larger = EMBEDDED.model_copy(update={"frozen_model": FrozenSettings(model=str(tmp_path))})
-    assert guessed_speed(larger) == PREFILL / 8
+    assert guessed_blocks(larger) == pytest.approx(guessed_blocks(EMBEDDED) / 4) and depth_of(larger) == 60
     (tmp_path / "config.json").write_text("[]")
-    assert guessed_speed(larger) == PREFILL
+    assert guessed_blocks(larger) == pytest.approx(EFFICIENCY * REFERENCE / MEASURED.operations)

@@ -1,22 +1,20 @@
-"""What a study would read and take, before a model is loaded: by the last study in the workspace, else a first guess.
+"""What a study would read and take, before a model is loaded: from token counts, at the pace of this machine (`features/pace.py`).
 
-The exact forecast of a compact study needs its model and its texts (`contexts.forecast`); this one needs token counts alone.
+The exact forecast of a compact study needs its model and its texts (`forecast.py`).
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Literal
 
 from pamer_lab.blocks import MessageTokens
 from pamer_lab.blocks.tokens import CountKind
+from pamer_lab.features.pace import Basis, depth_of, pace_of
 from pamer_lab.models.embedder import HashingEmbedder
 from pamer_lab.models.profiles import Profile
-from pamer_lab.models.speed import LOADING, guessed_speed
 from pamer_lab.studies.compact.points import Counts, DecisionPoint, decision_point
 from pamer_lab.studies.compact.registry import condition
 from pamer_lab.studies.compact.values import Condition, Resources
-from pamer_lab.studies.study import list_studies, load_study
 from pamer_lab.trajectory.values import Message, Trace
 from pamer_lab.workspace import Workspace
 
@@ -24,10 +22,6 @@ BLOCKS = 24
 """Blocks of the made-up trace on which conditions show how much they read; more than any of them takes."""
 BLOCK_TOKENS = 4_096
 """Tokens of each, so that the paper's caps of evidence bind."""
-ENOUGH = 1_000
-"""Tokens from which a study's speed means something."""
-LAST_STUDIES = 5
-"""Studies that are looked at for a measured speed."""
 
 
 @dataclass(frozen=True)
@@ -39,17 +33,16 @@ class StudyEstimate:
     seconds: float
     speed: float
     """Tokens a second."""
-    basis: Literal["measured", "guessed"]
-    """`measured`: by the last study in the workspace. `guessed`: for two cores, by the size of the model."""
+    basis: Basis
 
 
 def estimate(
-    conditions: Sequence[Condition], tokens: int, profile: Profile, measured: float | None = None, *, share: float = 1.0
+    conditions: Sequence[Condition], tokens: int, profile: Profile, workspace: Workspace, *, share: float = 1.0, device: str = "auto"
 ) -> StudyEstimate:
     """What the conditions take on traces of so many `tokens`, at a `share` of their decision points."""
-    speed = measured or guessed_speed(profile)
+    pace, depth = pace_of(profile, workspace.path, device), depth_of(profile)
     read = round(tokens * times_read(conditions, share))
-    return StudyEstimate(read, LOADING + read / speed, speed, "measured" if measured else "guessed")
+    return StudyEstimate(read, pace.loading + pace.seconds(read, depth), pace.speed(depth), pace.basis)
 
 
 def times_read(conditions: Sequence[Condition], share: float = 1.0) -> float:
@@ -68,19 +61,6 @@ def times_read(conditions: Sequence[Condition], share: float = 1.0) -> float:
 def layerwise_conditions(context: str, *, controls: bool) -> list[Condition]:
     """What a layerwise study reads: one context, and the full one where controls are measured too."""
     return [condition(name) for name in dict.fromkeys([context, *(["full"] if controls else [])])]
-
-
-def measured_speed(workspace: Workspace) -> float | None:
-    """Tokens a second of the newest study here that computed something; None where there is none."""
-    for row in list_studies(workspace)[:LAST_STUDIES]:
-        notes = load_study(workspace, row["study_id"]).notes
-        costs = [(cost["tokens_computed"], cost["seconds"]) for cost in notes.get("features", [])]
-        if "cost" in notes:  # of a compact study
-            costs = [(notes["cost"]["tokens_computed"], notes["cost"]["seconds_taken"])]
-        known = [(tokens, seconds) for tokens, seconds in costs if tokens > ENOUGH and seconds > 0]
-        if known:
-            return float(sum(tokens for tokens, _ in known) / sum(seconds for _, seconds in known))
-    return None
 
 
 class _Equal:

@@ -4,20 +4,18 @@
 task would use, nor the storage of a hidden bank. Tokens include tool descriptions, and neither hint nor generation prompt.
 """
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from pamer_lab.features.pace import loaded_pace
 from pamer_lab.features.values import Estimate
 from pamer_lab.models.frozen import FrozenModel
 from pamer_lab.studies.compact.points import Counts, DecisionPoint
 from pamer_lab.studies.compact.values import Reading
-
-WARM, TIMED = 32, 384
-"""Tokens of the two passes that measure the model's speed."""
 
 
 @dataclass(frozen=True)
@@ -32,19 +30,19 @@ class Forecast:
     """Tokens to compute, shared beginnings once."""
     tokens_naive: int
     """Tokens of one forward pass per missing text."""
-    tokens_per_second: float
-    """Measured just now on a short pass through the whole model; a study that reads an inner layer goes no deeper and is faster."""
+    seconds: float
+    """At the pace of this machine with this model, measured before or just now (`features/pace.py`)."""
 
     @property
-    def seconds(self) -> float:
-        return self.tokens / self.tokens_per_second if self.tokens else 0.0
+    def tokens_per_second(self) -> float:
+        return self.tokens / self.seconds if self.tokens else 0.0
 
     @property
     def sentence(self) -> str:
         return (
             f"estimate: {self.tokens:,} tokens to compute for {self.inputs - self.cached:,} of {self.inputs:,} texts "
             f"({self.tokens_naive:,} one by one; {self.cached:,} texts are in the workspace), about {self.seconds / 60:.1f} min "
-            f"at {self.tokens_per_second:,.0f} tokens/s through the full model"
+            f"at {self.tokens_per_second:,.0f} tokens/s"
         )
 
     def check(self, tokens: float, seconds: float) -> dict[str, Any]:
@@ -61,15 +59,16 @@ class Forecast:
         }
 
 
-def forecast(parts: list[Estimate], model: FrozenModel) -> Forecast:
-    """One forecast for several extractions that follow each other."""
+def forecast(parts: list[Estimate], model: FrozenModel, folder: Path | None) -> Forecast:
+    """One forecast for several extractions that follow each other; `folder`: the workspace."""
     tokens = sum(part.tokens for part in parts)
+    passes = sum(part.tokens * part.depth for part in parts)
     return Forecast(
         inputs=sum(part.inputs for part in parts),
         cached=sum(part.cached for part in parts),
         tokens=tokens,
         tokens_naive=sum(part.tokens_naive for part in parts),
-        tokens_per_second=speed_of(model) if tokens else 0.0,
+        seconds=passes / loaded_pace(model, folder, max(part.depth for part in parts)) if tokens else 0.0,
     )
 
 
@@ -79,22 +78,6 @@ def check_sentence(checked: dict[str, Any]) -> str:
         f"computed {checked['tokens_computed']:,} tokens ({checked['tokens_estimated']:,} estimated) "
         f"in {checked['seconds_taken'] / 60:.1f} min ({checked['seconds_estimated'] / 60:.1f} estimated)"
     )
-
-
-def speed_of(model: FrozenModel) -> float:
-    """Tokens per second of a short pass."""
-    _pass(model, WARM)
-    started = time.perf_counter()
-    _pass(model, TIMED)
-    return TIMED / (time.perf_counter() - started)
-
-
-def _pass(model: FrozenModel, tokens: int) -> None:
-    import torch
-
-    with torch.inference_mode():
-        output = model.decoder(torch.as_tensor(np.arange(tokens, dtype=np.int64) % 1000, device=model.device)[None], use_cache=False)
-        output[0].sum().item()  # waits for a device that computes in the background
 
 
 def token_share(points: Sequence[DecisionPoint], readings: Sequence[Reading], counts: Counts) -> float:

@@ -8,6 +8,7 @@ float32 bytes, written batch by batch, so that an interrupted run continues wher
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -91,6 +92,11 @@ class States:
     @property
     def counts(self) -> Counts:
         return self.readings.resources.counts
+
+    @property
+    def folder(self) -> Path | None:
+        """The workspace, where states are kept in one."""
+        return self._store.folder if self._store else None
 
     def requests(self, conditions: Sequence[Condition]) -> dict[Key, Request]:
         """One request per different text, trace by trace."""

@@ -107,9 +107,9 @@ class Bench:
             first = self.states.forecast(self._full(), "all")
             if first.missing:
                 rest = [condition for condition in self.conditions if condition not in self._full()]
-                return forecast([first, self.states.forecast(rest, known=first.missing)], self.model)
+                return forecast([first, self.states.forecast(rest, known=first.missing)], self.model, self.states.folder)
         self._choose_layer()
-        return forecast([self.states.forecast(self.conditions)], self.model)
+        return forecast([self.states.forecast(self.conditions)], self.model, self.states.folder)
 
     def run(self) -> tuple[list[Row], list[Row], dict[str, Any]]:
         """Rows of both targets, paired comparisons, and notes."""

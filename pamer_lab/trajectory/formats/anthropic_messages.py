@@ -11,9 +11,10 @@ from pamer_lab.errors import FormatError
 from pamer_lab.trajectory.document import Document
 from pamer_lab.trajectory.draft import Draft
 from pamer_lab.trajectory.shared import get
+from pamer_lab.trajectory.shared.growing import read_chains
 from pamer_lab.trajectory.shared.messages import add_messages, is_message, read_facts
 from pamer_lab.trajectory.shared.parts import read_content
-from pamer_lab.trajectory.shared.rows import attempt, first_episode, read_each
+from pamer_lab.trajectory.shared.rows import attempt, first_episode
 
 NAME = "anthropic-messages"
 OWN_PARTS = ("tool_use", "tool_result", "thinking", "redacted_thinking", "server_tool_use")
@@ -43,7 +44,7 @@ def _is_anthropic(messages: list[Any]) -> bool:
 
 def read(document: Document) -> Iterator[Draft]:
     if not is_message(first_episode(document)):
-        yield from read_each(document, NAME, _read_one)
+        yield from read_chains(document, NAME, _read_one, lambda value: get.items(value, "messages"))
     elif isinstance(document.root, list):
         for record in document.records:
             yield attempt(NAME, record.where, _read_one, {"messages": record.value}, record.where)

@@ -13,11 +13,13 @@ from pamer_lab.trajectory.document import Document
 from pamer_lab.trajectory.draft import Draft, json_text
 from pamer_lab.trajectory.shared import get
 from pamer_lab.trajectory.shared.exchanges import common
+from pamer_lab.trajectory.shared.growing import chains
 from pamer_lab.trajectory.shared.messages import add_message, read_facts
 from pamer_lab.trajectory.shared.rows import attempt
 from pamer_lab.trajectory.shared.vocabulary import CALLS, RESULT_IDS, read_id, role_of
+from pamer_lab.trajectory.values import GENERIC
 
-NAME = "generic"
+NAME = GENERIC
 MAX_DEPTH = 12
 ROLE_KEYS = ("role", "from", "sender", "speaker", "author", "type", "source")
 TEXT_KEYS = ("content", "value", "text", "message", "parts", "body", "output")
@@ -35,10 +37,14 @@ def read(document: Document) -> Iterator[Draft]:
     if document.kind == "jsonl" and _is_conversation(lines):
         yield attempt(NAME, "", _read_one, lines, "", "lines", lines)
         return
-    for record in document.records:
-        for where, value in _episodes(record.where, record.value):
-            if found := _find(value):
-                yield attempt(NAME, where, _read_one, value, where, *found)
+    episodes = (episode for record in document.records for episode in _episodes(record.where, record.value))
+    held = [(where, value, *found) for where, value in episodes if (found := _find(value))]
+    for chain in chains(held, lambda row: row[3]):
+        where, value, path, messages = chain[-1]
+        draft = attempt(NAME, where, _read_one, value, where, path, messages)
+        if len(chain) > 1:
+            draft.warn(chain[0][0], f"{len(chain)} records continue one another; they are one trace")
+        yield draft
 
 
 def _episodes(where: str, value: Any) -> Iterator[tuple[str, Any]]:

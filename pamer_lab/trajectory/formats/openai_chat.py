@@ -6,8 +6,9 @@ from typing import Any
 from pamer_lab.errors import FormatError
 from pamer_lab.trajectory.document import Document
 from pamer_lab.trajectory.draft import Draft
+from pamer_lab.trajectory.shared.growing import read_chains
 from pamer_lab.trajectory.shared.messages import add_message, add_messages, is_message, read_facts, warn_unused
-from pamer_lab.trajectory.shared.rows import first_episode, read_each
+from pamer_lab.trajectory.shared.rows import first_episode
 
 NAME = "openai-chat"
 
@@ -24,7 +25,7 @@ def read(document: Document) -> Iterator[Draft]:
         for record in document.records:
             yield _read_one(record.value, record.where)
     else:
-        yield from read_each(document, NAME, _read_one)
+        yield from read_chains(document, NAME, _read_one, _conversation)
 
 
 def _read_lines(document: Document) -> Draft:

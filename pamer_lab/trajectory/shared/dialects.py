@@ -46,11 +46,12 @@ def to_steps(draft: Draft, messages: list[dict[str, Any]], where: str) -> list[S
     """The steps of messages, each in its own dialect."""
     steps: list[Step] = []
     for place, message in get.placed(messages, where):
-        steps += _steps(draft, message, place)
+        steps += message_steps(draft, message, place)
     return steps
 
 
-def _steps(draft: Draft, message: dict[str, Any], where: str) -> list[Step]:
+def message_steps(draft: Draft, message: dict[str, Any], where: str) -> list[Step]:
+    """The steps of one message."""
     if isinstance(message.get("kwargs"), dict) and isinstance(message.get("id"), list):
         kind = get.as_text(message["id"][-1]).removesuffix("Message").lower() if message["id"] else ""
         message = {"role": kind, **message["kwargs"]}

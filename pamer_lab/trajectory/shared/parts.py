@@ -174,14 +174,19 @@ def add_image(content: Content, part: dict[str, Any]) -> None:
     content.texts.append(f"[image: {image.media_type}, {size}]")
 
 
+def _format(part: dict[str, Any]) -> str:
+    """Bedrock names an image by its ending."""
+    return f"image/{part['format']}" if isinstance(part.get("format"), str) else ""
+
+
 def measure_image(part: dict[str, Any]) -> Image:
     """Media type and decoded size of an image part, whichever of the usual shapes it has."""
     source = get.obj(part, "source")
     address = get.some(part, "image_url", "image", "url")
     if isinstance(address, dict):
         address = address.get("url")
-    data = get.some(source, "data") or get.some(part, "data") or ""
-    media = get.some(source, "media_type") or get.some(part, "mime_type", "mimeType", "media_type") or "image"
+    data = get.some(source, "data", "bytes") or get.some(part, "data") or ""
+    media = get.some(source, "media_type") or get.some(part, "mime_type", "mimeType", "media_type", "mediaType") or _format(part) or "image"
     if isinstance(address, str) and address.startswith("data:"):
         head, _, data = address.partition(",")
         media = head[5:].split(";")[0] or media

@@ -73,8 +73,11 @@ def part_kind(part: dict[str, Any]) -> tuple[PartKind, dict[str, Any]]:
         return kind, part
     for key, value in part.items() if given is None else ():
         kind = KINDS.get(plain_word(key), "")
-        if kind in ("call", "result", "both") and isinstance(value, dict):
-            return kind, value
+        if isinstance(value, dict) and (kind in ("call", "result", "both") or (kind and len(part) == 1)):
+            inner = value.get("reasoningText")
+            return kind, inner if isinstance(inner, dict) else value
+    if given is None and len(part) == 1 and "json" in part:
+        return "text", {"text": part["json"]}
     return ("text", part) if isinstance(part.get("text"), str) else ("", part)
 
 

@@ -4,6 +4,7 @@ import polars as pl
 import streamlit as st
 
 from pamer_lab.analysis.compact import CELLS, Line, State, best_line, budget_table, expanded_table, orderings, paired_table, retrieval_table
+from pamer_lab.spreadsheet import csv_text
 from pamer_lab.studies.compact.values import FULL
 from pamer_lab.studies.decisions import TARGETS
 from pamer_lab.studies.study import Study
@@ -102,7 +103,7 @@ def conditions_csv(study: Study) -> str:
         evidence = {f"evidence_tokens_{key}": value for key, value in (line["evidence_tokens"] or {}).items()}
         printed = {f"published_{key}": value for key, value in (line["published"] or {}).items() if isinstance(value, int | float)}
         flat.append(known | evidence | printed)
-    return pl.DataFrame(flat, infer_schema_length=None).write_csv()
+    return csv_text(pl.DataFrame(flat, infer_schema_length=None))
 
 
 def pairs(study: Study) -> None:

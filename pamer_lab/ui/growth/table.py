@@ -12,6 +12,7 @@ from pamer_lab.figures.theme import Meaning
 from pamer_lab.prices import PriceTable
 from pamer_lab.runs.evidence import survival_rates
 from pamer_lab.runs.values import FIXED_ACTIONS
+from pamer_lab.spreadsheet import csv_text
 from pamer_lab.ui.shared.downloads import download
 from pamer_lab.ui.shared.loaders import workspace
 from pamer_lab.ui.shared.prices import choose_prices, cost_of, price_key
@@ -42,7 +43,7 @@ def comparison(runs: pl.DataFrame, policies: Sequence[str], baseline: str) -> No
     with st.container(horizontal=True, vertical_alignment="center"):
         prices = choose_prices()
         st.space("stretch")
-        download("CSV", table.write_csv, "policies.csv", "text/csv", key="policies-csv")
+        download("CSV", lambda: csv_text(table), "policies.csv", "text/csv", key="policies-csv")
     few = runs["trace_id"].n_unique() <= MOST_TRACES
     kept = _survival(str(workspace().path), version(), tuple(runs["run_id"])) if few else {}
     costs = _costs(str(workspace().path), version(), tuple(runs["run_id"]), price_key(prices), prices) if few else {}

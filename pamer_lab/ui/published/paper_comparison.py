@@ -6,6 +6,7 @@ import streamlit as st
 from pamer_lab.analysis.paper_comparison import KINDS, beside
 from pamer_lab.analysis.published import sample_names
 from pamer_lab.figures.text import counted
+from pamer_lab.spreadsheet import csv_text
 from pamer_lab.ui.shared.downloads import download
 from pamer_lab.ui.shared.studies import SAMPLE, listed_studies, open_study, study_line
 from pamer_lab.ui.shared.text import in_code
@@ -56,7 +57,7 @@ def study_beside(name: str) -> None:
         height=table_height(len(lines), most=460),
     )
     st.caption(f"{counted(len(lines), 'cell')}. {DIFFERENT}")
-    csv = pl.DataFrame(lines, infer_schema_length=None).write_csv()
+    csv = csv_text(pl.DataFrame(lines, infer_schema_length=None))
     with st.container(horizontal=True):
         download("CSV", csv, f"{name}-beside.csv", "text/csv", key="beside-csv")
         if kind in PAGES:

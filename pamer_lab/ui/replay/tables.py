@@ -13,6 +13,7 @@ from pamer_lab.runs.divergence import Divergence, first_divergence
 from pamer_lab.runs.evidence import FATES, survival_rates
 from pamer_lab.runs.recorded import recorded_events
 from pamer_lab.runs.values import FIXED_ACTIONS, Run
+from pamer_lab.spreadsheet import csv_text
 from pamer_lab.trajectory import Trace
 from pamer_lab.ui.replay.turn_steps import open_turn
 from pamer_lab.ui.shared.prices import choose_prices, cost_of
@@ -69,12 +70,12 @@ def turns_csv(runs: Sequence[Run]) -> str:
         for run in runs
         for turn in run.turns
     ]
-    return pl.DataFrame(rows).write_csv()
+    return csv_text(pl.DataFrame(rows))
 
 
 def states_csv(run: Run) -> str:
     """The ledger, a letter per block and turn."""
-    return pl.DataFrame([{"turn": turn.t, "states": turn.states} | _counting(run) for turn in run.turns]).write_csv()
+    return csv_text(pl.DataFrame([{"turn": turn.t, "states": turn.states} | _counting(run) for turn in run.turns]))
 
 
 def _counting(run: Run) -> dict[str, Any]:

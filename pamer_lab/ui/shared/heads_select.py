@@ -5,8 +5,10 @@ from streamlit.delta_generator import DeltaGenerator
 
 from pamer_lab.errors import LabError
 from pamer_lab.factory import Factory
-from pamer_lab.models.profiles import known_profiles, load_profile
+from pamer_lab.models.profiles import Profile, known_profiles, load_profile
+from pamer_lab.models.trust import trust, unconfirmed
 from pamer_lab.probes.registry import fitting_heads
+from pamer_lab.ui.shared.gate import may_read_this_computer
 from pamer_lab.ui.shared.loaders import workspace
 from pamer_lab.ui.shared.text import in_code
 from pamer_lab.ui.shared.words import HINTS
@@ -26,7 +28,21 @@ def choose_heads(place: DeltaGenerator, profile: str, device: str = "auto") -> F
     name = Factory(found, workspace()).model_name
     names = [entry.name for entry in fitting_heads(name, workspace().path)]
     picked = place.selectbox("Heads", [FITTING, *names], key="heads", bind="query-params", help=HINTS["heads"], disabled=not names)
+    ask_to_confirm(found)
     return Factory(found, workspace(), device, "" if picked == FITTING else picked)
+
+
+def ask_to_confirm(profile: Profile) -> None:
+    """Show where an unconfirmed profile would send texts and keys; a browser that came by the printed link can confirm it."""
+    places = unconfirmed(profile)
+    if not places:
+        return
+    shown = "\n".join(f"- {in_code(place)}" for place in places)
+    st.warning(f"This profile came as a file, and nobody has confirmed where it sends what. With it, the lab sends:\n{shown}")
+    if may_read_this_computer():
+        st.button("Trust this profile", key="trust-profile", icon=":material/verified_user:", on_click=_trust, args=(profile,))
+    else:
+        st.caption("Confirm it with `pamer-lab doctor --profile NAME --trust-profile`, or open the link printed at start.")
 
 
 def describe_heads(factory: Factory) -> None:
@@ -44,3 +60,7 @@ def describe_heads(factory: Factory) -> None:
         f"{hint}; "
         f"{made}; {score}; sha256 {in_code(row['sha256'][:12], 12)}."
     )
+
+
+def _trust(profile: Profile) -> None:
+    trust(profile)

@@ -3,8 +3,11 @@
 from collections.abc import Sequence
 from typing import Any
 
+import polars as pl
+
 from pamer_lab.analysis.published import PublishedTable
 from pamer_lab.figures.published import heading
+from pamer_lab.spreadsheet import csv_text
 
 
 def _cell(row: dict[str, Any], key: str, digits: int | None) -> Any:
@@ -33,5 +36,4 @@ def published_rows(shown: PublishedTable) -> list[dict[str, Any]]:
 
 def published_csv(rows: Sequence[dict[str, Any]], place: str) -> str:
     """The same rows for download, each with the place in the paper it was published at."""
-    lines = [[*rows[0], "Published in"], *[[*row.values(), place] for row in rows]]
-    return "\n".join(",".join(f'"{value}"' for value in line) for line in lines)
+    return csv_text(pl.DataFrame([{name: str(value) for name, value in row.items()} | {"Published in": place} for row in rows]))

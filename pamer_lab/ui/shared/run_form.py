@@ -27,7 +27,7 @@ from pamer_lab.ui.shared.loaders import table_version, trace_rows, workspace
 from pamer_lab.ui.shared.picker import trace_label
 from pamer_lab.ui.shared.runs import background, run_heads, run_store, timeline_of, version
 from pamer_lab.ui.shared.text import in_code
-from pamer_lab.ui.shared.words import HINTS
+from pamer_lab.ui.shared.words import BASES, HINTS
 from pamer_lab.workspace import TRACES
 
 MOST_POLICIES = 7
@@ -196,8 +196,7 @@ def estimated(todo: Mapping[str, Sequence[str]], factory: Factory) -> tuple[Esti
     """The cost of replaying these traces, and the time in words."""
     asked = tuple((policy, tuple(trace_ids)) for policy, trace_ids in todo.items())
     found = _estimate(str(workspace().path), (version(), table_version(TRACES)), asked, factory.profile.name, factory)
-    basis = {"measured": "measured in earlier runs", "guessed": "a first estimate for two cores", "mixed": "partly measured"}[found.basis]
-    return found, f"about {duration(found.seconds)} ({basis})"
+    return found, f"about {duration(found.seconds)} ({BASES[found.basis]})"
 
 
 def what_it_takes(trace_id: str, todo: Sequence[str], choice: Choice) -> str:

@@ -16,16 +16,17 @@ from pamer_lab.models.frozen import chosen_model, is_here, model_name, remedy
 from pamer_lab.models.profiles import EMBEDDED, Profile, known_profiles, load_profile
 from pamer_lab.probes.split import MINIMUM_QUESTIONS, SEEDS
 from pamer_lab.reviewer_mode import reviewer_mode
-from pamer_lab.studies.compact.estimate import estimate, layerwise_conditions, measured_speed
+from pamer_lab.studies.compact.estimate import estimate, layerwise_conditions
 from pamer_lab.studies.compact.registry import choose, groups
 from pamer_lab.studies.compact.values import Condition
 from pamer_lab.studies.study import ALL, Kind
 from pamer_lab.ui.shared.following import LOOK_EVERY, progress_bar
+from pamer_lab.ui.shared.heads_select import ask_to_confirm
 from pamer_lab.ui.shared.loaders import trace_rows, workspace
 from pamer_lab.ui.shared.picker import trace_label
-from pamer_lab.ui.shared.studies import jobs, studies_version
+from pamer_lab.ui.shared.studies import jobs
 from pamer_lab.ui.shared.text import in_code
-from pamer_lab.ui.shared.words import HINTS
+from pamer_lab.ui.shared.words import BASES, HINTS
 from pamer_lab.workspace.ingest import DEMO_FOLDER, import_paths
 
 DEFAULT_SEEDS = ",".join(map(str, SEEDS))
@@ -78,6 +79,7 @@ def study_panel(kind: Kind, title: str, form: Callable[[Corpus, Profile], tuple[
             return
         name = st.selectbox("Profile", known_profiles(workspace().path), key="study-profile", help=HINTS["profile"])
         profile = load_profile(name, workspace().path)
+        ask_to_confirm(profile)
         commands, takes = form(corpus, profile)
         model = chosen_model(profile.frozen_model)
         if not is_here(model):
@@ -164,9 +166,8 @@ def compact_form(corpus: Corpus, profile: Profile) -> tuple[list[list[str]], str
 
 def what_it_takes(corpus: Corpus, profile: Profile, conditions: Sequence[Condition], *, share: float = 1.0, embeds: bool = False) -> str:
     """Which models are loaded, how many tokens are read, and the estimated time."""
-    measured = _measured_speed(str(workspace().path), studies_version())
-    found = estimate(conditions, corpus.tokens, profile, measured, share=share)
-    basis = "measured in the last study" if found.basis == "measured" else "a first estimate for two cores"
+    found = estimate(conditions, corpus.tokens, profile, workspace(), share=share)
+    basis = BASES[found.basis]
     embedding = "all-MiniLM-L6-v2" if profile.embedding.model == EMBEDDED else profile.embedding.model
     models = [model_name(chosen_model(profile.frozen_model)), *([embedding] if embeds else [])]
     return (
@@ -174,11 +175,6 @@ def what_it_takes(corpus: Corpus, profile: Profile, conditions: Sequence[Conditi
         f"about {short(found.tokens)} tokens, **about {duration(found.seconds)}** at {found.speed:,.0f} tokens a second ({basis}). "
         "Cached states are reused. The study runs in its own process; you can stop and continue it."
     )
-
-
-@st.cache_data(max_entries=4, show_spinner=False)
-def _measured_speed(path: str, at: tuple[int, int]) -> float | None:
-    return measured_speed(workspace())
 
 
 def _last(kind: Kind) -> None:

@@ -10,7 +10,13 @@ import streamlit as st
 
 from pamer_lab.figures.theme import DARK, LIGHT, Meaning
 
-_watch = st.components.v2.component("pamer_theme", js=(Path(__file__).parent / "assets" / "theme.js").read_text(encoding="utf-8"))
+_ASSETS = Path(__file__).parent / "assets"
+_watch = st.components.v2.component(
+    "pamer_theme",
+    js=(_ASSETS / "theme.js").read_text(encoding="utf-8"),
+    css=(_ASSETS / "theme.css").read_text(encoding="utf-8"),
+    isolate_styles=False,  # the style is for the page's tables
+)
 
 
 def is_dark() -> bool:

@@ -8,6 +8,9 @@ HINTS = {
     "context": "The complete recorded history before the agent's message, including tool descriptions. Thinking text is not counted.",
     "labels": "Where memory was needed: older history had to be compressed (▼) or earlier evidence recalled (▲).",
     "events": "What the source recorded about its own context: a compaction, a memory read or write, a sub-agent.",
+    "sessions": "Lists what Claude Code, Codex, Copilot, Cursor and others keep in their usual folders. You choose what is imported.",
+    "confidence": "recognised: its reader found what it needs; second choice: another reader let go first; guessed: no reader knows it.",
+    "not_read": "Lines and parts of the file that are not in the trace, and what came out empty.",
     "warnings": "Places in the source that could not be represented exactly. Nothing is dropped silently.",
     "reward": "The score the source recorded for this run.",
     "demo": "Comes with PaMER Lab as an example. You can remove it at any time.",
@@ -85,3 +88,10 @@ HINTS = {
     "budget": "Limits restored evidence to this many tokens: complete blocks, best first; a block that does not fit is skipped.",
     "published_rows": "The paper's numbers for its own model and traces, next to those measured here. Compare the order, not the values.",
 }
+
+BASES = {
+    "measured": "measured on this machine",
+    "guessed": "a first estimate, from the speed of this machine's matrix product",
+    "mixed": "partly measured on this machine",
+}
+"""What an estimate of time rests on."""

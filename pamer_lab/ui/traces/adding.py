@@ -1,8 +1,11 @@
 """Adding traces from files, a folder or a path, and the result of the import."""
 
+from typing import Any
+
 import streamlit as st
 
 from pamer_lab.figures.text import counted, short
+from pamer_lab.redaction import sentence
 from pamer_lab.runs.samples import import_sample_runs
 from pamer_lab.trajectory import Rejection
 from pamer_lab.trajectory.formats import read_suffixes
@@ -12,11 +15,12 @@ from pamer_lab.ui.shared.state import remember
 from pamer_lab.ui.shared.text import in_code
 from pamer_lab.ui.shared.widgets import rejections, table, table_height
 from pamer_lab.ui.shared.words import HINTS
-from pamer_lab.workspace.ingest import DEMO_FOLDER, Imported, import_demo, import_paths, import_uploads, upload_fault
+from pamer_lab.ui.traces.sessions import TITLE, sessions_here
+from pamer_lab.workspace.ingest import DEMO_FOLDER, Imported, files_of, import_demo, import_paths, import_uploads, upload_fault
 from pamer_lab.workspace.roots import readable_roots, roots_help
 
 FORMATS = """PaMER Lab reads JSON and JSON Lines, also gzipped: OpenAI and Anthropic chats, SWE-agent, mini-SWE-agent, OpenHands, tau-bench,
-Claude Code, Codex, Gemini, ATIF, Inspect logs, LangGraph and more. It detects the format from the content."""
+Claude Code, Codex, Copilot, Cursor, Gemini, ATIF, Inspect logs, LangGraph and more. It detects the format from the content."""
 WAYS = {"Files": "Files", "A folder": "Folder", "A path on the server": "Path on the server"}
 """Ways to add traces, with their labels."""
 
@@ -38,6 +42,9 @@ def add_traces(*, offer_demo: bool) -> None:
     else:
         _from_upload(folder=way == "A folder")
     st.caption(f"{FORMATS} Your traces stay on this machine.")
+    if st.toggle(TITLE, key="find-sessions", help=HINTS["sessions"]) and (done := sessions_here()):
+        _imported(done[0], scanned=sentence(done[1].findings))
+        st.rerun()
     if (
         offer_demo
         and DEMO_FOLDER.is_dir()
@@ -68,9 +75,9 @@ def _from_upload(*, folder: bool) -> None:
     st.rerun()
 
 
-def _imported(result: Imported) -> None:
-    """Keep the result for the report; other pages open the first new trace next."""
-    st.session_state["imported"] = result
+def _imported(result: Imported, *, scanned: str = "") -> None:
+    """Keep the result for the report, and what a secret scan before it said; other pages open the first new trace next."""
+    st.session_state["imported"], st.session_state["scanned"] = result, scanned
     if result.traces:
         remember("trace", str(result.traces[0]["trace_id"]))
 
@@ -97,19 +104,9 @@ def import_report(result: Imported) -> None:
         known = f" {result.known:,} already in the library." if result.known else ""
         formats = ", ".join(f"`{name}`" for name in found)
         st.success(f"{counted(len(result.traces), 'trace')} read. Detected format: {formats}.{known}")
-        table(
-            [
-                {
-                    "Name": row["name"],
-                    "Format": row["format"],
-                    "Turns": row["turns"],
-                    "Tokens": short(row["tokens"]),
-                    "Warnings": len(row["warnings"]),
-                }
-                for row in result.traces
-            ],
-            height=table_height(len(result.traces), most=250),
-        )
+        if scanned := st.session_state.get("scanned"):
+            st.caption(scanned)
+        _files(files_of(result))
         place = {"trace": str(result.traces[0]["trace_id"])}
         it = "it" if len(result.traces) == 1 else "the first one"
         with st.container(horizontal=True):
@@ -121,3 +118,30 @@ def import_report(result: Imported) -> None:
     if warned:
         st.warning(f"{counted(len(warned), 'warning')}: the traces were read, but parts of them could not be represented exactly.")
         table(warned[:1_000], height=table_height(len(warned), most=250))
+
+
+def _files(rows: list[dict[str, Any]]) -> None:
+    """What each file came to."""
+    several = any(row["traces"] > 1 for row in rows)
+    table(
+        [
+            {
+                "Name": row["name"],
+                "Format": row["format"],
+                "Confidence": row["confidence"],
+                **({"Traces": row["traces"]} if several else {}),
+                "Turns": row["turns"],
+                "Calls": row["tool_calls"],
+                "Results": row["tool_results"],
+                "Not read": "; ".join(row["not_read"]) or "nothing",
+                "Tokens": short(row["tokens"]),
+                "Warnings": row["warnings"],
+            }
+            for row in rows
+        ],
+        height=table_height(len(rows), most=250),
+        column_config={
+            "Confidence": st.column_config.TextColumn(help=HINTS["confidence"]),
+            "Not read": st.column_config.TextColumn(help=HINTS["not_read"]),
+        },
+    )

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from pamer_lab.features.pace import FILE, depth_of
 from pamer_lab.features.store import every_fourth
 from pamer_lab.models.profiles import load_profile
-from pamer_lab.models.speed import LOADING, guessed_speed
-from pamer_lab.studies.compact.estimate import estimate, layerwise_conditions, measured_speed, times_read
+from pamer_lab.models.speed import LOADING
+from pamer_lab.studies.compact.estimate import estimate, layerwise_conditions, times_read
 from pamer_lab.studies.compact.registry import all_conditions, choose, condition
-from pamer_lab.studies.study import Study, save_study
 from pamer_lab.workspace import Workspace
 
 EMBEDDED = load_profile("embedded")
@@ -34,19 +34,13 @@ def test_every_condition_is_counted_and_a_sample_reads_less() -> None:
     assert everything > times_read(choose("raw")) > times_read(choose("raw"), 0.5) > times_read(choose("full"))
 
 
-def test_seconds_follow_the_measured_speed_where_there_is_one() -> None:
-    guess = estimate([condition("full")], 10_000, EMBEDDED)
-    assert guess.tokens == 10_000 and guess.basis == "guessed" and guess.seconds == LOADING + 10_000 / guessed_speed(EMBEDDED)
-    known = estimate([condition("full")], 10_000, EMBEDDED, 50.0)
-    assert known.basis == "measured" and known.seconds == LOADING + 200
-
-
-def test_the_speed_is_that_of_the_newest_study_that_computed_something(workspace: Workspace) -> None:
-    assert measured_speed(workspace) is None
-    study = Study.from_json(json.loads(FIXTURE.read_text()))
-    save_study(workspace, study)
-    cost = study.notes["cost"]
-    assert measured_speed(workspace) == pytest.approx(cost["tokens_computed"] / cost["seconds_taken"])
+def test_seconds_follow_the_pace_that_was_measured_where_there_is_one(workspace: Workspace) -> None:
+    guess = estimate([condition("full")], 10_000, EMBEDDED, workspace)
+    assert guess.tokens == 10_000 and guess.basis == "guessed" and guess.seconds > LOADING
+    workspace.path.mkdir()
+    (workspace.path / FILE).write_text(json.dumps({"SmolLM2-135M-Instruct cpu": {"blocks": 50.0 * depth_of(EMBEDDED), "loading": 4.0}}))
+    known = estimate([condition("full")], 10_000, EMBEDDED, workspace)
+    assert (known.basis, known.speed) == ("measured", 50.0) and known.seconds == pytest.approx(4 + 200)
 
 
 def test_controls_read_the_full_context_too() -> None:

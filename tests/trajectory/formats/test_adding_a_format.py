@@ -56,6 +56,6 @@ def test_its_faults_have_a_place(diaries: Path) -> None:
 def test_the_files_of_a_format_are_found_by_the_suffix_it_names(diaries: Path) -> None:
     assert ".diary" in formats.read_suffixes()
     own = {suffix for reader in formats.formats() for suffix in getattr(reader, "SUFFIXES", ())}
-    assert own == {".af", ".diary", ".eval", ".traj"}
+    assert own == {".af", ".diary", ".eval", ".har", ".traj"}
     (diaries / "notes.txt").write_text("no trace")
     assert len(read_all([diaries]).traces) == 1

@@ -1,0 +1,291 @@
+"""Recorded model calls -> conversations, for telemetry, HTTP recordings and every other log of single calls.
+
+A request usually repeats the history, so each adds what it has beyond the one before; its answer follows with its own usage. Messages are
+in any dialect. Invariant: every recorded answer is a turn, or a note that says why it is none; no message is read twice.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from pamer_lab.trajectory.document import Document
+from pamer_lab.trajectory.draft import Draft, json_text
+from pamer_lab.trajectory.shared import get
+from pamer_lab.trajectory.shared.dialects import message_steps
+from pamer_lab.trajectory.shared.exchanges import RETRY_MESSAGES, common
+from pamer_lab.trajectory.shared.fields import read_thinking
+from pamer_lab.trajectory.shared.parts import read_content
+from pamer_lab.trajectory.shared.responses_items import Items
+from pamer_lab.trajectory.shared.rows import attempt, episodes
+from pamer_lab.trajectory.shared.steps import Mark, Result, Said, Step, Turn, add_steps
+from pamer_lab.trajectory.shared.usage import add_usage, read_usage
+from pamer_lab.trajectory.shared.vocabulary import KINDS, plain_word, role_of
+from pamer_lab.trajectory.values import Tool, Usage
+
+T = TypeVar("T")
+OPEN_CHAINS = 8
+"""How many conversations of a file may grow by turns, one row each, before the oldest is taken for finished."""
+
+
+@dataclass
+class ModelCall:
+    """One request to a model, with its answer."""
+
+    where: str
+    messages: list[dict[str, Any]]
+    """The prompt, system messages included."""
+    answers: list[dict[str, Any]]
+    """What came back: one message, or several items; empty where none was recorded."""
+    tools: list[Tool] = field(default_factory=list)
+    model: str = ""
+    usage: Usage | None = None
+    session: str = ""
+    """Whatever id the log gives a run; calls of two runs never join."""
+    group: str = ""
+    """What made the call (an agent's span): calls of one group follow each other where prompts do not repeat the history."""
+    id: str = ""
+    follows: str = ""
+    """Id of the answer that this call goes on from, where the provider keeps the history."""
+    start: int = 0
+    several: bool = False
+    """The answers are turns one after another, because an agent recorded its run and not its model calls."""
+    facts: dict[str, Any] = field(default_factory=dict)
+
+    def is_system(self, message: dict[str, Any]) -> bool:
+        return role_of(message.get("role")) == "system"
+
+    @property
+    def system(self) -> list[Any]:
+        return [message for message in self.messages if self.is_system(message)]
+
+    @property
+    def said(self) -> list[dict[str, Any]]:
+        """The prompt without its system messages."""
+        return [message for message in self.messages if not self.is_system(message)]
+
+
+def chains(found: Iterable[T], messages_of: Callable[[T], Any]) -> list[list[T]]:
+    """Rows of one conversation each: a row that repeats an earlier one and goes on from it belongs to the same chain, the longest last."""
+    kept: list[list[T]] = []
+    for row in found:
+        now = messages_of(row)
+        for chain in reversed(kept[-OPEN_CHAINS:]):
+            before = messages_of(chain[-1])
+            grows = isinstance(now, list) and isinstance(before, list) and 1 < len(before) < len(now)
+            if (
+                grows
+                and now[1] == before[1]
+                and now[: len(before)] == before
+                and any(_is_agents(item) for item in before if isinstance(item, dict))
+            ):
+                chain.append(row)
+                break
+        else:
+            kept.append([row])
+    return kept
+
+
+def read_chains(document: Document, name: str, read_one: Callable[[Any, str], Draft], messages_of: Callable[[Any], Any]) -> Iterator[Draft]:
+    """A draft per conversation, where a file (for fine-tuning, say) repeats one with every turn; each row's usage is its last turn's."""
+    for chain in chains(episodes(document), lambda row: messages_of(row[1])):
+        where, value = chain[-1]
+        draft = attempt(name, where, read_one, value, where)
+        if len(chain) > 1:
+            draft.meta["requests"] = len(chain)
+            draft.warn(chain[0][0], f"{len(chain)} rows continue one another; they are one trace")
+            for _, row in chain[:-1]:
+                draft.usage = add_usage(draft.usage, read_usage(get.obj(row, "usage") or None))
+        yield draft
+
+
+def conversations(calls: Iterable[ModelCall]) -> list[list[ModelCall]]:
+    """Calls in the order given, each put to the conversation that it continues best."""
+    found: list[list[ModelCall]] = []
+    for call in calls:
+        scores = [_continues(one, call) for one in found]
+        best = max(range(len(scores)), key=lambda number: (scores[number], number), default=-1)
+        if best < 0 or scores[best] < 0:
+            found.append([call])
+        else:
+            found[best].append(call)
+    return found
+
+
+def _continues(conversation: Sequence[ModelCall], call: ModelCall) -> int:
+    """How well a call continues a conversation: the messages both have in common, 0 for its place alone, -1 for not at all."""
+    newest = conversation[-1]
+    if call.follows and any(call.follows == one.id for one in conversation):
+        return 10**6
+    if newest.session != call.session:
+        return -1
+    if newest.system and call.system and common(newest.system, call.system) == 0:
+        return -1
+    before, now = newest.said, call.said
+    shared = common(before, now)
+    if before and shared == len(before):
+        return shared + 1 if len(now) > len(before) or newest.group == call.group else -1
+    if shared and any(_is_agents(message) for message in before[:shared]):
+        return shared + 1 if len(before) - shared <= RETRY_MESSAGES or newest.group == call.group else -1
+    own_history = any(_is_agents(message) for message in now)
+    same_prompt = newest.system == call.system
+    return 0 if call.group and newest.group == call.group and same_prompt and not shared and not own_history else -1
+
+
+def _is_agents(item: dict[str, Any]) -> bool:
+    """Whether an item of a prompt is something the model gave: a message, a call, or reasoning."""
+    if role := role_of(item.get("role")):
+        return role in ("assistant", "call")
+    kind = plain_word(item.get("type"))
+    if "kwargs" in item and isinstance(item.get("id"), list) and item["id"]:
+        return role_of(get.as_text(item["id"][-1]).removesuffix("Message")) == "assistant"
+    return KINDS.get(kind, "") in ("thinking", "call") or kind.endswith("call")
+
+
+class Conversation:
+    """Puts the calls of one conversation together; `steps` holds what they came to."""
+
+    def __init__(self, draft: Draft, calls: Sequence[ModelCall]) -> None:
+        self.draft = draft
+        self.steps: list[Step] = []
+        self.turns: list[tuple[ModelCall, Turn]] = []
+        """The recorded answers, in order."""
+        self._newest: ModelCall | None = None
+        for call in calls:
+            self._add(call)
+        for call in calls:
+            draft.usage = add_usage(draft.usage, call.usage)
+            draft.model = call.model or draft.model
+            draft.tools = call.tools if len(call.tools) >= len(draft.tools) else draft.tools
+        draft.meta["calls"] = len(calls)
+
+    def write(self) -> Draft:
+        """The steps as messages of the draft."""
+        add_steps(self.draft, self.steps)
+        return self.draft
+
+    def _add(self, call: ModelCall) -> None:
+        before = self._newest
+        if before is None:
+            self._read(call.messages, call.where)
+        else:
+            self._read(self._fresh(before, call), call.where)
+        self._newest = call
+        answer = [step for step in steps_of(self.draft, call.answers, f"{call.where} answer") if not isinstance(step, Said)]
+        turns = [step for step in answer if isinstance(step, Turn)]
+        if not turns:
+            self.draft.warn(call.where, "a request has no recorded answer")
+        kept = turns[:1]
+        for turn in turns[1:]:
+            if call.several and kept[-1].calls and turn.texts:
+                kept.append(turn)
+                continue
+            kept[-1].texts += turn.texts
+            kept[-1].thinking += turn.thinking
+            kept[-1].calls += turn.calls
+            kept[-1].images += turn.images
+        self.steps += [step for step in answer if not isinstance(step, Turn) or any(step is turn for turn in kept)]
+        if kept:
+            kept[-1].usage = call.usage
+            self.turns += [(call, turn) for turn in kept]
+
+    def _read(self, messages: list[dict[str, Any]], where: str) -> None:
+        self.steps += steps_of(self.draft, messages, f"{where} messages")
+
+    def _fresh(self, before: ModelCall, call: ModelCall) -> list[dict[str, Any]]:
+        """What a request has beyond the one before it, the answer to that one left out because it was recorded itself."""
+        shared = common(before.messages, call.messages)
+        gone = len(before.messages) - shared
+        fresh = call.messages[shared:]
+        if gone and not call.follows:
+            systems = before.system
+            fresh = [message for message in fresh if not (call.is_system(message) and message in systems)]
+            if shared > len(before.system):
+                self.steps.append(Mark("context_edit", "", {"what": "the next request leaves messages out", "messages": gone}))
+        last = self.turns[-1][1] if self.turns and self.turns[-1][0] is before else None
+        if last is None:
+            return fresh
+        echo = 0
+        while echo < len(fresh) and _is_agents(fresh[echo]):
+            echo += 1
+            if role_of(fresh[echo - 1].get("role")) == "assistant" and "type" not in fresh[echo - 1]:
+                break
+        if echo:
+            return self._after_echo(last, fresh, echo, call.where)
+        if not fresh and not gone and not last.calls and before.messages:
+            self._drop(last)
+        return fresh
+
+    def _after_echo(self, last: Turn, fresh: list[dict[str, Any]], echo: int, where: str) -> list[dict[str, Any]]:
+        """The messages behind the repeated answer; one that asks for other calls is no repetition: the recorded one was thrown away."""
+        repeated = [step for step in steps_of(Draft(""), fresh[:echo], where) if isinstance(step, Turn)]
+        calls = [call for turn in repeated for call in turn.calls]
+        if last.calls and calls and [call.name for call in calls] != [call.name for call in last.calls]:
+            self._drop(last)
+            return fresh
+        named = {step.call_id for step in steps_of(Draft(""), fresh[echo:], where) if isinstance(step, Result)}
+        if calls and not named & {call.id for call in last.calls}:
+            last.calls = calls  # results name these ids, or there were no calls
+        if not last.texts and not last.calls:
+            last.texts = [text for turn in repeated for text in turn.texts]
+        rest = fresh[echo:]
+        while rest and role_of(rest[0].get("role")) == "call":
+            last.texts.append(read_content(rest[0].get("content")).text)  # a call in words, which follows what the model said
+            rest = rest[1:]
+        return rest
+
+    def _drop(self, turn: Turn) -> None:
+        place = next(number for number, step in enumerate(self.steps) if step is turn)
+        words = "\n".join([*turn.texts, *(f"{call.name}({call.arguments})" for call in turn.calls)])
+        self.steps[place] = Mark("note", words, {"what": "dropped by a retry; no later request holds it", "where": turn.where})
+        self.turns.pop()
+
+
+def steps_of(draft: Draft, messages: Sequence[dict[str, Any]], where: str) -> list[Step]:
+    """The steps of messages in any dialect; items of the Responses API that follow each other make one turn."""
+    steps: list[Step] = []
+    items: Items | None = None
+    for place, message in get.placed(messages, where):
+        if not isinstance(message, dict):
+            draft.warn(place, f"is {type(message).__name__}, not a message; kept as a note")
+            steps.append(Mark("note", json_text(message)))
+            continue
+        if _is_item(message):
+            if items is None:
+                items = Items(draft)
+                items.steps = steps
+            items.add(message, place)
+            continue
+        items = None
+        steps += _of_message(draft, message, place, steps)
+    return steps
+
+
+def _is_item(message: dict[str, Any]) -> bool:
+    kind = message.get("type")
+    return isinstance(kind, str) and (kind == "message" or ("role" not in message and (kind == "reasoning" or "call" in kind)))
+
+
+def _of_message(draft: Draft, message: dict[str, Any], where: str, before: list[Step]) -> list[Step]:
+    given = message.get("role")
+    role = role_of(given)
+    if role == "call" and isinstance(message.get("content"), str | list):
+        text = read_content(message["content"]).text
+        if before and isinstance(before[-1], Turn):
+            before[-1].texts.append(text)
+            return []
+        return [Turn(where, [text])]
+    if given is not None and not role:
+        draft.warn(where, f"has the role {given!r}, which no rule knows; kept as a note")
+        return [Mark("note", read_content(message.get("content")).text or json_text(message), {"role": given})]
+    found = message_steps(draft, message, where)
+    for step in found:
+        if isinstance(step, Turn) and not step.thinking:
+            step.thinking = list(filter(None, [read_thinking(message)]))
+    return [_named(step, message) for step in found]
+
+
+def _named(step: Step, message: dict[str, Any]) -> Step:
+    """A result that names its failure beside its content."""
+    if isinstance(step, Result) and not step.error and (message.get("is_error") is True or message.get("isError") is True):
+        return Result(step.call_id, step.text, step.where, step.images, True, step.name)
+    return step

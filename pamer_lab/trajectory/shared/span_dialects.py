@@ -1,0 +1,299 @@
+"""What a span's attributes mean: its kind, and the model call or the tool call it records.
+
+One function per dialect, tried in order; each gives the prompt and the answer as messages in whatever shape the library wrote, which
+`growing` reads. Knows OpenTelemetry's GenAI conventions (attributes and events, old and new), OpenInference, OpenLLMetry, Vercel's AI SDK,
+Google's ADK, Logfire, MLflow, LangSmith, Langfuse, Mastra, OpenAI Agents and ATOF.
+"""
+
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple
+
+from pamer_lab.trajectory.draft import json_text
+from pamer_lab.trajectory.shared import get
+from pamer_lab.trajectory.shared.dialects import parsed
+from pamer_lab.trajectory.shared.fields import read_tools
+from pamer_lab.trajectory.shared.gemini_parts import declared_tools
+from pamer_lab.trajectory.shared.span_values import answers_of, branch, parts_in, prompt_of
+from pamer_lab.trajectory.shared.spans import Span
+from pamer_lab.trajectory.values import Tool
+
+Kind = Literal["llm", "tool", "agent", "other", ""]
+"""`other`: a retrieval, an embedding, a guard: something with content that is no turn. Empty: plumbing, such as an HTTP request."""
+
+KINDS: dict[str, Kind] = {
+    **dict.fromkeys("llm chat chat_model text_completion generate_content completion generation response model_step".split(), "llm"),
+    **dict.fromkeys("model llm_generation model_generation model_inference chat_completion responses generate".split(), "llm"),
+    **dict.fromkeys("tool execute_tool function tool_call mcp_tool_call mcp_tools function_tool client_tool_call".split(), "tool"),
+    **dict.fromkeys("agent invoke_agent agent_run create_agent workflow chain handoff task workflow_run".split(), "agent"),
+    **dict.fromkeys("retriever embedding embeddings reranker guardrail evaluator retrieval rerank parser".split(), "other"),
+}
+Words = list[dict[str, Any]]
+
+
+class Exchanged(NamedTuple):
+    """What a model call sent and got."""
+
+    prompt: Words
+    answers: Words
+    tools: list[Tool]
+
+
+class ToolUse(NamedTuple):
+    """A tool call that has a span of its own."""
+
+    id: str
+    name: str
+    arguments: Any
+    output: Any
+    """None where the span recorded none."""
+
+
+def kind_of(span: Span) -> Kind:
+    """What a span records."""
+    facts = span.attributes
+    operation = get.text(facts, "ai.operationId")
+    if operation:
+        if operation == "ai.toolCall":
+            return "tool"
+        if "mbed" in operation or "rerank" in operation:
+            return "other"
+        return "llm" if ".do" in operation else "agent"
+    if get.text(parsed(facts.get("gcp.vertex.agent.llm_request")), "model"):
+        return "llm"
+    names = ("gen_ai.operation.name", "openinference.span.kind", "mlflow.spanType", "traceloop.span.kind", "langfuse.observation.type")
+    for word in (*(get.as_text(parsed(facts.get(name))) for name in names), span.kind, get.text(facts, "llm.request.type", "lk.span.kind")):
+        if kind := KINDS.get(word.lower().strip('"')):
+            return kind
+    if any(key.startswith(("gen_ai.prompt", "gen_ai.completion", "llm.input_messages", "gen_ai.input.messages")) for key in facts):
+        return "llm"
+    if "request_data" in facts and "response_data" in facts:
+        return "llm"
+    if any(name in EVENTS or name == "gen_ai.choice" for name, _ in span.events):
+        return "llm"
+    for _, more in span.events:
+        if "output.messages" in more:
+            return _kind_of_output(more["output.messages"])
+    return "tool" if "gen_ai.tool.name" in facts or "tool_arguments" in facts else ""
+
+
+def _kind_of_output(messages: Any) -> Kind:
+    """What ADOT's record of some span is: a tool's message, a model's generations or message, or an agent's state."""
+    last = get.as_list(messages)[-1] if messages else None
+    said = parsed(last.get("content")) if isinstance(last, dict) else None
+    said = parsed(said.get("message")) if isinstance(said, dict) and isinstance(said.get("message"), str) else said
+    if not isinstance(said, dict):
+        return "llm" if isinstance(said, list) else "agent"
+    if get.text(said, "tool_call_id") or said.get("type") == "tool":
+        return "tool"
+    return "llm" if {"generations", "choices", "content", "tool_calls"} & said.keys() else "agent"
+
+
+def exchanged(span: Span) -> Exchanged | None:
+    """What the call sent and got, by the first dialect that finds something; None where no content was recorded."""
+    for dialect in DIALECTS:
+        found = dialect(span)
+        if found is not None and (found.prompt or found.answers):
+            return found if found.tools else found._replace(tools=_declared(span.attributes))
+    return None
+
+
+def _conventions(span: Span) -> Exchanged | None:
+    """OpenTelemetry's newer conventions: messages with parts, as attributes or in one event."""
+    facts = dict(span.attributes)
+    for name, more in span.events:
+        if "gen_ai.input.messages" in more or "gen_ai.output.messages" in more or name.endswith("operation.details"):
+            facts |= more
+    sent, got = facts.get("gen_ai.input.messages"), facts.get("gen_ai.output.messages")
+    history = facts.get("pydantic_ai.all_messages")
+    if not sent and not got and history:
+        words = prompt_of(history)
+        return Exchanged(_instructed(facts, words), [], [])
+    if not sent and not got:
+        return None
+    return Exchanged(_instructed(facts, prompt_of(sent)), answers_of(got), read_tools(parsed(facts.get("gen_ai.tool.definitions"))))
+
+
+def _instructed(facts: dict[str, Any], words: Words) -> Words:
+    parts = parsed(facts.get("gen_ai.system_instructions"))
+    if not parts or (words and words[0].get("role") == "system"):
+        return words
+    return [{"role": "system", "parts" if isinstance(parts, list) else "content": parts}, *words]
+
+
+def _adk(span: Span) -> Exchanged | None:
+    """Google's ADK: Gemini's request and response as JSON text."""
+    request, response = (parsed(span.attributes.get(f"gcp.vertex.agent.llm_{name}")) for name in ("request", "response"))
+    config = get.obj(request, "config")
+    prompt: Words = [{"role": "user", **item} for item in get.objects(request, "contents")]
+    if system := config.get("system_instruction"):
+        prompt.insert(0, {"role": "system", "content": system if isinstance(system, str) else json_text(system)})
+    answer = get.obj(response, "content")
+    return Exchanged(prompt, [{"role": "model", **answer}] if answer else [], read_tools(declared_tools(config.get("tools"))))
+
+
+def _openinference(span: Span) -> Exchanged | None:
+    facts = span.attributes
+    prompt = [_message(item) for item in branch(facts, "llm.input_messages")]
+    answers = [_message(item) for item in branch(facts, "llm.output_messages")]
+    tools = [parsed(get.obj(item, "tool").get("json_schema") or item.get("tool.json_schema")) for item in branch(facts, "llm.tools")]
+    if prompt and not answers:
+        answers = answers_of(facts.get("output.value"))
+    return Exchanged(prompt, answers, read_tools(tools))
+
+
+def _message(item: dict[str, Any]) -> dict[str, Any]:
+    """OpenInference's message in OpenAI's words."""
+    body = get.obj(item, "message") or {key.removeprefix("message."): value for key, value in item.items()}
+    calls = []
+    for call in get.objects(body, "tool_calls"):
+        call = get.obj(call, "tool_call") or {key.removeprefix("tool_call."): value for key, value in call.items()}
+        function = get.obj(call, "function")
+        name, given = (function.get(key, call.get(f"function.{key}")) for key in ("name", "arguments"))
+        calls.append({"id": get.text(call, "id"), "name": name, "arguments": given})
+    if not calls and (name := get.text(body, "function_call_name")):
+        calls = [{"name": name, "arguments": body.get("function_call_arguments_json")}]
+    parts = []
+    for part in get.objects(body, "contents"):
+        part = get.obj(part, "message_content") or {key.removeprefix("message_content."): value for key, value in part.items()}
+        image = get.obj(get.obj(part, "image"), "image") or get.obj(part, "image")
+        parts.append(part if not image else {"type": "image", "image_url": image.get("url")})
+    content = body.get("content") if body.get("content") is not None or not parts else parts
+    found = {
+        "role": body.get("role"),
+        "content": content,
+        "tool_calls": calls,
+        "tool_call_id": body.get("tool_call_id"),
+        "name": body.get("name"),
+    }
+    return {key: value for key, value in found.items() if value is not None and value != []}
+
+
+def _vercel(span: Span) -> Exchanged | None:
+    facts = span.attributes
+    prompt = prompt_of(facts.get("ai.prompt.messages")) or prompt_of(facts.get("ai.prompt"))
+    said = {name: get.some(facts, f"ai.response.{name}", f"ai.result.{name}") for name in ("text", "object", "reasoning", "toolCalls")}
+    if not any(said.values()) and not prompt:
+        return None
+    answer = {"role": "assistant", "content": said["text"] or said["object"], "reasoning": said["reasoning"]}
+    calls = parsed(said["toolCalls"])
+    answer |= {"tool_calls": calls} if isinstance(calls, list) and calls else {}
+    tools = [parsed(tool) for tool in get.as_list(parsed(facts.get("ai.prompt.tools")) or [])]
+    return Exchanged(prompt, [answer] if any(said.values()) else [], read_tools(tools))
+
+
+def _openllmetry(span: Span) -> Exchanged | None:
+    """OpenLLMetry's numbered prompts and completions, in both generations of names."""
+    facts = span.attributes
+    prompt = branch(facts, "gen_ai.prompt") or branch(facts, "llm.prompts")
+    answers = branch(facts, "gen_ai.completion") or branch(facts, "llm.completions")
+    if not prompt and not answers:
+        return None
+    functions = [item | {"parameters": parsed(item.get("parameters"))} for item in branch(facts, "llm.request.functions")]
+    prompt = [{"role": "user", **item, "content": parts_in(item.get("content"))} for item in prompt]
+    answers = [{"role": "assistant", **item, "content": parts_in(item.get("content"))} for item in answers]
+    return Exchanged(prompt, answers, read_tools(functions))
+
+
+def _opened(item: dict[str, Any]) -> Words:
+    """A message whose text is the JSON of an answer as that answer."""
+    inner = parsed(item.get("content"))
+    return answers_of(inner) if isinstance(inner, dict) and {"generations", "choices", "message"} & inner.keys() else [item]
+
+
+EVENTS = {
+    "gen_ai.system.message": "system",
+    "gen_ai.user.message": "user",
+    "gen_ai.assistant.message": "assistant",
+    "gen_ai.tool.message": "tool",
+}
+
+
+def _event_messages(span: Span) -> Exchanged | None:
+    """OpenTelemetry's older conventions: one event per message; also Logfire's list of them as an attribute."""
+    prompt: Words = []
+    answers: Words = []
+    for _, facts in span.events:
+        if "input.messages" in facts or "output.messages" in facts:  # ADOT
+            said = [inner for item in answers_of(facts.get("output.messages")) for inner in _opened(item)]
+            return Exchanged(prompt_of(facts.get("input.messages")), said, [])
+    listed = get.as_list(parsed(get.some(span.attributes, "events", "all_messages_events")) or [])
+    events = [*span.events, *((get.text(item, "event.name", "name"), item) for item in listed if isinstance(item, dict))]
+    for name, facts in events:
+        body = parsed(facts.get("gen_ai.event.content"))
+        body = body if isinstance(body, dict) else facts
+        if role := EVENTS.get(name):
+            more = {"tool_calls": parsed(body["tool_calls"])} if "tool_calls" in body else {}
+            prompt.append({"role": role, **body, "content": parts_in(body.get("content")), **more})
+        elif name == "gen_ai.choice":
+            message = parsed(body.get("message"))
+            message = message if isinstance(message, dict) else {"content": parts_in(body.get("message", body.get("content")))}
+            calls = parsed(message.get("tool_calls") or body.get("tool_calls"))
+            answers.append({"role": "assistant", **message} | ({"tool_calls": calls} if calls else {}))
+        elif name == "gen_ai.content.prompt":
+            prompt += prompt_of(facts.get("gen_ai.prompt"))
+        elif name == "gen_ai.content.completion":
+            answers += answers_of(facts.get("gen_ai.completion"))
+    return Exchanged(prompt, answers, [])
+
+
+def _in_and_out(span: Span) -> Exchanged | None:
+    """Spans with one input and one output, under the names of many libraries."""
+    facts = span.attributes
+    sent = span.input if span.input is not None else get.some(facts, *INPUTS)
+    got = span.output if span.output is not None else get.some(facts, *OUTPUTS)
+    sent, got = parsed(sent), parsed(got)
+    prompt = prompt_of(sent)
+    if system := (get.text(got, "instructions") if isinstance(got, dict) else ""):
+        prompt = [{"role": "system", "content": system}, *prompt]
+    return Exchanged(prompt, answers_of(got), read_tools(get.some(sent, "tools") or get.some(get.obj(facts, "extra"), "tools")))
+
+
+INPUTS = "mlflow.chat.messages mlflow.spanInputs input.value traceloop.entity.input langfuse.observation.input request_data".split()
+INPUTS += ["gen_ai.prompt", "input"]
+OUTPUTS = (
+    "mlflow.spanOutputs output.value traceloop.entity.output langfuse.observation.output response_data gen_ai.completion output".split()
+)
+DIALECTS: tuple[Callable[[Span], Exchanged | None], ...] = (
+    _conventions,
+    _adk,
+    _openinference,
+    _vercel,
+    _openllmetry,
+    _event_messages,
+    _in_and_out,
+)
+
+
+def _declared(facts: dict[str, Any]) -> list[Tool]:
+    for key in ("gen_ai.tool.definitions", "mlflow.chat.tools", "gen_ai.request.tools", "tools", "model_request_parameters"):
+        found = parsed(facts.get(key))
+        if tools := read_tools(get.items(found, "function_tools") if isinstance(found, dict) else found):
+            return tools
+    return []
+
+
+def tool_use(span: Span) -> ToolUse:
+    """The tool call that a span records."""
+    facts = span.attributes
+    name = get.text(facts, "gen_ai.tool.name", "tool.name", "ai.toolCall.name", "traceloop.entity.name", "tool_name")
+    if not name:
+        name = span.name.removeprefix("execute_tool ").removesuffix(".tool").removeprefix("tool: ").strip("'") or "tool"
+    given = get.some(facts, "gen_ai.tool.call.arguments", "gcp.vertex.agent.tool_call_args", "ai.toolCall.args", "tool_arguments")
+    output = get.some(facts, "gen_ai.tool.call.result", "gcp.vertex.agent.tool_response", "ai.toolCall.result", "tool_response")
+    for event, more in span.events:
+        if event == "gen_ai.choice":
+            output = output or more.get("message", more.get("content"))
+        elif event == "gen_ai.tool.message":
+            given = given or more.get("content")
+    given = given if given is not None else span.input if span.input is not None else get.some(facts, *INPUTS)
+    output = output if output is not None else span.output if span.output is not None else get.some(facts, *OUTPUTS)
+    for _, more in span.events if output is None else ():
+        said = [parsed(item.get("content")) for item in prompt_of(more.get("output.messages"))]
+        output = said[-1] if said else None
+        given = given if given is not None else next((item.get("content") for item in prompt_of(more.get("input.messages"))), None)
+    told = parsed(output)
+    keys = "gen_ai.tool.call.id tool_call.id tool.id ai.toolCall.id toolCallId atof.tool_call_id tool_call_id".split()
+    id = get.text(facts, *keys)
+    inner = get.obj(told, "output", "kwargs") or (told if isinstance(told, dict) else {})
+    id = id or get.text(get.obj(inner, "kwargs") or inner, "tool_call_id") or get.text(parsed(given), "toolCallId", "tool_call_id")
+    return ToolUse(id, name, parsed(given), told)

@@ -1,0 +1,329 @@
+"""Telemetry in its many containers -> spans with flat attributes.
+
+Knows OTLP JSON (collector files, Tempo), Jaeger, Zipkin, flat and nested lists, Phoenix tables, LangSmith runs, MLflow traces, Langfuse
+observations, Mastra, OpenAI Agents and ATOF scopes; `span_dialects` knows what their attributes mean. Invariant: nothing here raises,
+and a span is collected once.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from pamer_lab.trajectory.shared import get
+
+MAX_DEPTH = 40
+CHILDREN = ("child_spans", "children", "child_runs", "childSpans", "spans")
+HOLDERS = tuple("data trace traces result runs observations otelSpans items post patch spans hits events".split())
+"""Fields under which exports keep their spans or the objects that hold them."""
+SCOPES = ("scopeSpans", "scope_spans", "instrumentationLibrarySpans", "instrumentation_library_spans", "ilSpans")
+IDS = ("span_id", "spanId", "spanID", "span.id", "context.span_id", "uuid", "id")
+PARENTS = ("parent_span_id", "parentSpanId", "parentSpanID", "parent_id", "parentId", "parent_run_id", "parentObservationId", "parent_uuid")
+TRACES = ("trace_id", "traceId", "traceID", "context.trace_id", "request_id")
+STARTS = "start_time startTime startTimeUnixNano start_time_unix_nano start_time_ns timestamp started_at startedAt start createdAt".split()
+LANGFUSE = {"GENERATION", "SPAN", "EVENT", "AGENT", "TOOL", "CHAIN", "RETRIEVER", "EMBEDDING", "GUARDRAIL", "EVALUATOR"}
+
+
+@dataclass
+class Span:
+    """One span; `kind` is what its source calls it, as `span_dialects` understands it."""
+
+    where: str
+    id: str
+    parent: str
+    trace: str
+    name: str
+    start: int
+    """Nanoseconds since 1970; 0 where the source has no time."""
+    attributes: dict[str, Any]
+    events: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    failed: bool = False
+    kind: str = ""
+    input: Any = None
+    output: Any = None
+
+
+def collect(values: Iterator[tuple[str, Any]]) -> list[Span]:
+    """Every span below these values, in file order; halves of one (a start and an end) are put together."""
+    collector = _Collector()
+    for where, value in values:
+        collector.walk(value, where, "", 0)
+    return collector.found()
+
+
+class _Collector:
+    def __init__(self) -> None:
+        self.spans: list[Span] = []
+        self.by_id: dict[tuple[str, str], Span] = {}
+        self.logs: list[dict[str, Any]] = []
+
+    def found(self) -> list[Span]:
+        """The spans, with the log records that name them as their events; a record of no known span is a span by itself."""
+        for record in self.logs:
+            key = (_id(record, *TRACES), _id(record, *IDS[:3]))
+            span = self.by_id.get(key)
+            if span is None:
+                time = next((time for name in ("timeUnixNano", "timestamp", "time") if (time := nanoseconds(record.get(name)))), 0)
+                span = Span(get.text(record, "eventName", "event_name"), key[1], "", key[0], "", time, {})
+                self._keep(span)
+            span.events += _events({"events": [record]})
+        return self.spans
+
+    def walk(self, value: Any, where: str, parent: str, depth: int) -> None:
+        if depth > MAX_DEPTH:
+            return
+        if isinstance(value, list):
+            for place, item in get.placed(value, where):
+                if isinstance(item, dict | list):
+                    self.walk(item, place, parent, depth + 1)
+            return
+        if not isinstance(value, dict):
+            return
+        if isinstance(value.get("span"), dict):  # Mastra's tree: the span beside its children
+            value = value["span"] | {"children": value.get("children") or []}
+        span = read_span(value, where, parent)
+        if span is not None:
+            self._keep(span)
+            parent = span.id
+        for key in CHILDREN if span is not None else ():
+            if isinstance(value.get(key), list):
+                self.walk(value[key], f"{where} {key}".strip(), parent, depth + 1)
+        if span is None:
+            self._open(value, where, parent, depth)
+
+    def _open(self, value: dict[str, Any], where: str, parent: str, depth: int) -> None:
+        for key in ("resourceSpans", "resource_spans", "batches", *SCOPES):
+            if isinstance(value.get(key), list):
+                self.walk(value[key], f"{where} {key}".strip(), parent, depth + 1)
+        for key in HOLDERS:
+            if isinstance(value.get(key), dict | list):
+                self.walk(value[key], f"{where} {key}".strip(), parent, depth + 1)
+        for record in _log_records(value):
+            self.logs.append(record)
+        source = value.get("_source") or value.get("span_data_json")
+        if isinstance(source, dict):
+            self.walk(source, where, parent, depth + 1)
+
+    def _keep(self, span: Span) -> None:
+        known = self.by_id.get((span.trace, span.id)) if span.id else None
+        if known is None:
+            self.spans.append(span)
+            if span.id:
+                self.by_id[span.trace, span.id] = span
+            return
+        known.attributes |= {key: value for key, value in span.attributes.items() if value not in (None, "", {}, [])}
+        known.events += [event for event in span.events if event not in known.events]
+        known.input = known.input if span.input is None else span.input
+        known.output = known.output if span.output is None else span.output
+        known.failed = known.failed or span.failed
+        known.kind = known.kind or span.kind
+        known.start = known.start or span.start
+
+
+def read_span(value: dict[str, Any], where: str, parent: str = "") -> Span | None:
+    """An object as a span; None where it is none."""
+    if "uuid" in value and (value.get("kind") in ("scope", "mark", "ScopeStart", "ScopeEnd", "Mark")):
+        return _scope(value, where, parent)
+    if isinstance(value.get("event_type"), str) and "event_id" in value:  # HoneyHive
+        value = {"attributes": get.obj(value, "metadata"), **value, "run_type": value["event_type"], "id": value["event_id"]}
+        value |= {"name": value.get("event_name"), "trace_id": value.get("session_id")}
+    if isinstance(value.get("span_data"), dict):
+        return _agents_sdk(value, where)
+    if isinstance(value.get("body"), dict) and not ({"name", "startTimeUnixNano", "start_time"} & value.keys()):
+        return None  # a log record
+    attributes = _attributes(value)
+    ran = isinstance(value.get("run_type"), str) or "dotted_order" in value
+    observed = value.get("type") in LANGFUSE and ("startTime" in value or "traceId" in value)
+    own = _is_mastra(value)
+    if attributes is None and not (ran or observed or own):
+        return None
+    context = get.obj(value, "context", "spanContext", "span_context")
+    id = _id(value, *IDS) or _id(context, *IDS)
+    if ran:
+        id = id or get.text(value, "dotted_order").rpartition("Z")[2]
+    elif attributes is not None and not (observed or own) and not _is_span(value, context, id):
+        return None
+    kind = get.text(value, "run_type", "spanType", "span_type") or (get.text(value, "type") if observed or own else "")
+    status = get.obj(value, "status")
+    code = get.text(status, "code", "status_code") or get.text(value, "status_code", "status", "level", "statusCode")
+    found = Span(
+        where,
+        id,
+        _id(value, *PARENTS) or _reference(value) or _parent_context(value) or parent,
+        _id(value, *TRACES) or _id(context, *TRACES),
+        get.text(value, "name", "operationName", "span_name", "spanName"),
+        next((time for key in STARTS if (time := nanoseconds(value.get(key)))), 0),
+        attributes or {},
+        _events(value),
+        code.upper() in ("ERROR", "STATUS_CODE_ERROR", "2") or bool(value.get("error")) or bool(value.get("errorInfo")),
+        kind or get.text(value, "span_kind", "kind").upper().rpartition(".")[2],
+    )
+    if ran or observed or own or "input" in value or "inputs" in value:
+        found.input, found.output = (value.get(key) if key in value else value.get(f"{key}s") for key in ("input", "output"))
+        if ran and found.kind in ("", "CLIENT"):
+            found.kind = ""
+    for key in ("model", "usage", "usageDetails", "modelParameters", "extra", "tool_call_id", "costDetails", "totalCost"):
+        if value.get(key) is not None and key not in found.attributes:
+            found.attributes[key] = value[key]
+    return found
+
+
+def _is_span(value: dict[str, Any], context: dict[str, Any], id: str) -> bool:
+    """Attributes and an id could be anything: a span also names its trace, its parent or a time."""
+    if not id and not {"startTime", "start_time"} & value.keys():
+        return False
+    return bool(_id(value, *TRACES) or _id(context, *TRACES) or any(key in value for key in (*PARENTS[:4], *STARTS[:5], "references")))
+
+
+def _log_records(value: dict[str, Any]) -> list[dict[str, Any]]:
+    """Log records that belong to spans: OpenTelemetry's GenAI events where they are not on the span itself."""
+    found = [record for scope in _scopes(value) for record in get.objects(scope, "logRecords", "log_records")]
+    if not found and isinstance(value.get("body"), dict) and _id(value, *IDS[:3]) and _id(value, *TRACES):
+        found = [value]
+    return found
+
+
+def _scopes(value: dict[str, Any]) -> list[dict[str, Any]]:
+    resources = get.objects(value, "resourceLogs", "resource_logs")
+    return [scope for resource in resources for scope in get.objects(resource, "scopeLogs", "scope_logs")]
+
+
+MASTRA = "agent_run model_generation model_step model_inference model_chunk llm_generation llm_chunk tool_call mcp_tool_call".split()
+MASTRA += "workflow_run workflow_step generic processor_run client_tool_call".split()
+
+
+def _is_mastra(value: dict[str, Any]) -> bool:
+    kind = value.get("spanType", value.get("type"))
+    return isinstance(kind, str) and kind in MASTRA and ("traceId" in value or "spanId" in value)
+
+
+def _scope(value: dict[str, Any], where: str, parent: str) -> Span:
+    """One half of an ATOF scope: the start has the input, the end the output."""
+    profile = get.obj(value, "category_profile") | get.facts(value, "tool_call_id", "model_name")
+    span = Span(
+        where,
+        get.text(value, "uuid"),
+        _id(value, "parent_uuid") or parent,
+        get.text(value, "trace_id"),
+        get.text(value, "name"),
+        nanoseconds(value.get("timestamp")),
+        {f"atof.{key}": found for key, found in profile.items() if found},
+        kind=get.text(value, "category", "scope_type") if str(value["kind"]).lower().startswith("scope") else "mark",
+    )
+    if value.get("scope_category") == "end" or value["kind"] == "ScopeEnd":
+        span.output = value.get("data", value.get("output"))
+        span.failed = bool(get.obj(value, "data").get("error")) or get.text(value, "status") == "error"
+    else:
+        span.input = value.get("data", value.get("input"))
+    return span
+
+
+def _agents_sdk(value: dict[str, Any], where: str) -> Span:
+    """A span of OpenAI's Agents SDK: its facts are in `span_data`."""
+    data = get.obj(value, "span_data")
+    span = Span(
+        where,
+        _id(value, "id", "span_id"),
+        _id(value, "parent_id"),
+        _id(value, "trace_id"),
+        get.text(data, "name") or get.text(data, "type"),
+        nanoseconds(value.get("started_at")),
+        {key: found for key, found in data.items() if key not in ("input", "output", "type")},
+        failed=bool(value.get("error")),
+        kind=get.text(data, "type"),
+        input=data.get("input"),
+        output=data.get("output") if data.get("output") is not None else data.get("response"),
+    )
+    return span
+
+
+def _attributes(value: dict[str, Any]) -> dict[str, Any] | None:
+    for key in ("attributes", "span_attributes", "SpanAttributes", "spanAttributes", "tags"):
+        found = value.get(key)
+        if isinstance(found, str):
+            found = get.parsed(found)
+        if isinstance(found, dict):
+            return flat(found)
+        if isinstance(found, list) and (found or key == "tags") and all(isinstance(item, dict) and "key" in item for item in found):
+            return {get.as_text(item["key"]): _value(item.get("value")) for item in found}
+    if table := {key[11:]: found for key, found in value.items() if key.startswith("attributes.") and found is not None}:
+        return flat(table)
+    if {"spanId", "traceId"} <= value.keys() or {"span_id", "trace_id"} <= value.keys():
+        return {}
+    return None
+
+
+def flat(value: dict[str, Any], prefix: str = "", depth: int = 0) -> dict[str, Any]:
+    """Nested attributes under dotted names; lists stay as they are."""
+    found: dict[str, Any] = {}
+    for key, item in value.items():
+        if isinstance(item, dict) and item and depth < 8 and not _VALUES & item.keys():
+            found |= flat(item, f"{prefix}{key}.", depth + 1)
+        else:
+            found[f"{prefix}{key}"] = _value(item)
+    return found
+
+
+_VALUES = {"stringValue", "intValue", "doubleValue", "boolValue", "arrayValue", "kvlistValue", "bytesValue"}
+_VALUES |= {"string_value", "int_value", "double_value", "bool_value", "array_value", "kvlist_value"}
+
+
+def _value(value: Any, depth: int = 0) -> Any:
+    """OTLP's typed value as a plain one."""
+    if not isinstance(value, dict) or len(value) != 1 or depth > 20:
+        return value
+    (key, inner), *_ = value.items()
+    if key not in _VALUES:
+        return value
+    if key in ("arrayValue", "array_value"):
+        return [_value(item, depth + 1) for item in get.items(inner, "values")]
+    if key in ("kvlistValue", "kvlist_value"):
+        return {get.text(item, "key"): _value(item.get("value"), depth + 1) for item in get.objects(inner, "values")}
+    return int(inner) if key in ("intValue", "int_value") and isinstance(inner, str) and inner.lstrip("-").isdigit() else inner
+
+
+def _events(value: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    found: list[tuple[str, dict[str, Any]]] = []
+    for event in [*get.objects(value, "events", "span_events", "Events"), *get.objects(value, "logs")]:
+        if isinstance(event.get("fields"), list):  # Jaeger
+            facts = {get.text(item, "key"): item.get("value") for item in get.objects(event, "fields")}
+            name = get.as_text(facts.pop("event", None)) or get.as_text(facts.get("name"))
+        else:
+            facts, name = _attributes(event) or {}, get.text(event, "name", "event_name", "eventName", "event.name")
+            body = _value(event.get("body"))
+            facts |= flat(body) if isinstance(body, dict) else {}
+        found.append((name or get.as_text(facts.get("event.name")), facts))
+    return found
+
+
+def _id(value: Any, *keys: str) -> str:
+    return next((found for key in keys if isinstance(value, dict) and (found := get.as_text(value.get(key)))), "")
+
+
+def _reference(value: dict[str, Any]) -> str:
+    """Jaeger's parent."""
+    return next((get.text(item, "spanID") for item in get.objects(value, "references") if item.get("refType") == "CHILD_OF"), "")
+
+
+def _parent_context(value: dict[str, Any]) -> str:
+    return _id(get.obj(value, "parentSpanContext", "parent"), *IDS)
+
+
+def nanoseconds(value: Any) -> int:
+    """A time as nanoseconds since 1970, whatever its unit; 0 where it is no time."""
+    if isinstance(value, list) and len(value) == 2 and all(isinstance(part, int) for part in value):
+        return int(value[0]) * 10**9 + int(value[1])
+    if isinstance(value, str):
+        text = value.strip()
+        if not text.replace(".", "", 1).isdigit():
+            try:
+                return int(datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp() * 10**6) * 1000
+            except (ValueError, OverflowError):
+                return 0
+        value = float(text) if "." in text or len(text) > 30 else int(text)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1e30:
+        return 0
+    for unit, least in ((1, 10**17), (10**3, 10**14), (10**6, 10**11)):
+        if value >= least:
+            return int(value * unit)
+    return int(value * 10**9)
