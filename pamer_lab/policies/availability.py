@@ -9,6 +9,7 @@ from pamer_lab.errors import LabError
 from pamer_lab.factory import NO_CHAT, Factory
 from pamer_lab.models.frozen import model_name
 from pamer_lab.policies.interface import Policy
+from pamer_lab.policies.registry import offered_policies, parse_policy
 
 
 def why_not(policy: Policy, factory: Factory) -> str:
@@ -20,6 +21,12 @@ def why_not(policy: Policy, factory: Factory) -> str:
     if "chat" in policy.needs and factory.profile.chat.kind == "none":
         return NO_CHAT.format(profile=factory.profile.name)
     return factory.why_not() if policy.needs_models else ""
+
+
+def runnable(factory: Factory) -> tuple[list[str], dict[str, str]]:
+    """All policies with their default parameters that can run here, and for the others why not."""
+    found = {name: why_not(parse_policy(name), factory) for name in offered_policies()}
+    return [name for name, reason in found.items() if not reason], {name: reason for name, reason in found.items() if reason}
 
 
 def is_light(policy: Policy, factory: Factory) -> bool:

@@ -17,9 +17,11 @@ from pamer_lab.policies.comem import CoMem
 from pamer_lab.policies.dedupe_reads import DedupeReads
 from pamer_lab.policies.interface import Offered, Policy
 from pamer_lab.policies.keep_last_tokens import KeepLastTokens
+from pamer_lab.policies.lre import Lre
 from pamer_lab.policies.masking_summary import MaskingSummary
 from pamer_lab.policies.memgpt import MemGpt
 from pamer_lab.policies.observation_masking import ObservationMasking
+from pamer_lab.policies.pace import PaceCode, PacePaper
 from pamer_lab.policies.pamer import Pamer
 from pamer_lab.policies.pamer_no_compression import PamerNoCompression
 from pamer_lab.policies.pamer_no_recall import PamerNoRecall
@@ -27,6 +29,7 @@ from pamer_lab.policies.pamer_plus import PamerPlus
 from pamer_lab.policies.periodic_summary import PeriodicSummary
 from pamer_lab.policies.pruning import LinePrune, TokenPrune
 from pamer_lab.policies.sam import Sam
+from pamer_lab.policies.self_gc import SelfGc, SelfGcRules
 from pamer_lab.policies.selfcompact import SelfCompact, SelfCompactRules
 from pamer_lab.policies.sliding_window import SlidingWindow
 from pamer_lab.policies.truncate_results import TruncateResults
@@ -129,7 +132,12 @@ POLICIES: dict[str, Any] = {
     "acon-observation": AconObservation,
     "comem": CoMem,
     "memgpt": MemGpt,
+    "pace-paper": PacePaper,
+    "pace-code": PaceCode,
+    "self-gc": SelfGc,
+    "self-gc-rules": SelfGcRules,
     "sam": Sam,
+    "lre": Lre,
     "acm": Acm,
     "selfcompact": SelfCompact,
     "selfcompact-rules": SelfCompactRules,

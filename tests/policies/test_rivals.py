@@ -12,7 +12,7 @@ from tests.policies.rivals import SMALL_RIVALS
 from tests.runs.making import call, long_trace, make_trace, timeline_of, turns_of
 
 TURNS = 14
-ELSEWHERE = {"acm", "selfcompact"}
+ELSEWHERE = {"acm", "self-gc", "selfcompact"}
 """Rivals that need recorded calls or a chat model: tried in `test_methods.py`."""
 
 
