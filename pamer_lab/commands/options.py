@@ -125,7 +125,7 @@ def _memory(parser: argparse.ArgumentParser) -> None:
 
 
 def _audit(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("what", choices=["list", "export", "import", "agreement"], help="what to do")
+    parser.add_argument("what", choices=["list", "export", "import", "agreement", "check"], help="what to do")
     parser.add_argument(
         "file",
         nargs="?",
@@ -168,6 +168,10 @@ def _whatif(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--vote", metavar="N", type=int, default=None, help="heads that must agree")
     parser.add_argument("--min-candidate", metavar="TOKENS", type=int, default=None, help="minimum candidate size (tokens)")
     parser.add_argument("--retained", metavar="BLOCKS", type=int, default=None, help="complete blocks kept (approximate)")
+    parser.add_argument(
+        "--horizon", metavar="TURNS", type=int, default=None, help="compress only where that pays back within so many turns"
+    )
+    parser.add_argument("--prices", metavar="NAME|FILE.toml", default="", help="price table of that rule (see pamer-lab prices)")
 
 
 def _report(parser: argparse.ArgumentParser) -> None:
@@ -248,7 +252,9 @@ COMMANDS: dict[str, Command] = {
     "generate": Command("generate", "write labelled synthetic traces", _generate),
     "prepare": Command("prepare", "verify and prepare the embedded weights once, so that later starts are fast", _none),
     "memory": Command("memory", "check the stored memories: orphans, missing blocks, hash mismatches, duplicates", _memory),
-    "audit": Command("audit", "list, export or import step selections and their reviews, or measure agreement between reviewers", _audit),
+    "audit": Command(
+        "audit", "list, export, import or check step selections and their reviews, or measure agreement between reviewers", _audit
+    ),
     "heads": Command("heads", "list the heads that can vote, show one set, or remove one trained here", _heads),
     "policies": Command("policies", "list the policies with their parameters, sources, deviations and needs", _none),
     "prices": Command(

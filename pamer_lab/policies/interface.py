@@ -39,6 +39,8 @@ class History:
     prefix_tokens: int
     tools: tuple[Tool, ...]
     tools_tokens: int
+    idle: float | None = None
+    """Seconds since the request before, by the trace's time stamps; None for the first one and where there are none."""
 
     @property
     def raw_tokens(self) -> int:

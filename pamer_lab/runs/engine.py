@@ -288,6 +288,7 @@ def _head(timeline: Timeline, policy: Policy, resources: RunResources, demo: boo
         incomplete=tuple(block.index for block in timeline.pieces.blocks[: timeline.turns] if not block.complete),
         started=_now(),
         demo=demo,
+        times=timeline.times[: timeline.turns],
     )
 
 

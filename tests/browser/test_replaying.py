@@ -6,7 +6,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
 from pamer_lab.runs.engine import ReplayOptions, replay
 from pamer_lab.runs.store import RunStore
@@ -69,3 +69,32 @@ def test_a_run_is_started_with_the_button_and_opens_at_its_first_event(visitor: 
     (made,) = [head for head in store.heads(trace_id="t-longer") if head.policy != "base"]
     first = next(turn.t for turn in store.turns(made.run_id) if turn.action != "pass")
     expect(page.locator(".st-key-turn input").first).to_have_value(str(first))
+
+
+def test_the_browsers_back_leaves_the_page_in_one_press_however_many_turns_were_opened(
+    stranger: Callable[..., Visitor], folder: Path
+) -> None:
+    replay(long_trace(8, trace_id="t-back"), PAMER, Workspace(folder), ReplayOptions(device="cpu", parts=PARTS))
+
+    def open_turns(page: Page) -> None:
+        for turn in "345":
+            page.locator(".st-key-turn input").fill(turn)
+            page.locator(".st-key-turn input").press("Enter")
+            page.wait_for_url(re.compile(rf"turn={turn}"))
+            visitor.settle()
+
+    visitor = stranger()
+    page = visitor.open("/replay?trace=t-back")
+    open_turns(page)
+    before = page.evaluate("history.length")
+    page.get_by_role("link", name="Published results").click()
+    page.wait_for_url(re.compile("/published"))
+    visitor.settle()
+    assert page.evaluate("history.length") == before + 1
+    page.go_back()
+    page.wait_for_url(re.compile("/replay.*turn=5"))
+    expect(page.locator(".st-key-turn input")).to_have_value("5")
+    visitor.settle()
+    open_turns(page)
+    page.go_back()
+    page.wait_for_url("about:blank")

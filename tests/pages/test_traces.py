@@ -134,7 +134,7 @@ def test_a_browser_with_the_token_reads_nothing_outside_the_roots(
 
 @pytest.mark.usefixtures("came_by_the_link")
 def test_a_path_on_the_server_is_imported(visit: Visit, tmp_path: Path, workspace: Workspace) -> None:
-    (tmp_path / "run.jsonl").write_bytes(chat(5) + b"\n" + chat(6))
+    (tmp_path / "run.jsonl").write_bytes(chat(5) + b"\n" + chat(6).replace(b"question", b"other"))
     app = visit()
     import_path(app, tmp_path / "run.jsonl")
     assert holds(app.success[0].value, 2) and sorted(row["turns"] for row in workspace.trace_rows() if not row["demo"]) == [5, 6]

@@ -26,6 +26,7 @@ ROUTED = "routed"
 """Session key the router sets."""
 
 P = ParamSpec("P")
+_history = st.components.v2.component("pamer_history", js=(Path(__file__).parent / "assets" / "history.js").read_text(encoding="utf-8"))
 
 
 def run(main: Callable[[], None]) -> None:
@@ -37,6 +38,7 @@ def run(main: Callable[[], None]) -> None:
         st.caption(":material/lock: Reviewer mode: read everything, write only reviews.")
     with sentences():
         main()
+    _history(key="history", width="content")
     watch_theme()
     caption_pictures()
 

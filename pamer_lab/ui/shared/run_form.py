@@ -21,7 +21,7 @@ from pamer_lab.runs.engine import ReplayOptions, replay
 from pamer_lab.runs.estimate import Estimate, estimate
 from pamer_lab.runs.store import newest
 from pamer_lab.runs.values import RunInfo
-from pamer_lab.ui.shared.following import LOOK_EVERY, progress_bar
+from pamer_lab.ui.shared.following import LOOK_EVERY, progress_bar, waiting_list
 from pamer_lab.ui.shared.heads_select import choose_heads, choose_profile, describe_heads
 from pamer_lab.ui.shared.loaders import table_version, trace_rows, workspace
 from pamer_lab.ui.shared.picker import trace_label
@@ -181,7 +181,10 @@ def say_unavailable(reasons: Mapping[str, str]) -> None:
 
 
 def start(trace_ids: Sequence[str], policies: Sequence[str], options: BatchOptions) -> None:
-    background().start(trace_ids, policies, options)
+    """Start a replay, or queue it behind the one that another tab has started, and say so."""
+    batch = background().start(trace_ids, policies, options)
+    if batch in background().waiting:
+        st.toast("Another replay is running. Yours is queued and starts when it ends.", icon=":material/hourglass:")
     st.session_state[AWAITED] = (trace_ids[0], tuple(policies))
 
 
@@ -232,6 +235,7 @@ def follow(batch: Batch, trace_id: str = "") -> None:
         progress_bar(batch, line, key="stop")
         for policy in batch.policies:
             _newest_turn(batch, policy)
+        waiting_list(background().waiting, lambda other: f"{', '.join(other.policies)} over {_traces_in_words(other.trace_ids)}")
 
 
 def _traces_in_words(trace_ids: Sequence[str]) -> str:
