@@ -1,7 +1,6 @@
 """`pamer-lab replay TRACE... --policy NAME[,NAME...]`: recorded traces through policies."""
 
 import argparse
-import os
 import sys
 import time
 from collections.abc import Callable
@@ -19,7 +18,7 @@ from pamer_lab.models.profiles import load_profile
 from pamer_lab.policies.availability import runnable
 from pamer_lab.policies.registry import DEFAULT_POLICIES, parse_policies
 from pamer_lab.prices import PriceTable, find_prices
-from pamer_lab.runs.batch import BatchOptions, BatchProgress, Outcome, replay_batch
+from pamer_lab.runs.batch import BatchOptions, BatchProgress, Outcome, default_processes, replay_batch
 from pamer_lab.runs.cost import run_cost
 from pamer_lab.runs.divergence import first_divergence
 from pamer_lab.runs.estimate import estimate
@@ -52,7 +51,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     trace_ids = _trace_ids(args.traces, workspace, tokens)
     if args.estimate:
         return {"estimate": asdict(estimate(dict.fromkeys(names, trace_ids), factory, turn_limit=args.turn_limit))}
-    processes = args.processes if args.processes >= 0 else (min(len(trace_ids), os.cpu_count() or 1) if len(trace_ids) > 1 else 0)
+    processes = args.processes if args.processes >= 0 else default_processes(names, len(trace_ids))
     options = BatchOptions(args.profile, args.device, args.turn_limit, args.fresh, processes, args.heads)
     outcomes = replay_batch(trace_ids, names, workspace, options, report=_report())
     for outcome in outcomes:
