@@ -19,11 +19,15 @@ from pamer_lab.commands.options import COMMANDS
 from pamer_lab.errors import InputError, LabError
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     from pamer_lab.jobs import Progress
 
 READING = frozenset({"doctor", "memory", "audit", "heads", "policies", "prices", "whatif", "report", "app"})
 """Commands that reviewer mode allows; what they would write into the workspace, reviews apart, the library refuses."""
 
+STUDIES = frozenset({"extract", "train", "layerwise", "controls", "compact"})
+"""Commands that take all cores for long: one at a time in a workspace, replays with models included."""
 PROFILE_HELP = "embedded, paper, a TOML file, or hf:ID for any causal language model that transformers loads"
 INPUT_FAULT = 2
 BAD_NAMES = frozenset({errno.ENAMETOOLONG, errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EINVAL, errno.ELOOP})
@@ -54,7 +58,8 @@ def main(arguments: list[str] | None = None) -> int:
         if args.trust_profile:
             _trust(args.profile)
         command = importlib.import_module(f"pamer_lab.commands.{COMMANDS[args.command].module}")
-        result = command.run(args)
+        with _turn(args.command):
+            result = command.run(args)
         if _in_lines():
             _line(result=result)
         elif args.json:
@@ -98,6 +103,25 @@ def _trust(name: str) -> None:
     profile = load_profile(name, default_workspace())
     for place in trust(profile):
         say(f"confirmed: {profile.name} may send {place}")
+
+
+def _turn(command: str) -> "AbstractContextManager[None]":
+    """A study's place in the workspace's queue; other commands do not wait here."""
+    from contextlib import nullcontext
+
+    if command not in STUDIES:
+        return nullcontext()
+    from pamer_lab.config import default_workspace
+    from pamer_lab.workspace.queue import in_line
+
+    told: list[int] = []
+
+    def waiting(ahead: int) -> None:
+        if ahead not in told:
+            told.append(ahead)
+            say(f"waiting for {ahead} other {'job' if ahead == 1 else 'jobs'} in this workspace")
+
+    return in_line(default_workspace(), waiting=waiting)
 
 
 def _in_lines() -> bool:
