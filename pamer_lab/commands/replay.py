@@ -17,6 +17,7 @@ from pamer_lab.commands import policies
 from pamer_lab.errors import InputError
 from pamer_lab.factory import Factory
 from pamer_lab.models.profiles import load_profile
+from pamer_lab.policies.availability import runnable
 from pamer_lab.policies.registry import DEFAULT_POLICIES, parse_policies
 from pamer_lab.prices import PriceTable, find_prices
 from pamer_lab.runs.batch import BatchOptions, BatchProgress, Outcome, default_processes, replay_batch
@@ -32,6 +33,8 @@ from pamer_lab.runs.values import FIXED_ACTIONS, STATUS_WORDS, Run
 from pamer_lab.workspace import Workspace
 from pamer_lab.workspace.ingest import import_paths
 
+ALL = "all"
+"""Stands for every policy that can run here."""
 LINE_EVERY = 10.0
 """Seconds between two progress lines where stderr is no terminal."""
 
@@ -44,9 +47,9 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     if args.turn_limit < 0:
         raise InputError(f"--turn-limit must be at least 1, not {args.turn_limit}")
     workspace = Workspace()
-    names = [policy.name for policy in parse_policies(args.policy or ",".join(DEFAULT_POLICIES))]
     prices = find_prices(args.prices, workspace.path)
     factory = Factory(load_profile(args.profile, workspace.path), workspace, args.device, args.heads)
+    names = _policies(args.policy, factory)
     tokens = factory.tokens
     trace_ids = _trace_ids(args.traces, workspace, tokens)
     if args.estimate:
@@ -58,6 +61,16 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         if outcome.status != "done":
             say(f"{outcome.trace_id}, {outcome.policy}: {outcome.error or STATUS_WORDS.get(outcome.status, outcome.status)}")
     return _result(outcomes, workspace, args, prices, tokens)
+
+
+def _policies(given: str, factory: Factory) -> list[str]:
+    """Names as they were given; `all` is every policy that can run here, and what cannot is said."""
+    if given.strip() != ALL:
+        return [policy.name for policy in parse_policies(given or ",".join(DEFAULT_POLICIES))]
+    names, others = runnable(factory)
+    for name, reason in others.items():
+        say(f"{name} is left out: {reason}")
+    return names
 
 
 def _trace_ids(given: list[str], workspace: Workspace, tokens: MessageTokens) -> list[str]:
