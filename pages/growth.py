@@ -11,6 +11,7 @@ from pamer_lab.figures.text import counted, short
 from pamer_lab.policies.registry import parse_policy
 from pamer_lab.report.config import GrowthSection
 from pamer_lab.spreadsheet import csv_text
+from pamer_lab.ui.growth.per_trace import per_trace
 from pamer_lab.ui.growth.table import comparison
 from pamer_lab.ui.growth.view import (
     divergences,
@@ -156,6 +157,10 @@ def main() -> None:
     comparison(runs, present, baseline)
     with link:
         share(lambda: [GrowthSection(runs=run_choices(runs), baseline=baseline)])
+    traces = st.expander("Each trace", key="per-trace-panel", on_change="rerun")
+    if traces.open:
+        with traces:
+            per_trace(runs, present, baseline, names)
     panel = st.expander("First difference from the baseline", key="divergence", on_change="rerun")
     if panel.open:
         with panel:
