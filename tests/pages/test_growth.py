@@ -13,7 +13,7 @@ from pamer_lab.ui.growth.table import EVIDENCE_CHANGE, good_or_bad
 from pamer_lab.ui.shared.text import DEMO, counted_with
 from pamer_lab.workspace import Workspace
 from pamer_lab.workspace.ingest import import_demo
-from tests.pages.conftest import Visit, charts, chat, holds, linked, put, says, sentences, table_of, texts
+from tests.pages.conftest import Visit, charts, chat, holds, linked, put, says, sentences, texts
 from tests.runs.making import PARTS, estimated, long_trace
 
 PAGE = "pages/growth.py"
@@ -164,6 +164,6 @@ def test_each_trace_has_its_rows_and_its_own_file(visit: Visit, workspace: Works
     app = visit(PAGE, policies=policies)  # type: ignore[arg-type]
     app.session_state["per-trace-panel"] = True
     app.run()
-    shown = table_of(app, "per-trace")
+    shown = next(frame.value for frame in app.dataframe if "Trace" in frame.value.columns)
     assert not app.exception and list(shown["Trace"]) == ["long.json"] * 2 + ["short.json"] * 2 and list(shown["Policy"]) == policies * 2
     assert {"traces-csv", "policies-csv"} <= {button.key for button in app.download_button}
