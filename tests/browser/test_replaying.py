@@ -23,7 +23,10 @@ PAMER = "pamer:minimum=60:retained=1"
 def test_a_mark_a_key_and_a_slider_open_what_they_promise_and_the_link_keeps_it(
     visitor: Visitor, stranger: Callable[..., Visitor], folder: Path
 ) -> None:
-    run = replay(long_trace(16, trace_id="t-browser"), PAMER, Workspace(folder), ReplayOptions(device="cpu", parts=PARTS))
+    _, run = (
+        replay(long_trace(16, trace_id="t-browser"), policy, Workspace(folder), ReplayOptions(device="cpu", parts=PARTS))
+        for policy in ("base", PAMER)
+    )
     events = [turn.t for turn in run.turns if turn.action != "pass"]
     page = visitor.open(f"/replay?trace=t-browser&policies=base&policies={quote(PAMER)}&turn=0&policy={quote(PAMER)}")
     expect(page.locator(".st-key-turn input")).to_have_value("0")

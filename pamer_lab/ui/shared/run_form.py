@@ -26,6 +26,7 @@ from pamer_lab.ui.shared.heads_select import choose_heads, choose_profile, descr
 from pamer_lab.ui.shared.loaders import table_version, trace_rows, workspace
 from pamer_lab.ui.shared.picker import trace_label
 from pamer_lab.ui.shared.runs import background, run_heads, run_store, timeline_of, version
+from pamer_lab.ui.shared.state import only_followed_a_link
 from pamer_lab.ui.shared.text import in_code
 from pamer_lab.ui.shared.words import BASES, HINTS
 from pamer_lab.workspace import TRACES
@@ -97,10 +98,11 @@ def choose(trace_id: str) -> Choice:
 
 
 def heads_shown(trace_id: str, choice: Choice) -> dict[str, RunInfo]:
-    """The runs to show; policies without models are replayed first where there is no run."""
+    """The runs to show; policies without models are replayed first where there is no run, but not because a link asks for it."""
     found = choice.newest(trace_id)
+    linked = only_followed_a_link(trace_id, choice.policies, choice.profile)
     light = [policy for policy in choice.possible if policy not in found and is_light(parse_policy(policy), choice.factory)]
-    if reviewer_mode() or not light or background().current is not None:
+    if linked or reviewer_mode() or not light or background().current is not None:
         return found
     timeline, _ = timeline_of(trace_id, choice.profile)
     if timeline.turns > AT_ONCE:
