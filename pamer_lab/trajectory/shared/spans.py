@@ -133,7 +133,7 @@ def read_span(value: dict[str, Any], where: str, parent: str = "") -> Span | Non
         return None  # a log record
     attributes = _attributes(value)
     ran = isinstance(value.get("run_type"), str) or "dotted_order" in value
-    observed = value.get("type") in LANGFUSE and ("startTime" in value or "traceId" in value)
+    observed = isinstance(value.get("type"), str) and value["type"] in LANGFUSE and ("startTime" in value or "traceId" in value)
     own = _is_mastra(value)
     if attributes is None and not (ran or observed or own):
         return None
