@@ -4,18 +4,22 @@ import argparse
 from typing import Any
 
 from pamer_lab.errors import InputError
+from pamer_lab.prices import find_prices
 from pamer_lab.runs.store import RunStore
 from pamer_lab.runs.whatif import Changes, WhatIfRun
 from pamer_lab.workspace import Workspace
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
-    for name in ("vote", "min_candidate", "retained"):
+    for name in ("vote", "min_candidate", "retained", "horizon"):
         value = getattr(args, name)
         if value is not None and value < 0:
             raise InputError(f"--{name.replace('_', '-')} must be 0 or more, not {value}")
-    changes = Changes(_thresholds(args.threshold), args.threshold_scale, args.vote, args.min_candidate, args.retained)
-    laid_out = WhatIfRun(RunStore(Workspace()).run(args.run))
+    workspace = Workspace()
+    prices = find_prices(args.prices, workspace.path) if args.prices else None
+    rule = (args.vote, args.min_candidate, args.retained, args.horizon, prices)
+    changes = Changes(_thresholds(args.threshold), args.threshold_scale, *rule)
+    laid_out = WhatIfRun(RunStore(workspace).run(args.run))
     matches, of = laid_out.verified
     return laid_out.ask(changes).as_json() | {"verified": {"matches": matches, "of": of}}
 

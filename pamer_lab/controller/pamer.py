@@ -6,7 +6,8 @@ the caller's own list is returned unchanged; `transform` never raises. Whoever c
 """
 
 import threading
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,10 +15,11 @@ from pamer_lab.blocks import MessageTokens
 from pamer_lab.bounded import Bounded
 from pamer_lab.controller import recall
 from pamer_lab.controller.compression import Compressor
+from pamer_lab.controller.gate import Gate
 from pamer_lab.controller.plan import Plan, plan
 from pamer_lab.controller.probe import Probe
 from pamer_lab.controller.recall import Recalled, Recaller, TopSummaries
-from pamer_lab.controller.request import Chat, History
+from pamer_lab.controller.request import Appended, Chat, History, Request, appended_in
 from pamer_lab.controller.settings import ControllerSettings
 from pamer_lab.controller.turn import DecisionBuilder, RequestDecision
 from pamer_lab.decisions import Item, ItemKind, charges_of, spans_of
@@ -45,7 +47,10 @@ class PamerController:
         *,
         recaller: Recaller | None = None,
         details: DetailWriter | None = None,
+        gate: Gate | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        """`gate`: edits only where they pay; None: whenever the heads vote. `clock`: in seconds, tells how long a session is idle."""
         self.settings = settings or ControllerSettings()
         self.store = store
         self._probe = probe
@@ -56,13 +61,17 @@ class PamerController:
         self._compressor = Compressor(store, summariser, embedder, tokens.counter, summary_tokens=limit, details=details)
         self._sessions: Bounded[str, _Session] = Bounded(SESSIONS_KEPT)
         self._lock = threading.Lock()
+        self._gate, self._clock = gate, clock
 
-    def transform(self, session_id: str, messages: Sequence[Chat], tools: Sequence[Any] | None = None) -> Outcome:
+    def transform(
+        self, session_id: str, messages: Sequence[Chat], tools: Sequence[Any] | None = None, *, idle: float | None = None
+    ) -> Outcome:
         """The request to send instead of `messages`, and why.
 
         `session_id`: names the agent's run; its memories are kept under it.
         `messages`: the complete history so far, in OpenAI's chat form; only ever appended to.
         `tools`: the tool descriptions that go with the request, which count as part of it.
+        `idle`: seconds since the session's last request, for the priced gate; None measures them here.
         """
         turn = DecisionBuilder(session_id if isinstance(session_id, str) else "", self._tokens.counter.name)
         try:
@@ -70,11 +79,16 @@ class PamerController:
                 return messages, turn.fallback("the request names no session", "no session id")
             session = self._session(turn.session_id)
             with session.lock:
+                turn.idle = session.idle(self._clock()) if idle is None else idle
                 return self._transform(turn, session, messages, tools)
         except InputError as error:
             return messages, turn.fallback("the messages break the safe tool protocol", error.sentence)
         except Exception as error:  # whatever fails, the agent must get its own request back
             return messages, turn.fallback("a memory operation failed", _said(error))
+
+    def continue_with(self, session_id: str, items: Sequence[Item]) -> None:
+        """Go on with a session whose last request was made of these items: recalled memory behind its blocks stays there."""
+        self._session(session_id).appended = appended_in(items) if self.settings.inject == "append" else ()
 
     def failed_before(self, session_id: str, failures: int) -> None:
         """Go on with a session that has so many failed compressions behind it; what was counted here for it is replaced."""
@@ -86,7 +100,9 @@ class PamerController:
         for _ in range(self.settings.race_attempts):
             with turn.stage("load"):
                 memory = self._load(turn)
-            current = turn.plan = plan(request, memory, self.settings.retained_blocks)
+            session.appended = _still_there(session.appended, request, memory)
+            shown = [entry.item for entry in session.appended]
+            current = turn.plan = plan(request, memory, self.settings.retained_blocks, shown)
             try:
                 if self._wants_compression(turn, current):
                     return self._compress(turn, current, session)
@@ -94,8 +110,8 @@ class PamerController:
                 turn.errors.append(str(error))
                 continue
             if memory.memories and self.settings.recall:
-                return self._recall(turn, current)
-            return self._pass(turn, current)
+                return self._recall(turn, current, session)
+            return self._pass(turn, current, session)
         return messages, turn.fallback(f"other processes were first {self.settings.race_attempts} times", turn.errors[-1])
 
     def _load(self, turn: DecisionBuilder) -> SessionMemory:
@@ -111,7 +127,7 @@ class PamerController:
     def _wants_compression(self, turn: DecisionBuilder, current: Plan) -> bool:
         """Ask the heads, where there is enough to compress; a probe that fails means no."""
         settings = self.settings
-        turn.votes = None
+        turn.votes = turn.verdict = None
         if not settings.compression or not current.old or current.candidate_tokens < settings.minimum_candidate_tokens:
             return False
         active = current.tokens(current.active)
@@ -121,7 +137,14 @@ class PamerController:
         except Exception as error:  # a probe may fail in as many ways as a model and a device
             turn.errors.append(f"probe: {_said(error)}")
             return False
-        return sum(turn.votes.votes) >= settings.vote
+        if sum(turn.votes.votes) < settings.vote:
+            return False
+        if self._gate is None:
+            return True
+        behind = current.tokens(current.retained) - current.tokens(())
+        tokens = active + current.shown_tokens
+        turn.verdict = self._gate.ask(removed=current.candidate_tokens, behind=behind, tokens=tokens, idle=turn.idle)
+        return turn.verdict.edit
 
     def _compress(self, turn: DecisionBuilder, current: Plan, session: "_Session") -> Outcome:
         chosen, failures = self._range(current, session.failures), session.failures
@@ -132,9 +155,10 @@ class PamerController:
         except Exception:
             session.failures += 1
             raise
-        session.failures = max(0, failures - 1)
+        session.failures, session.appended = max(0, failures - 1), ()
         covered, votes = len(chosen.old), turn.votes
         said = f"{sum(votes.votes)} of {len(votes.votes)} heads voted for it" if votes else ""
+        said += f" and {turn.verdict.reason}" if turn.verdict else ""
         reason = f"{said}: {covered} older blocks of {chosen.candidate_tokens:,} tokens became memory {done.memory.memory_id}"
         if chosen.waiting:
             reason += f"; {len(chosen.waiting)} newer ones wait, because compressing more failed"
@@ -152,28 +176,34 @@ class PamerController:
         halvings = failures - self.settings.failures_before_shorter + 1
         return current.shortened(halvings) if halvings > 0 else current
 
-    def _recall(self, turn: DecisionBuilder, current: Plan) -> Outcome:
+    def _recall(self, turn: DecisionBuilder, current: Plan, session: "_Session") -> Outcome:
+        append = self.settings.inject == "append"
+        if append and not (current.active and current.request.blocks[current.active[-1]].complete):
+            return self._pass(turn, current, session, Recalled((), "recall waits, because the newest block has an open call"))
         with turn.stage("recall"):
             found = self._found(turn, current)
         if found.error:
             turn.errors.append(found.error)
         if not found.entries:
-            return self._pass(turn, current, found)
-        inserted = recall.message(found.entries, found.kind)
-        numbers = current.active
-        messages = recall.checked(current.request.rebuilt(numbers, [inserted]), current.request, numbers, [inserted])
+            return self._pass(turn, current, session, found)
+        added = recall.message(found.entries, found.kind)
+        numbers, request = current.active, current.request
         size = self._injected.count(found.entries, found.kind)
         ids = tuple(sorted({memory.memory_id for memory in found.memories}))
         spans = spans_of(sorted(found.restored)) or current.covered_by(found.memories)
         kind: ItemKind = "evidence" if found.restored else "recalled"
-        item = Item(kind, size, spans, " ".join(ids), inserted["content"], in_part=found.restored_in_part)
+        item = Item(kind, size, spans, " ".join(ids), added["content"], in_part=found.restored_in_part)
+        newest = Appended(numbers[-1], request.block_ids[numbers[-1]], item, added) if append else None
+        inserted, appended = ([], (*session.appended, newest)) if newest else ([added], ())
+        messages = recall.checked(request.rebuilt(numbers, inserted, appended), request, numbers, inserted, appended)
+        session.appended = appended
         return messages, turn.decision(
             current,
             action="recall",
             reason=f"{turn.not_compressed(current, self.settings)}; {found.reason}",
             memory_ids=ids,
             restored_steps=found.restored,
-            items=current.request.items(numbers, [item]),
+            items=request.items(numbers, [] if append else [item], appended),
             stored=current.left_out(numbers),
         )
 
@@ -187,9 +217,9 @@ class PamerController:
         turn.spent.extend(found.spent)
         return found
 
-    def _pass(self, turn: DecisionBuilder, current: Plan, found: Recalled | None = None) -> Outcome:
-        numbers = current.active
-        messages = recall.checked(current.request.rebuilt(numbers), current.request, numbers, ())
+    def _pass(self, turn: DecisionBuilder, current: Plan, session: "_Session", found: Recalled | None = None) -> Outcome:
+        numbers, appended = current.active, session.appended
+        messages = recall.checked(current.request.rebuilt(numbers, (), appended), current.request, numbers, (), appended)
         reason = turn.not_compressed(current, self.settings)
         if found:
             reason += f"; {found.reason}"
@@ -199,7 +229,7 @@ class PamerController:
             current,
             action="pass",
             reason=reason,
-            items=current.request.items(numbers),
+            items=current.request.items(numbers, (), appended),
             stored=current.left_out(numbers),
         )
 
@@ -217,7 +247,27 @@ class _Session:
     history: History
     failures: int = 0
     """Compressions that failed, less those that succeeded after them."""
+    appended: tuple[Appended, ...] = ()
+    """Recalled memory that stays behind its blocks until the next compression."""
+    last: float | None = None
+    """When the last request came."""
     lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def idle(self, now: float) -> float | None:
+        """Seconds since the last request; None for the first one."""
+        since = None if self.last is None else max(0.0, now - self.last)
+        self.last = now
+        return since
+
+
+def _still_there(appended: tuple[Appended, ...], request: Request, memory: SessionMemory) -> tuple[Appended, ...]:
+    """What was appended and still has its block before it; where one block was rewritten or has left, none of it."""
+    names = request.block_ids
+    there = all(
+        entry.block < len(names) and entry.block_id in ("", names[entry.block]) and names[entry.block] not in memory.covered
+        for entry in appended
+    )
+    return appended if there else ()
 
 
 def _said(error: Exception) -> str:

@@ -52,6 +52,8 @@ class _Attempt:
     spent: list[Spent] = field(default_factory=list)
     """What router and agent took, also for answers that were refused."""
     restored_tokens: int = 0
+    present: bool = False
+    """Everything chosen is in the request already."""
 
 
 class StepRecaller:
@@ -85,6 +87,7 @@ class StepRecaller:
             charge(error, attempt.spent)
             raise
         outcome: SelectionOutcome = "accepted" if found.entries else "declined" if attempt.packet else "empty"
+        outcome = "present" if attempt.present else outcome
         return replace(found, error=self._record(plan, attempt, outcome, found.reason))
 
     def _recall(self, plan: Plan, attempt: _Attempt) -> Recalled:
@@ -97,6 +100,12 @@ class StepRecaller:
         if not selection.blocks:
             attempt.cache = "empty_selection"
             return Recalled((), "the router needs no earlier step", spent=tuple(attempt.spent))
+        selection = self._new(plan, selection)
+        if not selection.blocks:
+            attempt.present = True
+            said = f"the {len(attempt.selection.blocks)} chosen steps are in the context already"
+            return Recalled((), said, spent=tuple(attempt.spent))
+        attempt.selection = selection
         packet = attempt.packet = self._packet(plan, selection, attempt)
         if not packet.citations:
             return Recalled((), f"nothing in the {len(selection.steps)} chosen steps helps", spent=tuple(attempt.spent))
@@ -116,6 +125,15 @@ class StepRecaller:
             kind="evidence",
             spent=tuple(attempt.spent),
         )
+
+    def _new(self, plan: Plan, selection: Selection) -> Selection:
+        """The selection without the steps that stay in the request from earlier turns."""
+        if not plan.shown_steps:
+            return selection
+        blocks = tuple(block for block in selection.blocks if block.step not in plan.shown_steps)
+        left = {block.step for block in blocks}
+        memories = tuple(memory for memory in selection.memories if left & set(memory.steps))
+        return replace(selection, memories=memories, blocks=blocks)
 
     def _packet(self, plan: Plan, selection: Selection, attempt: _Attempt) -> Packet:
         """The kept packet for this selection, or a new one from the agent."""

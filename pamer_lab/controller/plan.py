@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pamer_lab.blocks import split
 from pamer_lab.blocks.render import query_text
 from pamer_lab.controller.request import Request
-from pamer_lab.decisions import Span, gaps, spans_of
+from pamer_lab.decisions import Item, Span, blocks_of, gaps, spans_of
 from pamer_lab.memory import Memory, SessionMemory
 from pamer_lab.trajectory.values import Message
 
@@ -29,6 +29,8 @@ class Plan:
     """Incomplete older blocks: always active, never compressed."""
     waiting: tuple[int, ...] = ()
     """Complete older blocks that a shorter compression leaves in the request."""
+    shown: tuple[Item, ...] = ()
+    """Recalled memory that stays in the request; what it holds is not recalled again."""
 
     @property
     def active(self) -> tuple[int, ...]:
@@ -38,6 +40,20 @@ class Plan:
     def retained(self) -> tuple[int, ...]:
         """What stays after a compression."""
         return tuple(sorted((*self.waiting, *self.recent, *self.pinned)))
+
+    @property
+    def shown_memories(self) -> set[str]:
+        """Memories whose summaries stay in the request."""
+        return {name for item in self.shown if item.kind == "recalled" for name in item.source.split()}
+
+    @property
+    def shown_steps(self) -> set[int]:
+        """Steps whose raw text stays in the request."""
+        return set(blocks_of(span for item in self.shown if item.kind == "evidence" for span in item.spans))
+
+    @property
+    def shown_tokens(self) -> int:
+        return sum(item.tokens for item in self.shown)
 
     @property
     def candidate_tokens(self) -> int:
@@ -78,9 +94,9 @@ def halved(count: int, halvings: int) -> int:
     return lengths[halvings % len(lengths)]
 
 
-def plan(request: Request, memory: SessionMemory, retained: int) -> Plan:
-    """Leave out what stored memories cover, and split the rest."""
+def plan(request: Request, memory: SessionMemory, retained: int, shown: Sequence[Item] = ()) -> Plan:
+    """Leave out what stored memories cover, and split the rest; `shown` is recalled memory that stays in the request."""
     covered = memory.covered
     left = [block for block, name in zip(request.blocks, request.block_ids, strict=True) if name not in covered]
     parts = split(left, retained)
-    return Plan(request, memory, parts.old, parts.recent, parts.pinned)
+    return Plan(request, memory, parts.old, parts.recent, parts.pinned, shown=tuple(shown))

@@ -1,9 +1,9 @@
 """The `Recaller` Protocol between a plan and recalled text, PaMER's own recaller (the top summaries by cosine), and the message it becomes.
 
 A recaller returns text and its source, never messages, and changes nothing. A failure is an error; an empty result is a result.
-The message is a user message between prefix and blocks, where no tool call is open. It says that it is recalled memory and not an
-instruction, and fences each entry. Invariant: no recalled text can close its fence or open a chat turn (`blocks/marks.py` breaks such
-marks with a space), entries are in the order of their ids, and no score is shown.
+The message is a user message between prefix and blocks, or after a complete block, where no tool call is open. It says that it is
+recalled memory and not an instruction, and fences each entry. Invariant: no recalled text can close its fence or open a chat turn
+(`blocks/marks.py` breaks such marks with a space), entries are in the order of their ids, and no score is shown.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from pamer_lab.blocks import MessageTokens, violations
 from pamer_lab.blocks.marks import break_template_tokens
 from pamer_lab.bounded import Bounded
 from pamer_lab.controller.plan import Plan
-from pamer_lab.controller.request import Chat, Request, read_message
+from pamer_lab.controller.request import Appended, Chat, Request, read_message
 from pamer_lab.decisions import Spent
 from pamer_lab.errors import LabError, ModelError
 from pamer_lab.memory import Memory
@@ -62,13 +62,18 @@ def pieces(entries: Sequence[Entry], kind: str) -> list[str]:
     return [*parts, CLOSING]
 
 
-def checked(rebuilt: Sequence[Chat], request: Request, numbers: Sequence[int], inserted: Sequence[Chat]) -> list[Chat]:
+def checked(
+    rebuilt: Sequence[Chat], request: Request, numbers: Sequence[int], inserted: Sequence[Chat] = (), appended: Sequence[Appended] = ()
+) -> list[Chat]:
     """The rebuilt request, after it was found to be the caller's own messages in order, protocol-safe, and well fenced."""
-    expected = request.rebuilt(numbers, inserted)
+    expected = request.rebuilt(numbers, inserted, appended)
     if len(rebuilt) != len(expected) or any(new is not old for new, old in zip(rebuilt, expected, strict=True)):
         raise UnsafeInjectionError("the rebuilt request is not made of the caller's own messages")
-    found = violations([read_message(item, f"messages[{number}]") for number, item in enumerate(inserted)])
-    for item in inserted:
+    if any(entry.block not in numbers or not request.blocks[entry.block].complete for entry in appended):
+        raise UnsafeInjectionError("recalled memory would stand between a call and its result")
+    added = [*inserted, *(entry.message for entry in appended)]
+    found = violations([read_message(item, f"messages[{number}]") for number, item in enumerate(added)])
+    for item in added:
         content = item.get("content")
         if item.get("role") != "user" or not isinstance(content, str):
             raise UnsafeInjectionError("recalled memory must be one user message of text")
@@ -142,9 +147,13 @@ class TopSummaries:
     def recall(self, plan: Plan) -> Recalled:
         query = embedded(self._embedder, plan.query(self._query_characters))
         found = plan.memory.nearest(query, self._k, embedding_model=self._embedder.name)
-        chosen = tuple(sorted(found, key=lambda memory: memory.memory_id))
+        new = [memory for memory in found if memory.memory_id not in plan.shown_memories]
+        if not new:
+            return Recalled((), f"the {len(found)} nearest summaries are in the context already")
+        chosen = tuple(sorted(new, key=lambda memory: memory.memory_id))
         entries = tuple(Entry(memory.memory_id, memory.summary, _steps(memory)) for memory in chosen)
-        reason = f"recalled the {len(chosen)} nearest of {len(plan.memory.memories)} stored summaries"
+        already = f", {len(found) - len(new)} more are in the context already" if len(new) < len(found) else ""
+        reason = f"recalled the {len(chosen)} nearest of {len(plan.memory.memories)} stored summaries{already}"
         return Recalled(entries, reason, memories=chosen)
 
 

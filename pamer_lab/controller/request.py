@@ -8,7 +8,7 @@ Invariant: the caller's objects are never changed; a request that breaks the saf
 
 import copy
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -67,21 +67,60 @@ class Request:
         block = self.blocks[number]
         return list(self.chat[block.start : block.end])
 
-    def rebuilt(self, numbers: Sequence[int], inserted: Sequence[Chat] = ()) -> list[Chat]:
-        """Prefix, inserted messages, then these blocks in order: the caller's own objects."""
+    def rebuilt(self, numbers: Sequence[int], inserted: Sequence[Chat] = (), appended: Sequence["Appended"] = ()) -> list[Chat]:
+        """Prefix, inserted messages, then these blocks in order, each with what was appended to it: the caller's own objects."""
         result = [*self.chat[: self.prefix_end], *inserted]
         for number in numbers:
             block = self.blocks[number]
             result.extend(self.chat[block.start : block.end])
+            result.extend(entry.message for entry in appended if entry.block == number)
         return result
 
-    def items(self, numbers: Sequence[int], recalled: Sequence[Item] = ()) -> tuple[Item, ...]:
+    def items(self, numbers: Sequence[int], recalled: Sequence[Item] = (), appended: Sequence["Appended"] = ()) -> tuple[Item, ...]:
         """The pieces of a request with these blocks, in order."""
         head = [Item("tools", self.tool_tokens)] if self.tools else []
         if self.prefix_end:
             head.append(Item("prefix", self.prefix_tokens))
-        raw = [Item("blocks", sum(self.block_tokens[slice(*span)]), (span,)) for span in spans_of(numbers)]
-        return (*head, *recalled, *raw)
+        pieces: list[Item] = []
+        ends = {entry.block for entry in appended}
+        for part in _cut_after(numbers, ends):
+            pieces += [Item("blocks", sum(self.block_tokens[slice(*span)]), (span,)) for span in spans_of(part)]
+            pieces += [entry.item for entry in appended if entry.block == part[-1]]
+        return (*head, *recalled, *pieces)
+
+
+@dataclass(frozen=True)
+class Appended:
+    """Recalled memory that stays behind a block until the next compression."""
+
+    block: int
+    """The block it follows."""
+    block_id: str
+    """That block's identity; empty where it was not known when this was taken up again."""
+    item: Item
+    message: Chat
+
+
+def appended_in(items: Sequence[Item]) -> tuple[Appended, ...]:
+    """What a decision's request has behind its blocks."""
+    found: list[Appended] = []
+    block = -1
+    for item in items:
+        if item.kind == "blocks":
+            block = item.spans[0][1] - 1
+        elif item.text and block >= 0:
+            found.append(Appended(block, "", item, {"role": item.role, "content": item.text}))
+    return tuple(found)
+
+
+def _cut_after(numbers: Sequence[int], ends: Set[int]) -> list[list[int]]:
+    """The numbers in parts, each ending with one of the ends or with the last number."""
+    parts: list[list[int]] = []
+    for place, number in enumerate(numbers):
+        if not place or numbers[place - 1] in ends:
+            parts.append([])
+        parts[-1].append(number)
+    return parts
 
 
 class History:

@@ -104,9 +104,10 @@ def prompt_text(query: RouterQuery) -> str:
     return "\n\n".join(parts)
 
 
-SelectionOutcome = Literal["accepted", "empty", "declined", "refused"]
-"""`accepted`: evidence entered the request. `empty`: the router chose nothing. `declined`: the recall agent found nothing of use in
-what was chosen. `refused`: selection or packet was invalid, and the original request was returned."""
+SelectionOutcome = Literal["accepted", "present", "empty", "declined", "refused"]
+"""`accepted`: evidence entered the request. `present`: all that was chosen is in the request already (`inject=append`). `empty`: the
+router chose nothing. `declined`: the recall agent found nothing of use in what was chosen. `refused`: selection or packet was invalid, and
+the original request was returned."""
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,8 @@
 What belongs to a model (input limits, output reserve, time-outs, attempts) is a setting of the profile.
 """
 
+from typing import Literal
+
 from pydantic import Field, model_validator
 
 from pamer_lab.blocks.render import QUERY_CHARACTERS
@@ -40,6 +42,9 @@ class ControllerSettings(Settings):
     """Characters of the recall query: the last ones of task and recent blocks."""
     evidence_tokens: int = Field(default=8_192, ge=1)
     """Most tokens of restored raw evidence (PaMER+)."""
+    inject: Literal["front", "append"] = "front"
+    """Where recalled memory goes. `front`: between prefix and blocks, chosen again for every request, as in the paper. `append`: after the
+    newest block, where it stays until the next compression, each memory or step once; so a prompt cache can serve what was sent before."""
     compression: bool = True
     """False: nothing is ever compressed, and the probe is not asked."""
     recall: bool = True

@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from pamer_lab.controller.gate import Verdict
 from pamer_lab.controller.plan import Plan
 from pamer_lab.controller.probe import Votes
 from pamer_lab.controller.request import Request
@@ -63,9 +64,13 @@ class DecisionBuilder:
     request: Request | None = None
     plan: Plan | None = None
     votes: Votes | None = None
+    verdict: Verdict | None = None
+    """What the priced gate said, where the heads voted for compression."""
     errors: list[str] = field(default_factory=list)
     spent: list[Spent] = field(default_factory=list)
     """Work beside the request so far, whatever comes of it."""
+    idle: float | None = None
+    """Seconds since the session's last request; None where that is unknown."""
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
@@ -80,6 +85,8 @@ class DecisionBuilder:
         """Why this request was not compressed, in words."""
         if not settings.compression:
             return "compression is switched off"
+        if self.votes is not None and self.verdict is not None:
+            return f"{sum(self.votes.votes)} of {len(self.votes.votes)} heads voted for compression; {self.verdict.reason}"
         if self.votes is not None:
             return f"only {sum(self.votes.votes)} of {len(self.votes.votes)} heads voted for compression, {settings.vote} are needed"
         if not current.old:

@@ -5,11 +5,11 @@ from typing import ClassVar
 
 from pamer_lab.looks import LineLook
 from pamer_lab.policies.interface import Offered
-from pamer_lab.policies.pamer_policy import PamerPolicy
+from pamer_lab.policies.pamer_policy import CachedPamerPolicy
 
 
 @dataclass(frozen=True)
-class Pamer(PamerPolicy):
+class Pamer(CachedPamerPolicy):
     """The controller as it runs online."""
 
     title: ClassVar[str] = "pamer"
@@ -21,5 +21,7 @@ class Pamer(PamerPolicy):
     offered: ClassVar[Offered] = "first"
     deviations: ClassVar[tuple[str, ...]] = (
         "the embedded profile reads a small model and writes extractive summaries; the paper reads Qwen3.5-9B and asks it for summaries",
+        "inject=append puts recalled summaries after the newest block, each once until the next compression, and gate=priced compresses "
+        "only where that pays; the paper does neither",
         "logits are also read where the controller does not ask (logits=all), for what-if; decisions are the same without",
     )

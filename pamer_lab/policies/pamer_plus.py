@@ -8,11 +8,11 @@ from pamer_lab.controller.router_index import RouterKind
 from pamer_lab.looks import LineLook
 from pamer_lab.memory import DetailWriter
 from pamer_lab.policies.interface import Need, Offered, Resources
-from pamer_lab.policies.pamer_policy import PamerPolicy, Recalls
+from pamer_lab.policies.pamer_policy import CachedPamerPolicy, Recalls
 
 
 @dataclass(frozen=True)
-class PamerPlus(PamerPolicy):
+class PamerPlus(CachedPamerPolicy):
     """Step-level evidence instead of whole summaries; every selection is kept for audit under the run's id."""
 
     title: ClassVar[str] = "pamer+"
@@ -26,6 +26,8 @@ class PamerPlus(PamerPolicy):
         "as for pamer; the embedded profile's router and recall agent are deterministic, the paper asks an LLM router and recall agent",
         "the router sees Recent2, summaries and step details only; router=archive also reads every raw archived block and asks no model, "
         "which the paper's router never does",
+        "inject=append puts restored steps after the newest block, each once until the next compression, and gate=priced compresses only "
+        "where that pays; the paper does neither",
     )
 
     router: str = field(default="index", metadata={"choices": ("index", "archive")})

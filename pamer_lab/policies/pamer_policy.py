@@ -16,18 +16,22 @@ from pydantic import ValidationError
 
 from pamer_lab.blocks import recent_start
 from pamer_lab.controller import ControllerSettings, PamerController, RequestDecision, Votes, as_chat
+from pamer_lab.controller.gate import Gate
 from pamer_lab.controller.probe import ReadingProbe
 from pamer_lab.controller.recall import Recaller
 from pamer_lab.controller.request import AppendOnly
-from pamer_lab.decisions import Decision, Span, Spent, blocks_of, spans_of
+from pamer_lab.decisions import Decision, Item, Span, Spent, blocks_of, spans_of
 from pamer_lab.errors import Cancelled, InputError, LabError
 from pamer_lab.features.values import Cancel, OnProgress
 from pamer_lab.looks import LineLook
 from pamer_lab.memory import DetailWriter, SourceBlock, Summary
 from pamer_lab.policies.interface import Coming, Family, History, Need, Offered, PolicySession, Resources, summary_spent
+from pamer_lab.prices import DEFAULT, PACKAGED_NAMES, find_prices
 
 logger = logging.getLogger(__name__)
 
+Inject = Literal["front", "append"]
+"""`front`: between prefix and blocks. `append`: after the newest block."""
 Recalls = Literal["summaries", "steps", ""]
 """What comes back from memory: whole summaries, chosen raw steps, or nothing."""
 
@@ -63,9 +67,12 @@ class PamerPolicy:
         return self.title + "".join(changed)
 
     def settings(self, resources: Resources) -> dict[str, Any]:
-        controller = self.controller_settings(resources).model_dump()
+        controller = self.controller_settings(resources).model_dump(exclude={"inject"} if self.injects == "front" else None)
         rule: dict[str, Any] = {"retained": self.retained, "vote": self.vote, "minimum": self.minimum, "top": self.top}
         rule |= {"recalls": self.recalls, "compresses": True}
+        # Only what differs from the paper's layout, so that its runs keep their ids.
+        rule |= {"inject": self.injects} if self.injects != "front" else {}
+        rule |= {"gate": gate.as_settings()} if (gate := self.price_gate()) else {}
         voting = {key: value for key, value in resources.heads_identity().items() if key in ("sha256", "hint")}
         own = {"controller": controller, "rule": rule if self.removes else None, "logits": self.logits, "heads": voting}
         return own | resources.identity()
@@ -74,10 +81,19 @@ class PamerPolicy:
         given = resources.settings.model_dump()
         given |= {"vote": self.vote, "minimum_candidate_tokens": self.minimum, "retained_blocks": self.retained}
         try:
-            return ControllerSettings(**given | {"top_k": self.top, "recall": bool(self.recalls)})
+            return ControllerSettings(**given | {"top_k": self.top, "recall": bool(self.recalls), "inject": self.injects})
         except ValidationError as error:
             said = str(error.errors()[0]["msg"]).removeprefix("Value error, ")
             raise InputError(f"policy {self.name!r}: {said}") from error
+
+    @property
+    def injects(self) -> Inject:
+        """Where recalled memory goes."""
+        return "front"
+
+    def price_gate(self) -> Gate | None:
+        """What edits must pay under; None: nothing."""
+        return None
 
     def recaller(self, resources: Resources) -> Recaller | None:
         """What finds memory; None takes the controller's own top summaries."""
@@ -110,6 +126,30 @@ class PamerPolicy:
             logger.warning("states could not be read ahead: %s", error)
 
 
+@dataclass(frozen=True)
+class CachedPamerPolicy(PamerPolicy):
+    """What `pamer` and `pamer+` can do for a prompt cache; the defaults are the paper's."""
+
+    inject: str = field(default="front", metadata={"choices": ("front", "append")})
+    """Where recalled memory goes: between prefix and blocks, chosen again each time; or after the newest block, once until the next
+    compression."""
+    gate: str = field(default="heads", metadata={"choices": ("heads", "priced")})
+    """What decides on compression: the heads' vote; or that vote, where the edit also pays."""
+    horizon: int = 20
+    """For `gate=priced`: turns within which an edit must pay back."""
+    prices: str = field(default=DEFAULT, metadata={"choices": PACKAGED_NAMES})
+    """For `gate=priced`: the price table."""
+    window: int = 128_000
+    """For `gate=priced`: tokens the model takes; 0 means that no limit is known."""
+
+    @property
+    def injects(self) -> Inject:
+        return "append" if self.inject == "append" else "front"
+
+    def price_gate(self) -> Gate | None:
+        return Gate.of(find_prices(self.prices), horizon=self.horizon, window=self.window) if self.gate == "priced" else None
+
+
 class PamerSession:
     """One trace under the controller."""
 
@@ -121,6 +161,8 @@ class PamerSession:
         self._stored: tuple[Span, ...] = ()
         self._failures = 0
         """Failed compressions, less later successes, when this session was taken up."""
+        self._items: tuple[Item, ...] = ()
+        """The last request when this session was taken up, unless it was a fallback."""
 
     @property
     def controller(self) -> PamerController:
@@ -136,14 +178,17 @@ class PamerSession:
                 self.settings,
                 recaller=self.policy.recaller(given),
                 details=self.policy.details(given),
+                gate=self.policy.price_gate(),
             )
             self._controller.failed_before(given.session_id, self._failures)
+            self._controller.continue_with(given.session_id, self._items)
         return self._controller
 
     def resume(self, decisions: Sequence[Decision]) -> None:
         written = [decision for decision in decisions if decision.stored]
         self._stored = written[-1].stored if written else ()
         self._failures, self._controller = 0, None
+        self._items = next((decision.items for decision in reversed(decisions) if decision.action != "fallback"), ())
         for decision in decisions:
             # A turn that stored a memory names it and compresses, or passes where the raw blocks stay.
             stored = decision.memory_ids and decision.action in ("pass", "compress")
@@ -159,7 +204,7 @@ class PamerSession:
             {"type": "function", "function": {"name": tool.name, "description": tool.description, "parameters": tool.parameters}}
             for tool in history.tools
         ]
-        _, decision = self.controller.transform(self.resources.session_id, self._chat, tools)
+        _, decision = self.controller.transform(self.resources.session_id, self._chat, tools, idle=history.idle)
         # A turn at which memory cannot be read leaves what is stored as it is.
         self._stored = spans_of(sorted({*blocks_of(self._stored), *blocks_of(decision.stored)}))
         spent = [*self._recall(history, decision), *self._calls(history, decision)]

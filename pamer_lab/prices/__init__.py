@@ -17,6 +17,7 @@ from pamer_lab.reviewer_mode import refuse_in_reviewer_mode
 from pamer_lab.storage.files import write_whole
 
 PACKAGED = Path(__file__).parent / "tables"
+PACKAGED_NAMES = tuple(sorted(path.stem for path in PACKAGED.glob("*.toml")))
 FOLDER = "prices"
 """Folder of a workspace with the user's own tables."""
 DEFAULT = "relative-0.1"

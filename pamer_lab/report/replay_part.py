@@ -119,6 +119,7 @@ def _run(run: Run, timeline: Timeline, used: list[Any], workspace: Workspace, te
         "tokenizer": head.tokenizer,
         "tokens_kind": head.tokens_kind,
         "demo": head.demo,
+        "times": list(head.times),
         "totals": head.totals,
         "evidence": survival_rates(fates(timeline, run.turns, used)),
         "memories": [_memory(memory, head.policy, texts) for memory in RunStore(workspace).memories(run).values()],

@@ -9,6 +9,7 @@ features, embeddings and whatever a rule did without a model (extractive summari
 
 from collections import defaultdict
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -52,11 +53,20 @@ def totals(timeline: Timeline, turns: Sequence[Turn]) -> dict[str, Any]:
         "auxiliary": operations,
         "local_work": local,
         "saving": {"left_out": left_out, "added": added, "auxiliary": aux_input + aux_output, "saved": base_total - total},
+        "prefix": prefix_facts(turns),
         "actions": {name: sum(turn.action == name for turn in turns) for name in ("pass", "compress", "recall", "fallback")},
         "recorded": recorded_usage(timeline.trace, len(turns)),
         "tokenizer": timeline.tokenizer,
         "kind": timeline.kind,
     }
+
+
+def prefix_facts(turns: Sequence[Turn]) -> dict[str, int]:
+    """How often a request does not begin with the one before: `breaks` in all, `violations` of them at no compression or fallback."""
+    pairs = pairwise(turns)
+    breaks = [(before, now) for before, now in pairs if now.cached_tokens < before.active_tokens]
+    edits = [now.action in ("compress", "fallback") or before.action == "fallback" for before, now in breaks]
+    return {"breaks": len(breaks), "violations": len(breaks) - sum(edits)}
 
 
 def _if_called(local: dict[str, dict[str, Any]], total: int, base_total: int) -> dict[str, Any]:

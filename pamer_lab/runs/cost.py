@@ -18,7 +18,6 @@ from pamer_lab.runs.accounting import COMPUTATION
 from pamer_lab.runs.prefix_cache import Key, PrefixTree, counted_start, pieces_of
 from pamer_lab.runs.timeline import Timeline
 from pamer_lab.runs.values import Run, Turn
-from pamer_lab.trajectory.values import Trace
 
 NO_TIMES = "the trace has no time stamps, so every earlier request counts as still cached"
 FREE = "the base agent costs nothing at these prices, so no cost relative to it is given"
@@ -122,7 +121,7 @@ def run_cost(run: Run, prices: PriceTable, timeline: Timeline | None = None, cou
     `timeline`: gives time stamps and the raw texts, which matter where requests part inside a block.
     `counter`: counts the start that two texts share; without one, tokens are taken in proportion to its length (an estimate).
     """
-    times = request_times(timeline.trace, len(run.turns)) if timeline else ()
+    times = timeline.times[: len(run.turns)] if timeline else run.head.times
     turns = tuple(_turns(run, prices, times, _Texts(timeline), counter))
     rules = [entry for turn in run.turns for entry in turn.spent if entry.local and entry.operation not in COMPUTATION]
     by_rule = sum(entry.input_tokens for entry in rules), sum(entry.output_tokens for entry in rules)
@@ -170,25 +169,6 @@ def _count(counter: TokenCounter | None) -> Callable[[str, str, int], int]:
     if counter is not None:
         return lambda start, text, tokens: counted_start(counter, start)
     return lambda start, text, tokens: tokens * len(start) // max(len(text), 1)
-
-
-def request_times(trace: Trace, turns: int) -> tuple[float, ...]:
-    """When each request was sent, by the newest time stamp before its answer, or the answer's own; none where the trace has none.
-
-    A request without a time counts as sent with the one before it, and time never runs backwards.
-    """
-    times: list[float] = []
-    newest, known = None, False
-    for message in trace.messages:
-        if message.role == "assistant":
-            at = newest if newest is not None else message.at
-            known = known or at is not None
-            last = times[-1] if times else 0.0
-            times.append(max(last, at) if at is not None else last)
-            newest = None
-        elif message.at is not None:
-            newest = message.at
-    return tuple(times[:turns]) if known else ()
 
 
 class _Texts:

@@ -35,6 +35,8 @@ class Timeline:
     """Tokens of each recorded assistant message."""
     tokenizer: str
     kind: CountKind
+    times: tuple[float, ...] = ()
+    """When each request was sent, in seconds; empty where the trace has no time stamps."""
 
     @property
     def block_tokens(self) -> list[int]:
@@ -52,6 +54,7 @@ class Timeline:
             prefix_tokens=self.prefix_tokens,
             tools=self.trace.tools,
             tools_tokens=self.tools_tokens,
+            idle=self.times[t] - self.times[t - 1] if self.times and t else None,
         )
 
 
@@ -79,6 +82,7 @@ def recorded_timeline(trace: Trace, run: Run) -> Timeline:
         output_tokens=tuple(turn.output_tokens for turn in run.turns),
         tokenizer=head.tokenizer,
         kind=cast(CountKind, head.tokens_kind),
+        times=request_times(trace, len(pieces.blocks)),
     )
 
 
@@ -98,4 +102,24 @@ def lay_out(trace: Trace, tokens: MessageTokens, *, turn_limit: int = 0, counts:
         output_tokens=tuple(counted[block.start] for block in blocks),
         tokenizer=tokens.counter.name,
         kind=tokens.counter.kind,
+        times=request_times(trace, len(blocks)),
     )
+
+
+def request_times(trace: Trace, turns: int) -> tuple[float, ...]:
+    """When each request was sent, by the newest time stamp before its answer, or the answer's own; none where the trace has none.
+
+    A request without a time counts as sent with the one before it, and time never runs backwards.
+    """
+    times: list[float] = []
+    newest, known = None, False
+    for message in trace.messages:
+        if message.role == "assistant":
+            at = newest if newest is not None else message.at
+            known = known or at is not None
+            last = times[-1] if times else 0.0
+            times.append(max(last, at) if at is not None else last)
+            newest = None
+        elif message.at is not None:
+            newest = message.at
+    return tuple(times[:turns]) if known else ()

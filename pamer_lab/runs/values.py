@@ -71,6 +71,8 @@ class RunInfo(Struct, frozen=True, omit_defaults=True):
     demo: bool = False
     heads: dict[str, str] = field(default_factory=dict)
     """Name, hash, model, layer and hint of the heads that voted; empty where none did."""
+    times: tuple[float, ...] = ()
+    """When each request was sent, in seconds, by the trace's time stamps; empty where it has none."""
     estimated: float = 0.0
     """Seconds the run was expected to take when it started, models loaded; one that was continued: what it had taken, and the rest."""
     taken: float = 0.0

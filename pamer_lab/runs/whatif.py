@@ -1,4 +1,4 @@
-"""What if the thresholds, the vote rule, the minimum candidate size or the window had been different? No model call.
+"""What if the thresholds, the vote, the minimum candidate size, the window, the horizon or the prices had been different? No model call.
 
 The heads read the prefix and the recent blocks, which no earlier compression changes, so the stored logits are valid for other settings;
 only what follows from them is recomputed: votes for all turns at once, then one pass over the turns for what is still uncompressed. Where
@@ -7,17 +7,21 @@ marked as such; every other number is exact.
 Invariant: unchanged settings give exactly the stored decisions and tokens (`verified`).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from pamer_lab.controller.gate import Gate
 from pamer_lab.decisions import Action
 from pamer_lab.errors import InputError
+from pamer_lab.prices import PriceTable, find_prices
 from pamer_lab.runs.values import FIXED_ACTIONS, Run
 
+HORIZON, WINDOW = 20, 128_000
+"""Of a gate that a question puts before a run that had none: turns, and the tokens a model takes."""
 SUMMARY_CAP = 1024
 """Tokens assumed for a recalled summary where the stored run has recalled none."""
 
@@ -36,6 +40,10 @@ class Changes:
     """Least tokens of a candidate."""
     retained: int | None = None
     """Complete blocks kept. The logits remain those of the stored window, so decisions are approximate and say so."""
+    horizon: int | None = None
+    """Turns within which an edit must pay back; puts the priced gate before a run that had none."""
+    prices: PriceTable | None = None
+    """Prices of that gate; puts it before a run that had none."""
 
 
 @dataclass(frozen=True)
@@ -117,7 +125,32 @@ class WhatIfRun:
     def wanted(self) -> list[bool]:
         """Turns at which the stored votes and candidate asked for compression, whatever came of it."""
         vote, minimum = self.rule["vote"], self.rule["minimum"]
-        return [sum(turn.votes) >= vote and 0 < turn.candidate_tokens >= minimum for turn in self.run.turns]
+        asked = [sum(turn.votes) >= vote and 0 < turn.candidate_tokens >= minimum for turn in self.run.turns]
+        gate, sums = self.gate(Changes()), self.sums
+        if gate is None:
+            return asked
+        windows = self._windows(self.rule["retained"])
+        found, covered = [], 0
+        for t, turn in enumerate(self.run.turns):
+            left = self._before(t, sums[covered], sums[windows[t]], self.held[t])
+            found.append(asked[t] and gate.ask(**left, idle=self.idle(t)).edit)
+            covered = max((last for _, last in turn.stored), default=0)
+        return found
+
+    def idle(self, t: int) -> float | None:
+        """Seconds since the request before, by the trace's time stamps."""
+        times = self.run.head.times
+        return times[t] - times[t - 1] if t and len(times) > t else None
+
+    def _before(self, t: int, covered: int, window: int, held: float) -> dict[str, int]:
+        """What the gate is asked about: tokens that would leave, tokens behind them, and the request without the edit."""
+        blocks, removed = int(self.raw[t]) - int(covered), max(0, int(window) - int(covered))
+        return {"removed": removed, "behind": blocks - removed - self.head_tokens, "tokens": blocks + round(held)}
+
+    @property
+    def head_tokens(self) -> int:
+        """Tools and prefix."""
+        return self.run.head.tools_tokens + self.run.head.prefix_tokens
 
     @cached_property
     def shorter_ends(self) -> list[int]:
@@ -135,6 +168,45 @@ class WhatIfRun:
         tokens = sum(item.tokens for turn in recalls for item in turn.items if item.text)
         return tokens / sum(max(1, len(turn.memory_ids)) if self.rule["recalls"] == "summaries" else 1 for turn in recalls)
 
+    @cached_property
+    def held(self) -> list[int]:
+        """Tokens of recalled memory that is in the request before each stored decision (`inject=append`)."""
+        held, before = 0, []
+        for turn in self.run.turns:
+            before.append(held)
+            if self.appends and turn.action != "fallback":
+                held = 0 if turn.action == "compress" else sum(item.tokens for item in turn.items if item.text)
+        return before
+
+    @property
+    def appends(self) -> bool:
+        return bool(self.rule.get("inject") == "append")
+
+    @cached_property
+    def held_by_age(self) -> list[float]:
+        """Mean tokens of appended memory so many turns after a compression, over the stored run; empty where it has none."""
+        ages: list[list[int]] = []
+        age, started = 0, False
+        for turn in self.run.turns:
+            started, age = started or turn.action == "compress", 0 if turn.action == "compress" else age + 1
+            if started and turn.action in ("pass", "recall"):
+                ages += [[] for _ in range(age - len(ages))]
+                ages[age - 1].append(sum(item.tokens for item in turn.items if item.text))
+        means: list[float] = []
+        for found in ages:
+            means.append(sum(found) / len(found) if found else means[-1] if means else 0.0)
+        return means
+
+    def gate(self, changes: Changes) -> Gate | None:
+        """The priced gate under changed settings; None where only the heads decide."""
+        stored = self.rule.get("gate")
+        if stored is None and changes.horizon is None and changes.prices is None:
+            return None
+        gate = Gate(**stored) if stored else Gate.of(find_prices(), horizon=HORIZON, window=WINDOW)
+        if changes.prices is not None:
+            gate = Gate.of(changes.prices, horizon=gate.horizon, window=gate.window)
+        return gate if changes.horizon is None else replace(gate, horizon=changes.horizon)
+
     def ask(self, changes: Changes | None = None) -> WhatIf:
         """Decide every turn again under changed settings."""
         changes = changes or Changes()
@@ -145,7 +217,7 @@ class WhatIfRun:
         if changes.vote is not None and heads and not 1 <= changes.vote <= heads:
             raise InputError(f"of {heads} heads, 1 to {heads} can be asked to agree, not {changes.vote}")
         votes = self._votes(changes)
-        answer = _Pass(self, self._windows(retained), minimum, votes >= vote, votes >= 0).go()
+        answer = _Pass(self, self._windows(retained), minimum, votes >= vote, votes >= 0, self.gate(changes)).go()
         notes = list(self._notes(changes, answer))
         return WhatIf(
             self.run.run_id, answer.actions, self.actions, votes, answer.candidates, answer.active, answer.estimated, answer.missing, notes
@@ -193,6 +265,9 @@ class WhatIfRun:
             notes.append("the heads' hint names the stored run's context size, so logits after the first changed turn are approximate")
         if answer.missing:
             notes.append(f"no logit is stored for {len(answer.missing)} turns that would need one; they count as no compression")
+        if answer.gate is not None:
+            timed = "" if self.run.head.times else "; the run has no time stamps, so the cache is never cold"
+            notes.append(f"edits must pay back within {answer.gate.horizon} turns at the prices of {answer.gate.prices}{timed}")
         if answer.estimated.any():
             notes.append(f"tokens of {int(answer.estimated.sum())} turns are based on an estimate of what would be recalled")
         return notes
@@ -202,11 +277,19 @@ class _Pass:
     """The walk over the turns: what is still uncompressed depends on what was decided before."""
 
     def __init__(
-        self, given: WhatIfRun, windows: npt.NDArray[np.int64], minimum: int, enough: npt.NDArray[np.bool_], known: npt.NDArray[np.bool_]
+        self,
+        given: WhatIfRun,
+        windows: npt.NDArray[np.int64],
+        minimum: int,
+        enough: npt.NDArray[np.bool_],
+        known: npt.NDArray[np.bool_],
+        gate: Gate | None,
     ) -> None:
         count = len(given.actions)
         self.given, self.windows, self.minimum = given, windows.tolist(), minimum
-        self.enough, self.known = enough.tolist(), known.tolist()
+        self.enough, self.known, self.gate = enough.tolist(), known.tolist(), gate
+        self.age = 0
+        """Turns since the last compression."""
         self.actions: list[Action] = []
         self.candidates = np.zeros(count, dtype=np.int64)
         self.active = np.zeros(count, dtype=np.int64)
@@ -224,6 +307,10 @@ class _Pass:
             self.candidates[t] = candidate
             eligible = rule["compresses"] and 0 < candidate >= self.minimum
             wanted = eligible and self.enough[t] and self.known[t]
+            if wanted and self.gate is not None:
+                held = self.given.held[t] if same else self._held(self.age, memories)
+                asked = self.given._before(t, sums[covered], sums[window], held)
+                wanted = self.gate.ask(**asked, idle=self.given.idle(t)).edit
             if eligible and not self.known[t] and old != "fallback":
                 self.missing.append(t)
             if old == "fallback" and (not self.known[t] or (same and wanted == self.given.wanted[t])):
@@ -234,9 +321,12 @@ class _Pass:
                 action = "pass"
             else:
                 action = old if old in ("pass", "recall") and (same or (rule["recalls"] == "steps" and stored_covered)) else "recall"
+                if self.given.appends and not same:
+                    action = "recall" if self.age == 0 else "pass"
             if old == "compress":
                 stored_covered = max((last for _, last in turn.stored), default=0)
             self.actions.append(action)
+            self.age = 0 if action == "compress" else self.age + 1
             same = same and numbers[covered] == numbers[stored_covered] and (action == "compress") == (old == "compress")
             if same and action == old:
                 self.active[t] = turn.active_tokens
@@ -248,12 +338,24 @@ class _Pass:
         raw = self.given.raw[t]
         if action == "fallback":
             removed = 0
+        elif self.given.appends and action != "compress":
+            self.estimated[t] = bool(memories)
+            raw += round(self._held(self.age, memories))
         elif action == "recall":
             self.estimated[t] = True
             raw += round(
                 self.given.recall_tokens * (min(memories, self.given.rule["top"]) if self.given.rule["recalls"] == "summaries" else 1)
             )
         self.active[t] = raw - removed
+
+    def _held(self, age: int, memories: int) -> float:
+        """About the tokens of appended memory so many turns after a compression."""
+        known = self.given.held_by_age
+        if not memories or not age or not self.given.appends:
+            return 0.0
+        if known:
+            return known[min(age, len(known)) - 1]
+        return float(self.given.recall_tokens * (min(memories, self.given.rule["top"]) if self.given.rule["recalls"] == "summaries" else 1))
 
 
 def what_if(run: Run) -> WhatIfRun | None:

@@ -8,6 +8,7 @@ import pytest
 
 from pamer_lab.decisions import Item
 from pamer_lab.errors import InputError
+from pamer_lab.prices import find_prices
 from pamer_lab.runs import whatif
 from pamer_lab.runs.engine import ReplayOptions, replay
 from pamer_lab.runs.values import FIXED_ACTIONS, Run, RunInfo, Turn
@@ -16,6 +17,7 @@ from pamer_lab.trajectory.values import Message, ToolCall, Trace
 from pamer_lab.workspace import Workspace
 from tests.counting import lines_run
 from tests.runs.making import PARTS, call, long_trace, make_trace
+from tests.runs.test_cost import at_times
 
 
 def mixed_trace() -> Trace:
@@ -129,3 +131,53 @@ def test_a_question_takes_one_pass_over_the_turns() -> None:
 def test_a_vote_that_no_number_of_heads_can_give_is_refused(tmp_path: Path, vote: int) -> None:
     with pytest.raises(InputError, match=rf"\b5\b.*\b{vote}\b"):
         WhatIfRun(run_of("pamer:minimum=90", tmp_path)).ask(Changes(vote=vote))
+
+
+APPEND = ":inject=append"
+PRICED = ":gate=priced"
+
+
+@pytest.mark.parametrize("policy", ["pamer", "pamer+"])
+@pytest.mark.parametrize("more", [APPEND, PRICED, f"{APPEND}{PRICED}:horizon=5", f"{PRICED}:horizon=2:prices=anthropic-sonnet-4.5-1h"])
+def test_appended_and_priced_runs_are_reproduced_exactly(tmp_path: Path, policy: str, more: str) -> None:
+    run = run_of(f"{policy}:minimum=90{more}", tmp_path)
+    laid_out = WhatIfRun(run)
+    assert laid_out.verified == (24, 24) and not laid_out.ask().estimated.any()
+    assert any(turn.action == "compress" for turn in run.turns)
+
+
+@pytest.mark.parametrize("inject", ["", APPEND])
+@pytest.mark.parametrize(
+    ("changes", "name"),
+    [
+        (Changes(horizon=2), ":horizon=2"),
+        (Changes(horizon=60), ":horizon=60"),
+        (Changes(prices=find_prices("no-cache")), ":prices=no-cache"),
+        (Changes(prices=find_prices("openai-gpt-4o"), horizon=1), ":prices=openai-gpt-4o:horizon=1"),
+    ],
+)
+def test_another_horizon_or_table_decides_as_a_real_replay_would(tmp_path: Path, inject: str, changes: Changes, name: str) -> None:
+    stored, real = (
+        run_of(f"pamer:minimum=90{inject}{PRICED}:horizon=8", tmp_path),
+        run_of(f"pamer:minimum=90{inject}{PRICED}{name}", tmp_path),
+    )
+    asked = WhatIfRun(stored).ask(changes)
+    compressed = [turn.action == "compress" for turn in real.turns]
+    assert [action == "compress" for action in asked.actions] == compressed
+    assert (asked.active_tokens == [turn.active_tokens for turn in real.turns])[~asked.estimated].all()
+    if changes.horizon is not None:
+        unpriced = WhatIfRun(run_of(f"pamer:minimum=90{inject}", tmp_path)).ask(changes)
+        assert [action == "compress" for action in unpriced.actions] == compressed
+
+
+def test_a_horizon_of_no_turn_waits_and_a_cold_cache_does_not(tmp_path: Path) -> None:
+    slow = at_times(long_trace(16, trace_id="t-slow"), [400.0])
+    quick = at_times(long_trace(16, trace_id="t-quick"), [4.0])
+    policy = f"pamer:minimum=90{PRICED}:horizon=0"
+    cold, warm = run_of(policy, tmp_path, slow), run_of(policy, tmp_path, quick)
+    free = run_of("pamer:minimum=90", tmp_path, slow)
+    assert [turn.action for turn in cold.turns] == [turn.action for turn in free.turns]
+    assert sum(turn.action == "compress" for turn in warm.turns) < sum(turn.action == "compress" for turn in cold.turns)
+    assert WhatIfRun(cold).verified == WhatIfRun(warm).verified == (16, 16)
+    waited = [turn for turn in warm.turns if sum(turn.votes) >= 3 and turn.candidate_tokens >= 90 and turn.action != "compress"]
+    assert waited and all("horizon 0" in turn.reason for turn in waited)

@@ -40,7 +40,7 @@ function verifyReplay(checks, section) {
       checks.check("Every earlier block in exactly one state", lettersOf(turn) === statesOf(turn.states), place);
       if (turn.logits) checks.check("Votes from logits and thresholds", votesRight(turn), place);
       const rule = run.settings.rule;
-      if (rule && turn.logits && turn.action !== "fallback") checks.check("Decision from votes and candidate", decisionRight(turn, rule), place);
+      if (rule && turn.logits && turn.action !== "fallback") checks.check("Decision from votes and candidate", decisionRight(turn, rule, run, trace), place);
     }
     verifyTotals(checks, run);
     for (const memory of run.memories) {
@@ -74,9 +74,26 @@ const sigmoid = (value) => (value >= 0 ? 1 / (1 + Math.exp(-value)) : Math.exp(v
 const votesRight = (turn) => turn.votes.length === turn.logits.length
   && turn.logits.every((value, head) => (sigmoid(value) >= turn.thresholds[head]) === turn.votes[head]);
 
-function decisionRight(turn, rule) {
+function decisionRight(turn, rule, run, trace) {
   const wanted = turn.votes.filter(Boolean).length >= rule.vote && turn.candidate > 0 && turn.candidate >= rule.minimum;
-  return wanted === (turn.action === "compress");
+  if (!wanted || !rule.gate) return wanted === (turn.action === "compress");
+  return gateRight(turn, rule, run, trace);
+}
+
+// The priced gate: an edit pays back in time, or the cache is cold, or the window is nearly full.
+function gateRight(turn, rule, run, trace) {
+  const { read, write, lifetime, horizon, window: size } = rule.gate;
+  const edited = turn.action === "compress";
+  const stays = sum(turn.items.filter((item) => item.kind === "blocks").map((item) => item.tokens)) - (edited ? 0 : turn.candidate);
+  if (edited && !run.memories.some((memory) => turn.memory_ids.includes(memory.memory_id) && memory.tokens === turn.candidate)) return true;
+  const extra = (write - read) * stays, saved = read * turn.candidate;
+  const turns = extra <= saved ? 0 : saved ? extra / saved - 1 : Infinity;
+  const idle = run.times.length > turn.t && turn.t ? run.times[turn.t] - run.times[turn.t - 1] : null;
+  const cold = !lifetime || (idle !== null && idle > lifetime);
+  const before = run.turns.slice(0, turn.t).filter((other) => other.action !== "fallback").pop();
+  const held = rule.inject === "append" && before ? sum(before.items.filter((item) => item.text !== undefined).map((item) => item.tokens)) : 0;
+  const request = trace.tools_tokens + trace.prefix_tokens + stays + turn.candidate + held;
+  return edited === (cold || (size > 0 && request >= 0.9 * size) || turns <= horizon);
 }
 
 function verifyTotals(checks, run) {

@@ -8,8 +8,10 @@ from typing import Any
 import streamlit as st
 
 from pamer_lab.figures.text import counted, short
+from pamer_lab.prices import DEFAULT
 from pamer_lab.runs.values import Run
-from pamer_lab.runs.whatif import Changes, WhatIf
+from pamer_lab.runs.whatif import HORIZON, Changes, WhatIf
+from pamer_lab.ui.shared.prices import tables_by_name
 from pamer_lab.ui.shared.runs import whatif_of
 from pamer_lab.ui.shared.words import HINTS
 
@@ -65,4 +67,24 @@ def _sliders(rule: dict[str, Any], heads: int) -> Changes:
             "Minimum candidate size (tokens)", 0, most, rule["minimum"], 64, key="least", bind="query-params", help=HINTS["candidate"]
         ),
         retained=retained.slider("Blocks kept", 0, 8, rule["retained"], key="kept", bind="query-params", help=HINTS["kept"]),
+        **_gate(rule),
     )
+
+
+def _gate(rule: dict[str, Any]) -> dict[str, Any]:
+    """Horizon and prices of the priced gate, where they differ from the run's; without the switch, a run that had no gate gets none."""
+    stored = rule.get("gate") or {}
+    switch, horizon, table = st.columns([2, 3, 3], gap="medium", vertical_alignment="center")
+    if not stored and not switch.toggle("Only edits that pay", key="pays", bind="query-params", help=HINTS["pays"]):
+        return {}
+    if stored:
+        switch.markdown("Only edits that pay", help=HINTS["pays"])
+    tables = tables_by_name()
+    known = stored.get("horizon", HORIZON)
+    turns = horizon.slider("Horizon (turns)", 0, max(100, known), known, key="horizon", bind="query-params", help=HINTS["horizon"])
+    names = list(tables)
+    first = stored.get("prices", DEFAULT)
+    place = names.index(first) if first in tables else 0
+    name = table.selectbox("Prices of the rule", names, index=place, key="gate-prices", bind="query-params")
+    same_table = bool(stored) and name == first
+    return {"horizon": None if stored and turns == known else turns, "prices": None if same_table else tables[name or DEFAULT]}

@@ -21,7 +21,7 @@ OWN = "own"
 
 def choose_prices() -> PriceTable:
     """The chosen table, with its source and date, and the form for an own one."""
-    tables = _tables()
+    tables = tables_by_name()
     if st.session_state.get("prices") not in (None, *tables):
         st.session_state["prices"] = DEFAULT
     with st.popover("Prices", icon=":material/payments:"):
@@ -35,7 +35,7 @@ def choose_prices() -> PriceTable:
     return table
 
 
-def _tables() -> dict[str, PriceTable]:
+def tables_by_name() -> dict[str, PriceTable]:
     """All tables by name; broken ones in the workspace are named in a warning, and the packaged ones still work."""
     try:
         return {table.name: table for table in price_tables(workspace().path)}

@@ -33,6 +33,8 @@ HINTS = {
     "restored_in_part": "The request contains an excerpt: the block exceeds the evidence budget, or the recall agent quoted passages.",
     "whatif": "Recomputes every decision from the stored logits. No model is called.",
     "vote": "How many heads must vote yes before older history is compressed.",
+    "pays": "Compress only where the heads vote for it and the edit pays back in time, the cache is cold, or the window is nearly full.",
+    "horizon": "An edit makes the blocks behind it a cache write. It must have paid back after this many turns.",
     "scale": "Multiplies every head's threshold (a probability). Below 1, heads vote yes sooner; above 1, later.",
     "candidate": "The older blocks that could be compressed now. Below the minimum candidate size, the heads are not run.",
     "kept": "The newest complete blocks always stay verbatim. The logits are those of the run's own window.",
@@ -45,7 +47,8 @@ HINTS = {
     "sd": "± is the standard deviation over seeds, with the number of seeds in parentheses.",
     "published_sd": "± is the standard deviation reported in the paper.",
     "p95": "The 95th percentile: 95 % of all values are at most this large.",
-    "outcome": "`accepted`: evidence was added to the request. `empty`: the router chose nothing. `declined`: nothing it chose was useful. "
+    "outcome": "`accepted`: evidence was added to the request. `present`: it already is in the request. "
+    "`empty`: the router chose nothing. `declined`: nothing it chose was useful. "
     "`refused`: the choice or the packet was invalid, so the request was sent unchanged.",
     "head": "A small trained classifier that reads the frozen model's state and predicts whether older history should be compressed.",
     "selection": "A decision of PaMER+ to restore earlier steps: a router names the steps a request needs, and only those return.",
@@ -57,12 +60,14 @@ HINTS = {
     "near": "The highest-scoring candidates that were not chosen.",
     "step": "A block by its number in the history, counted from 0. Numbers never change, because a history only grows.",
     "score": "The router's score. It ranks the steps of one selection; do not compare it across selections.",
+    "nothing chosen": "The router chose no step here, so none can be unnecessary or wrong. If one was needed, choose Missing evidence.",
     "wanted": "Starts with the chosen steps. The router's precision and recall are measured against it.",
     "right": "You would have chosen the same steps.",
     "missing evidence": "A needed step was not chosen. Add it below first.",
     "unnecessary step": "A chosen step was not needed. Remove it below first.",
     "wrong step": "Another step was needed instead. Add it below first.",
     "kappa": "Cohen's kappa: agreement beyond chance. 1 is full agreement, 0 is chance.",
+    "exact": "Share of reviews whose steps are exactly the chosen ones. A negative verdict never is.",
     "precision": "Share of the chosen steps that reviewers would also have chosen.",
     "recall_rate": "Share of the steps reviewers would have chosen that were chosen.",
     "store": "Reads every memory and raw block and recomputes every hash. Changes nothing.",

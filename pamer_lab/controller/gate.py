@@ -1,0 +1,77 @@
+"""Whether an edit of the context pays under a provider's prices; pure arithmetic, no clock and no model.
+
+An edit removes `S` tokens in the middle of a request, so the `T` tokens behind them that stay are written to the prompt cache again instead
+of read: `(w - r) T - r S` more at this turn. Every later turn reads `S` tokens less. With `r` and `w` the prices of reading and writing,
+the edit has paid back after `((w - r) / r) (T / S) - 1` further turns. Recalled memory that an edit drops is in neither: part of it comes
+back, and how much is not known before.
+"""
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from pamer_lab.prices import PriceTable
+
+FULL = 0.9
+"""Share of the window from which on an edit is made whatever it costs."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether to edit now, and why."""
+
+    edit: bool
+    reason: str
+    turns: float
+    """Turns until the edit has paid back; infinite where it never does."""
+
+
+@dataclass(frozen=True)
+class Gate:
+    """Edit only where it pays back within a horizon, the cache is cold, or the window is nearly full."""
+
+    prices: str
+    """The table's name."""
+    read: float
+    write: float
+    lifetime: float
+    """Seconds after which an unused prefix is no longer cached. 0: nothing is cached."""
+    horizon: int
+    """Turns within which an edit must pay back."""
+    window: int
+    """Tokens that the model takes. 0: no limit is known."""
+
+    @classmethod
+    def of(cls, prices: PriceTable, *, horizon: int, window: int) -> "Gate":
+        return cls(prices.name, prices.read, prices.write, prices.lifetime_seconds, horizon, window)
+
+    def as_settings(self) -> dict[str, Any]:
+        return asdict(self)
+
+    def payback(self, removed: int, behind: int) -> float:
+        """Turns after this one until an edit has paid back."""
+        extra, saved = (self.write - self.read) * behind, self.read * removed
+        if extra <= saved:
+            return 0.0
+        return extra / saved - 1 if saved else math.inf
+
+    def ask(self, *, removed: int, behind: int, tokens: int, idle: float | None) -> Verdict:
+        """The verdict on an edit.
+
+        `removed`: tokens of blocks that would leave. `behind`: of blocks that stay behind them. `tokens`: the request without the edit.
+        `idle`: seconds since the session's last request; None: unknown, and the cache counts as warm.
+        """
+        turns = self.payback(removed, behind)
+        after = f"pays back after {self._counted(turns)}, horizon {self.horizon}"
+        if not self.lifetime or (idle is not None and idle > self.lifetime):
+            return Verdict(True, "the cache is cold", turns)
+        if self.window and tokens >= FULL * self.window:
+            return Verdict(True, f"the window of {self.window:,} tokens is nearly full", turns)
+        if turns <= self.horizon:
+            return Verdict(True, after, turns)
+        return Verdict(False, f"would {after.replace('pays', 'pay', 1)}" if turns < math.inf else "would never pay back", turns)
+
+    def _counted(self, turns: float) -> str:
+        if turns == math.inf:
+            return "no number of turns"
+        return "1 turn" if math.ceil(turns) == 1 else f"{math.ceil(turns):,} turns"
