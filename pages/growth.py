@@ -11,6 +11,7 @@ from pamer_lab.figures.text import counted, short
 from pamer_lab.policies.registry import parse_policy
 from pamer_lab.report.config import GrowthSection
 from pamer_lab.spreadsheet import csv_text
+from pamer_lab.ui.growth.frontier import cost_frontier
 from pamer_lab.ui.growth.table import comparison
 from pamer_lab.ui.growth.view import (
     divergences,
@@ -154,6 +155,7 @@ def main() -> None:
         or present[0]
     )
     comparison(runs, present, baseline)
+    cost_frontier(runs)
     with link:
         share(lambda: [GrowthSection(runs=run_choices(runs), baseline=baseline)])
     panel = st.expander("First difference from the baseline", key="divergence", on_change="rerun")

@@ -373,3 +373,11 @@ def test_a_block_that_was_left_out_stands_beside_what_the_model_has_instead(visi
     assert {line[:2] for line in shown.splitlines()} <= {"  ", "- ", "+ "}
     app.button(key="Next turn").click().run()
     assert not [code for code in app.code if code.language == "diff"], "a row chosen at one turn is not chosen at the next"
+
+
+def test_the_cost_of_each_turn_is_drawn_and_its_dearest_turns_are_listed(visit: Visit, workspace: Workspace) -> None:
+    workspace.add_traces([long_trace(12, trace_id="t-own")], estimated())
+    replay("t-own", "pamer:minimum=90", workspace, ReplayOptions(parts=PARTS))
+    app = visit(PAGE, trace="t-own", policies=["pamer:minimum=90"])  # type: ignore[arg-type]
+    dear = next(frame.value for frame in app.dataframe if "Written again" in frame.value.columns)
+    assert len(dear) == 10 and list(dear.iloc[:, 2]) == sorted(dear.iloc[:, 2], reverse=True)
