@@ -5,8 +5,10 @@ from starlette.middleware import Middleware
 
 from pamer_lab.ui.shared.gate import Gate, announced, mode_of_this_start
 from pamer_lab.ui.shared.page import ICON, ROUTED
+from pamer_lab.ui.shared.warm import warm_up
 
 if __name__ != "__main__":  # `streamlit run` imports this file once for the server, and runs it for each view of a page
+    warm_up()
     app = st.App(__file__, middleware=[Middleware(Gate, mode=mode_of_this_start())], lifespan=announced)
 else:
     st.session_state[ROUTED] = True

@@ -9,19 +9,25 @@ and logs go to stderr.
 import argparse
 import errno
 import importlib
+import io
 import os
+import re
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from pamer_lab.commands.options import COMMANDS
 from pamer_lab.errors import InputError, LabError
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     from pamer_lab.jobs import Progress
 
 READING = frozenset({"doctor", "memory", "audit", "heads", "policies", "prices", "whatif", "report", "app"})
 """Commands that reviewer mode allows; what they would write into the workspace, reviews apart, the library refuses."""
 
+STUDIES = frozenset({"extract", "train", "layerwise", "controls", "compact"})
+"""Commands that take all cores for long: one at a time in a workspace, replays with models included."""
 PROFILE_HELP = "embedded, paper, a TOML file, or hf:ID for any causal language model that transformers loads"
 INPUT_FAULT = 2
 BAD_NAMES = frozenset({errno.ENAMETOOLONG, errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EINVAL, errno.ELOOP})
@@ -52,13 +58,14 @@ def main(arguments: list[str] | None = None) -> int:
         if args.trust_profile:
             _trust(args.profile)
         command = importlib.import_module(f"pamer_lab.commands.{COMMANDS[args.command].module}")
-        result = command.run(args)
+        with _turn(args.command):
+            result = command.run(args)
         if _in_lines():
             _line(result=result)
         elif args.json:
             sys.stdout.write(_json(result))
         elif result and hasattr(command, "show"):
-            command.show(result)
+            _show(command, result)
         sys.stdout.flush()
         return int(result.get("exit_code", 0)) if isinstance(result, dict) else 0
     except InputError as error:
@@ -98,6 +105,25 @@ def _trust(name: str) -> None:
         say(f"confirmed: {profile.name} may send {place}")
 
 
+def _turn(command: str) -> "AbstractContextManager[None]":
+    """A study's place in the workspace's queue; other commands do not wait here."""
+    from contextlib import nullcontext
+
+    if command not in STUDIES:
+        return nullcontext()
+    from pamer_lab.config import default_workspace
+    from pamer_lab.workspace.queue import in_line
+
+    told: list[int] = []
+
+    def waiting(ahead: int) -> None:
+        if ahead not in told:
+            told.append(ahead)
+            say(f"waiting for {ahead} other {'job' if ahead == 1 else 'jobs'} in this workspace")
+
+    return in_line(default_workspace(), waiting=waiting)
+
+
 def _in_lines() -> bool:
     """Whether another process runs this command and reads JSON lines."""
     from pamer_lab.jobs import LINES_VARIABLE
@@ -124,7 +150,37 @@ def say(what: "str | Progress") -> None:
         _line(**({"said": without_keys(what)} if isinstance(what, str) else {"progress": what}))
         return
     text = without_keys(what if isinstance(what, str) else what.line)
-    sys.stderr.write("".join(char if char.isprintable() or char == "\n" else repr(char)[1:-1] for char in text) + "\n")
+    sys.stderr.write(_printable(text) + "\n")
+
+
+def _printable(text: str) -> str:
+    """The text without what a terminal would obey: control characters and direction overrides are written as escapes."""
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() or char == "\n" else repr(char)[1:-1] for char in text)
+
+
+def _show(command: Any, result: Any) -> None:
+    """What the command shows, with stdout as safe for terminals as `say`."""
+    stdout = sys.stdout
+    sys.stdout = _Printable(stdout)
+    try:
+        command.show(result)
+    finally:
+        sys.stdout = stdout
+
+
+class _Printable(io.TextIOBase):
+    """Stdout for what commands show: names and ids come from strangers' files."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        return self._stream.write(_printable(text))
+
+    def flush(self) -> None:
+        self._stream.flush()
 
 
 def _fail(text: str) -> None:
@@ -143,10 +199,15 @@ def _line(**fields: Any) -> None:
     sys.stdout.flush()
 
 
+_OBEYED = re.compile("[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
+"""What JSON may hold unescaped and a terminal or a reader's eye obeys; the same JSON with them escaped."""
+
+
 def _json(value: Any) -> str:
     import orjson
 
-    return orjson.dumps(value, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_NON_STR_KEYS).decode() + "\n"
+    text = orjson.dumps(value, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_NON_STR_KEYS).decode()
+    return _OBEYED.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n"
 
 
 def one_line(text: str) -> str:

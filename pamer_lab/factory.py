@@ -26,10 +26,11 @@ from pamer_lab.features.store import FeatureStore
 from pamer_lab.memory import DetailWriter, Memories, MemoryStore, Summariser
 from pamer_lab.memory.extractive import ExtractiveSummariser
 from pamer_lab.memory.llm_summary import LlmDetailWriter, LlmSummariser
-from pamer_lab.memory.summary import CachedEmbedder, CachedSummariser
+from pamer_lab.memory.summary import CachedSummariser
 from pamer_lab.models.chat import Chat, load_chat
 from pamer_lab.models.embedder import Embedder, load_embedder
 from pamer_lab.models.frozen import FrozenModel, chosen_model, is_here, load_frozen, model_name, remedy
+from pamer_lab.models.kept_embeddings import KeptEmbeddings
 from pamer_lab.models.profiles import Profile, TrainingSettings, load_profile
 from pamer_lab.models.tokenizer import profile_tokens
 from pamer_lab.models.trust import require_confirmed
@@ -55,6 +56,10 @@ class Parts:
     def names(self) -> dict[str, str]:
         given = {"summariser": self.summariser, "embedder": self.embedder, "probe": self.probe}
         return {key: part.name for key, part in given.items() if part is not None}
+
+
+NO_CHAT = 'profile {profile!r} has no chat model; name one in a profile file ([chat] kind = "openai", see docs/gpu.md)'
+"""Why a policy that asks a language model cannot run."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +98,7 @@ class Factory:
 
     @property
     def embedder(self) -> Embedder:
-        return self.parts.embedder or _embedder(self._key, self.device)
+        return self.parts.embedder or _kept_embedder(self._key, self.device, self.workspace.database.uri)
 
     @cached_property
     def heads(self) -> NamedHeads:
@@ -234,7 +239,12 @@ def _chat(profile: str, device: str) -> Chat | None:
 
 @lru_cache(maxsize=2)
 def _embedder(profile: str, device: str) -> Embedder:
-    return CachedEmbedder(load_embedder(Profile.model_validate_json(profile), device))
+    return load_embedder(Profile.model_validate_json(profile), device)
+
+
+@lru_cache(maxsize=4)
+def _kept_embedder(profile: str, device: str, database: str) -> Embedder:
+    return KeptEmbeddings(_embedder(profile, device), Database(database))
 
 
 @lru_cache(maxsize=4)

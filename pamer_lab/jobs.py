@@ -1,7 +1,7 @@
 """Long work beside its caller: in a thread, one at a time, and in processes of ours that answer in JSON lines.
 
 Replays and studies report the same `Progress` and are stopped the same way. Knows nothing of what the work is. Invariant: work that
-was started ends, whatever happens in it, and says so in `ended`; while one runs, no other starts.
+was started ends, whatever happens in it, and says so in `ended`; while one runs, no other starts, but others can wait for it.
 """
 
 import atexit
@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
@@ -82,11 +83,11 @@ class Line(msgspec.Struct, frozen=True, omit_defaults=True):
 class Work:
     """Something under way or ended."""
 
-    progress: Progress | None = None
-    error: str = ""
+    progress: Progress | None = field(default=None, compare=False)
+    error: str = field(default="", compare=False)
     """Why it ended before its time; empty while it runs and when it is done."""
-    stopping: threading.Event = field(default_factory=threading.Event)
-    ended: threading.Event = field(default_factory=threading.Event)
+    stopping: threading.Event = field(default_factory=threading.Event, compare=False)
+    ended: threading.Event = field(default_factory=threading.Event, compare=False)
 
     @property
     def running(self) -> bool:
@@ -105,25 +106,52 @@ Kind = TypeVar("Kind", bound=Work)
 
 
 class OneAtATime(Generic[Kind]):
-    """Starts work in a thread of its own."""
+    """Starts work in a thread of its own, and keeps what has to wait for it."""
 
     def __init__(self) -> None:
         self.latest: Kind | None = None
         self._lock = threading.Lock()
+        self._waiting: deque[tuple[Kind, Callable[[Kind], None]]] = deque()
 
     @property
     def current(self) -> Kind | None:
         """What runs now."""
         return self.latest if self.latest is not None and self.latest.running else None
 
-    def begin(self, make: Callable[[], Kind], run: Callable[[Kind], None]) -> Kind:
-        """Make and start some work; while one runs, that one is returned instead."""
+    @property
+    def waiting(self) -> list[Kind]:
+        """What begins when the work before it has ended, in this order; what was stopped before that is left out."""
         with self._lock:
-            if self.current is not None:
-                return self.current
-            work = self.latest = make()
-            threading.Thread(target=_to_the_end, args=(work, run), daemon=True).start()
-            return work
+            return [work for work, _ in self._waiting if not work.stopping.is_set()]
+
+    def queue(self, make: Callable[[], Kind], run: Callable[[Kind], None]) -> Kind:
+        """Make some work and start it, or let it wait until what runs has ended; work that equals some of these is not made twice."""
+        with self._lock:
+            work, current = make(), self.current
+            if current is None:
+                return self._start(work, run)
+            known = [current, *(other for other, _ in self._waiting)]
+            same = next((other for other in known if other == work and not other.stopping.is_set()), None)
+            if same is None:
+                self._waiting.append((work, run))
+            return same or work
+
+    def _start(self, work: Kind, run: Callable[[Kind], None]) -> Kind:
+        self.latest = work
+        threading.Thread(target=self._work_off, args=(work, run), daemon=True).start()
+        return work
+
+    def _work_off(self, work: Kind, run: Callable[[Kind], None]) -> None:
+        while True:
+            _to_the_end(work, run)
+            with self._lock:  # one ends and the next begins at once, so that nothing else starts in between
+                work.ended.set()
+                while self._waiting and self._waiting[0][0].stopping.is_set():
+                    self._waiting.popleft()[0].ended.set()
+                if not self._waiting:
+                    return
+                work, run = self._waiting.popleft()
+                self.latest = work
 
 
 def _to_the_end(work: Kind, run: Callable[[Kind], None]) -> None:
@@ -133,8 +161,12 @@ def _to_the_end(work: Kind, run: Callable[[Kind], None]) -> None:
         work.error = str(error)
     except Exception as error:  # shown to the reader, who would otherwise wait for a thread that is gone
         work.error = f"it failed ({type(error).__name__}: {error}); what was finished is kept"
-    finally:
-        work.ended.set()
+
+
+def own_environment(environment: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The environment in which another Python finds the same modules as this one."""
+    path = os.pathsep.join(filter(None, [*sys.path, os.environ.get("PYTHONPATH", "")]))
+    return {**(environment or os.environ), "PYTHONPATH": path}
 
 
 Answer = TypeVar("Answer")
@@ -148,14 +180,13 @@ class Process:
     """
 
     def __init__(self, *words: str, environment: Mapping[str, str] | None = None) -> None:
-        path = os.pathsep.join(filter(None, [*sys.path, os.environ.get("PYTHONPATH", "")]))
         self._process = subprocess.Popen(
             [sys.executable, "-m", *words],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             encoding="utf-8",
             errors="replace",
-            env={**(environment or os.environ), "PYTHONPATH": path},
+            env=own_environment(environment),
         )
         atexit.register(self._process.kill)
 

@@ -78,5 +78,5 @@ def test_whatever_happens_work_ends_and_says_why() -> None:
     def fails(work: Work) -> None:
         raise OSError("disk full")
 
-    work = OneAtATime[Work]().begin(Work, fails)
+    work = OneAtATime[Work]().queue(Work, fails)
     assert work.wait(PATIENCE) and not work.running and "OSError: disk full" in work.error

@@ -25,13 +25,13 @@ class Job(Work):
 
     commands: tuple[tuple[str, ...], ...]
     """Words after `pamer-lab`."""
-    said: str = ""
+    said: str = field(default="", compare=False)
     """The last sentence of the command."""
-    number: int = 0
+    number: int = field(default=0, compare=False)
     """Which of the commands runs."""
-    study_ids: list[str] = field(default_factory=list)
+    study_ids: list[str] = field(default_factory=list, compare=False)
     """Studies that are finished."""
-    began: float = field(default_factory=time.monotonic)
+    began: float = field(default_factory=time.monotonic, compare=False)
 
     @property
     def words(self) -> str:
@@ -47,9 +47,9 @@ class StudyJobs(OneAtATime[Job]):
         self.workspace = workspace
 
     def start(self, commands: Sequence[Sequence[str]]) -> Job:
-        """Start a job; while one runs, that one is returned instead."""
+        """Start a job; while another runs, it waits for it in a queue. The same job is not queued twice."""
         refuse_in_reviewer_mode("Starting a study", self.workspace)
-        return self.begin(lambda: Job(tuple(tuple(command) for command in commands)), self._run)
+        return self.queue(lambda: Job(tuple(tuple(command) for command in commands)), self._run)
 
     def _run(self, job: Job) -> None:
         for number, command in enumerate(job.commands):

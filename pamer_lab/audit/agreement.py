@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from pamer_lab.audit.reviews import Review
+from pamer_lab.audit.reviews import VERDICTS, Review
 
 
 @dataclass(frozen=True)
@@ -26,16 +26,31 @@ class Agreement:
 
 @dataclass(frozen=True)
 class Quality:
-    """Selections against the steps reviewers would have chosen, summed over reviews."""
+    """Selections against their reviews: the verdicts, and the steps that reviewers would have chosen.
 
+    Precision, recall and exact match count every review. A negative verdict that names no steps counts at its best, as if one step were
+    missing, unnecessary or exchanged; with such reviews (`unnamed`) the three are upper bounds.
+    """
+
+    verdicts: dict[str, int]
+    """Reviews by verdict, in the order of `VERDICTS`."""
     reviews: int
-    """Reviews that say which steps they would have chosen."""
+    """Reviews whose steps say what their verdict says."""
     unnamed: int
-    """Reviews that leave it open; they count for agreement only."""
+    """Negative verdicts that leave open which steps they mean."""
     precision: float | None
     recall: float | None
     exact: float | None
     """Share of reviews whose steps are exactly those selected."""
+    chosen: int = 0
+    """Steps that precision is a share of."""
+    wanted: int = 0
+    """Steps that recall is a share of."""
+
+    @property
+    def total(self) -> int:
+        """All reviews, each of which counts."""
+        return self.reviews + self.unnamed
 
 
 def cohens_kappa(reviews: Sequence[Review], one: str, other: str) -> Agreement:
@@ -66,38 +81,55 @@ def all_agreements(reviews: Sequence[Review]) -> list[Agreement]:
 
 
 def quality(reviews: Sequence[Review], selected: Mapping[str, set[int]]) -> Quality:
-    """Precision and recall of selections over the reviews that say which steps they would have chosen."""
-    hits = chosen = wanted = exact = counted = unnamed = 0
-    for review in reviews:
-        if review.audit_id not in selected:
-            continue
+    """Verdicts, and precision and recall of the selections, over all reviews of `selected`."""
+    given = [review for review in reviews if review.audit_id in selected]
+    said = Counter(review.verdict for review in given)
+    hits = chosen = wanted = exact = unnamed = 0
+    for review in given:
         ours = selected[review.audit_id]
         theirs = wanted_steps(review, ours)
         if theirs is None:
             unnamed += 1
+            hit, needed = _at_best(review.verdict, len(ours))
+            hits, chosen, wanted = hits + hit, chosen + len(ours), wanted + needed
             continue
         hits, chosen, wanted = hits + len(ours & theirs), chosen + len(ours), wanted + len(theirs)
-        exact, counted = exact + (ours == theirs), counted + 1
+        exact += ours == theirs
     return Quality(
-        reviews=counted,
+        verdicts={verdict: said[verdict] for verdict in VERDICTS},
+        reviews=len(given) - unnamed,
         unnamed=unnamed,
         precision=hits / chosen if chosen else None,
         recall=hits / wanted if wanted else None,
-        exact=exact / counted if counted else None,
+        exact=exact / len(given) if given else None,
+        chosen=chosen,
+        wanted=wanted,
     )
+
+
+def _at_best(verdict: str, chosen: int) -> tuple[int, int]:
+    """(right steps, needed steps) of a negative verdict without steps on a selection of `chosen` steps, if only one step is at fault."""
+    match verdict:
+        case "missing evidence":
+            return chosen, chosen + 1
+        case "unnecessary step":
+            return max(chosen - 1, 0), max(chosen - 1, 0)
+        case _:
+            return max(chosen - 1, 0), max(chosen, 1)
 
 
 def wanted_steps(review: Review, ours: set[int]) -> set[int] | None:
     """The steps a reviewer would have chosen; None where the review's steps do not say what its verdict says.
 
     A `right` without steps means the selected ones. A review that misses evidence must name a further step, one that finds a step
-    unnecessary must leave one out, and one that finds a step wrong must name another.
+    unnecessary must leave one out, and one that finds a step wrong must name another. Where an older form may have lost the steps
+    (`doubts.py`), none means nothing.
     """
     theirs = set(review.steps)
     match review.verdict:
         case "right":
             return theirs or ours
         case "unnecessary step":
-            return theirs if ours - theirs else None
+            return theirs if ours - theirs and (theirs or review.as_shown) else None
         case _:
             return theirs if theirs - ours else None

@@ -148,6 +148,8 @@ def _value(kind: pa.DataType, text: str | None) -> Any:
         return parse_json(text)
     if pa.types.is_timestamp(kind):
         return datetime.fromisoformat(text).astimezone(UTC)
+    if pa.types.is_boolean(kind):
+        return parse_json(text)
     return int(text) if pa.types.is_integer(kind) else text
 
 

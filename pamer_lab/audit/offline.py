@@ -33,7 +33,8 @@ class OfflineReviews(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The file."""
 
     format: Literal["pamer-lab-reviews"]
-    version: Literal[1]
+    version: Literal[1, 2]
+    """From 2 on the steps are those that the page showed; the field of the first version showed steps that it did not store."""
     report_id: str
     exported_at: str
     reviews: tuple[OfflineReview, ...]
@@ -41,7 +42,8 @@ class OfflineReviews(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def import_reviews(database: Database, source: Path, body: bytes) -> dict[str, int]:
     """Add the file's reviews; returns how many were new, and how many are about selections that are not here."""
-    reviews = _read(source, body)
+    found = _read(source, body)
+    reviews, as_shown = found.reviews, True if found.version > 1 else None
     store = ReviewStore(database)
     named = {review.audit_id for review in reviews}
     known = (
@@ -56,13 +58,14 @@ def import_reviews(database: Database, source: Path, body: bytes) -> dict[str, i
         if review.audit_id not in known:
             continue
         try:
-            added += store.add(review.audit_id, review.reviewer, review.verdict, review.steps, review.note, review.created_at)
+            written = (review.verdict, review.steps, review.note, review.created_at)
+            added += store.add(review.audit_id, review.reviewer, *written, as_shown=as_shown)
         except InputError as error:
             raise error.at(path=str(source), where=f"review {number}") from error
     return {"selection": 0, "review": added, "unknown": sum(review.audit_id not in known for review in reviews)}
 
 
-def _read(source: Path, body: bytes) -> tuple[OfflineReview, ...]:
+def _read(source: Path, body: bytes) -> OfflineReviews:
     try:
         found = msgspec.json.decode(body, type=OfflineReviews)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -72,4 +75,4 @@ def _read(source: Path, body: bytes) -> tuple[OfflineReview, ...]:
     for number, review in enumerate(found.reviews, 1):
         if review.created_at.tzinfo is None:
             raise FormatError("its time has no time zone", path=str(source), where=f"review {number}")
-    return found.reviews
+    return found

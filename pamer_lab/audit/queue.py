@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
+from pamer_lab.audit.doubts import doubt_of
 from pamer_lab.audit.reviews import Review
 
 Show = Literal["all", "unreviewed", "reviewers disagree", "not right"]
@@ -32,6 +33,8 @@ class Entry:
     row: Mapping[str, Any]
     verdicts: Mapping[str, str]
     """Reviewer -> newest verdict."""
+    doubtful: frozenset[str] = frozenset()
+    """Reviewers whose newest review should be looked at again (`doubts.py`)."""
 
     @property
     def audit_id(self) -> str:
@@ -47,10 +50,15 @@ class Entry:
 
 def entries(rows: Sequence[Mapping[str, Any]], current: Sequence[Review]) -> list[Entry]:
     """Selections with what was said about them; `current` holds the newest revisions only."""
-    said: dict[str, dict[str, str]] = {}
+    said: dict[str, list[Review]] = {}
     for review in current:
-        said.setdefault(review.audit_id, {})[review.reviewer] = review.verdict
-    return [Entry(row, said.get(row["audit_id"], {})) for row in rows]
+        said.setdefault(review.audit_id, []).append(review)
+    return [_entry(row, said.get(row["audit_id"], [])) for row in rows]
+
+
+def _entry(row: Mapping[str, Any], reviews: Sequence[Review]) -> Entry:
+    doubtful = frozenset(review.reviewer for review in reviews if doubt_of(review, set(row.get("steps") or ())))
+    return Entry(row, {review.reviewer: review.verdict for review in reviews}, doubtful)
 
 
 def filtered(queue: Sequence[Entry], filters: Filters, reviewer: str) -> list[Entry]:

@@ -34,6 +34,8 @@ class Review:
     """The steps the reviewer would have chosen."""
     note: str
     created_at: datetime
+    as_shown: bool | None = None
+    """True where a form stored the steps as it showed them; None for older reviews, whose steps some forms lost, and for the library's."""
 
 
 class ReviewStore:
@@ -42,17 +44,35 @@ class ReviewStore:
     def __init__(self, database: Database) -> None:
         self.database = database
 
-    def add(self, audit_id: str, reviewer: str, verdict: str, steps: tuple[int, ...], note: str, written: datetime) -> bool:
+    def add(
+        self,
+        audit_id: str,
+        reviewer: str,
+        verdict: str,
+        steps: tuple[int, ...],
+        note: str,
+        written: datetime,
+        *,
+        as_shown: bool | None = None,
+    ) -> bool:
         """Add a review that was written elsewhere, with its own time; False where it is here already."""
         same = (verdict, tuple(sorted(steps)), note, written.astimezone(UTC))
         known = self.history(audit_id, " ".join(reviewer.split()))
         if any((review.verdict, review.steps, review.note, review.created_at.astimezone(UTC)) == same for review in known):
             return False
-        self.save(audit_id, reviewer, verdict, steps, note, written=written)
+        self.save(audit_id, reviewer, verdict, steps, note, written=written, as_shown=as_shown)
         return True
 
     def save(
-        self, audit_id: str, reviewer: str, verdict: str, steps: tuple[int, ...] = (), note: str = "", *, written: datetime | None = None
+        self,
+        audit_id: str,
+        reviewer: str,
+        verdict: str,
+        steps: tuple[int, ...] = (),
+        note: str = "",
+        *,
+        written: datetime | None = None,
+        as_shown: bool | None = None,
     ) -> Review:
         """Add a review, or a revision of one; `written` is its time where that is not now."""
         name = " ".join(reviewer.split())
@@ -66,7 +86,7 @@ class ReviewStore:
             raise InputError(f"the note is longer than {NOTE_CHARACTERS:,} characters")
         revision = max((review.revision for review in self.history(audit_id, name)), default=-1) + 1
         for number in range(revision, revision + SAVE_ATTEMPTS):
-            review = Review(audit_id, name, number, verdict, tuple(sorted(steps)), note, written or datetime.now(UTC))
+            review = Review(audit_id, name, number, verdict, tuple(sorted(steps)), note, written or datetime.now(UTC), as_shown)
             added, _ = self.database.insert(REVIEWS, [asdict(review)])
             if added:
                 self.database.tidy(REVIEWS)

@@ -5,18 +5,25 @@ from typing import Any
 import pyarrow as pa
 
 from pamer_lab.storage import TableSpec
+from pamer_lab.storage.specs import Migration
 
 CANDIDATE = pa.struct([("memory_id", pa.string()), ("step", pa.int64()), ("score", pa.float64()), ("rank", pa.int64())])
 
 
-def _add_restored(table: Any) -> None:
-    """Schema 1: restored tokens, in addition to the chosen ones; null in older rows."""
-    new = [column for column in RESTORED if column.name not in table.schema.names]
-    if new:
-        table.add_columns(pa.schema(new))
+def _adding(columns: tuple[pa.Field, ...]) -> Migration:
+    """Schema 1: these columns, null in older rows."""
+
+    def add(table: Any) -> None:
+        new = [column for column in columns if column.name not in table.schema.names]
+        if new:
+            table.add_columns(pa.schema(new))
+
+    return add
 
 
 RESTORED = (pa.field("restored_tokens", pa.int64()), pa.field("restored_in_part", pa.list_(pa.int64())))
+AS_SHOWN = (pa.field("as_shown", pa.bool_()),)
+"""Whether a form stored a review's steps as it showed them; null in reviews from before forms did, and in those of the library."""
 SELECTIONS = TableSpec(
     name="selections",
     key=("audit_id",),
@@ -47,7 +54,7 @@ SELECTIONS = TableSpec(
             *RESTORED,
         ]
     ),
-    migrations=(_add_restored,),
+    migrations=(_adding(RESTORED),),
 )
 REVIEWS = TableSpec(
     name="reviews",
@@ -61,7 +68,9 @@ REVIEWS = TableSpec(
             ("steps", pa.list_(pa.int64())),
             ("note", pa.string()),
             ("created_at", pa.timestamp("us", tz="UTC")),
+            *AS_SHOWN,
         ]
     ),
+    migrations=(_adding(AS_SHOWN),),
     reviewers_write=True,
 )

@@ -6,7 +6,8 @@ table over 260 stored runs of 256 turns.
 
 `turn256_vs_turn32` asks whether a run is linear in its turns: the median time of a turn among the last 32 of 256, over that among
 turns 16 to 47, each summed over the policies. 1 means that a turn costs the same however long the history is; a turn that went
-through its whole history again would give about 7.5.
+through its whole history again would give about 7.5. `turns2000_vs_4x500` asks the same of complete runs, and `bench/reading.py`
+compares a `pamer` replay with the bare forward pass it needs.
 """
 
 import random
@@ -20,12 +21,14 @@ from typing import Any
 import numpy as np
 
 from pamer_lab.analysis.growth import mean_context, run_table, turn_table
+from pamer_lab.bench import reading
 from pamer_lab.controller import Votes
 from pamer_lab.decisions import Item
 from pamer_lab.factory import Parts
 from pamer_lab.memory.extractive import ExtractiveSummariser
-from pamer_lab.memory.summary import CachedEmbedder, CachedSummariser
+from pamer_lab.memory.summary import CachedSummariser
 from pamer_lab.models.embedder import HashingEmbedder
+from pamer_lab.models.kept_embeddings import KeptEmbeddings
 from pamer_lab.models.profiles import load_profile
 from pamer_lab.models.tokenizer import profile_tokens
 from pamer_lab.policies.registry import DEFAULT_POLICIES
@@ -36,10 +39,12 @@ from pamer_lab.runs.whatif import Changes, WhatIfRun
 from pamer_lab.trajectory.values import Message, Tool, ToolCall, Trace
 from pamer_lab.workspace import Workspace
 
-HELP = "engine overhead of all policies on 256 turns and 200,000 tokens, what-if on 1,000 turns, the mean table of 260 runs"
+HELP = "engine overhead of all policies, growth with the turns, what-if, the mean table of 260 runs, and `pamer` against a bare pass"
 TURNS, TOKENS = 256, 200_000
 WHATIF_TURNS = 1_000
 RUNS = 260
+LENGTHS = (500, 2_000)
+"""Turns of the two traces that tell whether a policy's time grows with its turns."""
 EARLY, LATE = slice(16, 48), slice(TURNS - 32, TURNS)
 """Turns around the 32nd, and the last ones."""
 
@@ -79,14 +84,16 @@ def run() -> tuple[dict[str, float], dict[str, Any]]:
         overhead, details = _all_policies(Path(folder))
         milliseconds, asked = _what_if()
         seconds, rows = _mean_table(Path(folder))
-    ratios = overhead | {"whatif_ms_1000_turns": milliseconds, "mean_table_seconds": seconds}
-    return ratios, details | {"whatif": asked, "mean_table_rows": rows}
+        linear, by_policy = _linear(Path(folder))
+        read, facts = reading.measured(Path(folder))
+    ratios = overhead | {"whatif_ms_1000_turns": milliseconds, "mean_table_seconds": seconds, "turns2000_vs_4x500": linear} | read
+    return ratios, details | {"whatif": asked, "mean_table_rows": rows, "turns2000_vs_4x500": by_policy} | facts
 
 
 def _all_policies(folder: Path) -> tuple[dict[str, float], dict[str, Any]]:
     tokens = profile_tokens(load_profile("embedded"))
     trace = make_trace(TURNS, TOKENS)
-    parts = Parts(CachedSummariser(ExtractiveSummariser(tokens.counter)), CachedEmbedder(HashingEmbedder()), KeptVotes())
+    parts = Parts(CachedSummariser(ExtractiveSummariser(tokens.counter)), KeptEmbeddings(HashingEmbedder()), KeptVotes())
     first: dict[str, float] = {}
     seconds: dict[str, float] = {}
     cpu = 0.0
@@ -119,6 +126,25 @@ def _all_policies(folder: Path) -> tuple[dict[str, float], dict[str, Any]]:
         "median_ms_per_turn": {policy: 1000 * statistics.median(times) for policy, times in zip(DEFAULT_POLICIES, per_turn, strict=True)},
     }
     return ratios, details
+
+
+def _linear(folder: Path) -> tuple[float, dict[str, float]]:
+    """Processor time of 2,000 turns over four times that of 500, of the policy that grows most, and of each."""
+    tokens = profile_tokens(load_profile("embedded"))
+    few, many = LENGTHS
+    traces = {turns: make_trace(turns, 200 * turns) for turns in LENGTHS}
+    found: dict[str, float] = {}
+    for policy in DEFAULT_POLICIES:
+        seconds: dict[int, float] = {}
+        for turns, trace in traces.items():
+            parts = Parts(CachedSummariser(ExtractiveSummariser(tokens.counter)), KeptEmbeddings(HashingEmbedder()), KeptVotes())
+            workspace = Workspace(folder / f"linear-{turns}-{len(found)}")
+            workspace.add_traces([trace], tokens)
+            began = time.process_time()
+            replay(trace, policy, workspace, ReplayOptions(parts=parts))
+            seconds[turns] = time.process_time() - began
+        found[policy] = seconds[many] / (many / few * seconds[few])
+    return max(found.values()), found
 
 
 def _by_action(turns: Sequence[Turn]) -> dict[str, dict[str, float]]:

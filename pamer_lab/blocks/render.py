@@ -17,17 +17,25 @@ VERSION = 1
 GENERATION_PROMPT = "<|im_start|>assistant\n"
 
 
+def render_parts(message: Message) -> list[str]:
+    """The rendering in parts that share the message's texts, so that a giant message is not copied."""
+    parts = [f"<|im_start|>{message.role}\n"]
+    if message.role == "tool":
+        name = f" name={orjson.dumps(message.name).decode()}" if message.name else ""
+        parts.append(f"<tool_response{name}>\n")
+    parts.append(message.content)
+    for number, call in enumerate(message.tool_calls):
+        name = orjson.dumps(call.name).decode()
+        gap = "\n" if number or message.content else ""
+        parts += [f'{gap}<tool_call>\n{{"name": {name}, "arguments": ', call.arguments or "{}", "}\n</tool_call>"]
+    if message.role == "tool":
+        parts.append("\n</tool_response>")
+    return [*parts, "<|im_end|>\n"]
+
+
 def render_message(message: Message) -> str:
     """One message in ChatML; a call is a JSON object in `<tool_call>` tags, as Qwen and Hermes models write it."""
-    body = message.content
-    for call in message.tool_calls:
-        name = orjson.dumps(call.name).decode()
-        call_text = f'<tool_call>\n{{"name": {name}, "arguments": {call.arguments or "{}"}}}\n</tool_call>'
-        body = f"{body}\n{call_text}" if body else call_text
-    if message.role == "tool":
-        head = f" name={orjson.dumps(message.name).decode()}" if message.name else ""
-        body = f"<tool_response{head}>\n{body}\n</tool_response>"
-    return f"<|im_start|>{message.role}\n{body}<|im_end|>\n"
+    return "".join(render_parts(message))
 
 
 def render_tools(tools: Sequence[Tool]) -> str:

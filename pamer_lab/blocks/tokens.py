@@ -5,15 +5,41 @@ tokenizer is installed, and says so. Invariants: a conversation's count is the s
 only the new ones, and the prefix, the tool descriptions and all blocks sum to the trace's tokens.
 """
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, Protocol
 
 from pamer_lab.blocks.cut import Cut
-from pamer_lab.blocks.render import render_message, render_tools
+from pamer_lab.blocks.render import render_parts, render_tools
 from pamer_lab.trajectory.values import Message, Tool
 
 CountKind = Literal["measured", "estimated", "recorded"]
 """`measured`: counted with the named tokenizer. `estimated`: by a rule. `recorded`: read from the source."""
+
+PIECE_CHARACTERS = 200_000
+"""A longer text is counted in pieces of at most so many characters: a tokenizer takes about 170 bytes for each character it holds."""
+CUT_WINDOW = 4_000
+"""Characters at the end of a piece in which a place to cut is looked for."""
+SAFE_CUT = re.compile(r"(?<=[A-Za-z])(?= [A-Za-z]|[0-9])|(?<=\n)(?=[A-Za-z0-9])")
+"""Where byte-level tokenizers split a text in any case, so that the pieces' counts add up: between a word and the next, between a
+letter and a digit, after a line end. A text with no such place is cut anyway, at a cost of a token or two per piece."""
+
+
+def pieces(parts: Iterable[str], most: int = PIECE_CHARACTERS) -> Iterator[str]:
+    """The concatenation of `parts` in pieces of at most `most` characters, cut where the counts add up; it is never built."""
+    left = ""
+    for part in parts:
+        start = 0
+        while len(left) + len(part) - start > most:
+            taken = most - len(left)
+            window = left + part[start : start + taken]
+            start += taken
+            cuts = [found.start() for found in SAFE_CUT.finditer(window, max(1, most - CUT_WINDOW))]
+            at = cuts[-1] if cuts else most
+            yield window[:at]
+            left = window[at:]
+        left += part[start:]
+    yield left
 
 
 class TokenCounter(Protocol):
@@ -49,14 +75,31 @@ class MessageTokens:
         try:
             missing = [message for message in dict.fromkeys(messages) if message not in self._known]
         except TypeError:  # a message built by hand with an unhashable value
-            return self.counter.count([render_message(message) for message in messages])
+            return self._counted(messages)
         if missing:
             if len(self._known) + len(missing) > self._limit:
                 self._known.clear()
                 missing = list(dict.fromkeys(messages))
-            fresh = self.counter.count([render_message(message) for message in missing])
-            self._known.update(zip(missing, fresh, strict=True))
+            self._known.update(zip(missing, self._counted(missing), strict=True))
         return [self._known[message] for message in messages]
+
+    def _counted(self, messages: Sequence[Message]) -> list[int]:
+        """Tokens of each message; a giant one is rendered and counted piece by piece, and the others in groups."""
+        counts: list[int] = []
+        group: list[str] = []
+        size = 0
+        for message in messages:
+            parts = render_parts(message)
+            length = sum(map(len, parts))
+            if size + length > PIECE_CHARACTERS:
+                counts += self.counter.count(group)
+                group, size = [], 0
+            if length > PIECE_CHARACTERS:
+                counts.append(sum(self.counter.count([piece])[0] for piece in pieces(parts)))
+            else:
+                group.append("".join(parts))
+                size += length
+        return counts + self.counter.count(group)
 
     def total(self, messages: Sequence[Message]) -> int:
         return sum(self.counts(messages))

@@ -1,4 +1,4 @@
-"""`pamer-lab audit list | export FILE | import FILE | agreement`: the selections of PaMER+ and what people said about them."""
+"""`pamer-lab audit list | export FILE | import FILE | agreement | check`: the selections of PaMER+ and what people said about them."""
 
 import argparse
 from dataclasses import asdict
@@ -6,10 +6,12 @@ from typing import Any
 
 from pamer_lab.audit import AuditStore, ReviewStore, export_audit, import_audit, quality
 from pamer_lab.audit.agreement import all_agreements
+from pamer_lab.audit.doubts import doubts
 from pamer_lab.audit.exchange import audit_bytes
 from pamer_lab.audit.store import steps_of
 from pamer_lab.commands.scanning import scan_facts, show_findings
 from pamer_lab.errors import InputError
+from pamer_lab.figures.text import one_line
 from pamer_lab.redaction import own_scan
 from pamer_lab.workspace import Workspace
 
@@ -33,6 +35,10 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
                 "agreement": [asdict(pair) for pair in all_agreements(reviews)],
                 "quality": asdict(quality(reviews, selected)),
             }
+        case "check":
+            reviews = ReviewStore(database).current()
+            found = doubts(reviews, steps_of(AuditStore(database).rows()))
+            return {"reviews": len(reviews), "doubtful": [asdict(one) for one in found], "exit_code": 1 if found else 0}
         case _:
             rows = AuditStore(database).rows(run_id=args.run)
             return {"selections": [row | {"created_at": row["created_at"].isoformat()} for row in rows]}
@@ -55,8 +61,18 @@ def show(result: dict[str, Any]) -> None:
         kappa = f"kappa {pair['kappa']:.3f}" if pair["kappa"] is not None else f"no kappa: {pair['reason']}"
         print(f"{' and '.join(pair['reviewers'])}: {pair['common']} in common, {kappa}")
     if found := result.get("quality"):
-        figures = {name: found[name] for name in ("precision", "recall", "exact")}
-        print(
-            f"{found['reviews']} reviews: "
-            + ", ".join(f"{name} {value:.3f}" if value is not None else f"{name} none" for name, value in figures.items())
-        )
+        total = found["reviews"] + found["unnamed"]
+        print(f"{total} reviews: " + ", ".join(f"{count} {verdict}" for verdict, count in found["verdicts"].items()))
+        bound = "at most " if found["unnamed"] else ""
+        of = {"precision": f"{found['chosen']} chosen steps", "recall": f"{found['wanted']} wanted steps", "exact": f"{total} reviews"}
+        for name, n in of.items():
+            print(f"{name}: {bound}{found[name]:.3f} (n = {n})" if found[name] is not None else f"{name}: none")
+        if found["unnamed"]:
+            print(f"{found['unnamed']} negative verdicts name no steps; each counts as if one step were at fault")
+    if "doubtful" in result:
+        for one in result["doubtful"]:
+            steps, chosen = (" ".join(map(str, one[name])) or "none" for name in ("steps", "chosen"))
+            print(
+                f"{one['audit_id']}  {one['doubt']:<16}  {one['verdict']}, steps {steps}, chosen {chosen}  {one_line(one['reviewer'], 60)}"
+            )
+        print(f"{result['reviews']} reviews, {len(result['doubtful'])} to look at again (nothing was changed)")

@@ -12,11 +12,12 @@ from pamer_lab.commands import studying
 from pamer_lab.commands.options import CAPS
 from pamer_lab.features.store import FeatureStore
 from pamer_lab.models.embedder import HashingEmbedder
+from pamer_lab.models.kept_embeddings import KeptEmbeddings
 from pamer_lab.models.tokenizer import LoadedCounter
 from pamer_lab.studies.compact.fitting import Fitter
 from pamer_lab.studies.compact.points import Counts
 from pamer_lab.studies.compact.registry import choose, parse_caps
-from pamer_lab.studies.compact.states import KeptEmbeddings, Readings, States
+from pamer_lab.studies.compact.states import Readings, States
 from pamer_lab.studies.compact.study import PREFERRED, Bench, differences, evaluated
 from pamer_lab.studies.compact.values import Condition, Resources
 from pamer_lab.studies.decisions import make_splits, sample
@@ -170,7 +171,7 @@ def _bench(args: argparse.Namespace, setting: studying.Setting, conditions: tupl
     database = setting.workspace.database
     embeddings = None
     if any("embedder" in condition.needs for condition in conditions):
-        embeddings = KeptEmbeddings(factory.embedder, database)
+        embeddings = KeptEmbeddings.over(factory.embedder, database)
     resources = Resources(Counts(MessageTokens(LoadedCounter(model.tokenizer, model.name))), embeddings)
     states = States(
         Readings(setting.traces, setting.decisions, resources), model, FeatureStore(database, model), probe_prompt=setting.probe_prompt

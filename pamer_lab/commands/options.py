@@ -125,7 +125,7 @@ def _memory(parser: argparse.ArgumentParser) -> None:
 
 
 def _audit(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("what", choices=["list", "export", "import", "agreement"], help="what to do")
+    parser.add_argument("what", choices=["list", "export", "import", "agreement", "check"], help="what to do")
     parser.add_argument(
         "file",
         nargs="?",
@@ -142,9 +142,18 @@ def _heads(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", nargs="?", default="", metavar="NAME", help="for show: a name or a folder; for remove: a registered name")
 
 
+def _policies(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--fit-lre", nargs="+", metavar="PATH", help="fit the weights of the policy lre on these traces instead of listing")
+    parser.add_argument("--out", metavar="FILE", help="with --fit-lre: where to write the weights as JSON")
+
+
 def _replay(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("traces", nargs="*", metavar="TRACE", help="ids of imported traces, or trace files and folders")
-    parser.add_argument("--policy", default="", help="NAME[,NAME...], see pamer-lab policies (default: all that run by default)")
+    parser.add_argument(
+        "--policy",
+        default="",
+        help="NAME[,NAME...], or all: every policy that can run here; see pamer-lab policies",
+    )
     parser.add_argument("--turn-limit", type=int, default=0, metavar="N", help="replay only the first N turns of each trace")
     parser.add_argument("--processes", type=int, default=-1, metavar="N", help="worker processes; 0 runs in this process")
     parser.add_argument("--fresh", action="store_true", help="discard stored runs and recompute them")
@@ -254,9 +263,11 @@ COMMANDS: dict[str, Command] = {
     "generate": Command("generate", "write labelled synthetic traces", _generate),
     "prepare": Command("prepare", "verify and prepare the embedded weights once, so that later starts are fast", _none),
     "memory": Command("memory", "check the stored memories: orphans, missing blocks, hash mismatches, duplicates", _memory),
-    "audit": Command("audit", "list, export or import step selections and their reviews, or measure agreement between reviewers", _audit),
+    "audit": Command(
+        "audit", "list, export, import or check step selections and their reviews, or measure agreement between reviewers", _audit
+    ),
     "heads": Command("heads", "list the heads that can vote, show one set, or remove one trained here", _heads),
-    "policies": Command("policies", "list the policies with their parameters, sources, deviations and needs", _none),
+    "policies": Command("policies", "list the policies with their parameters, sources, facts, deviations and needs", _policies),
     "prices": Command(
         "prices", "list the price tables: what is read from a prompt cache, written to it, uncached and output, with source and date", _none
     ),

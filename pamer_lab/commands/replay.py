@@ -1,7 +1,6 @@
 """`pamer-lab replay TRACE... --policy NAME[,NAME...]`: recorded traces through policies."""
 
 import argparse
-import os
 import shlex
 import sys
 import time
@@ -19,9 +18,10 @@ from pamer_lab.commands import policies
 from pamer_lab.errors import InputError
 from pamer_lab.factory import Factory
 from pamer_lab.models.profiles import load_profile
+from pamer_lab.policies.availability import runnable
 from pamer_lab.policies.registry import DEFAULT_POLICIES, parse_policies
 from pamer_lab.prices import PriceTable, find_prices
-from pamer_lab.runs.batch import BatchOptions, BatchProgress, Outcome, replay_batch
+from pamer_lab.runs.batch import BatchOptions, BatchProgress, Outcome, default_processes, replay_batch
 from pamer_lab.runs.cost import run_cost
 from pamer_lab.runs.divergence import first_divergence
 from pamer_lab.runs.estimate import estimate
@@ -34,6 +34,8 @@ from pamer_lab.storage.files import write_whole
 from pamer_lab.workspace import Workspace
 from pamer_lab.workspace.ingest import import_paths
 
+ALL = "all"
+"""Stands for every policy that can run here."""
 LINE_EVERY = 10.0
 """Seconds between two progress lines where stderr is no terminal."""
 
@@ -46,14 +48,14 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     if args.turn_limit < 0:
         raise InputError(f"--turn-limit must be at least 1, not {args.turn_limit}")
     workspace = Workspace()
-    names = [policy.name for policy in parse_policies(args.policy or ",".join(DEFAULT_POLICIES))]
     prices = find_prices(args.prices, workspace.path)
     factory = Factory(load_profile(args.profile, workspace.path), workspace, args.device, args.heads)
+    names = _policies(args.policy, factory)
     tokens = factory.tokens
     trace_ids = _trace_ids(args.traces, workspace, tokens)
     if args.estimate:
         return {"estimate": asdict(estimate(dict.fromkeys(names, trace_ids), factory, turn_limit=args.turn_limit))}
-    processes = args.processes if args.processes >= 0 else (min(len(trace_ids), os.cpu_count() or 1) if len(trace_ids) > 1 else 0)
+    processes = args.processes if args.processes >= 0 else default_processes(names, len(trace_ids))
     options = BatchOptions(args.profile, args.device, args.turn_limit, args.fresh, processes, args.heads)
     outcomes = replay_batch(trace_ids, names, workspace, options, report=_report())
     for outcome in outcomes:
@@ -75,8 +77,27 @@ def _table(result: dict[str, Any], prices: PriceTable, args: argparse.Namespace)
         f"Costs: simulated with the prices of `{prices.name}` ({prices.date}).",
         f"Intervals: 95 % bootstraps over tasks. Bold: no other policy beats it in both. {FIXED_ACTIONS}",
     ]
-    made = ["pamer-lab", "replay", "TRACES", "--policy", args.policy, "--prices", prices.name, "--table", "FILE.md"]
+    made = [
+        "pamer-lab",
+        "replay",
+        "TRACES",
+        *(["--policy", args.policy] if args.policy else []),
+        "--prices",
+        prices.name,
+        "--table",
+        "FILE.md",
+    ]
     return f"{as_markdown(found)}\n{' '.join(about)}\n\nMade by `{shlex.join(made)}`.\n"
+
+
+def _policies(given: str, factory: Factory) -> list[str]:
+    """Names as they were given; `all` is every policy that can run here, and what cannot is said."""
+    if given.strip() != ALL:
+        return [policy.name for policy in parse_policies(given or ",".join(DEFAULT_POLICIES))]
+    names, others = runnable(factory)
+    for name, reason in others.items():
+        say(f"{name} is left out: {reason}")
+    return names
 
 
 def _trace_ids(given: list[str], workspace: Workspace, tokens: MessageTokens) -> list[str]:

@@ -11,11 +11,9 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-import numpy as np
 from msgspec.structs import replace as with_fields
 
 from pamer_lab.bounded import Bounded
-from pamer_lab.models.embedder import Embedder, Matrix
 from pamer_lab.models.usage import NO_USAGE, ChatUsage
 from pamer_lab.trajectory.values import Message
 
@@ -226,16 +224,3 @@ class CachedSummariser:
     def summarise(self, task: str, blocks: Sequence[SourceBlock]) -> Summary:
         key = (task, tuple((block.step, block.messages) for block in blocks))
         return self._kept.one(key, lambda: self._inner.summarise(task, blocks))
-
-
-class CachedEmbedder:
-    """An embedder that is asked the same thing once."""
-
-    def __init__(self, inner: Embedder) -> None:
-        self.name, self.dimensions = inner.name, inner.dimensions
-        self._inner = inner
-        self._kept: Bounded[str, Matrix] = Bounded(KEPT)
-
-    def embed(self, texts: Sequence[str]) -> Matrix:
-        rows = [self._kept.one(text, lambda text=text: self._inner.embed([text])) for text in texts]  # type: ignore[misc]
-        return np.concatenate(rows) if rows else self._inner.embed([])

@@ -7,7 +7,6 @@ downloaded here. An unknown key is refused, never dropped.
 
 import os
 import re
-import tomllib
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import quote, unquote, urlsplit
@@ -16,7 +15,7 @@ from pydantic import AfterValidator, Field, PrivateAttr, ValidationError
 
 from pamer_lab.config import Settings
 from pamer_lab.errors import InputError, UnknownNameError
-from pamer_lab.opening import read_file, read_text
+from pamer_lab.opening import parse_toml, read_file, read_text
 
 EMBEDDED = "embedded"
 """As a model's name: the weights that install with the package."""
@@ -215,8 +214,8 @@ def _kept(name: str, workspace: Path) -> Path:
 def _toml_profile(path: Path) -> Profile:
     text = str(path)
     try:
-        given = tomllib.loads(read_text(path))
-    except (OSError, tomllib.TOMLDecodeError) as error:
+        given = parse_toml(read_text(path))
+    except (OSError, ValueError) as error:
         raise InputError(f"this profile cannot be read ({error})", path=text) from error
     base = given.pop("base", "embedded")
     if base not in PROFILES:

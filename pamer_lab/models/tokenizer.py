@@ -4,18 +4,18 @@ A counter's name says which tokenizer counted. Only the embedded profile may do 
 a profile with another model is never counted with a tokenizer that is not its own.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
-from pamer_lab.blocks.tokens import CountKind, EstimatedCounter, MessageTokens, TokenCounter
+from pamer_lab.blocks.tokens import CountKind, EstimatedCounter, MessageTokens, TokenCounter, pieces
 from pamer_lab.errors import InputError, ModelError
 from pamer_lab.models.embedded import SMOLLM2, check, is_prepared, prepared_folder
 from pamer_lab.models.frozen import chosen_model, model_folder, model_name, remedy
 from pamer_lab.models.profiles import EMBEDDED, Profile
 
-BATCH_CHARACTERS = 4_000_000
+BATCH_CHARACTERS = 500_000
 """Texts are tokenised in batches of about this many characters, to bound memory."""
 
 LINE_WITNESS = (
@@ -34,6 +34,28 @@ LINE_WITNESS = (
     "Done.",
 )
 """Ends and beginnings of lines that tokenizers treat differently."""
+
+
+def in_batches(texts: Sequence[str], count_batch: Callable[[list[str]], list[int]]) -> list[int]:
+    """Tokens of each text; many texts are counted in batches and a long one in pieces, so that memory stays bounded."""
+    counts = [0] * len(texts)
+    batch: list[tuple[int, str]] = []
+    size = 0
+
+    def flush() -> None:
+        for (number, _), count in zip(batch, count_batch([piece for _, piece in batch]), strict=True):
+            counts[number] += count
+        batch.clear()
+
+    for number, text in enumerate(texts):
+        for piece in pieces([text]):
+            batch.append((number, piece))
+            size += len(piece)
+            if size > BATCH_CHARACTERS:
+                flush()
+                size = 0
+    flush()
+    return counts
 
 
 class TokenizerCounter:
@@ -60,16 +82,7 @@ class TokenizerCounter:
         return sum(self.count(lines)) == self.count(["".join(lines)])[0]
 
     def count(self, texts: Sequence[str]) -> list[int]:
-        counts: list[int] = []
-        batch: list[str] = []
-        size = 0
-        for text in texts:
-            batch.append(text)
-            size += len(text)
-            if size > BATCH_CHARACTERS:
-                counts.extend(self._count_batch(batch))
-                batch, size = [], 0
-        return counts + self._count_batch(batch)
+        return in_batches(texts, self._count_batch)
 
     def _count_batch(self, batch: list[str]) -> list[int]:
         encoded = self._tokenizer.encode_batch_fast(batch, add_special_tokens=False)
@@ -86,7 +99,10 @@ class LoadedCounter:
         self.name = name
 
     def count(self, texts: Sequence[str]) -> list[int]:
-        found = self._tokenizer(list(texts), add_special_tokens=False, verbose=False)["input_ids"] if texts else []
+        return in_batches(texts, self._count_batch)
+
+    def _count_batch(self, batch: list[str]) -> list[int]:
+        found = self._tokenizer(batch, add_special_tokens=False, verbose=False)["input_ids"] if batch else []
         return [len(ids) for ids in found]
 
 

@@ -20,7 +20,7 @@ class Batch(Work):
     trace_ids: tuple[str, ...]
     policies: tuple[str, ...]
     options: BatchOptions
-    outcomes: list[Outcome] = field(default_factory=list)
+    outcomes: list[Outcome] = field(default_factory=list, compare=False)
 
     @property
     def failures(self) -> list[Outcome]:
@@ -28,15 +28,15 @@ class Batch(Work):
 
 
 class Background(OneAtATime[Batch]):
-    """The batches of one workspace, one at a time."""
+    """The batches of one workspace, one at a time, in the order they were asked for."""
 
     def __init__(self, workspace: Path) -> None:
         super().__init__()
         self.workspace = Workspace(workspace)
 
     def start(self, trace_ids: Sequence[str], policies: Sequence[str], options: BatchOptions) -> Batch:
-        """Start a batch; while one runs, that one is returned instead."""
-        return self.begin(lambda: Batch(tuple(trace_ids), tuple(policies), options), self._run)
+        """Start a batch; while another runs, it waits for it in a queue. The same batch is not queued twice."""
+        return self.queue(lambda: Batch(tuple(trace_ids), tuple(policies), options), self._run)
 
     def _run(self, batch: Batch) -> None:
         def report(progress: Progress) -> None:

@@ -22,6 +22,7 @@ from pamer_lab.policies.resources import RunResources
 from pamer_lab.runs.estimate import Cost, Estimator
 from pamer_lab.runs.worker import Job, Note, work
 from pamer_lab.workspace import Workspace
+from pamer_lab.workspace.queue import in_line
 
 
 @dataclass(frozen=True)
@@ -51,9 +52,13 @@ class BatchProgress(Progress):
     read: int = 0
     """Tokens of the states that are being computed before a run's first turn."""
     to_read: int = 0
+    ahead: int = 0
+    """Replays and studies that came earlier and have not ended."""
 
     @property
     def line(self) -> str:
+        if self.ahead:
+            return f"{self.counted}, waiting for {self.ahead} other {'job' if self.ahead == 1 else 'jobs'} in this workspace"
         reading = f", reading states: {self.read:,} of {self.to_read:,} tokens" if self.to_read else ""
         return f"{self.counted}, {self.runs_done} of {self.runs} runs{reading}{self.time_left}"
 
@@ -158,13 +163,26 @@ def replay_batch(
     common = {"profile": options.profile, "device": options.device, "turn_limit": options.turn_limit, "fresh": options.fresh}
     common |= {"heads": options.heads}
     jobs = [Job(str(workspace.path), trace_id, tuple(policies), **common) for trace_id in unique]  # type: ignore[arg-type]
-    _Batch(jobs, state, min(options.processes, len(jobs)), report, cancelled).run()
+    batch = _Batch(jobs, state, min(options.processes, len(jobs)), report, cancelled)
+    if any(parse_policy(policy).needs_models for policy in policies):
+        with in_line(workspace.path, waiting=lambda ahead: report(replace(state.progress(1, ""), ahead=ahead)), cancelled=cancelled):
+            batch.run()
+    else:
+        batch.run()
     missing = "the batch ended before this run; replay again to continue"
     return [
         state.outcomes.get((trace_id, policy)) or Outcome(trace_id, policy, "", "failed", missing)
         for trace_id in unique
         for policy in policies
     ]
+
+
+def default_processes(policies: Sequence[str], traces: int) -> int:
+    """Worker processes where the caller names none: one for policies with models, which then share the model and all cores; the others
+    compute in one thread each."""
+    if any(parse_policy(policy).needs_models for policy in policies) or traces < 2:
+        return 0
+    return min(traces, os.cpu_count() or 1)
 
 
 def _check_policies(policies: Sequence[str], workspace: Workspace, options: BatchOptions) -> Factory:

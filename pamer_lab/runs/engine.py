@@ -28,6 +28,7 @@ from pamer_lab.features.values import Cancel, OnProgress
 from pamer_lab.models.profiles import load_profile, remember_profile
 from pamer_lab.models.trust import require_confirmed
 from pamer_lab.policies.interface import Coming, Policy, ReadsAhead, Resources
+from pamer_lab.policies.plain import PlainPolicy
 from pamer_lab.policies.registry import parse_policy
 from pamer_lab.policies.resources import RunResources
 from pamer_lab.reviewer_mode import refuse_in_reviewer_mode
@@ -102,6 +103,8 @@ def _replay(trace: Trace | str, policy: str | Policy, workspace: Workspace, opti
     require_confirmed(profile)
     resources = RunResources(Factory(profile, workspace, options.device, options.heads, options.parts))
     timeline, demo = _timeline(trace, workspace, resources.tokens, options.turn_limit)
+    if isinstance(chosen, PlainPolicy) and (reason := chosen.refuses(timeline.trace)):
+        raise InputError(reason)
     head = _head(timeline, chosen, resources, demo)
     resources.session_id, resources.trace_id = head.run_id, head.trace_id
     remember_profile(profile, workspace.path)

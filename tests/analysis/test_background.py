@@ -35,7 +35,9 @@ def test_a_study_runs_to_its_end_and_is_in_the_workspace(workspace: Workspace, p
     jobs = StudyJobs(workspace.path)
     job = jobs.start([["layerwise", str(corpus), "--seeds", "0,1", "--profile", str(profile), "--device", "cpu"]])
     assert jobs.current is job
-    assert jobs.start([["doctor"]]) is job
+    behind = jobs.start([["layerwise", "none"]])
+    assert jobs.waiting == [behind] and jobs.start([["layerwise", "none"]]) is behind
+    behind.stop()
     assert job.wait(240)
     assert job.error == ""
     assert [row["study_id"] for row in list_studies(workspace)] == job.study_ids

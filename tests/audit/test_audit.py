@@ -1,3 +1,4 @@
+import json
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 from pamer_lab.audit import AuditStore, ReviewStore, cohens_kappa, export_audit, import_audit, quality
 from pamer_lab.audit.reviews import Review
 from pamer_lab.audit.store import restored_tokens, steps_of
-from pamer_lab.audit.tables import RESTORED, SELECTIONS
+from pamer_lab.audit.tables import RESTORED, REVIEWS, SELECTIONS
 from pamer_lab.bench.crash import PROCESSES
 from pamer_lab.cli import main
 from pamer_lab.controller.router import Candidate, SelectionRecord
@@ -201,3 +202,29 @@ def test_a_file_exported_before_restored_tokens_were_kept_can_be_imported(tmp_pa
     pl.read_csv(file, infer_schema=False).drop("restored_tokens", "restored_in_part").write_csv(file)
     assert import_audit(other, file)["selection"] == 3
     assert {(row["restored_tokens"], tuple(row["restored_in_part"])) for row in AuditStore(other).rows()} == {(None, ())}
+
+
+def test_the_check_lists_affected_reviews_and_changes_none(
+    database: Database, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PAMER_LAB_HOME", str(tmp_path))
+    before = ReviewStore(database).all()
+    assert main(["audit", "check", "--json"]) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert found["reviews"] == 3 and [(one["reviewer"], one["doubt"], one["chosen"]) for one in found["doubtful"]] == [
+        ("Bo Lee", "steps lost", [4])
+    ]
+    assert ReviewStore(database).all() == before
+    ReviewStore(database).save(found["doubtful"][0]["audit_id"], "Bo Lee", "right", (4,), as_shown=True)
+    assert main(["audit", "check"]) == 0
+
+
+def test_reviews_from_before_forms_noted_what_they_showed_are_read_and_marked(tmp_path: Path) -> None:
+    names = [name for name in REVIEWS.schema.names if name != "as_shown"]
+    old = TableSpec(name=REVIEWS.name, key=REVIEWS.key, schema=pa.schema([REVIEWS.schema.field(name) for name in names]))
+    when = datetime(2026, 1, 1, tzinfo=UTC)
+    row = {"audit_id": "a-1", "reviewer": "Ada", "revision": 0, "verdict": "right", "steps": [], "note": "", "created_at": when}
+    Database(tmp_path).insert(old, [row])
+    store = ReviewStore(Database(tmp_path))
+    assert [review.as_shown for review in store.current()] == [None]
+    assert store.save("a-1", "Ada", "right", (4,), as_shown=True).revision == 1

@@ -1,9 +1,12 @@
 from collections.abc import Sequence
 
 from hypothesis import given
+from hypothesis import strategies as st
 
 from pamer_lab.blocks import EstimatedCounter, MessageTokens
 from pamer_lab.blocks.render import render, render_message
+from pamer_lab.blocks.tokens import PIECE_CHARACTERS, pieces
+from pamer_lab.models.tokenizer import embedded_counter
 from pamer_lab.trajectory.values import Message, Tool, ToolCall
 from tests.strategies import conversation
 
@@ -45,3 +48,29 @@ def test_a_full_memory_is_emptied_and_counts_stay_right() -> None:
     messages = [Message("user", "x" * size) for size in range(10)]
     assert tokens.counts(messages) == MessageTokens(EstimatedCounter()).counts(messages)
     assert tokens.counts(messages[::-1]) == tokens.counts(messages)[::-1]
+
+
+@given(st.lists(st.text("ab 1\n.漢😀"), max_size=6), st.integers(1, 12))
+def test_pieces_join_to_the_text_and_none_is_too_long(parts: list[str], most: int) -> None:
+    found = list(pieces(parts, most))
+    assert "".join(found) == "".join(parts) and all(0 < len(piece) <= most for piece in found[:-1])
+
+
+@given(st.text("ab 1\n.,", min_size=30, max_size=200))
+def test_the_tokens_of_pieces_that_are_cut_between_words_add_up(text: str) -> None:
+    text = f"{text} of the museum in 1911\nand then {text}"
+    counter = embedded_counter()
+    assert counter.kind == "measured"
+    # A window that ends in the known words always holds a safe place.
+    assert sum(counter.count(list(pieces([text], len(text) // 2 + 15)))) == counter.count([text])[0]
+
+
+def test_a_giant_message_is_counted_in_pieces_and_gives_the_same_count() -> None:
+    counter = Watching()
+    words = "the museum opened in 1911 and closed in 1943.\n"
+    message = Message("tool", words * (3 * PIECE_CHARACTERS // len(words)), tool_call_id="a", name="search")
+    MessageTokens(counter).counts([Message("user", "find it"), message])
+    assert len(counter.asked) > 3 and max(map(len, counter.asked)) <= PIECE_CHARACTERS
+    measured = embedded_counter()
+    expected = sum(measured.count([line])[0] for line in render_message(message).splitlines(keepends=True))
+    assert MessageTokens(measured).counts([message]) == measured.count([render_message(message)]) == [expected]

@@ -7,9 +7,12 @@ from pathlib import Path
 from urllib.parse import quote_plus
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
 from pamer_lab.audit import AuditStore, ReviewStore
+from pamer_lab.controller.router import SelectionRecord
+from pamer_lab.models.profiles import load_profile
+from pamer_lab.models.tokenizer import profile_tokens
 from pamer_lab.runs.engine import ReplayOptions, replay
 from pamer_lab.ui.audit.case import CHECKS
 from pamer_lab.ui.replay.turn_view import VIEWS
@@ -49,7 +52,7 @@ def test_verdicts_and_a_note_are_given_by_key_and_the_link_keeps_the_place(
     page.keyboard.press("1")
     expect(page.get_by_text(re.compile(rf"\b1 of {len(rows)}\b")).first).to_be_visible()
     visitor.settle()
-    assert f"selection={second}" in page.url
+    page.wait_for_url(re.compile(second))
     page.locator("h1").click()
     page.keyboard.press("j")
     page.wait_for_url(re.compile(rows[2]["audit_id"]))
@@ -67,6 +70,82 @@ def test_verdicts_and_a_note_are_given_by_key_and_the_link_keeps_the_place(
     other.page.emulate_media(color_scheme="dark")
     other.page.wait_for_function(f"getComputedStyle(document.querySelector('[data-testid=stApp]')).backgroundColor === '{DARK}'")
     expect(other.page.get_by_text(CHECKS["equal"][0]).first).to_be_visible()
+
+
+def selection(turn: int, steps: tuple[int, ...]) -> SelectionRecord:
+    """An accepted selection."""
+    return SelectionRecord("s", turn, 1, "query", "router", "agent", "answer", "accepted", "", (), (), steps, "", (), "miss", steps, 1, 2)
+
+
+def steps_on_screen(page: Page) -> tuple[int, ...]:
+    """The steps in the box, as the reviewer sees them."""
+    chips = page.locator("[class*=st-key-wanted] .react-aria-ComboBox [data-tag]")
+    return tuple(sorted(int(text.split(":")[0]) for text in chips.all_inner_texts()))
+
+
+def open_selection(page: Page) -> str:
+    found = re.search(r"selection=(a-[0-9a-f]+)", page.url)
+    assert found
+    return found[1]
+
+
+def test_what_is_on_screen_is_what_is_stored_however_a_selection_was_reached(stranger: Callable[..., Visitor], folder: Path) -> None:
+    lab = Workspace(folder)
+    lab.add_traces([long_trace(30, trace_id="t-ways")], profile_tokens(load_profile("embedded")))
+    store = AuditStore(lab.database, run_id="r-ways", trace_id="t-ways")
+    store.record_all([selection(turn, (turn % 3,) if turn % 4 else (turn % 3, turn - 1)) for turn in range(4, 16)])
+    rows = store.rows(run_id="r-ways")
+    chosen = {row["audit_id"]: tuple(row["steps"] or ()) for row in rows}
+    visitor = stranger()
+    page = visitor.open(f"/audit?run=r-ways&selection={rows[1]['audit_id']}")
+    page.locator(".st-key-reviewer input").fill("Ada")
+    page.locator(".st-key-reviewer input").press("Enter")
+    expect(page.get_by_text(re.compile(rf"\b0 of {len(rows)}\b")).first).to_be_visible()
+    visitor.settle()
+    page.keyboard.press("1")  # a key right after the name is a verdict and not a letter of it
+    page.wait_for_url(re.compile(rows[2]["audit_id"]))
+    visitor.settle()
+    assert {one.reviewer for one in ReviewStore(lab.database).all() if one.audit_id in chosen} == {"Ada"}
+    page.reload()
+    visitor.settle()
+    expect(page.locator(".st-key-reviewer-change")).to_be_visible()  # a refresh does not forget the name
+    visitor.settle()
+    seen: dict[str, tuple[int, ...]] = {}
+
+    def judge(*, key: str = "1", button: str = "") -> None:
+        """Give a verdict, having written down what the box shows."""
+        case = open_selection(page)
+        seen[case] = steps_on_screen(page)
+        if button:
+            page.locator(f"[class*=st-key-verdict-{button}-] button").first.click()
+        else:
+            page.keyboard.press(key)
+        page.wait_for_url(lambda url: case not in url)
+        visitor.settle()
+
+    def move(key: str) -> None:
+        case = open_selection(page)
+        page.keyboard.press(key)
+        page.wait_for_url(lambda url: case not in url)
+        visitor.settle()
+
+    judge(key="1")  # a link, and the verdict's key
+    judge(key="2")  # where a verdict led
+    move("j")
+    judge(key="3")
+    move("j")
+    move("j")
+    move("k")
+    judge(button="1")
+    page.locator("[class*=st-key-wanted] input").press("Backspace")  # the last step goes
+    page.locator("[class*=st-key-wanted] input").press("Escape")
+    visitor.settle()
+    page.locator("h1").click()
+    judge(key="4")
+    assert len(seen) == 5
+    stored = {one.audit_id: one.steps for one in ReviewStore(lab.database).all() if one.audit_id in seen}
+    assert stored == seen
+    assert [seen[case] for case in list(seen)[:4]] == [chosen[case] for case in list(seen)[:4]]
 
 
 def long_hostile() -> bytes:

@@ -6,7 +6,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
 from pamer_lab.runs.engine import ReplayOptions, replay
 from pamer_lab.runs.store import RunStore
@@ -23,7 +23,10 @@ PAMER = "pamer:minimum=60:retained=1"
 def test_a_mark_a_key_and_a_slider_open_what_they_promise_and_the_link_keeps_it(
     visitor: Visitor, stranger: Callable[..., Visitor], folder: Path
 ) -> None:
-    run = replay(long_trace(16, trace_id="t-browser"), PAMER, Workspace(folder), ReplayOptions(device="cpu", parts=PARTS))
+    _, run = (
+        replay(long_trace(16, trace_id="t-browser"), policy, Workspace(folder), ReplayOptions(device="cpu", parts=PARTS))
+        for policy in ("base", PAMER)
+    )
     events = [turn.t for turn in run.turns if turn.action != "pass"]
     page = visitor.open(f"/replay?trace=t-browser&policies=base&policies={quote(PAMER)}&turn=0&policy={quote(PAMER)}")
     expect(page.locator(".st-key-turn input")).to_have_value("0")
@@ -69,3 +72,32 @@ def test_a_run_is_started_with_the_button_and_opens_at_its_first_event(visitor: 
     (made,) = [head for head in store.heads(trace_id="t-longer") if head.policy != "base"]
     first = next(turn.t for turn in store.turns(made.run_id) if turn.action != "pass")
     expect(page.locator(".st-key-turn input").first).to_have_value(str(first))
+
+
+def test_the_browsers_back_leaves_the_page_in_one_press_however_many_turns_were_opened(
+    stranger: Callable[..., Visitor], folder: Path
+) -> None:
+    replay(long_trace(8, trace_id="t-back"), PAMER, Workspace(folder), ReplayOptions(device="cpu", parts=PARTS))
+
+    def open_turns(page: Page) -> None:
+        for turn in "345":
+            page.locator(".st-key-turn input").fill(turn)
+            page.locator(".st-key-turn input").press("Enter")
+            page.wait_for_url(re.compile(rf"turn={turn}"))
+            visitor.settle()
+
+    visitor = stranger()
+    page = visitor.open("/replay?trace=t-back")
+    open_turns(page)
+    before = page.evaluate("history.length")
+    page.get_by_role("link", name="Published results").click()
+    page.wait_for_url(re.compile("/published"))
+    visitor.settle()
+    assert page.evaluate("history.length") == before + 1
+    page.go_back()
+    page.wait_for_url(re.compile("/replay.*turn=5"))
+    expect(page.locator(".st-key-turn input")).to_have_value("5")
+    visitor.settle()
+    open_turns(page)
+    page.go_back()
+    page.wait_for_url("about:blank")

@@ -19,7 +19,7 @@ from pamer_lab.analysis.compact import (
 from pamer_lab.analysis.published import table
 from pamer_lab.cli import main
 from pamer_lab.commands.compact import tables
-from pamer_lab.studies.compact.states import EMBEDDINGS
+from pamer_lab.models.kept_embeddings import EMBEDDINGS
 from pamer_lab.studies.study import read_study
 from pamer_lab.workspace import Workspace
 from tests.commands.labelled import write_labelled

@@ -1,6 +1,5 @@
 """Summaries: detail lines, source text within its budget, and a cache in which the same question is computed once."""
 
-import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -9,7 +8,6 @@ from pamer_lab.memory import SourceBlock, summary
 from pamer_lab.memory.extractive import ExtractiveSummariser
 from pamer_lab.memory.summary import ARROW, DETAIL_CHARACTERS, NAMES, SAYS, StepDetail, clip, faults, read_detail, within_budget
 from pamer_lab.memory.terms import identifiers, scores
-from pamer_lab.models.embedder import HashingEmbedder
 from pamer_lab.trajectory.values import Message, ToolCall
 from tests.strategies import block
 
@@ -131,15 +129,3 @@ def test_a_summary_is_written_once_for_the_same_task_and_blocks() -> None:
     summaries.summarise("task", [one, other])
     summaries.summarise("other task", [one])
     assert inner.asked == 3
-
-
-def test_vectors_are_those_of_the_inner_embedder_and_the_oldest_leave() -> None:
-    inner = Counted(HashingEmbedder(16))
-    vectors = summary.CachedEmbedder(inner)  # type: ignore[arg-type]
-    assert np.array_equal(vectors.embed(["a", "b", "a"]), HashingEmbedder(16).embed(["a", "b", "a"])) and inner.asked == 2
-    assert vectors.embed([]).shape == (0, 16)
-    for number in range(summary.KEPT):
-        vectors.embed([f"text {number}"])
-    asked = inner.asked
-    vectors.embed(["a"])
-    assert inner.asked == asked + 1

@@ -17,7 +17,7 @@ from pamer_lab.models.tokenizer import profile_tokens
 from pamer_lab.redaction import Scan
 from pamer_lab.runs.engine import ReplayOptions, replay
 from pamer_lab.ui.audit.case import CHECKS, VIEWS
-from pamer_lab.ui.audit.review import NAMES
+from pamer_lab.ui.audit.review import ASK_NAME, DOUBTS, NAMES
 from pamer_lab.ui.audit.tools import PARTS as TOOLS
 from pamer_lab.workspace import Workspace
 from tests.pages.conftest import Visit, chat, holds, linked, put, says, submit, table_of, texts
@@ -37,6 +37,16 @@ def rows(workspace: Workspace) -> list[dict[str, Any]]:
 def named(app: AppTest, name: str = "Ada") -> AppTest:
     app.text_input(key="reviewer").set_value(name).run()
     return app
+
+
+def verdict(app: AppTest, number: int) -> Any:
+    """The button of a verdict."""
+    return next(button for button in app.button if str(button.key).startswith(f"verdict-{number}-"))
+
+
+def wanted(app: AppTest) -> Any:
+    """The box of the steps that the reviewer would have chosen."""
+    return next(box for box in app.multiselect if str(box.key).startswith("wanted-"))
 
 
 def frame(app: AppTest, column: str) -> Any:
@@ -107,17 +117,17 @@ def test_a_case_shows_what_was_chosen_and_nearly_chosen_with_its_hash_check(
 
 def test_a_verdict_is_kept_and_the_next_unreviewed_selection_opens(visit: Visit, rows: list[dict[str, Any]], workspace: Workspace) -> None:
     app = visit(PAGE, selection=rows[0]["audit_id"])
-    assert app.button(key="verdict-1").disabled
+    assert verdict(app, 1).disabled
     named(app)
-    app.multiselect(key="wanted").set_value([0, 1])
-    app.button(key="verdict-2").click().run()
+    wanted(app).set_value([0, 1])
+    verdict(app, 2).click().run()
     (review,) = ReviewStore(workspace.database).all()
     assert (review.audit_id, review.reviewer, review.verdict, review.steps) == (rows[0]["audit_id"], "Ada", "missing evidence", (0, 1))
     assert app.query_params["selection"] in (rows[1]["audit_id"], [rows[1]["audit_id"]])
     assert says(app, 1, len(rows))
     app.button(key="Previous selection").click().run()
     assert says(app, NAMES["missing evidence"], 1)
-    app.button(key="verdict-1").click().run()
+    verdict(app, 1).click().run()
     assert [entry.revision for entry in ReviewStore(workspace.database).history(rows[0]["audit_id"])] == [0, 1]
 
 
@@ -144,9 +154,9 @@ def test_the_last_verdict_says_that_everything_is_reviewed_and_leaves_the_case_o
         ReviewStore(workspace.database).save(row["audit_id"], "Ada", "right")
     app = named(visit(PAGE, show="unreviewed"))
     assert len(table_of(app, "queue")) == 1 and not app.info
-    app.button(key="verdict-1").click().run()
-    assert len(app.info) == 1 and not says(app, 0, 0) and says(app, rows[0]["turn"])
-    assert app.button(key="verdict-1") and not app.exception
+    verdict(app, 1).click().run()
+    assert len(app.info) == 1 and not says(app, "0 of 0") and says(app, rows[0]["turn"])
+    assert verdict(app, 1) and not app.exception
 
 
 def test_a_note_waits_for_its_verdict_while_others_are_open(visit: Visit, rows: list[dict[str, Any]], workspace: Workspace) -> None:
@@ -160,7 +170,7 @@ def test_a_note_waits_for_its_verdict_while_others_are_open(visit: Visit, rows: 
     assert marked(app, "✎")[0]
     app.button(key="Previous selection").click().run()
     assert "look at step 3" in texts(app)
-    app.button(key="verdict-1").click().run()
+    verdict(app, 1).click().run()
     (review,) = ReviewStore(workspace.database).all()
     assert review.note == "look at step 3" and not any(marked(app, "✎"))
 
@@ -239,3 +249,62 @@ def test_secrets_in_what_an_export_would_hold_are_shown_with_their_place(
     assert holds(app.warning[0].value, 1, "e-mail address", 1) and app.warning[0].value != left_in
     body = audit_bytes(workspace.database, ".csv", Scan("all"))[0]
     assert b"ada@example.org" not in body and b"[redacted: e-mail address 1]" in body
+
+
+@pytest.fixture
+def chosen(workspace: Workspace) -> list[dict[str, Any]]:
+    """Accepted selections, each with steps of its own, and one without."""
+    workspace.add_traces([long_trace(12, trace_id="t-chosen")], profile_tokens(load_profile("embedded")))
+    store = AuditStore(workspace.database, run_id="r-chosen", trace_id="t-chosen")
+    rest = ("", (), "miss", (), 1, 2)
+    for turn, steps in ((4, (1,)), (5, (2, 3)), (6, ()), (7, (0, 4)), (8, (5,))):
+        outcome = "accepted" if steps else "empty"
+        store.record(SelectionRecord("s", turn, 1, "query", "r", "a", "answer", outcome, "", (), (), steps, *rest))  # type: ignore[arg-type]
+    return store.rows(run_id="r-chosen")
+
+
+def test_the_steps_on_screen_are_stored_whichever_way_the_selection_was_reached(
+    visit: Visit, chosen: list[dict[str, Any]], workspace: Workspace
+) -> None:
+    app = named(visit(PAGE, selection=chosen[0]["audit_id"]))
+    seen = []
+    for move, number in ((None, 1), (None, 2), ("Next selection", 1), ("Previous selection", 2), (None, 1)):
+        if move:
+            app.button(key=move).click().run()
+        seen.append((str(app.query_params["selection"]).strip("[']"), tuple(wanted(app).value)))
+        verdict(app, number).click().run()
+    reviews = ReviewStore(workspace.database)
+    assert [tuple(reviews.history(audit_id)[-1].steps) for audit_id, _ in seen] == [steps for _, steps in seen]
+    by_id = {row["audit_id"]: tuple(row["steps"] or ()) for row in chosen}
+    assert all(steps == by_id[audit_id] for audit_id, steps in seen) and len(dict(seen)) > 2
+    assert all(review.as_shown for review in reviews.all())
+
+
+def test_no_step_is_called_unnecessary_or_wrong_where_none_was_chosen(visit: Visit, chosen: list[dict[str, Any]]) -> None:
+    app = named(visit(PAGE, selection=chosen[2]["audit_id"]))
+    assert [verdict(app, number).disabled for number in (1, 2, 3, 4)] == [False, False, True, True]
+
+
+def test_a_review_whose_steps_an_older_form_lost_is_marked_and_counts_first_as_its_verdict(
+    visit: Visit, chosen: list[dict[str, Any]], workspace: Workspace
+) -> None:
+    reviews = ReviewStore(workspace.database)
+    for row, said in zip(chosen, ("right", "missing evidence", "missing evidence", "wrong step", "unnecessary step"), strict=True):
+        reviews.save(row["audit_id"], "Ada", said)
+    app = named(visit(PAGE, selection=chosen[0]["audit_id"]))
+    assert marked(app, "?") == [True, True, False, True, True]
+    assert any(DOUBTS["steps lost"] in warning.value for warning in app.warning)
+    assert says(app, 5, "1 right", "2 missing evidence", "1 unnecessary step", "1 wrong step")
+    assert not says(app, "1.000") and says(app, "Exact match", "0.200", "5 reviews")
+    assert [review.steps for review in reviews.all()] == [()] * 5
+    verdict(app, 1).click().run()
+    assert marked(app, "?")[0] is False
+
+
+def test_the_name_field_goes_once_a_name_is_given_and_comes_back_to_change_it(visit: Visit, chosen: list[dict[str, Any]]) -> None:
+    app = visit(PAGE)
+    assert ASK_NAME in texts(app)
+    named(app, "  Ada   L. ")
+    assert not [field for field in app.text_input if field.key == "reviewer"] and ASK_NAME not in texts(app) and says(app, "Ada L.")
+    app.button(key="reviewer-change").click().run()
+    assert app.text_input(key="reviewer") and ASK_NAME in texts(app)

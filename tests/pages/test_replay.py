@@ -2,6 +2,8 @@
 
 import json
 import re
+import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +28,12 @@ from pamer_lab.ui.replay.turn_steps import CHARTS
 from pamer_lab.ui.replay.turn_texts import block_words
 from pamer_lab.ui.replay.turn_view import VIEWS
 from pamer_lab.ui.replay.whatif import NOTHING
+from pamer_lab.ui.shared.runs import background
 from pamer_lab.workspace import Workspace
 from pamer_lab.workspace.ingest import import_demo
 from tests.pages.conftest import Visit, charts, chat, holds, linked, put, says, sentences, table_of, texts
-from tests.runs.making import PARTS, huge_trace, long_trace
+from tests.runs.making import PARTS, estimated, huge_trace, long_trace
+from tests.runs.test_background import held
 
 PAGE = "pages/replay.py"
 LIGHT = ["base", "sliding-window:5"]
@@ -303,6 +307,26 @@ def test_without_a_run_the_page_names_a_step_that_can_be_taken(visit: Visit, wor
     reading = visit(PAGE, trace=one, policies=LIGHT)
     assert not {"run", "stop"} & {button.key for button in reading.button}
     assert len({idle, *(app.info[-1].value for app in (here, elsewhere, reading))}) == 4, "each names a step of its own"
+
+
+def test_a_second_tabs_run_is_queued_behind_the_first_and_the_page_says_so(
+    visit: Visit, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(workspace, run=chat(5), other=chat(4))
+    one, other = (row["trace_id"] for row in sorted(workspace.trace_rows(), key=lambda row: -row["turns"]))
+    monkeypatch.setattr("pamer_lab.ui.shared.run_form.AT_ONCE", 0)
+    release = threading.Event()
+    monkeypatch.setattr(sys.modules[Background.__module__], "replay_batch", held(release))
+    here, elsewhere = (visit(PAGE, trace=trace, policies=LIGHT) for trace in (one, other))
+    here.button(key="run").click().run()
+    elsewhere.button(key="run").click().run()
+    (waiting,) = background().waiting
+    assert waiting.trace_ids == (other,) and (running := background().current) and running.trace_ids == (one,)
+    assert says(elsewhere, "1 of 1", "base", "other.json") and len(elsewhere.toast) == 1
+    elsewhere.button(key="withdraw-1").click().run()
+    assert not background().waiting and not says(elsewhere, "1 of 1", "base")
+    release.set()
+    assert running.wait(60)
 
 
 def test_the_first_divergence_opens_its_turn_and_shows_what_only_one_side_has(visit: Visit, workspace: Workspace) -> None:

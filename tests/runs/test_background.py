@@ -41,15 +41,20 @@ def held(release: threading.Event) -> Callable[..., list[Outcome]]:
     return replaying
 
 
-def test_only_one_batch_runs_at_a_time_and_the_second_caller_gets_the_first(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_second_batch_waits_for_the_first_and_then_runs_by_itself(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     release = threading.Event()
     monkeypatch.setattr(MODULE, "replay_batch", held(release))
     beside = Background(workspace.path)
     first = beside.start(["t"], ["base"], HERE)
-    assert beside.start(["u"], ["base"], HERE) is first is beside.current
+    assert beside.start(["t"], ["base"], HERE) is first is beside.current and not beside.waiting
+    second, third = beside.start(["u"], ["base"], HERE), beside.start(["v"], ["base"], HERE)
+    assert beside.waiting == [second, third] and beside.start(["u"], ["base"], HERE) is second
+    second.stop()
+    assert beside.waiting == [third] and beside.current is first
     release.set()
-    assert first.wait(PATIENCE) and [outcome.error for outcome in first.failures] == ["it broke"]
-    assert beside.start(["u"], ["base"], HERE) is not first
+    assert all(batch.wait(PATIENCE) for batch in (first, second, third)) and not beside.waiting
+    assert [outcome.error for batch in (first, third) for outcome in batch.failures] == ["it broke"] * 2 and not second.outcomes
+    assert beside.latest is third and beside.current is None
 
 
 def test_a_stopped_batch_says_so_and_can_be_started_again(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:

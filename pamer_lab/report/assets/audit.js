@@ -2,6 +2,7 @@
 // Reviews written here stay in this browser (where it lets a file keep anything) and leave as a JSON file that the lab imports.
 
 const VERDICTS = ["right", "missing evidence", "unnecessary step", "wrong step"];
+const NEEDS_STEPS = new Set(["unnecessary step", "wrong step"]);  // where none was chosen, none is unnecessary or wrong
 const DRAFTS = {
   get key() { return `pamer-lab reviews ${data("manifest").report_id}`; },
   list: [],
@@ -16,7 +17,7 @@ const DRAFTS = {
 
 function exportReviews() {
   const manifest = data("manifest");
-  const value = { format: "pamer-lab-reviews", version: 1, report_id: manifest.report_id, exported_at: new Date().toISOString(), reviews: DRAFTS.list };
+  const value = { format: "pamer-lab-reviews", version: 2, report_id: manifest.report_id, exported_at: new Date().toISOString(), reviews: DRAFTS.list };
   download(`reviews-${manifest.report_id}.json`, "application/json", JSON.stringify(value, null, 1) + "\n");
 }
 
@@ -34,7 +35,7 @@ function auditPanel(section, context) {
   node.addEventListener("keydown", (event) => {
     if (event.target.matches("input, textarea, select") || event.ctrlKey || event.metaKey || event.altKey) return;
     const choice = node.querySelector(`input[name=verdict][data-number="${event.key}"]`);
-    if (choice) { choice.checked = true; choice.focus(); }
+    if (choice && !choice.disabled) { choice.checked = true; choice.focus(); }
   });
   draw();
   return node;
@@ -98,11 +99,11 @@ function reviewList(row) {
 
 function reviewForm(row, draw) {
   const name = el("input", { name: "reviewer", required: true, maxlength: 200, value: DRAFTS.name || "", autocomplete: "off" });
-  const steps = el("input", { name: "steps", placeholder: row.steps.join(", "), inputmode: "numeric" });
+  const steps = el("input", { name: "steps", value: row.steps.join(", "), inputmode: "numeric" });
   const note = el("textarea", { name: "note", rows: 2, maxlength: 10000 });
   const told = el("p", { class: "quiet", role: "status" });
   const verdicts = el("div", { class: "verdicts", role: "radiogroup", "aria-label": "Verdict" }, VERDICTS.map((verdict, number) => el("label", {},
-    el("input", { type: "radio", name: "verdict", value: verdict, "data-number": number + 1 }), ` ${number + 1} ${verdict}`)));
+    el("input", { type: "radio", name: "verdict", value: verdict, "data-number": number + 1, disabled: !row.steps.length && NEEDS_STEPS.has(verdict) }), ` ${number + 1} ${verdict}`)));
   const save = () => {
     const verdict = verdicts.querySelector("input:checked");
     const numbers = steps.value.split(/[\s,]+/).filter(Boolean).map(Number);

@@ -21,7 +21,7 @@ function replaySection(section, number) {
     line.replaceChildren(...headline(current));
     steps.replaceChildren(...stepButtons(section, state, update));
     panel.replaceChildren(el("div", { class: "columns wide" }, whyPanel(current, turn), el("div", {}, contextPanel(current, turn, section.trace, state), memoryPanel(current, turn))));
-    blocks.node.querySelector("figcaption").textContent = ledgerAnswer(current, state.t);
+    blocks.node.querySelector("figcaption").textContent = visible(ledgerAnswer(current, state.t));
     context.redraw();
     blocks.redraw();
     remember(number, current.policy, state.t);

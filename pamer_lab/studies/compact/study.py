@@ -15,13 +15,14 @@ from typing import Any, Literal
 
 from pamer_lab.jobs import Progress, Say
 from pamer_lab.models.frozen import FrozenModel
+from pamer_lab.models.kept_embeddings import KeptEmbeddings
 from pamer_lab.probes.readout import Floats
 from pamer_lab.studies.compact.fitting import Fitter
 from pamer_lab.studies.compact.forecast import Forecast, check_sentence, evidence_tokens, forecast, token_share
 from pamer_lab.studies.compact.recent import FullContext
 from pamer_lab.studies.compact.registry import TEACHER
 from pamer_lab.studies.compact.retrieved import ByRecency, Retrieved, texts_to_embed
-from pamer_lab.studies.compact.states import KeptEmbeddings, Readings, States
+from pamer_lab.studies.compact.states import Readings, States
 from pamer_lab.studies.compact.values import FULL, Condition, Reading
 from pamer_lab.studies.decisions import TARGETS
 from pamer_lab.studies.distill import Lab, agreement

@@ -12,11 +12,11 @@ import numpy as np
 from pamer_lab.blocks import MessageTokens, TokenCounter
 from pamer_lab.blocks.render import render_message, render_tools
 from pamer_lab.models.embedder import Embedder
+from pamer_lab.models.kept_embeddings import KeptEmbeddings
 from pamer_lab.models.tokenizer import embedded_counter
 from pamer_lab.studies.compact.hidden_bank import PICKS, HiddenBank, Recurrent
 from pamer_lab.studies.compact.points import Counts, DecisionPoint, decision_point
 from pamer_lab.studies.compact.registry import CAPS, condition
-from pamer_lab.studies.compact.states import KeptEmbeddings
 from pamer_lab.studies.compact.values import Condition, Reading, Resources
 from pamer_lab.trajectory.recorded import History
 from pamer_lab.trajectory.values import Trace
@@ -70,7 +70,7 @@ class ContextView:
 
 def resources_for(counter: TokenCounter | None = None, embedder: Embedder | None = None, workspace: Workspace | None = None) -> Resources:
     """What `context_at` needs: by default SmolLM2's tokenizer and no embedder; a workspace keeps embeddings."""
-    kept = KeptEmbeddings(embedder, workspace.database if workspace else None) if embedder else None
+    kept = KeptEmbeddings.over(embedder, workspace.database if workspace else None) if embedder else None
     return Resources(Counts(MessageTokens(counter or embedded_counter())), kept)
 
 

@@ -13,6 +13,7 @@ from pamer_lab.audit.queue import SHOWS, Entry, Filters, progress
 from pamer_lab.audit.store import restored_tokens
 from pamer_lab.figures.text import counted, one_line, share
 from pamer_lab.runs.values import RunInfo
+from pamer_lab.ui.audit.reviewer import choose_reviewer
 from pamer_lab.ui.shared.state import choose, chosen, settle
 from pamer_lab.ui.shared.text import in_code
 from pamer_lab.ui.shared.widgets import mark_row, table_height
@@ -55,17 +56,15 @@ def choose_filters(queue: Sequence[Entry], heads: Mapping[str, RunInfo], names: 
         "Outcome", ["", *OUTCOMES], key="outcome", bind="query-params", format_func=lambda name: name or "all", help=HINTS["outcome"]
     )
     show = right.selectbox("Show", SHOWS, key="show", bind="query-params", help=HINTS["queue"])
-    name = who.text_input(
-        "Your name", key="reviewer", placeholder="required to review", help=HINTS["reviewer"], max_chars=60, on_change=fresh_form
-    )
-    return Filters(run_id or "", outcome or "", show), " ".join((name or "").split())
+    with who:
+        reviewer = choose_reviewer()
+    return Filters(run_id or "", outcome or "", show), reviewer
 
 
 def _forget() -> None:
     """Another run was chosen: the open selection is not of it."""
     st.session_state.pop("chosen:selection", None)
     st.query_params.pop("selection", None)
-    fresh_form()
 
 
 def _to_url(name: str, value: str) -> None:
@@ -92,12 +91,6 @@ def headline(shown: Sequence[Entry], reviewer: str) -> None:
 def open_selection(audit_id: str) -> None:
     """Open one of the queue."""
     choose("selection", audit_id)
-    fresh_form()
-
-
-def fresh_form() -> None:
-    """Steps start from what is stored."""
-    st.session_state.pop("wanted", None)
 
 
 def drafts() -> dict[tuple[str, str], str]:
@@ -136,7 +129,8 @@ def queue_table(shown: Sequence[Entry], entry: Entry | None, reviewer: str) -> N
             "Turn": st.column_config.NumberColumn(width=50),
             "Steps": st.column_config.TextColumn(width=90),
             "Verdict": st.column_config.TextColumn(
-                width=70, help="✓ right, + missing evidence, − unnecessary step, ✕ wrong step, ✎ unsaved note."
+                width=70,
+                help="✓ right, + missing evidence, − unnecessary step, ✕ wrong step, ≠ disagree, ? doubtful, ✎ unsaved note.",
             ),
         },
     )
@@ -147,10 +141,14 @@ def _line(one: Entry, entry: Entry | None, reviewer: str) -> dict[str, Any]:
     marks = (
         MARKS.get(one.by(reviewer), "") if reviewer else " ".join(sorted({MARKS.get(verdict, "?") for verdict in one.verdicts.values()}))
     )
+    doubted = reviewer in one.doubtful if reviewer else bool(one.doubtful)
     return {
         " ": "▸" if entry is not None and one.audit_id == entry.audit_id else "",
         "Turn": row["turn"],
         "Outcome": f"{OUTCOME_SIGNS.get(row['outcome'], '')} {row['outcome']}",
         "Steps": ", ".join(map(str, row["steps"] or [])),
-        "Verdict": marks + (" ≠" if one.disagreed else "") + (" ✎" if (one.audit_id, reviewer) in drafts() else ""),
+        "Verdict": marks
+        + (" ≠" if one.disagreed else "")
+        + (" ?" if doubted else "")
+        + (" ✎" if (one.audit_id, reviewer) in drafts() else ""),
     }

@@ -1,15 +1,19 @@
 """The review form: a verdict with one key, the steps the reviewer would have chosen, a note. Each save adds a revision.
 
 Keys: 1 to 4 give the verdict and open the next selection without a review, J and K move, N opens the note.
+Invariant: what is on screen is what is stored. Box and buttons have keys of their own for each selection, reviewer and revision, so that
+neither steps nor a press that was meant for one selection reach another.
 """
 
 from collections.abc import Mapping, Sequence
 from typing import Any
+from zlib import crc32
 
 import streamlit as st
 
 from pamer_lab.audit import Review, ReviewStore
 from pamer_lab.audit.agreement import wanted_steps
+from pamer_lab.audit.doubts import NEEDS_STEPS, Doubt, doubt_of
 from pamer_lab.audit.queue import Entry, next_unreviewed
 from pamer_lab.audit.reviews import NOTE_CHARACTERS, VERDICTS
 from pamer_lab.errors import LabError
@@ -21,6 +25,12 @@ from pamer_lab.ui.shared.text import in_code
 from pamer_lab.ui.shared.widgets import table
 from pamer_lab.ui.shared.words import HINTS
 
+DOUBTS: dict[Doubt, str] = {
+    "steps lost": "This review is stored without steps, but an older version of this form may have shown some.",
+    "nothing chosen": "This review finds a step at fault, but the router chose none.",
+    "steps contradict": "The steps of this review do not fit its verdict.",
+}
+ASK_NAME = "**To review, enter your name above and press Enter.** Until then the keys 1 to 4 and N do nothing."
 NAMES = {"right": "Right", "missing evidence": "Missing evidence", "unnecessary step": "Unnecessary step", "wrong step": "Wrong step"}
 
 
@@ -44,44 +54,46 @@ def review_form(row: Mapping[str, Any], entry: Entry, shown: Sequence[Entry], re
     said = [one for one in reviews() if one.audit_id == entry.audit_id]
     own = next((one for one in said if one.reviewer == reviewer), None)
     chosen = [int(step) for step in row["steps"] or []]
-    st.session_state.setdefault("wanted", _steps(own, chosen))
+    case = f"{entry.audit_id}-{crc32(reviewer.encode())}-{own.revision + 1 if own else 0}"
     draft = drafts().get((entry.audit_id, reviewer))
     note = draft if draft is not None else own.note if own else ""
     if failed := st.session_state.pop("not-kept", ""):
         st.error(in_code(failed, 300))
     with st.container(border=True, key="review"):
-        with st.container(horizontal=True, vertical_alignment="center"):
+        buttons = st.container(horizontal=True, vertical_alignment="center")
+        start = _steps(own, chosen)
+        wanted = st.multiselect(
+            "Steps you would have chosen",
+            sorted({*chosen, *range(int(row["turn"])), *start}),
+            start,
+            key=f"wanted-{case}",
+            format_func=lambda step: f"{step}: {one_line(details[step], 50)}" if details.get(step) else str(step),
+            help=HINTS["wanted"],
+            placeholder="none is needed",
+        )
+        with buttons:
             for number, verdict in enumerate(VERDICTS, 1):
                 st.button(
                     NAMES[verdict],
-                    key=f"verdict-{number}",
+                    key=f"verdict-{number}-{case}",
                     type="primary" if own and own.verdict == verdict else "secondary",
-                    disabled=not reviewer,
+                    disabled=not reviewer or (not chosen and verdict in NEEDS_STEPS),
                     shortcut=str(number),
-                    help=HINTS[verdict],
+                    help=HINTS[verdict] if chosen or verdict not in NEEDS_STEPS else HINTS["nothing chosen"],
                     on_click=_save,
-                    args=(entry.audit_id, verdict, reviewer, note, shown),
+                    args=(entry.audit_id, verdict, reviewer, note, shown, f"wanted-{case}", tuple(wanted)),
                 )
             st.button(
                 "Note", key="note-open", icon=":material/edit_note:", shortcut="n", type="tertiary", disabled=not reviewer, on_click=_ask
             )
         if not reviewer:
-            st.caption("Enter your name above to review. Every verdict is stored under its reviewer's name.")
-        options = sorted({*chosen, *range(int(row["turn"])), *st.session_state["wanted"]})
-        st.multiselect(
-            "Steps you would have chosen",
-            options,
-            key="wanted",
-            format_func=lambda step: f"{step}: {one_line(details[step], 50)}" if details.get(step) else str(step),
-            help=HINTS["wanted"],
-            placeholder="none is needed",
-        )
+            st.markdown(f":material/person: {ASK_NAME}")
         if note:
             st.text(f"Note: {one_line(note, 300)}")
         if draft is not None:
             st.caption("The note is saved with your verdict. Until then it stays here as a draft.")
         _standing(own, set(chosen))
-    _others(said, reviewer)
+    _others(said, reviewer, set(chosen))
     if st.session_state.pop("note-wanted", False):
         _note_dialog(entry.audit_id, reviewer, note, own)
 
@@ -110,21 +122,21 @@ def _keep_note(audit_id: str, reviewer: str, own: Review | None) -> None:
     """Store the note with the verdict that there is, or let it wait for one."""
     text = drafts()[audit_id, reviewer] = st.session_state["note-text"] or ""
     if own is not None:
-        _stored(audit_id, reviewer, own.verdict, own.steps, text)
+        _stored(audit_id, reviewer, own.verdict, own.steps, text, as_shown=own.as_shown)
 
 
-def _save(audit_id: str, verdict: str, reviewer: str, note: str, shown: Sequence[Entry]) -> None:
-    """Keep the verdict, then open what comes next."""
-    steps = tuple(int(step) for step in st.session_state.get("wanted", ()))
+def _save(audit_id: str, verdict: str, reviewer: str, note: str, shown: Sequence[Entry], box: str, drawn: tuple[int, ...]) -> None:
+    """Keep the verdict, then open what comes next. The steps are those of the box, or as it was drawn where it was not touched."""
+    steps = tuple(int(step) for step in st.session_state.get(box, drawn))
     if _stored(audit_id, reviewer, verdict, steps, note):
         st.toast(f"Saved: {NAMES[verdict]}.")
         open_selection(next_unreviewed(shown, audit_id, reviewer))
 
 
-def _stored(audit_id: str, reviewer: str, verdict: str, steps: tuple[int, ...], note: str) -> bool:
+def _stored(audit_id: str, reviewer: str, verdict: str, steps: tuple[int, ...], note: str, *, as_shown: bool | None = True) -> bool:
     """Whether the store took the review; a failure is shown on the page, and a waiting note is kept."""
     try:
-        ReviewStore(workspace().database).save(audit_id, reviewer, verdict, steps, note)
+        ReviewStore(workspace().database).save(audit_id, reviewer, verdict, steps, note, as_shown=as_shown)
     except LabError as error:
         st.session_state["not-kept"] = str(error)
         return False
@@ -136,14 +148,13 @@ def _standing(own: Review | None, chosen: set[int]) -> None:
     """What is stored of this reviewer, and whether it counts for precision and recall."""
     if own is None:
         return
-    open_ended = wanted_steps(own, chosen) is None
-    hint = " It names no other steps, so it counts for agreement but not for precision and recall. Change the steps and save it again."
-    st.caption(
-        f"You: **{NAMES[own.verdict]}** (revision {own.revision + 1}, {own.created_at:%Y-%m-%d %H:%M} UTC).{hint if open_ended else ''}"
-    )
+    hint = " It names no other steps. Change the steps and save it again to say which." if wanted_steps(own, chosen) is None else ""
+    st.caption(f"You: **{NAMES[own.verdict]}** (revision {own.revision + 1}, {own.created_at:%Y-%m-%d %H:%M} UTC).{hint}")
+    if doubt := doubt_of(own, chosen):
+        st.warning(f"{DOUBTS[doubt]} Check the steps and give the verdict again.", icon=":material/help:")
 
 
-def _others(said: Sequence[Review], reviewer: str) -> None:
+def _others(said: Sequence[Review], reviewer: str, chosen: set[int]) -> None:
     others = [one for one in said if one.reviewer != reviewer]
     if not others:
         return
@@ -153,7 +164,13 @@ def _others(said: Sequence[Review], reviewer: str) -> None:
             st.caption("Hidden by default to avoid bias.")
             table(
                 [
-                    {"Reviewer": one.reviewer, "Verdict": one.verdict, "Steps": ", ".join(map(str, one.steps)), "Note": one.note}
+                    {
+                        "Reviewer": one.reviewer,
+                        "Verdict": one.verdict,
+                        "Steps": ", ".join(map(str, one.steps)),
+                        "Doubt": doubt_of(one, chosen) or "",
+                        "Note": one.note,
+                    }
                     for one in others
                 ]
             )

@@ -7,7 +7,8 @@ from typing import Any
 
 import streamlit as st
 
-from pamer_lab.audit.agreement import all_agreements, quality
+from pamer_lab.audit.agreement import Quality, all_agreements, quality
+from pamer_lab.audit.doubts import doubts
 from pamer_lab.audit.exchange import FORMATS, IMPORTED, audit_bytes, import_bytes
 from pamer_lab.audit.queue import Entry
 from pamer_lab.audit.store import steps_of
@@ -55,17 +56,17 @@ def standing(queue: Sequence[Entry]) -> None:
             "There are no reviews yet. The router's precision and recall appear with the first verdict, agreement with the second reviewer."
         )
         return
-    found = quality(given, steps_of([dict(entry.row) for entry in queue]))
+    selected = steps_of([dict(entry.row) for entry in queue])
+    found = quality(given, selected)
     left, right = st.columns(2, gap="large")
     with left:
-        for name, value, hint in (
-            ("Precision", found.precision, HINTS["precision"]),
-            ("Recall", found.recall, HINTS["recall_rate"]),
-            ("Exact match", found.exact, ""),
-        ):
-            st.markdown(f"{name}: **{value:.3f}**" if value is not None else f"{name}: not defined yet", help=hint or None)
-        open_ended = f"; {counted(found.unnamed, 'review')} without steps excluded" if found.unnamed else ""
-        st.caption(f"Router vs. reviewers, over the steps of n = {counted(found.reviews, 'review')} in this queue{open_ended}. Measured.")
+        _quality(found)
+        doubtful = doubts(given, selected)
+        if doubtful:
+            st.warning(
+                f"{counted(len(doubtful), 'review')} of this queue to look at again, marked `?` in the list. "
+                f"{in_code('pamer-lab audit check')} lists them; none was changed."
+            )
     with right:
         pairs = all_agreements(given)
         if not pairs:
@@ -87,6 +88,20 @@ def standing(queue: Sequence[Entry]) -> None:
                 "Same verdict": st.column_config.NumberColumn(format="%.1f %%"),
             },
         )
+
+
+def _quality(found: Quality) -> None:
+    """Verdicts first; then scores in which every verdict counts, each with its n."""
+    st.markdown(f"**{counted(found.total, 'review')}**: " + ", ".join(f"{count:,} {verdict}" for verdict, count in found.verdicts.items()))
+    bound = "at most " if found.unnamed else ""
+    for name, value, of, hint in (
+        ("Precision", found.precision, counted(found.chosen, "chosen step"), HINTS["precision"]),
+        ("Recall", found.recall, counted(found.wanted, "wanted step"), HINTS["recall_rate"]),
+        ("Exact match", found.exact, counted(found.total, "review"), HINTS["exact"]),
+    ):
+        st.markdown(f"{name}: {bound}**{value:.3f}** (n = {of})" if value is not None else f"{name}: not defined yet", help=hint)
+    unnamed = f" {counted(found.unnamed, 'negative verdict')} without steps: counted as one step at fault each." if found.unnamed else ""
+    st.caption(f"Router vs. reviewers in this queue, measured.{unnamed}")
 
 
 def exchange() -> None:

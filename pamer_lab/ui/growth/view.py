@@ -22,6 +22,7 @@ from pamer_lab.ui.shared.loaders import workspace
 from pamer_lab.ui.shared.picker import trace_label
 from pamer_lab.ui.shared.run_form import estimated, replay_at_once, say_unavailable
 from pamer_lab.ui.shared.runs import all_runs, background, open_run, run_store, version
+from pamer_lab.ui.shared.state import only_followed_a_link
 from pamer_lab.ui.shared.widgets import table_height
 
 AT_ONCE = 600
@@ -47,8 +48,9 @@ def run_choices(runs: pl.DataFrame) -> tuple[RunChoice, ...]:
 
 
 def ensure_something(rows: Sequence[dict[str, Any]], policies: Sequence[str], factory: Factory) -> None:
-    """Policies that need no model are replayed at once where runs are missing, if that is quick."""
-    if reviewer_mode() or background().current:
+    """Policies that need no model are replayed at once where runs are missing, if that is quick and no link asked for it."""
+    linked = only_followed_a_link([row["trace_id"] for row in rows], list(policies), factory.profile.name)
+    if linked or reviewer_mode() or background().current:
         return
     runs = all_runs(factory.profile.name)
     light = [name for name in policies if is_light(policy := parse_policy(name), factory) and not why_not(policy, factory)]

@@ -1,8 +1,13 @@
 """The progress of work that runs beside the page, with a way to stop it: the same bar for replays and studies."""
 
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
 import streamlit as st
 
 from pamer_lab.jobs import Work
+
+Kind = TypeVar("Kind", bound=Work)
 
 LOOK_EVERY = 1.0
 """Seconds between two looks at work that runs."""
@@ -13,3 +18,11 @@ def progress_bar(work: Work, text: str, *, key: str) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         st.progress(work.progress.share if work.progress else 0.0, text=text)
         st.button("Stop", key=key, icon=":material/stop:", on_click=work.stop, disabled=work.stopping.is_set())
+
+
+def waiting_list(works: Sequence[Kind], words: Callable[[Kind], str]) -> None:
+    """What begins when the work above has ended, perhaps asked for in another tab, each with a button that takes it out."""
+    for number, work in enumerate(works, 1):
+        with st.container(horizontal=True, vertical_alignment="center", key=f"waiting-{number}"):
+            st.markdown(f":material/hourglass: **Queued ({number} of {len(works)})**: {words(work)}", width="stretch")
+            st.button("Withdraw", key=f"withdraw-{number}", icon=":material/close:", on_click=work.stop)

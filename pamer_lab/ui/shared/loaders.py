@@ -4,6 +4,7 @@ Caches are keyed by the folder and the table's version, so that a new import is 
 them.
 """
 
+import threading
 from typing import Any
 
 import streamlit as st
@@ -16,6 +17,7 @@ from pamer_lab.ui.shared.transcript import Hit, Transcript
 from pamer_lab.workspace import TRACES, StoredTrace, Workspace
 from pamer_lab.workspace.ingest import DEMO_FOLDER, Imported, import_demo
 
+_FIRST = threading.Lock()
 MOST_HITS = 5_000
 """Search hits of one trace that are counted; more are said to be more."""
 
@@ -52,9 +54,18 @@ def rows_or_demo() -> tuple[list[dict[str, Any]], Imported | None]:
     if rows or not DEMO_FOLDER.is_dir() or reviewer_mode():
         return rows, None
     with st.spinner("Reading the demo traces…"):
+        return first_rows()
+
+
+def first_rows() -> tuple[list[dict[str, Any]], Imported | None]:
+    """The same without a page; of several callers one imports, and the others wait for it."""
+    with _FIRST:
+        rows = trace_rows()
+        if rows or not DEMO_FOLDER.is_dir() or reviewer_mode():
+            return rows, None
         imported = import_demo(workspace())
         import_sample_runs(workspace())
-    return trace_rows(), imported
+        return trace_rows(), imported
 
 
 @st.cache_resource(max_entries=4, show_spinner="Opening the trace…")

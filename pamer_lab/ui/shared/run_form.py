@@ -21,11 +21,12 @@ from pamer_lab.runs.engine import ReplayOptions, replay
 from pamer_lab.runs.estimate import Estimate, estimate
 from pamer_lab.runs.store import newest
 from pamer_lab.runs.values import RunInfo
-from pamer_lab.ui.shared.following import LOOK_EVERY, progress_bar
+from pamer_lab.ui.shared.following import LOOK_EVERY, progress_bar, waiting_list
 from pamer_lab.ui.shared.heads_select import choose_heads, choose_profile, describe_heads
 from pamer_lab.ui.shared.loaders import table_version, trace_rows, workspace
 from pamer_lab.ui.shared.picker import trace_label
 from pamer_lab.ui.shared.runs import background, run_heads, run_store, timeline_of, version
+from pamer_lab.ui.shared.state import only_followed_a_link
 from pamer_lab.ui.shared.text import in_code
 from pamer_lab.ui.shared.words import BASES, HINTS
 from pamer_lab.workspace import TRACES
@@ -97,10 +98,11 @@ def choose(trace_id: str) -> Choice:
 
 
 def heads_shown(trace_id: str, choice: Choice) -> dict[str, RunInfo]:
-    """The runs to show; policies without models are replayed first where there is no run."""
+    """The runs to show; policies without models are replayed first where there is no run, but not because a link asks for it."""
     found = choice.newest(trace_id)
+    linked = only_followed_a_link(trace_id, choice.policies, choice.profile)
     light = [policy for policy in choice.possible if policy not in found and is_light(parse_policy(policy), choice.factory)]
-    if reviewer_mode() or not light or background().current is not None:
+    if linked or reviewer_mode() or not light or background().current is not None:
         return found
     timeline, _ = timeline_of(trace_id, choice.profile)
     if timeline.turns > AT_ONCE:
@@ -181,7 +183,10 @@ def say_unavailable(reasons: Mapping[str, str]) -> None:
 
 
 def start(trace_ids: Sequence[str], policies: Sequence[str], options: BatchOptions) -> None:
-    background().start(trace_ids, policies, options)
+    """Start a replay, or queue it behind the one that another tab has started, and say so."""
+    batch = background().start(trace_ids, policies, options)
+    if batch in background().waiting:
+        st.toast("Another replay is running. Yours is queued and starts when it ends.", icon=":material/hourglass:")
     st.session_state[AWAITED] = (trace_ids[0], tuple(policies))
 
 
@@ -232,6 +237,7 @@ def follow(batch: Batch, trace_id: str = "") -> None:
         progress_bar(batch, line, key="stop")
         for policy in batch.policies:
             _newest_turn(batch, policy)
+        waiting_list(background().waiting, lambda other: f"{', '.join(other.policies)} over {_traces_in_words(other.trace_ids)}")
 
 
 def _traces_in_words(trace_ids: Sequence[str]) -> str:

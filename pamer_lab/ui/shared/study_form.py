@@ -20,7 +20,7 @@ from pamer_lab.studies.compact.estimate import estimate, layerwise_conditions
 from pamer_lab.studies.compact.registry import choose, groups
 from pamer_lab.studies.compact.values import Condition
 from pamer_lab.studies.study import ALL, Kind
-from pamer_lab.ui.shared.following import LOOK_EVERY, progress_bar
+from pamer_lab.ui.shared.following import LOOK_EVERY, progress_bar, waiting_list
 from pamer_lab.ui.shared.heads_select import ask_to_confirm
 from pamer_lab.ui.shared.loaders import trace_rows, workspace
 from pamer_lab.ui.shared.picker import trace_label
@@ -206,3 +206,4 @@ def _follow(job: Job) -> None:
         st.code(job.words, language="bash", wrap_lines=True)
         latest = job.progress.line if job.progress else job.said
         st.caption(in_code(latest or "Starting: loading the model.", 200))
+        waiting_list(jobs().waiting, lambda other: in_code(other.words, 200))

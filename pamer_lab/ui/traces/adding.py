@@ -9,6 +9,7 @@ from pamer_lab.redaction import sentence
 from pamer_lab.runs.samples import import_sample_runs
 from pamer_lab.trajectory import Rejection
 from pamer_lab.trajectory.formats import read_suffixes
+from pamer_lab.trajectory.unpacking import mb
 from pamer_lab.ui.shared.gate import how_to_get_in, may_read_this_computer
 from pamer_lab.ui.shared.loaders import workspace
 from pamer_lab.ui.shared.state import remember
@@ -16,7 +17,8 @@ from pamer_lab.ui.shared.text import in_code
 from pamer_lab.ui.shared.widgets import rejections, table, table_height
 from pamer_lab.ui.shared.words import HINTS
 from pamer_lab.ui.traces.sessions import TITLE, sessions_here
-from pamer_lab.workspace.ingest import DEMO_FOLDER, Imported, files_of, import_demo, import_paths, import_uploads, upload_fault
+from pamer_lab.workspace.apart import import_files_apart, import_paths_apart
+from pamer_lab.workspace.ingest import DEMO_FOLDER, Imported, files_of, import_demo, upload_fault
 from pamer_lab.workspace.roots import readable_roots, roots_help
 
 FORMATS = """PaMER Lab reads JSON and JSON Lines, also gzipped: OpenAI and Anthropic chats, SWE-agent, mini-SWE-agent, OpenHands, tau-bench,
@@ -67,9 +69,10 @@ def _from_upload(*, folder: bool) -> None:
     if not files:
         return
     fault = upload_fault([file.size for file in files])
-    with st.spinner(f"Reading {counted(len(files), 'file')}…"):
+    size = sum(file.size for file in files)
+    with st.spinner(f"Reading {counted(len(files), 'file')} ({mb(size)})…" if size >= 1e6 else f"Reading {counted(len(files), 'file')}…"):
         refused = Imported(rejected=[Rejection("upload", "", fault)])
-        _imported(refused if fault else import_uploads(((file.name, file.getvalue()) for file in files), workspace()))
+        _imported(refused if fault else import_files_apart([(file.name, file.getvalue()) for file in files], workspace()))
     # A new key empties the widget, which frees the bytes and prevents a second import.
     st.session_state["uploads"] = number + 1
     st.rerun()
@@ -93,7 +96,7 @@ def _from_path() -> None:
     st.caption(f"Readable folders: {', '.join(in_code(str(root)) for root in roots) or 'none'}. {roots_help()}")
     if sent and path:
         with st.spinner("Reading…"):
-            _imported(import_paths([path.strip()], workspace(), roots=roots))
+            _imported(import_paths_apart([path.strip()], workspace(), roots))
         st.rerun()
 
 

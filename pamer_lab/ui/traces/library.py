@@ -50,13 +50,14 @@ def filtered(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     low_turns, high_turns = _limits(turns, "turns")
     low_tokens, high_tokens = _limits(tokens, "tokens")
     needle = (words or "").casefold()
+    searched = "name question_id task_id model trace_id".split() + ([] if reviewer_mode() else ["path"])  # reviewers see no folders
     return [
         row
         for row in rows
         if (not wanted or row["format"] in wanted)
         and low_turns <= row["turns"] <= high_turns
         and low_tokens <= row["tokens"] <= high_tokens
-        and (not needle or any(needle in row[key].casefold() for key in ("name", "question_id", "task_id", "model", "trace_id", "path")))
+        and (not needle or any(needle in row[key].casefold() for key in searched))
     ]
 
 

@@ -1,0 +1,139 @@
+"""Large uploads, and paths that a visitor names, read and counted in a process of their own: `python -m pamer_lab.workspace.apart`.
+
+What a stranger's file makes of the memory then costs that process its life and not the dashboard with everybody's pages. The process
+is ended when it uses more than a stated amount of memory, the system ends it first when memory runs out, and only one works at a time.
+Input: one line of JSON for the request, then for each file a line with name and size, and its bytes. Output: one line of JSON.
+"""
+
+import contextlib
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+import msgspec
+
+from pamer_lab.config import ReadLimits
+from pamer_lab.errors import InputError, LabError
+from pamer_lab.jobs import own_environment
+from pamer_lab.reviewer_mode import refuse_in_reviewer_mode
+from pamer_lab.trajectory import Rejection
+from pamer_lab.trajectory.document import GZIP_MAGIC, ZIP_MAGIC
+from pamer_lab.trajectory.unpacking import mb
+from pamer_lab.workspace.ingest import Imported, import_paths, import_uploads
+from pamer_lab.workspace.store import Workspace
+
+SMALL_BYTES = 4_000_000
+"""Uploads of at most so many plain bytes are read in this process, which is faster by the time a process takes to start."""
+TIMES_FILE = 10
+"""Bytes of memory per byte of a plain file that reading it may take."""
+FREE_MEMORY = 600_000_000
+"""Bytes that any import may take; the program with its libraries takes 200 to 300 MB."""
+WATCH_SECONDS = 0.05
+"""Time between two looks at the memory of the process."""
+
+_ONE_AT_A_TIME = threading.Lock()
+
+
+class Request(msgspec.Struct, frozen=True):
+    """What to import into which workspace; with no paths, the files that follow."""
+
+    workspace: str
+    paths: tuple[str, ...] = ()
+    roots: tuple[str, ...] = ()
+    """Folders that the paths must lie in."""
+
+
+class File(msgspec.Struct, frozen=True):
+    name: str
+    size: int
+
+
+class Answer(msgspec.Struct, frozen=True):
+    traces: list[dict[str, Any]] = []
+    rejected: list[Rejection] = []
+    known: int = 0
+    error: str = ""
+    """Why nothing was imported, in a sentence."""
+
+
+def import_files_apart(files: Sequence[tuple[str, bytes]], workspace: Workspace, *, small: int = SMALL_BYTES) -> Imported:
+    """Import uploads; what is large or packed is read in a process of its own."""
+    plain = sum(len(data) for _, data in files)
+    packed = any(data[:2] == GZIP_MAGIC or data[:4] == ZIP_MAGIC for _, data in files)
+    if plain <= small and not packed:
+        return import_uploads(files, workspace)
+    size = ReadLimits.from_environment().max_bytes if packed else max(len(data) for _, data in files)
+    return _ask(Request(str(workspace.path.absolute())), files, TIMES_FILE * size + FREE_MEMORY)
+
+
+def import_paths_apart(paths: Sequence[str], workspace: Workspace, roots: Sequence[Path]) -> Imported:
+    """Import files and folders of this machine that lie below one of `roots`, in a process of its own."""
+    memory = TIMES_FILE * ReadLimits.from_environment().max_bytes + FREE_MEMORY
+    return _ask(Request(str(workspace.path.absolute()), tuple(paths), tuple(map(str, roots))), (), memory)
+
+
+def _ask(request: Request, files: Iterable[tuple[str, bytes]], memory: int) -> Imported:
+    """Start the process, send it the request, and read its answer; it may use `memory` bytes."""
+    refuse_in_reviewer_mode("Importing traces", Path(request.workspace))
+    words = [sys.executable, "-m", __spec__.name]
+    with _ONE_AT_A_TIME, subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=own_environment()) as process:
+        threading.Thread(target=_watch, args=(process, memory), daemon=True).start()
+        assert process.stdin is not None and process.stdout is not None
+        with contextlib.suppress(BrokenPipeError):  # it died; the lack of an answer says so
+            process.stdin.write(msgspec.json.encode(request) + b"\n")
+            for name, data in files:
+                process.stdin.write(msgspec.json.encode(File(name, len(data))) + b"\n")
+                process.stdin.write(data)
+        with contextlib.suppress(BrokenPipeError):
+            process.stdin.close()
+        lines = process.stdout.read().splitlines()
+    try:
+        answer = msgspec.json.decode(lines[-1] if lines else b"", type=Answer)
+    except msgspec.DecodeError:
+        reason = f"needed more than the {mb(memory)} of memory that this import may use; nothing was imported. Split the file"
+        return Imported(rejected=[Rejection("upload", "", reason)])
+    if answer.error:
+        raise InputError(answer.error)
+    return Imported(answer.traces, answer.rejected, answer.known)
+
+
+def main() -> None:
+    """Answer one request on standard input."""
+    request = msgspec.json.decode(sys.stdin.buffer.readline(), type=Request)
+    with contextlib.suppress(OSError):  # not Linux
+        Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
+    try:
+        workspace = Workspace(request.workspace)
+        if request.paths:
+            found = import_paths(request.paths, workspace, roots=[Path(root) for root in request.roots])
+        else:
+            found = import_uploads(_files(sys.stdin.buffer), workspace)
+        answer = Answer(found.traces, found.rejected, found.known)
+    except LabError as error:
+        answer = Answer(error=str(error))
+    sys.stdout.buffer.write(b"\n" + msgspec.json.encode(answer) + b"\n")
+
+
+def _files(stream: IO[bytes]) -> Iterator[tuple[str, bytes]]:
+    while line := stream.readline():
+        file = msgspec.json.decode(line, type=File)
+        yield file.name, stream.read(file.size)
+
+
+def _watch(process: "subprocess.Popen[bytes]", memory: int) -> None:
+    """End the process when it uses more than `memory` bytes."""
+    statm = Path(f"/proc/{process.pid}/statm")
+    with contextlib.suppress(OSError, IndexError):  # it has ended, or this is not Linux
+        while process.poll() is None:
+            if int(statm.read_text(encoding="ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE") > memory:
+                process.kill()
+            time.sleep(WATCH_SECONDS)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,62 @@
+"""Reading a stranger's large file costs bounded memory, and at worst the process that reads it."""
+
+import gzip
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pamer_lab.config import MAX_FILE_VARIABLE
+from pamer_lab.errors import InputError
+from pamer_lab.jobs import own_environment
+from pamer_lab.reviewer_mode import READONLY_VARIABLE
+from pamer_lab.workspace import Workspace, apart
+from pamer_lab.workspace.ingest import import_uploads
+from tests.workspace.test_ingest import CHAT
+
+WORDS = "the museum opened in 1911, closed in 1943 and was rebuilt by its founder's daughter; "
+
+
+def giant(characters: int) -> bytes:
+    """A trace with one message of so many characters."""
+    text = WORDS * (characters // len(WORDS))
+    return json.dumps([{"role": "user", "content": text}, {"role": "assistant", "content": "done"}]).encode()
+
+
+def test_a_giant_message_takes_at_most_ten_times_its_file_and_300_mb(workspace: Workspace, tmp_path: Path) -> None:
+    file = tmp_path / "giant.json"
+    file.write_bytes(giant(10_000_000))
+    words = [sys.executable, "-m", "pamer_lab.cli", "import", str(file), "--workspace", str(workspace.path)]
+    process = subprocess.Popen(words, env=own_environment(), stdout=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    assert os.waitstatus_to_exitcode(status) == 0 and workspace.trace_rows()[0]["tokens"] > 1_000_000
+    assert usage.ru_maxrss * 1024 <= 10 * file.stat().st_size + 300_000_000
+
+
+def test_a_process_of_its_own_reads_the_same_and_refuses_the_same(workspace: Workspace, tmp_path: Path) -> None:
+    files = [("run.json", CHAT), ("bad.json", b"{"), ("packed.json.gz", gzip.compress(CHAT + b" "))]
+    found = apart.import_files_apart(files, workspace)
+    elsewhere = import_uploads(files, Workspace(tmp_path / "elsewhere"))
+    assert found == elsewhere and len(found.traces) == 2 and [item.path for item in found.rejected] == ["bad.json"]
+    (tmp_path / "run.json").write_bytes(CHAT)
+    assert apart.import_paths_apart([str(tmp_path / "run.json"), str(tmp_path / "none")], workspace, [tmp_path]).known == 1
+
+
+def test_a_file_that_needs_too_much_memory_ends_its_process_only(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    import_uploads([("run.json", CHAT)], workspace)
+    monkeypatch.setattr(apart, "FREE_MEMORY", 20_000_000)
+    found = apart.import_files_apart([("big.json", giant(100_000))], workspace, small=0)
+    assert not found.traces and len(found.rejected) == 1
+    assert len(workspace.trace_rows()) == 1
+
+
+def test_limits_and_reviewer_mode_hold_in_the_process_too(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(MAX_FILE_VARIABLE, "1")
+    (refused,) = apart.import_files_apart([("big.json", giant(2_000_000))], workspace, small=0).rejected
+    assert refused.path == "big.json" and MAX_FILE_VARIABLE in refused.reason
+    monkeypatch.setenv(READONLY_VARIABLE, "1")
+    with pytest.raises(InputError):
+        apart.import_files_apart([("run.json", CHAT)], workspace, small=0)
