@@ -148,7 +148,7 @@ class Profile(Settings):
 
 
 HUB = "hf:"
-_HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
+_HUB_ID = re.compile(r"(?<![\w.-])[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 PAPER_CHECKPOINT = "Qwen3.5-9B-OPD-iter2"
 """The paper's features come from the "OPD iter-2 Qwen3.5-9B checkpoint", which has no public hub id: a folder of this name in the
 working directory (or another `frozen_model.model` in a TOML) is taken where it is there, else the base Qwen/Qwen3.5-9B."""

@@ -17,6 +17,9 @@ from pamer_lab.errors import InputError
 
 ESCAPE = re.compile(r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(?P<half>u[dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.DOTALL)
 """One JSON escape: a whole surrogate pair, half of one, or any other."""
+KEY_END = re.compile(rb'"[ \t\r\n]*:')
+STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?[ \t\r\n]*+(:?)', re.DOTALL)
+"""A text, and the colon behind it that makes it a key."""
 
 
 def parse_json(data: bytes) -> tuple[Any, list[str]]:
@@ -88,7 +91,7 @@ def _mend_surrogates(text: str) -> tuple[str, int]:
 
 
 def _may_have_duplicates(data: bytes, value: Any) -> bool:
-    """More key-colons in the text than keys in the value; a false alarm is possible, and is settled by the slow look."""
+    """More keys in the text than in the value."""
     keys = 0
     containers = [value]
     for item in containers:  # grows while it is walked
@@ -99,10 +102,8 @@ def _may_have_duplicates(data: bytes, value: Any) -> bool:
         elif type(item) is not list:
             continue
         containers.extend([child for child in children if type(child) is dict or type(child) is list])
-    colons = data.count(b'":') - data.count(b'\\":')
-    if colons < keys:  # some writer puts a blank before its colons
-        colons += data.count(b'" :') - data.count(b'\\" :')
-    return colons > keys
+    # Every key ends with such a sign; texts may hold further ones, and then the texts themselves are told apart.
+    return len(KEY_END.findall(data)) > keys and b"".join(STRING.findall(data)).count(b":") > keys
 
 
 def _refuse_duplicates(data: bytes) -> None:

@@ -1,5 +1,7 @@
 """The price table that costs on a page use: chosen among the dated tables, or the user's own, which is kept in the workspace."""
 
+from collections.abc import Iterable
+
 import msgspec
 import streamlit as st
 
@@ -77,3 +79,17 @@ def _cost(path: str, run_id: str, turns: int, prices: bytes, _run: Run, _prices:
 def cost_of(run: Run, prices: PriceTable) -> RunCost:
     """What a run costs at these prices."""
     return _cost(str(workspace().path), run.run_id, len(run.turns), price_key(prices), run, prices)
+
+
+def current_prices() -> PriceTable:
+    """The table that is chosen, without the form: what comes before it on the page needs it too."""
+    tables = tables_by_name()
+    return tables.get(str(st.session_state.get("prices") or st.query_params.get("prices", ""))) or tables[DEFAULT]
+
+
+def costs_by_policy(runs: Iterable[Run]) -> dict[str, float]:
+    """What each policy's finished runs cost together at the chosen prices."""
+    prices, found = current_prices(), dict[str, float]()
+    for run in runs:
+        found[run.head.policy] = found.get(run.head.policy, 0.0) + cost_of(run, prices).total
+    return found

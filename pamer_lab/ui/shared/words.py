@@ -23,6 +23,11 @@ HINTS = {
     "`pamer-lab train TRACES --heads NAME`; list them with `pamer-lab heads list`.",
     "device": "Where models run. `auto` uses a GPU if available. Policies without models ignore it.",
     "policy": "A way to manage context. Every policy replays the same recorded trace.",
+    "verdict": "What the replay measured, and what the paper measured in live runs of the same policy (tokens per task, and the score in "
+    "points from 0 to 100). In a live run the agent reacts to what it no longer sees, so the two may differ in sign. `In context`: the "
+    "evidence was in the request when an action used it, verbatim, restored or in a summary.",
+    "drop": "▽ A block left the request with nothing in its place: neither a summary nor a memory has it.",
+    "fallback": "✕ Something failed, so the request was sent unchanged; nothing is lost.",
     "fixed": "The recorded actions are kept, so a replay measures contexts, decisions and tokens. It cannot measure task reward.",
     "active": "Tokens in the request the model would get, including tool descriptions.",
     "ledger": "At every turn, each earlier block is in exactly one state: A active (verbatim in the context), S summarised, "
@@ -39,7 +44,7 @@ HINTS = {
     "pays": "Compress only where the heads vote for it and the edit pays back in time, the cache is cold, or the window is nearly full.",
     "horizon": "An edit makes the blocks behind it a cache write. It must have paid back after this many turns.",
     "scale": "Multiplies every head's threshold (a probability). Below 1, heads vote yes sooner; above 1, later.",
-    "candidate": "The older blocks that could be compressed now. Below the minimum candidate size, the heads are not run.",
+    "candidate": "The candidate: the older blocks that could be compressed now. Below the minimum candidate size, the heads are not run.",
     "kept": "The newest complete blocks always stay verbatim. The logits are those of the run's own window.",
     "logit": "The head's score for compression. Above 0, the head considers it more likely than not.",
     "head_threshold": "The logit at which this head votes yes, chosen on validation data when the head was trained.",
@@ -60,6 +65,7 @@ HINTS = {
     "reviewer": "Verdicts are stored under this name, with every edit. Agreement needs reviews by two reviewers.",
     "cache": "Evidence packets are cached by summary and step; repeating a choice costs nothing. Changed material is detected by its hash.",
     "chosen": "The steps the router named, each covered by a summary it chose. Complete blocks, byte for byte as archived.",
+    "situation": "The recorded action of this turn, which the evidence should serve. The router did not see it.",
     "near": "The highest-scoring candidates that were not chosen.",
     "step": "A block by its number in the history, counted from 0. Numbers never change, because a history only grows.",
     "score": "The router's score. It ranks the steps of one selection; do not compare it across selections.",
@@ -81,7 +87,7 @@ HINTS = {
     "gap": "Mean logit of the positives minus mean logit of the negatives. It depends on the probe's scale, so it is not a ranking metric.",
     "interval": "The middle 95 % of 1,000 bootstrap resamples, clustered by question.",
     "pooling": "Which state the probe reads: the last token's, or the mean over all input tokens.",
-    "layer": "A block of the frozen model; `final` is the state after the last normalisation.",
+    "layer": "A layer of the frozen model, counted from the input; `final` is the state after the last normalisation.",
     "shuffled": "The same probes trained on shuffled labels: what the procedure finds when there is no signal.",
     "controls": "Probes without hidden states: length and turn, the last tool, the text of the newest blocks, and simple rules.",
     "threshold": "The logit at which a decision counts as positive; chosen by validation F1, then fixed for the test split.",
