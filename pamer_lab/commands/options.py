@@ -245,6 +245,7 @@ def _bench(parser: argparse.ArgumentParser) -> None:
         nargs="*",
         help="`traces` only: files or folders of traces (default: the traces that come with the package)",
     )
+    parser.add_argument("--count", type=int, metavar="N", help="how many kills (`crash`) or sessions (`load`)")
 
 
 def _app(parser: argparse.ArgumentParser) -> None:
