@@ -9,9 +9,11 @@ and logs go to stderr.
 import argparse
 import errno
 import importlib
+import io
 import os
+import re
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from pamer_lab.commands.options import COMMANDS
 from pamer_lab.errors import InputError, LabError
@@ -63,7 +65,7 @@ def main(arguments: list[str] | None = None) -> int:
         elif args.json:
             sys.stdout.write(_json(result))
         elif result and hasattr(command, "show"):
-            command.show(result)
+            _show(command, result)
         sys.stdout.flush()
         return int(result.get("exit_code", 0)) if isinstance(result, dict) else 0
     except InputError as error:
@@ -148,7 +150,37 @@ def say(what: "str | Progress") -> None:
         _line(**({"said": without_keys(what)} if isinstance(what, str) else {"progress": what}))
         return
     text = without_keys(what if isinstance(what, str) else what.line)
-    sys.stderr.write("".join(char if char.isprintable() or char == "\n" else repr(char)[1:-1] for char in text) + "\n")
+    sys.stderr.write(_printable(text) + "\n")
+
+
+def _printable(text: str) -> str:
+    """The text without what a terminal would obey: control characters and direction overrides are written as escapes."""
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() or char == "\n" else repr(char)[1:-1] for char in text)
+
+
+def _show(command: Any, result: Any) -> None:
+    """What the command shows, with stdout as safe for terminals as `say`."""
+    stdout = sys.stdout
+    sys.stdout = _Printable(stdout)
+    try:
+        command.show(result)
+    finally:
+        sys.stdout = stdout
+
+
+class _Printable(io.TextIOBase):
+    """Stdout for what commands show: names and ids come from strangers' files."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        return self._stream.write(_printable(text))
+
+    def flush(self) -> None:
+        self._stream.flush()
 
 
 def _fail(text: str) -> None:
@@ -167,10 +199,15 @@ def _line(**fields: Any) -> None:
     sys.stdout.flush()
 
 
+_OBEYED = re.compile("[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
+"""What JSON may hold unescaped and a terminal or a reader's eye obeys; the same JSON with them escaped."""
+
+
 def _json(value: Any) -> str:
     import orjson
 
-    return orjson.dumps(value, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_NON_STR_KEYS).decode() + "\n"
+    text = orjson.dumps(value, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_NON_STR_KEYS).decode()
+    return _OBEYED.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n"
 
 
 def one_line(text: str) -> str:

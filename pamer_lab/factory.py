@@ -58,6 +58,10 @@ class Parts:
         return {key: part.name for key, part in given.items() if part is not None}
 
 
+NO_CHAT = 'profile {profile!r} has no chat model; name one in a profile file ([chat] kind = "openai", see docs/gpu.md)'
+"""Why a policy that asks a language model cannot run."""
+
+
 @dataclass(frozen=True)
 class Factory:
     """The parts of one profile in one workspace."""

@@ -1,15 +1,17 @@
 """Finds secrets before an export: keys, tokens, private keys, e-mail addresses, home folders.
 
-Every export goes through a `Scan`: reports, runs, the audit, and the downloads of pages. Patterns match known shapes and avoid hashes,
-which traces are full of; a key of an unknown shape without a telling context cannot be found; exports say so.
+Every export goes through a `Scan`: reports, runs, the audit, and the downloads of pages. `detection` finds known shapes and telling
+contexts, and lists what merely looks random as possible; a short key of an unknown shape cannot be found, and exports say so.
 Invariant: a finding never carries the secret itself, equal secrets get equal numbers, and redacted text says so in place.
 """
 
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal
+
+from pamer_lab.detection import KEYS, PERSONAL, Kind, find_secrets, is_secret_value
 
 _NAME = re.compile(r"(?i)(?:api_?key|token|secret|passw(?:or)?d)$")
 LEAST_VALUE = 8
@@ -37,64 +39,12 @@ def without_keys(text: str) -> str:
 
 
 Redaction = Literal["all", "keys", "none"]
-"""`all`: everything the scan finds. `keys`: keys, tokens, passwords and private-key blocks, while e-mail addresses and home
-folders stay. `none`: nothing; the findings are still listed in the file, masked."""
-Kind = Literal["private key", "API key", "token", "password", "e-mail address", "home folder"]
-
-KEYS: frozenset[Kind] = frozenset({"private key", "API key", "token", "password"})
-"""What the choice `keys` replaces."""
-PERSONAL: frozenset[Kind] = frozenset({"e-mail address", "home folder"})
-"""What only `all` replaces."""
+"""`all`: everything the scan finds. `keys`: keys, tokens, passwords and private-key blocks, while e-mail addresses, home
+folders and possible keys stay. `none`: nothing; the findings are still listed in the file, masked."""
+POSSIBLE: frozenset[Kind] = frozenset({"possible key"})
+"""Looks random, and nobody knows what it is: always listed, replaced only by `all`."""
 FINDINGS_KEPT = 500
 """Findings listed in a file; the counts are always complete."""
-
-_WORD = r"(?<![A-Za-z0-9_\-])"
-_END = r"(?![A-Za-z0-9_\-])"
-PATTERNS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
-    (
-        "private key",
-        re.compile(r"-----BEGIN (?P<name>[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?)-----[\s\S]{0,8000}?(?:-----END (?P=name)-----|\Z)"),
-    ),
-    ("password", re.compile(r"(?<=://)[^\s/:@'\"<>]{1,200}:(?P<secret>[^\s/@'\"<>]{3,200})(?=@)")),
-    (
-        "API key",
-        re.compile(
-            _WORD + r"(?:sk-(?:ant-|proj-|or-|svcacct-)?[A-Za-z0-9_\-]{16,200}|(?:AKIA|ASIA)[A-Z0-9]{16}|AIza[A-Za-z0-9_\-]{35}"
-            r"|hf_[A-Za-z0-9]{20,80}|gsk_[A-Za-z0-9]{20,100}|r8_[A-Za-z0-9]{30,60}|SG\.[A-Za-z0-9_\-]{16,40}\.[A-Za-z0-9_\-]{16,60}"
-            r"|[rsp]k_(?:live|test)_[A-Za-z0-9]{16,100}|pplx-[A-Za-z0-9]{32,80}|xai-[A-Za-z0-9]{32,100}|nvapi-[A-Za-z0-9_\-]{32,100})"
-            + _END
-        ),
-    ),
-    (
-        "token",
-        re.compile(
-            _WORD + r"(?:gh[pousr]_[A-Za-z0-9]{30,255}|github_pat_[A-Za-z0-9_]{40,255}|glpat-[A-Za-z0-9_\-]{20,100}"
-            r"|xox[abeoprs]-[A-Za-z0-9\-]{10,250}|npm_[A-Za-z0-9]{36}|pypi-[A-Za-z0-9_\-]{50,300}|dop_v1_[a-f0-9]{64}"
-            r"|eyJ[A-Za-z0-9_\-]{10,2000}\.eyJ[A-Za-z0-9_\-]{10,4000}\.[A-Za-z0-9_\-]{10,1000})" + _END
-        ),
-    ),
-    ("token", re.compile(r"(?i)\bbearer\s+(?P<secret>[A-Za-z0-9._~+/\-]{16,2000}=*)")),
-    (
-        "password",
-        re.compile(
-            r"(?i)(?:\b|_)(?:api[_\-]?key|apikey|access[_\-]?key(?:[_\-]id)?|secret(?:[_\-]?(?:access[_\-]?)?key)?|client[_\-]?secret"
-            r"|auth[_\-]?token|access[_\-]?token|refresh[_\-]?token|passw(?:or)?d|passwd|pwd)[\"']?\s{0,3}(?:=|:|=>)\s{0,3}"
-            r"\\?[\"']?(?P<secret>[^\s\"'\\,;<>(){}\[\]$*]{8,400})"
-        ),
-    ),
-    (
-        "e-mail address",
-        re.compile(r"(?<![A-Za-z0-9._%+\-])[A-Za-z0-9._%+\-]{1,64}@(?:[A-Za-z0-9\-]{1,63}\.){1,8}[A-Za-z]{2,24}(?![A-Za-z0-9\-])"),
-    ),
-    (
-        "home folder",
-        re.compile(r"(?:(?<![\w.~/\-])/(?:home|Users)/|(?<![A-Za-z0-9])[A-Za-z]:\\{1,2}Users\\{1,2})(?P<secret>[^\s/\\:'\"<>|*?,;]{1,64})"),
-    ),
-    ("home folder", re.compile(r"(?<![\w.~/\-])/(?P<secret>root)(?=/)")),
-)
-_PLACEHOLDER = re.compile(
-    r"(?i)^(?:x{3,}|\*{3,}|\.{3,}|your[_\-].*|<.*>|example.*|changeme.*|placeholder.*|none|null|true|false|undefined|\[redacted.*)$"
-)
 
 
 @dataclass(frozen=True)
@@ -124,22 +74,27 @@ class Scan:
 
     @property
     def replaces(self) -> frozenset[Kind]:
-        return {"all": KEYS | PERSONAL, "keys": KEYS, "none": frozenset[Kind]()}[self.choice]
+        return {"all": KEYS | PERSONAL | POSSIBLE, "keys": KEYS, "none": frozenset[Kind]()}[self.choice]
 
     def clean(self, text: str, place: str) -> str:
         """The text, with what the choice names replaced by `[redacted: API key 1]`."""
         if len(text) < LEAST_VALUE:
             return text
-        pieces, done = [], 0
-        for start, end, kind in _spans(text, self.own):
-            secret = text[start:end]
-            redacted = kind in self.replaces
-            number = self._number(kind, secret)
-            self.findings.append(Finding(kind, f"{place}, line {text.count(chr(10), 0, start) + 1}", masked(secret), number, redacted))
-            if redacted:
-                pieces += [text[done:start], f"[redacted: {kind} {number}]"]
+        pieces, done, line, counted = [], 0, 1, 0
+        for start, end, kind in find_secrets(text, self.own):
+            line, counted = line + text.count("\n", counted, start), start
+            words = self._found(kind, text[start:end], f"{place}, line {line}")
+            if words:
+                pieces += [text[done:start], words]
                 done = end
         return "".join([*pieces, text[done:]]) if pieces else text
+
+    def _found(self, kind: Kind, secret: str, place: str) -> str:
+        """Keeps the finding; the words that replace the secret, or none if it stays."""
+        number = self._number(kind, secret)
+        redacted = kind in self.replaces
+        self.findings.append(Finding(kind, place, masked(secret), number, redacted))
+        return f"[redacted: {kind} {number}]" if redacted else ""
 
     def walk(self, value: Any, place: str = "") -> Any:
         """A JSON value with every string in it cleaned, keys included."""
@@ -147,11 +102,29 @@ class Scan:
             case str():
                 return self.clean(value, place or "report")
             case dict():
-                return {self.clean(str(key), place): self.walk(item, _inside(place, str(key))) for key, item in value.items()}
+                names = {key: str(key) for key in value}
+                if isinstance(value.get("value"), str):  # {"name": "DB_PASSWORD", "value": "…"}
+                    names["value"] = next((value[key] for key in ("name", "key", "Name") if isinstance(value.get(key), str)), "value")
+                return {self.clean(str(key), place): self._under(names[key], item, _inside(place, str(key))) for key, item in value.items()}
             case list() | tuple():
-                return [self.walk(item, _numbered(place, number)) for number, item in enumerate(value)]
+                before = [
+                    "",
+                    *(item if isinstance(item, str) and item.startswith("-") else "" for item in value[:-1]),
+                ]  # ["--password", "…"]
+                return [self._under(before[number], item, _numbered(place, number)) for number, item in enumerate(value)]
             case _:
                 return value
+
+    def _under(self, name: str, value: Any, place: str) -> Any:
+        """A value with its name, which may say that the value is a secret."""
+        if not isinstance(value, str):
+            return self.walk(value, place)
+        known = len(self.findings)
+        cleaned = self.clean(value, place or "report")
+        kind = is_secret_value(value, name) if name else None
+        if kind is None or any(finding.kind in KEYS for finding in self.findings[known:]):
+            return cleaned
+        return self._found(kind, value, place or "report") or value
 
     def _number(self, kind: Kind, secret: str) -> int:
         if (kind, secret) not in self._numbers:
@@ -199,30 +172,6 @@ def statement(scan: Scan) -> dict[str, Any]:
     """What a file says of the scan it went through: the choice, the counts, and the findings with their places, masked."""
     shown = [vars(finding) for finding in scan.findings[:FINDINGS_KEPT]]
     return {"choice": scan.choice, "summary": summary(scan.findings), "findings": shown, "more": len(scan.findings) - len(shown)}
-
-
-def _spans(text: str, own: tuple[str, ...]) -> list[tuple[int, int, Kind]]:
-    """Places of secrets, in order and without overlap; of two that begin together the first pattern's counts."""
-    found = enumerate([*_own_spans(text, own), *_pattern_spans(text)])
-    taken: list[tuple[int, int, Kind]] = []
-    for start, _, end, kind in sorted((start, order, end, kind) for order, (start, end, kind) in found):
-        if not taken or start >= taken[-1][1]:
-            taken.append((start, end, kind))
-    return taken
-
-
-def _own_spans(text: str, own: tuple[str, ...]) -> Iterator[tuple[int, int, Kind]]:
-    for value in own:
-        for match in re.finditer(re.escape(value), text):
-            yield match.start(), match.end(), "API key"
-
-
-def _pattern_spans(text: str) -> Iterator[tuple[int, int, Kind]]:
-    for kind, pattern in PATTERNS:
-        for match in pattern.finditer(text):
-            name = "secret" if "secret" in pattern.groupindex else 0
-            if not _PLACEHOLDER.match(match[name]):
-                yield match.start(name), match.end(name), kind
 
 
 _WORDS = {

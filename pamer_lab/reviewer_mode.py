@@ -7,14 +7,13 @@ before each file written into the workspace; pages and commands only spare the r
 """
 
 import os
-import tomllib
 from pathlib import Path
 
 from pydantic import ValidationError
 
 from pamer_lab.config import Settings, default_workspace
 from pamer_lab.errors import InputError
-from pamer_lab.opening import read_text
+from pamer_lab.opening import parse_toml, read_text
 
 READONLY_VARIABLE = "PAMER_LAB_READONLY"
 CONFIG_FILE = "config.toml"
@@ -41,14 +40,14 @@ def lab_settings(folder: Path) -> LabSettings:
     """The settings of the workspace in `folder`; the defaults where it has no file."""
     path = folder / CONFIG_FILE
     try:
-        return LabSettings.model_validate(tomllib.loads(read_text(path)))
+        return LabSettings.model_validate(parse_toml(read_text(path)))
     except (FileNotFoundError, NotADirectoryError):
         return LabSettings()
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise InputError(f"cannot be read ({error})", path=str(path)) from error
-    except ValidationError as error:
+    except ValidationError as error:  # before ValueError, which it is too
         first = error.errors()[0]
         raise InputError(f"{first['msg']}; correct or remove it", path=str(path), where=".".join(map(str, first["loc"]))) from error
+    except (OSError, ValueError) as error:
+        raise InputError(f"cannot be read ({error})", path=str(path)) from error
 
 
 def reviewer_mode(folder: Path | None = None) -> bool:

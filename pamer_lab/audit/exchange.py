@@ -16,15 +16,18 @@ import pyarrow as pa
 
 from pamer_lab.audit.offline import import_reviews
 from pamer_lab.audit.reviews import VERDICTS
-from pamer_lab.audit.tables import REVIEWS, SELECTIONS
+from pamer_lab.audit.tables import REVIEWS, SELECTIONS, check_review, check_selection
 from pamer_lab.config import ReadLimits
 from pamer_lab.controller.router import SelectionOutcome
 from pamer_lab.errors import FormatError, InputError
 from pamer_lab.opening import parse_json, read_file
+from pamer_lab.opening.budget import FREE_BYTES, MOST_EXPANSION
+from pamer_lab.opening.tables import MOST_ROWS, read_parquet
 from pamer_lab.redaction import Scan, sentence
 from pamer_lab.spreadsheet import csv_text, plain
 from pamer_lab.storage import Database, TableSpec
 from pamer_lab.storage.files import write_whole
+from pamer_lab.trajectory.unpacking import refuse_many_values
 
 FORMATS = (".csv", ".jsonl", ".parquet")
 IMPORTED = (*FORMATS, ".json")
@@ -33,6 +36,8 @@ TABLES: dict[str, TableSpec] = {"selection": SELECTIONS, "review": REVIEWS}
 CLOSED: dict[str, tuple[str, ...]] = {"outcome": get_args(SelectionOutcome), "verdict": VERDICTS}
 """Columns that hold one of a few words; anything else in a file is refused."""
 COLUMNS = ["table", *dict.fromkeys([*SELECTIONS.schema.names, *REVIEWS.schema.names])]
+MOST_COLUMNS = 100
+"""Columns of a CSV file: each row has all of them once it is read, even an empty one."""
 SCAN = "scan"
 """The `table` of the one row that is no data: its note says what the scan for secrets found and replaced."""
 
@@ -99,6 +104,15 @@ def import_bytes(database: Database, source: Path, body: bytes) -> dict[str, int
     """The same for a file that is already in memory; `source` is only its name."""
     if _format(source, IMPORTED) == ".json":
         return import_reviews(database, source, body)
+    values, unknown = audit_rows(source, body)
+    added = {name: database.insert(spec, values[name])[0] if values[name] else 0 for name, spec in TABLES.items()}
+    if unknown and not any(added.values()):
+        raise FormatError("names no table; export the audit again", path=str(source), where=f"row {unknown}")
+    return added
+
+
+def audit_rows(source: Path, body: bytes) -> tuple[dict[str, list[dict[str, Any]]], int]:
+    """The validated rows of each table, and the first row that names none (0: each names one)."""
     rows = _read(source, body)
     if not rows and b"table" not in body:
         raise FormatError("is not an exported audit: it has no `table` column", path=str(source))
@@ -106,38 +120,45 @@ def import_bytes(database: Database, source: Path, body: bytes) -> dict[str, int
         name: [_row(spec, row, number, source) for number, row in enumerate(rows, 1) if row.get("table") == name]
         for name, spec in TABLES.items()
     }
-    added = {name: database.insert(spec, values[name])[0] if values[name] else 0 for name, spec in TABLES.items()}
-    unknown = next((number for number, row in enumerate(rows, 1) if row.get("table") not in (SCAN, *TABLES)), None)
-    if unknown is not None and not any(added.values()):
-        raise FormatError("names no table; export the audit again", path=str(source), where=f"row {unknown}")
-    return added
+    return values, next((number for number, row in enumerate(rows, 1) if row.get("table") not in (SCAN, *TABLES)), 0)
 
 
 def _read(source: Path, body: bytes) -> list[dict[str, Any]]:
     try:
         match _format(source):
             case ".csv":
-                found = pl.read_csv(io.BytesIO(body), infer_schema=False).to_dicts()
+                if body.split(b"\n", 1)[0].count(b",") > MOST_COLUMNS:
+                    raise ValueError(f"it has more than {MOST_COLUMNS} columns")
+                found = _few(pl.read_csv(io.BytesIO(body), infer_schema=False, n_rows=MOST_ROWS + 1).to_dicts())
                 return [{name: plain(cell) if cell else cell for name, cell in row.items()} for row in found]
             case ".jsonl":
-                rows = [parse_json(line) for line in body.decode("utf-8").split("\n") if line.strip()]
+                refuse_many_values(body, ReadLimits.from_environment())
+                rows = _few([parse_json(line) for line in body.decode("utf-8").split("\n") if line.strip()])
                 if not all(isinstance(row, dict) for row in rows):
                     raise ValueError("a line is not an object")
                 return rows
             case _:
-                return pl.read_parquet(io.BytesIO(body)).to_dicts()
-    except (ValueError, pl.exceptions.PolarsError) as error:
+                return read_parquet(body, COLUMNS, FREE_BYTES + MOST_EXPANSION * len(body))
+    except (InputError, ValueError, pl.exceptions.PolarsError) as error:
         raise FormatError(f"cannot be read as an exported audit ({error})", path=str(source)) from error
+
+
+def _few(rows: list[Any]) -> list[Any]:
+    if len(rows) > MOST_ROWS:
+        raise ValueError(f"it has more than {MOST_ROWS:,} rows; split it")
+    return rows
 
 
 def _row(spec: TableSpec, row: dict[str, Any], number: int, source: Path) -> dict[str, Any]:
     try:
         value = {column.name: _value(column.type, row.get(column.name)) for column in spec.schema}
+        pa.RecordBatch.from_pylist([value], schema=spec.schema)  # what the table could not hold is said here
         for name, known in CLOSED.items():
             if name in value and value[name] not in known:
                 raise ValueError(f"{name} {str(value[name])[:40]!r}; known: {', '.join(known)}")
+        (check_selection if spec is SELECTIONS else check_review)(value)
         return value
-    except (TypeError, ValueError) as error:
+    except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
         raise FormatError(f"holds a value of the wrong kind ({error})", path=str(source), where=f"row {number}") from error
 
 

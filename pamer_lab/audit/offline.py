@@ -42,7 +42,7 @@ class OfflineReviews(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def import_reviews(database: Database, source: Path, body: bytes) -> dict[str, int]:
     """Add the file's reviews; returns how many were new, and how many are about selections that are not here."""
-    found = _read(source, body)
+    found = read_reviews(source, body)
     reviews, as_shown = found.reviews, True if found.version > 1 else None
     store = ReviewStore(database)
     named = {review.audit_id for review in reviews}
@@ -65,10 +65,11 @@ def import_reviews(database: Database, source: Path, body: bytes) -> dict[str, i
     return {"selection": 0, "review": added, "unknown": sum(review.audit_id not in known for review in reviews)}
 
 
-def _read(source: Path, body: bytes) -> OfflineReviews:
+def read_reviews(source: Path, body: bytes) -> OfflineReviews:
+    """The file, with the time of each review."""
     try:
         found = msgspec.json.decode(body, type=OfflineReviews)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise FormatError(f"is not a file of reviews from a share page ({error})", path=str(source)) from error
     if len(found.reviews) > MOST_REVIEWS:
         raise FormatError(f"holds {len(found.reviews):,} reviews; {MOST_REVIEWS:,} are the most", path=str(source))

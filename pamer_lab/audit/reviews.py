@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Literal, get_args
 
-from pamer_lab.audit.tables import REVIEWS
+from pamer_lab.audit.tables import MOST_STEP, NOTE_CHARACTERS, REVIEWS, are_steps
 from pamer_lab.errors import InputError, StorageError
 from pamer_lab.storage import Database, equals
 
@@ -19,7 +19,6 @@ was not needed. `wrong step`: another step was needed instead."""
 
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 SAVE_ATTEMPTS = 50
-NOTE_CHARACTERS = 10_000
 
 
 @dataclass(frozen=True)
@@ -80,8 +79,8 @@ class ReviewStore:
             raise InputError("a review needs the reviewer's name")
         if verdict not in VERDICTS:
             raise InputError(f"unknown verdict {verdict!r}; known: {', '.join(VERDICTS)}")
-        if any(step < 0 for step in steps) or len(set(steps)) != len(steps):
-            raise InputError("the steps of a review must be distinct step numbers")
+        if not are_steps(steps) or len(set(steps)) != len(steps):
+            raise InputError(f"the steps of a review must be distinct step numbers up to {MOST_STEP:,}")
         if len(note) > NOTE_CHARACTERS:
             raise InputError(f"the note is longer than {NOTE_CHARACTERS:,} characters")
         revision = max((review.revision for review in self.history(audit_id, name)), default=-1) + 1

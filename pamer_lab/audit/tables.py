@@ -1,5 +1,10 @@
-"""The audit's two tables. Rows are only ever added: a review that is edited becomes a further revision."""
+"""The audit's two tables, and what a row from elsewhere may say.
 
+Rows are only ever added: a review that is edited becomes a further revision. Pages count up to a row's turn and steps, so these are checked
+when they enter.
+"""
+
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -74,3 +79,38 @@ REVIEWS = TableSpec(
     migrations=(_adding(AS_SHOWN),),
     reviewers_write=True,
 )
+
+MOST_STEP = 1_000_000
+"""Turns and steps of one trace; the reader takes fewer."""
+MOST_TOKENS = 10**12
+NOTE_CHARACTERS = 10_000
+MOST_STEPS_NAMED = 100_000
+"""Steps in one list of a row."""
+
+
+def are_steps(steps: Iterable[Any], most: int = MOST_STEP) -> bool:
+    """Whether these are step numbers up to `most`, and not too many."""
+    listed = list(steps)
+    return len(listed) <= MOST_STEPS_NAMED and all(isinstance(step, int) and 0 <= step <= most for step in listed)
+
+
+def check_selection(row: Mapping[str, Any]) -> None:
+    """A `ValueError` for numbers that no trace has."""
+    turn = row["turn"]
+    if not isinstance(turn, int) or not 0 <= turn <= MOST_STEP:
+        raise ValueError(f"turn {str(turn)[:40]} is not between 0 and {MOST_STEP:,}")
+    ranked = [candidate for name in ("candidates", "near_misses") for candidate in row[name] or ()]
+    named = [step for name in ("steps", "cited_steps", "restored_in_part") for step in row[name] or ()]
+    if not are_steps([*named, *(candidate["step"] for candidate in ranked if candidate is not None)]):
+        raise ValueError(f"it names steps that are not between 0 and {MOST_STEP:,}, or more than {MOST_STEPS_NAMED:,}")
+    for name in ("chosen_tokens", "covered_tokens", "restored_tokens"):
+        if not 0 <= (row[name] or 0) <= MOST_TOKENS:
+            raise ValueError(f"{name} is not a count")
+
+
+def check_review(row: Mapping[str, Any]) -> None:
+    """A `ValueError` for numbers that no review has."""
+    if not are_steps(row["steps"] or ()) or not are_steps([row["revision"]]):
+        raise ValueError(f"its steps and revision must be between 0 and {MOST_STEP:,}")
+    if len(row["note"] or "") > NOTE_CHARACTERS:
+        raise ValueError(f"the note is longer than {NOTE_CHARACTERS:,} characters")

@@ -142,13 +142,23 @@ def _heads(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", nargs="?", default="", metavar="NAME", help="for show: a name or a folder; for remove: a registered name")
 
 
+def _policies(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--fit-lre", nargs="+", metavar="PATH", help="fit the weights of the policy lre on these traces instead of listing")
+    parser.add_argument("--out", metavar="FILE", help="with --fit-lre: where to write the weights as JSON")
+
+
 def _replay(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("traces", nargs="*", metavar="TRACE", help="ids of imported traces, or trace files and folders")
-    parser.add_argument("--policy", default="", help="NAME[,NAME...], see pamer-lab policies (default: all that run by default)")
+    parser.add_argument(
+        "--policy",
+        default="",
+        help="NAME[,NAME...], or all: every policy that can run here; see pamer-lab policies",
+    )
     parser.add_argument("--turn-limit", type=int, default=0, metavar="N", help="replay only the first N turns of each trace")
     parser.add_argument("--processes", type=int, default=-1, metavar="N", help="worker processes; 0 runs in this process")
     parser.add_argument("--fresh", action="store_true", help="discard stored runs and recompute them")
     parser.add_argument("--prices", metavar="NAME|FILE.toml", default="", help=f"price table (see pamer-lab prices; default: {PRICES})")
+    parser.add_argument("--table", metavar="FILE.md", default="", help="also write cost against evidence by policy, as Markdown")
     parser.add_argument("--heads", metavar="NAME|FOLDER", default="", help=HEADS_HELP)
     parser.add_argument("--estimate", action="store_true", help="print the models, tokens and time needed, and stop")
     parser.add_argument("--list", action="store_true", help="list the policies with their parameters and stated deviations")
@@ -178,6 +188,7 @@ def _report(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("runs", nargs="*", metavar="RUN", help="ids of runs, or of traces (then their finished runs)")
     parser.add_argument("--out", metavar="FILE.html", default="report.html", help="output file; FILE.zip is written next to it")
     parser.add_argument("--growth", action="store_true", help="add the context growth over all these runs")
+    parser.add_argument("--prices", metavar="NAME", default="", help=f"price table of costs (see pamer-lab prices; default: {PRICES})")
     parser.add_argument(
         "--study", action="append", default=[], metavar="ID", help="add a study of the workspace, or a sample result by name"
     )
@@ -234,6 +245,7 @@ def _bench(parser: argparse.ArgumentParser) -> None:
         nargs="*",
         help="`traces` only: files or folders of traces (default: the traces that come with the package)",
     )
+    parser.add_argument("--count", type=int, metavar="N", help="how many kills (`crash`) or sessions (`load`)")
 
 
 def _app(parser: argparse.ArgumentParser) -> None:
@@ -256,7 +268,7 @@ COMMANDS: dict[str, Command] = {
         "audit", "list, export, import or check step selections and their reviews, or measure agreement between reviewers", _audit
     ),
     "heads": Command("heads", "list the heads that can vote, show one set, or remove one trained here", _heads),
-    "policies": Command("policies", "list the policies with their parameters, sources, deviations and needs", _none),
+    "policies": Command("policies", "list the policies with their parameters, sources, facts, deviations and needs", _policies),
     "prices": Command(
         "prices", "list the price tables: what is read from a prompt cache, written to it, uncached and output, with source and date", _none
     ),

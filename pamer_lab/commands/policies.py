@@ -1,21 +1,55 @@
 """`pamer-lab policies`: every policy with what it does, takes and needs, where it comes from and where it deviates."""
 
 import argparse
+import json
+from pathlib import Path
 from typing import Any
 
+from pamer_lab.errors import InputError
+from pamer_lab.factory import Factory
+from pamer_lab.models.profiles import load_profile
+from pamer_lab.policies import lre
+from pamer_lab.policies.availability import runnable
 from pamer_lab.policies.registry import describe_policies
+from pamer_lab.trajectory import read_traces
+from pamer_lab.workspace import Workspace
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
-    return {"policies": describe_policies()}
+    if getattr(args, "fit_lre", None):
+        return _fit(args.fit_lre, args.out)
+    workspace = Workspace()
+    _, missing = runnable(Factory(load_profile(args.profile, workspace.path), workspace, args.device))
+    return {"policies": [entry | {"runs_here": entry["name"] not in _named(missing)} for entry in describe_policies()], "missing": missing}
+
+
+def _named(missing: dict[str, str]) -> set[str]:
+    return {name.partition(":")[0] for name in missing}
+
+
+def _fit(paths: list[str], out: str | None) -> dict[str, Any]:
+    """Fit the regression of `lre` and write it down, with what it was fitted on."""
+    if not out:
+        raise InputError("--fit-lre needs --out FILE, where the weights are written")
+    traces = [trace for path in paths for trace in read_traces(path)]
+    fitted = lre.fit(traces, ", ".join(Path(path).name for path in paths))
+    Path(out).write_text(json.dumps(fitted, indent=1) + "\n", encoding="utf-8")
+    return {"lre": fitted, "path": out}
 
 
 def show(result: dict[str, Any]) -> None:
+    if "lre" in result:
+        fitted = result["lre"]
+        print(f"fitted on {fitted['steps']:,} steps of {fitted['traces']} traces ({fitted['positives']:,} positive): {result['path']}")
+        return
     for entry in result["policies"]:
         parameters = "".join(f":{name}={value}" for name, value in entry["parameters"].items())
-        print(f"{entry['name']}{parameters}\n    {entry['description']}")
+        print(f"{entry['name']}{parameters}  ({entry['family']})\n    {entry['description']}")
         print("".join(f"    {name}: {text}\n" for name, text in entry["takes"].items()), end="")
         print("".join(f"    source: {text}\n" for text in entry["sources"]), end="")
+        print("".join(f"    rests on ({fact['basis']}): {fact['text']}\n" for fact in entry["facts"]), end="")
         print("".join(f"    differs: {text}\n" for text in entry["deviations"]), end="")
         if entry["needs"]:
             print(f"    needs: {', '.join(entry['needs'])}")
+    for name, reason in result["missing"].items():
+        print(f"cannot run here: {name}: {reason}")

@@ -79,7 +79,7 @@ def name_parts() -> dict[str, tuple[str, ...]]:
     return msgspec.json.decode(_data("names"), type=dict[str, tuple[str, ...]])
 
 
-IDENTIFIER = re.compile(r"[a-z0-9]+[-_./]\w")
+IDENTIFIER = re.compile(r"(?<![a-z0-9])[a-z0-9]+[-_./]\w")
 
 
 def fill(form: str, **slots: str) -> str:

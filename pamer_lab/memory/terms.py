@@ -13,8 +13,8 @@ from functools import lru_cache
 
 IDENTIFIER = re.compile(
     r"""https?://[^\s)\]>"']+            # addresses
-      | [\w.-]+@[\w-]+\.[\w.-]+          # mail
-      | (?:[\w.-]*/)+[\w.-]*\w           # paths
+      | (?<![\w.-])[\w.-]+@[\w-]+\.[\w.-]+  # mail
+      | (?<![\w./-])(?:[\w.-]*/)+[\w.-]*\w  # paths
       | \b\w+(?:_\w+)+\b                 # snake_case
       | \b[a-z]+(?:[A-Z][a-z0-9]+)+\b    # camelCase
       | \b(?:[A-Z][a-z0-9]+){2,}\b       # CamelCase
@@ -96,7 +96,7 @@ def _unit(vector: dict[str, float]) -> dict[str, float]:
 _KEBAB = re.compile(r"\b[a-z0-9]+(?:-[a-z0-9]+)+\b")
 _NAME = re.compile(r"[A-Z][\w'’-]*(?:[ \t]+(?:(?:of|de|van|von|the)[ \t]+)?[A-Z][\w'’-]*)*")
 _INITIAL = re.compile(r"(?:^|[.!?:;\]\n]\s*|\d\.\s+|[\"'(])$")
-_ARTICLE = re.compile(r"^(?:the|a|an|at|in|on|of|for|from|by|it|its|this|that|these|those|and|or|but|as|to|is|was)\s+")
+_ARTICLES = re.compile(r"^(?:(?:the|a|an|at|in|on|of|for|from|by|it|its|this|that|these|those|and|or|but|as|to|is|was)\s+)+")
 
 KEPT = 16_384
 """Texts whose terms are remembered."""
@@ -112,8 +112,5 @@ def terms(text: str) -> frozenset[str]:
         if initial and len(words) > 2:
             found.add(" ".join(words[1:]))  # "Now Grafton Gallery": the first word may only open the sentence
         if not initial or len(words) > 1:
-            name = " ".join(words)
-            while (shorter := _ARTICLE.sub("", name)) != name:
-                name = shorter
-            found.add(name)
+            found.add(_ARTICLES.sub("", " ".join(words)))
     return frozenset(name for name in found if len(name) > 2)

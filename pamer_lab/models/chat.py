@@ -36,7 +36,7 @@ ChatMessages = Sequence[Mapping[str, str]]
 """`{"role": ..., "content": ...}`, in order."""
 
 _THINKING = re.compile(r"\A\s*<think>.*?</think>\s*", re.DOTALL)
-_FENCED = re.compile(r"\A```(?:json)?\s*\n(.*)\n```\Z", re.DOTALL)
+_FENCED = re.compile(r"\A```(?:json)?[ \t\r]*\n(.*)\n```\Z", re.DOTALL)
 _TYPES: dict[str, tuple[type, ...]] = {
     "object": (dict,),
     "array": (list,),

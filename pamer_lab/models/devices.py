@@ -4,12 +4,12 @@ Nothing is loaded, and torch is imported only to ask for a device. The parameter
 counts them on torch's meta device); the working memory is an estimate.
 """
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from pamer_lab.errors import InputError, ModelError
+from pamer_lab.opening import parse_json, read_file
 
 
 def resolve_device(name: str = "auto") -> str:
@@ -135,7 +135,7 @@ def fitting_cards(needed: int) -> list[str]:
 
 def geometry_of(folder: Path) -> Geometry:
     """The geometry in a model folder's `config.json`."""
-    config: dict[str, Any] = json.loads((folder / "config.json").read_text())
+    config: dict[str, Any] = parse_json(read_file(folder / "config.json"))
     config = config.get("text_config") or config
     heads = config["num_attention_heads"]
     kinds = config.get("layer_types") or []

@@ -15,6 +15,7 @@ from pamer_lab.errors import InputError, ModelError
 from pamer_lab.models import embedded
 from pamer_lab.models.devices import resolve_device, resolve_dtype
 from pamer_lab.models.profiles import EMBEDDED, FrozenSettings, Profile
+from pamer_lab.opening import parse_json, read_file, refuse_special_files
 from pamer_lab.reviewer_mode import refuse_in_reviewer_mode
 
 SAMPLES = 16
@@ -119,6 +120,7 @@ def model_folder(model: str) -> Path | None:
         return embedded.prepared_folder() if embedded.is_prepared() else None
     path = Path(model).expanduser()
     if (path / "config.json").is_file():
+        refuse_special_files(path)
         return path
     if model.count("/") != 1 or path.is_absolute():
         return None
@@ -182,7 +184,7 @@ def _parts(decoder: Any, name: str) -> tuple[Any, Any]:
 def fingerprint(folder: Path) -> str:
     """Hash of the configuration and of the weight files' headers, sizes and samples."""
     digest = hashlib.sha256()
-    config = json.loads((folder / "config.json").read_text())
+    config = parse_json(read_file(folder / "config.json"))
     config.pop("transformers_version", None)
     digest.update(json.dumps(config, sort_keys=True).encode())
     for file in sorted(folder.glob("*.safetensors")):

@@ -7,7 +7,6 @@ downloaded here. An unknown key is refused, never dropped.
 
 import os
 import re
-import tomllib
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import quote, unquote, urlsplit
@@ -16,7 +15,7 @@ from pydantic import AfterValidator, Field, PrivateAttr, ValidationError
 
 from pamer_lab.config import Settings
 from pamer_lab.errors import InputError, UnknownNameError
-from pamer_lab.opening import read_file, read_text
+from pamer_lab.opening import parse_toml, read_file, read_text
 
 EMBEDDED = "embedded"
 """As a model's name: the weights that install with the package."""
@@ -149,7 +148,7 @@ class Profile(Settings):
 
 
 HUB = "hf:"
-_HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
+_HUB_ID = re.compile(r"(?<![\w.-])[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 PAPER_CHECKPOINT = "Qwen3.5-9B-OPD-iter2"
 """The paper's features come from the "OPD iter-2 Qwen3.5-9B checkpoint", which has no public hub id: a folder of this name in the
 working directory (or another `frozen_model.model` in a TOML) is taken where it is there, else the base Qwen/Qwen3.5-9B."""
@@ -215,8 +214,8 @@ def _kept(name: str, workspace: Path) -> Path:
 def _toml_profile(path: Path) -> Profile:
     text = str(path)
     try:
-        given = tomllib.loads(read_text(path))
-    except (OSError, tomllib.TOMLDecodeError) as error:
+        given = parse_toml(read_text(path))
+    except (OSError, ValueError) as error:
         raise InputError(f"this profile cannot be read ({error})", path=text) from error
     base = given.pop("base", "embedded")
     if base not in PROFILES:

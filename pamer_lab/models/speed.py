@@ -4,13 +4,13 @@ A pass through a block is almost all matrix products, so a model reads at a near
 the model itself (`features/pace.py`) is better and is taken where it is known.
 """
 
-import json
 import time
 from dataclasses import dataclass
 from functools import lru_cache
 
 from pamer_lab.models.frozen import chosen_model, model_folder
 from pamer_lab.models.profiles import Profile
+from pamer_lab.opening import parse_json, read_file
 
 EFFICIENCY = 0.6
 """Share of the matrix product's speed at which a pass runs, attention and norms included; `bench replay` measures it."""
@@ -49,7 +49,7 @@ def shape_of(model: str) -> Shape | None:
     if folder is None:
         return None
     try:
-        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        config = parse_json(read_file(folder / "config.json"))
         own = config.get("text_config") or config
         layers, width, inner = int(own["num_hidden_layers"]), int(own["hidden_size"]), int(own.get("intermediate_size") or 0)
         heads = int(own.get("num_attention_heads") or 1)

@@ -7,6 +7,7 @@ descriptor, and below a root every folder on the way is opened without following
 import json
 import os
 import stat
+import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -67,12 +68,31 @@ def parse_json(text: str | bytes) -> Any:
         raise ValueError("it is nested too deep") from error
 
 
+def parse_toml(text: str) -> dict[str, Any]:
+    """The tables of a small TOML text; every fault is a `ValueError`."""
+    try:
+        return tomllib.loads(text)
+    except RecursionError as error:
+        raise ValueError("it is nested too deep") from error
+
+
 def regular(path: Path) -> bool:
     """Whether a path is an ordinary file; a link counts as what it leads to."""
     try:
         return stat.S_ISREG(path.stat().st_mode)
     except (OSError, ValueError):
         return False
+
+
+def refuse_special_files(folder: Path) -> None:
+    """Raise `InputError` where a folder holds a pipe, socket or device: whoever opens all files of the folder would wait for it forever."""
+    for path in folder.iterdir():
+        try:
+            mode = path.stat().st_mode
+        except OSError:
+            continue  # a link that leads nowhere cannot be opened
+        if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+            raise InputError(f"is {_KINDS.get(stat.S_IFMT(mode), 'something else')}, not a file; remove it", path=str(path))
 
 
 def below(path: Path, roots: Sequence[Path]) -> Path:

@@ -6,9 +6,10 @@ A policy is called unavailable only with the reason and the command that would h
 from typing import Any
 
 from pamer_lab.errors import LabError
-from pamer_lab.factory import Factory
+from pamer_lab.factory import NO_CHAT, Factory
 from pamer_lab.models.frozen import model_name
 from pamer_lab.policies.interface import Policy
+from pamer_lab.policies.registry import offered_policies, parse_policy
 
 
 def why_not(policy: Policy, factory: Factory) -> str:
@@ -17,12 +18,22 @@ def why_not(policy: Policy, factory: Factory) -> str:
         _ = factory.tokens
     except LabError as error:
         return str(error)
+    if "chat" in policy.needs and factory.profile.chat.kind == "none":
+        return NO_CHAT.format(profile=factory.profile.name)
     return factory.why_not() if policy.needs_models else ""
+
+
+def runnable(factory: Factory) -> tuple[list[str], dict[str, str]]:
+    """All policies with their default parameters that can run here, and for the others why not."""
+    found = {name: why_not(parse_policy(name), factory) for name in offered_policies()}
+    return [name for name, reason in found.items() if not reason], {name: reason for name, reason in found.items() if reason}
 
 
 def is_light(policy: Policy, factory: Factory) -> bool:
     """Whether a policy runs without any model, so that a page may run it unasked."""
-    return not policy.needs_models and not ("summariser" in policy.needs and factory.profile.chat.kind != "none")
+    if policy.needs_models or {"chat", "embedder"} & {*policy.needs}:
+        return False
+    return not ("summariser" in policy.needs and factory.profile.chat.kind != "none")
 
 
 def other_heads(settings: dict[str, Any], policy: Policy, factory: Factory) -> bool:

@@ -20,6 +20,7 @@ from pamer_lab.features.values import Cancel, OnProgress
 from pamer_lab.looks import LineLook
 from pamer_lab.memory import BufferedMemories, DetailWriter, Summariser
 from pamer_lab.memory.summary import SourceBlock, Summary, within_budget
+from pamer_lab.models.chat import Chat
 from pamer_lab.models.embedder import Embedder
 from pamer_lab.models.profiles import Profile
 from pamer_lab.trajectory.values import Message, Role, Tool
@@ -88,6 +89,11 @@ class Resources(Protocol):
 
     @property
     def embedder(self) -> Embedder: ...
+
+    @property
+    def chat(self) -> Chat:
+        """The profile's chat model; refused where it has none."""
+        ...
 
     @property
     def settings(self) -> ControllerSettings:

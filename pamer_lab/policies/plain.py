@@ -19,7 +19,7 @@ from pamer_lab.looks import LineLook
 from pamer_lab.memory.summary import SourceBlock
 from pamer_lab.models.usage import usage_of
 from pamer_lab.policies.interface import Fact, Family, History, Need, Offered, PolicySession, Resources, add_text, summary_spent
-from pamer_lab.trajectory.values import Message
+from pamer_lab.trajectory.values import Message, Trace
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,10 @@ class PlainPolicy:
     def settings(self, resources: Resources) -> dict[str, Any]:
         own = {field.name: getattr(self, field.name) for field in fields(self)}
         return own | (resources.identity() if self.needs else {})
+
+    def refuses(self, trace: Trace) -> str:
+        """Why a trace cannot be replayed through it, as a sentence; empty where it can."""
+        return ""
 
     def start(self, resources: Resources) -> PolicySession:
         raise NotImplementedError(f"{type(self).__name__} starts no session")

@@ -9,6 +9,7 @@ import re
 from typing import Any, get_type_hints
 
 from pamer_lab.errors import InputError, UnknownNameError
+from pamer_lab.policies.acm import Acm
 from pamer_lab.policies.acon import Acon, AconObservation
 from pamer_lab.policies.auto_compact import AutoCompact
 from pamer_lab.policies.base import Base
@@ -16,15 +17,20 @@ from pamer_lab.policies.comem import CoMem
 from pamer_lab.policies.dedupe_reads import DedupeReads
 from pamer_lab.policies.interface import Offered, Policy
 from pamer_lab.policies.keep_last_tokens import KeepLastTokens
+from pamer_lab.policies.lre import Lre
 from pamer_lab.policies.masking_summary import MaskingSummary
 from pamer_lab.policies.memgpt import MemGpt
 from pamer_lab.policies.observation_masking import ObservationMasking
+from pamer_lab.policies.pace import PaceCode, PacePaper
 from pamer_lab.policies.pamer import Pamer
 from pamer_lab.policies.pamer_no_compression import PamerNoCompression
 from pamer_lab.policies.pamer_no_recall import PamerNoRecall
 from pamer_lab.policies.pamer_plus import PamerPlus
 from pamer_lab.policies.periodic_summary import PeriodicSummary
+from pamer_lab.policies.pruning import LinePrune, TokenPrune
 from pamer_lab.policies.sam import Sam
+from pamer_lab.policies.self_gc import SelfGc, SelfGcRules
+from pamer_lab.policies.selfcompact import SelfCompact, SelfCompactRules
 from pamer_lab.policies.sliding_window import SlidingWindow
 from pamer_lab.policies.truncate_results import TruncateResults
 
@@ -126,7 +132,17 @@ POLICIES: dict[str, Any] = {
     "acon-observation": AconObservation,
     "comem": CoMem,
     "memgpt": MemGpt,
+    "pace-paper": PacePaper,
+    "pace-code": PaceCode,
+    "self-gc": SelfGc,
+    "self-gc-rules": SelfGcRules,
     "sam": Sam,
+    "lre": Lre,
+    "acm": Acm,
+    "selfcompact": SelfCompact,
+    "selfcompact-rules": SelfCompactRules,
+    "lineprune-lexical": LinePrune,
+    "tokenprune-idf": TokenPrune,
     "pamer": Pamer,
     "pamer+": PamerPlus,
     "pamer-no-recall": PamerNoRecall,

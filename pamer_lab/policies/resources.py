@@ -14,8 +14,10 @@ from pamer_lab.controller.recall import Recaller
 from pamer_lab.controller.router import SelectionRecord
 from pamer_lab.controller.router_index import RouterKind
 from pamer_lab.controller.settings import ControllerSettings
-from pamer_lab.factory import Factory
+from pamer_lab.errors import InputError
+from pamer_lab.factory import NO_CHAT, Factory
 from pamer_lab.memory import BufferedMemories, DetailWriter, Summariser
+from pamer_lab.models.chat import Chat
 from pamer_lab.models.embedder import Embedder
 from pamer_lab.models.profiles import Profile
 
@@ -59,6 +61,12 @@ class RunResources:
     @property
     def embedder(self) -> Embedder:
         return self.factory.embedder
+
+    @property
+    def chat(self) -> Chat:
+        if self.factory.chat is None:
+            raise InputError(NO_CHAT.format(profile=self.profile.name))
+        return self.factory.chat
 
     @property
     def probe(self) -> Probe:

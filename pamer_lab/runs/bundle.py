@@ -18,11 +18,13 @@ from pamer_lab.audit.tables import RESTORED, SELECTIONS
 from pamer_lab.errors import FormatError, InputError
 from pamer_lab.memory.schema import BLOCKS, MEMORIES, memories_of
 from pamer_lab.opening import read_file
+from pamer_lab.opening.tables import read_arrow
 from pamer_lab.redaction import Scan, statement
 from pamer_lab.runs.redact import scanned
 from pamer_lab.runs.store import TEXTS, TURNS
 from pamer_lab.runs.validate import admit
 from pamer_lab.storage import Database, TableSpec, is_in
+from pamer_lab.trajectory.unpacking import CENTRAL_ENTRY, FAULTS, METHODS
 from pamer_lab.workspace import RUNS, Workspace
 
 ORDER: tuple[tuple[TableSpec, str], ...] = (
@@ -37,7 +39,10 @@ ORDER: tuple[tuple[TableSpec, str], ...] = (
 ADDED: dict[str, tuple[pa.Field, ...]] = {SELECTIONS.name: RESTORED}
 """Columns that migrations added to a table; files written before lack them."""
 LARGEST = 512 * 1024 * 1024
-"""Bytes of all tables together that are read from a file; a larger one is refused."""
+"""Bytes of a file, and of all its tables together; a larger one is refused."""
+FREE_BYTES, MOST_EXPANSION = 64 * 1024 * 1024, 20
+"""Bytes that the tables of any file may have, and how many more for each byte of the file."""
+MOST_MEMBERS = 1_000
 REDACTION = "redaction.json"
 DATE = (2026, 1, 1, 0, 0, 0)
 """A zip holds dates; one date for all, so that the same runs give the same bytes."""
@@ -82,14 +87,20 @@ def _bytes(table: pa.Table) -> bytes:
 
 def unpack_runs(workspace: Workspace, body: bytes, path: str = "") -> list[str]:
     """Add a file's runs to a workspace; returns the ids of all runs in it."""
-    tables = _read(body, path)
-    admit(tables[RUNS.name], tables[TURNS.name], tables[TEXTS.name], path)
+    tables = checked_tables(body, path)
     database = workspace.database
     for spec, _ in ORDER:
         if tables[spec.name].num_rows:
             database.insert(spec, tables[spec.name])
     names: list[str] = tables[RUNS.name]["run_id"].to_pylist()
     return names
+
+
+def checked_tables(body: bytes, path: str = "") -> dict[str, pa.Table]:
+    """The tables of a file whose every row was validated."""
+    tables = _read(body, path)
+    admit(tables, path)
+    return tables
 
 
 def run_ids(body: bytes, path: str = "") -> list[str]:
@@ -105,24 +116,30 @@ def trace_ids(body: bytes, path: str = "") -> set[str]:
 
 def _read(body: bytes, path: str) -> dict[str, pa.Table]:
     try:
+        if body.count(CENTRAL_ENTRY) > MOST_MEMBERS:
+            raise FormatError("is not a file of runs: it has too many members", path=path)
         with zipfile.ZipFile(io.BytesIO(body)) as file:
-            if sum(entry.file_size for entry in file.infolist()) > LARGEST:
-                raise FormatError(f"holds more than {LARGEST // 2**20} MiB of rows", path=path)
-            return {spec.name: _checked(spec, pa.ipc.open_file(file.read(f"{spec.name}.arrow")).read_all(), path) for spec, _ in ORDER}
-    except (zipfile.BadZipFile, KeyError, pa.ArrowInvalid, OSError) as error:
+            most = min(LARGEST, FREE_BYTES + MOST_EXPANSION * len(body))
+            if sum(entry.file_size for entry in file.infolist()) > most:
+                raise FormatError(f"holds more than {most // 2**20} MiB of rows (a bomb?)", path=path)
+            return {spec.name: _table_in(file, spec) for spec, _ in ORDER}
+    except FormatError:
+        raise
+    except InputError as error:
+        raise FormatError(error.reason, path=path, where=error.where) from error
+    except (KeyError, *FAULTS) as error:
         raise FormatError(f"is not a file of runs that `pamer-lab runs export` wrote ({error})", path=path) from error
 
 
-def _checked(spec: TableSpec, table: pa.Table, path: str) -> pa.Table:
-    for column in ADDED.get(spec.name, ()):  # a file from before the column was kept
-        if column.name not in table.column_names:
-            table = table.append_column(column, pa.nulls(table.num_rows, column.type))
-    if set(table.column_names) != set(spec.schema.names):
-        raise FormatError(f"has other columns in {spec.name} than this program; record the runs again", path=path)
+def _table_in(file: zipfile.ZipFile, spec: TableSpec) -> pa.Table:
+    entry = file.getinfo(f"{spec.name}.arrow")
+    if entry.compress_type not in METHODS:
+        raise InputError("is packed in a way we do not read", where=spec.name)
     try:
-        return table.select(spec.schema.names).cast(spec.schema)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, ValueError) as error:
-        raise FormatError(f"holds values of another kind in {spec.name} ({error})", path=path) from error
+        # What migrations added is missing in files from before.
+        return read_arrow(file.read(entry), spec.schema, ADDED.get(spec.name, ()))
+    except InputError as error:
+        raise error.at(where=spec.name) from error
 
 
 def read_bundle(path: str | Path) -> bytes:

@@ -29,6 +29,7 @@ from pamer_lab.models.kept_embeddings import KeptEmbeddings
 from pamer_lab.models.profiles import load_profile, remember_profile
 from pamer_lab.models.trust import require_confirmed
 from pamer_lab.policies.interface import Coming, Policy, ReadsAhead, Resources
+from pamer_lab.policies.plain import PlainPolicy
 from pamer_lab.policies.registry import parse_policy
 from pamer_lab.policies.resources import RunResources
 from pamer_lab.reviewer_mode import refuse_in_reviewer_mode
@@ -103,6 +104,8 @@ def _replay(trace: Trace | str, policy: str | Policy, workspace: Workspace, opti
     require_confirmed(profile)
     resources = RunResources(Factory(profile, workspace, options.device, options.heads, options.parts))
     timeline, demo = _timeline(trace, workspace, resources.tokens, options.turn_limit)
+    if isinstance(chosen, PlainPolicy) and (reason := chosen.refuses(timeline.trace)):
+        raise InputError(reason)
     head = _head(timeline, chosen, resources, demo)
     resources.session_id, resources.trace_id = head.run_id, head.trace_id
     remember_profile(profile, workspace.path)
@@ -197,7 +200,7 @@ class _Replaying:
             self._end("cancelled", str(error))
             raise
         except KeyboardInterrupt:
-            self._end("cancelled", "interrupted; replaying again goes on from here")
+            self._end("cancelled", "stopped; replaying again goes on from here")
             raise
         except Exception as error:
             self._end("failed", f"{type(error).__name__}: {error}")

@@ -7,6 +7,7 @@ an edit left of a message), in restored raw steps (`restored`), in a summary tha
 but the request lacks (`memory`), and otherwise it is `gone`. Matching is by words, not meaning: a paraphrase counts as lost.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -23,6 +24,10 @@ Survival = Literal["active", "restored", "summary", "memory", "gone"]
 FATES: tuple[Survival, ...] = ("active", "restored", "summary", "memory", "gone")
 IN_CONTEXT: tuple[Survival, ...] = ("active", "restored", "summary")
 """Fates that put the identifier before the model."""
+
+MOST_LOOKED = 5_000_000_000
+"""Characters of one trace that are looked through for identifiers: a few seconds. Only a trace that is made for it comes near."""
+_WORD = re.compile(r"[^\W_]+")
 
 
 @dataclass(frozen=True)
@@ -50,13 +55,14 @@ class Fate:
 
 
 def uses(timeline: Timeline) -> list[Use]:
-    """All uses of evidence in a trace, in turn order."""
+    """All uses of evidence in a trace, in turn order; those found before `MOST_LOOKED` characters were looked through."""
+    looked = Looked()
     messages, pieces = timeline.trace.messages, timeline.pieces
     results = result_roles(messages)
-    given = "\n".join(message_text(message) for message in messages[: pieces.prefix_end])
+    given = Words("\n".join(message_text(message) for message in messages[: pieces.prefix_end]), looked)
     first_seen: dict[str, tuple[int, IdentifierKind]] = {}
     found: list[Use] = []
-    texts: list[str] = []
+    texts: list[Words] = []
     for block in pieces.blocks[: timeline.turns]:
         action, *rest = block.of(messages)
         said = message_text(action)
@@ -64,7 +70,9 @@ def uses(timeline: Timeline) -> list[Use]:
             if value in first_seen:
                 seen, kind = first_seen[value]
                 if seen >= 0:
-                    held = tuple(number for number, text in enumerate(texts) if number >= seen and holds(text, value))
+                    held = tuple(number for number in range(seen, len(texts)) if texts[number].hold(value))
+                    if looked.left < 0:
+                        return found
                     found.append(Use(value, kind, block.index, seen, held or (seen,)))
             else:
                 # Said by the agent before any tool showed it: its own idea, not evidence.
@@ -73,9 +81,31 @@ def uses(timeline: Timeline) -> list[Use]:
             origin = block.index if message.role in results else -1
             for value, kind in identifiers(message.content).items():
                 if value not in first_seen:
-                    first_seen[value] = (-1 if origin < 0 or holds(given, value) else origin, kind)
-        texts.append("\n".join([said, *(message.content for message in rest)]))
+                    first_seen[value] = (-1 if origin < 0 or given.hold(value) else origin, kind)
+        texts.append(Words("\n".join([said, *(message.content for message in rest)]), looked))
     return found
+
+
+@dataclass
+class Looked:
+    """Characters that may still be looked through."""
+
+    left: int = MOST_LOOKED
+
+
+class Words:
+    """A text with its words, so that it is looked through only for identifiers all of whose words it has."""
+
+    def __init__(self, text: str, looked: Looked) -> None:
+        self._text, self._looked = text, looked
+        self._words = frozenset(_WORD.findall(text))
+
+    def hold(self, value: str) -> bool:
+        """Whether the text holds the identifier word for word."""
+        if self._looked.left < 0 or not self._words.issuperset(_WORD.findall(value)):
+            return False
+        self._looked.left -= len(self._text)
+        return holds(self._text, value)
 
 
 def fates(timeline: Timeline, turns: Sequence[Turn], used: Sequence[Use] | None = None) -> list[Fate]:
@@ -109,11 +139,11 @@ def _values(arguments: str) -> Iterator[str]:
         yield arguments
         return
     while pending:
-        value = pending.pop(0)
+        value = pending.pop()
         if isinstance(value, dict):
-            pending[:0] = [part for pair in value.items() for part in pair]
+            pending += reversed([part for pair in value.items() for part in pair])
         elif isinstance(value, list):
-            pending[:0] = value
+            pending += reversed(value)
         else:
             yield str(value)
 

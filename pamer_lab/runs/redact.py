@@ -7,6 +7,7 @@ Tables in which nothing is replaced are handed on as they are.
 """
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -20,6 +21,8 @@ from pamer_lab.redaction import Scan
 
 WORDS = {"selections": "selection", "replay_texts": "text", "replay_turns": "turn", "replay_runs": "run"}
 """Table -> what a row of it is called in a finding's place."""
+NAMED = re.compile(r"[0-9a-f]{64}|m[0-9]{6,12}-[0-9a-f]{12}")
+"""What a raw block or memory may be called; one look at a text finds all of them, however many were renamed."""
 Names = dict[str, str]
 """Old name -> new name, of raw blocks and memories."""
 
@@ -92,9 +95,7 @@ def _follow(value: Any, names: Names) -> Any:
     """The value with every renamed block and memory under its new name."""
     match value:
         case str():
-            for old, new in names.items():
-                value = value.replace(old, new)
-            return value
+            return NAMED.sub(lambda found: names.get(found[0], found[0]), value) if names else value
         case dict():
             return {key: _follow(item, names) for key, item in value.items()}
         case list():

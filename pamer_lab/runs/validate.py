@@ -6,17 +6,21 @@ totals if it is finished, a state for each earlier block of every turn, and ever
 """
 
 import re
+from collections.abc import Iterator, Mapping
 from typing import Any, get_args
 
 import msgspec
 import pyarrow as pa
 
+from pamer_lab.audit.tables import MOST_STEP, MOST_TOKENS, SELECTIONS, are_steps, check_selection
 from pamer_lab.blocks.tokens import CountKind
 from pamer_lab.decisions import LETTERS, Action, Item, Span, Spent
 from pamer_lab.errors import FormatError, InputError
+from pamer_lab.memory.schema import MEMORIES
 from pamer_lab.policies.registry import parse_policy
-from pamer_lab.runs.store import run_row
+from pamer_lab.runs.store import TEXTS, TURNS, run_row
 from pamer_lab.runs.values import RunInfo
+from pamer_lab.workspace import RUNS
 
 PLAIN = re.compile(r"[\w .,@+~/\\:-]{0,200}")
 """A name of a model, tokenizer or profile, folders included: no brackets, quotes or line breaks."""
@@ -26,6 +30,9 @@ PACKED = {"items": tuple[Item, ...], "stored": tuple[Span, ...], "spent": tuple[
 
 HEADS = ("logits", "thresholds", "votes")
 """Columns of a turn with one value per head."""
+PACKED_BYTES, HEAD_BYTES = 2_000_000, 10_000_000
+"""Bytes of one packed column of a turn, and of a run's head: small values become large objects."""
+ROWS_AT_ONCE = 1_000
 
 
 class _Part(msgspec.Struct):
@@ -52,13 +59,29 @@ class _Totals(msgspec.Struct):
     recorded: _Part | None
 
 
-def admit(runs: pa.Table, turns: pa.Table, texts: pa.Table, path: str = "") -> None:
-    """Reject the file if a run or turn is invalid."""
-    for row in runs.to_pylist():
+def admit(tables: Mapping[str, pa.Table], path: str = "") -> None:
+    """Reject the file if a run, turn, selection or memory is invalid."""
+    for row in _rows(tables[RUNS.name]):
         _run(row, path)
+    texts = tables[TEXTS.name]
     known = set(zip(texts["run_id"].to_pylist(), texts["text_id"].to_pylist(), strict=True))
-    for row in turns.select(["run_id", "t", "action", "states", *HEADS, *PACKED]).to_pylist():
+    for row in _rows(tables[TURNS.name].select(["run_id", "t", "action", "states", "restored_steps", *HEADS, *PACKED])):
         _turn(row, known, path)
+    for row in _rows(tables[SELECTIONS.name]):
+        try:
+            check_selection(row)
+        except ValueError as error:
+            raise FormatError(str(error), path=path, where=f"selection {str(row['audit_id'])[:60]}") from error
+    for row in _rows(tables[MEMORIES.name].select(["memory_id", "sequence", "blocks"])):
+        steps = [block["step"] for block in row["blocks"] or () if block is not None]
+        if not are_steps(steps) or not 0 <= (row["sequence"] or 0) <= MOST_STEP:
+            raise FormatError("covers steps that no trace has", path=path, where=f"memory {str(row['memory_id'])[:60]}")
+
+
+def _rows(table: pa.Table) -> Iterator[dict[str, Any]]:
+    """Rows a few at a time: as Python values they take many times their size."""
+    for batch in table.to_batches(max_chunksize=ROWS_AT_ONCE):
+        yield from batch.to_pylist()
 
 
 def _turn(row: dict[str, Any], texts: set[tuple[str, str]], path: str) -> None:
@@ -66,20 +89,34 @@ def _turn(row: dict[str, Any], texts: set[tuple[str, str]], path: str) -> None:
     states = row["states"] or ""
     if row["action"] not in get_args(Action) or not set(states) <= LETTERS.keys():
         raise FormatError("has an unknown action or block state", path=path, where=where)
-    if len(states) != row["t"] or len({len(row[name] or ()) for name in HEADS}) != 1:
+    t = row["t"]
+    if t is None or len(states) != t or len({len(row[name] or ()) for name in HEADS}) != 1:
         raise FormatError("has the wrong number of block states or votes for the turn", path=path, where=where)
+    if any(len(row[name] or b"") > PACKED_BYTES for name in PACKED):
+        raise FormatError("holds more than this program writes for a turn", path=path, where=where)
     packed = {name: _decoded(row[name], kind, path, where) for name, kind in PACKED.items()}
+    spans = [*packed["stored"], *(span for item in packed["items"] for span in item.spans)]
+    steps = [*(row["restored_steps"] or ()), *(step for item in packed["items"] for step in item.in_part)]
+    if not all(0 <= first <= last <= t + 1 for first, last in spans) or not are_steps(steps, t):
+        raise FormatError("names blocks that the turn does not have", path=path, where=where)
+    if not all(0 <= item.tokens <= MOST_TOKENS for item in packed["items"]):
+        raise FormatError("counts tokens that no request has", path=path, where=where)
     if any(item.text and (row["run_id"], item.text) not in texts for item in packed["items"]):
         raise FormatError("names a text that is not in the file", path=path, where=where)
 
 
 def _run(row: dict[str, Any], path: str) -> None:
     where = f"run {row['run_id']}"
+    if len(row["head"] or b"") > HEAD_BYTES:
+        raise FormatError("holds more about a run than this program writes", path=path, where=where)
     head: RunInfo = _decoded(row["head"], RunInfo, path, where)
     if head.status == "done":
         _decoded(msgspec.msgpack.encode(head.totals), _Totals, path, where)
     if run_row(head) | {"head": row["head"]} != row:
         raise FormatError("has different values for a run in its table and in its head", path=path, where=where)
+    counts = (head.turns, head.trace_turns, len(head.block_tokens), *head.incomplete)
+    if not all(0 <= count <= MOST_STEP for count in counts) or not all(0 <= count <= MOST_TOKENS for count in head.block_tokens):
+        raise FormatError("has more turns, blocks or tokens than any trace", path=path, where=where)
     try:
         known = parse_policy(head.policy).name == head.policy
     except InputError:
@@ -96,5 +133,5 @@ def _run(row: dict[str, Any], path: str) -> None:
 def _decoded(body: bytes | None, kind: Any, path: str, where: str) -> Any:
     try:
         return msgspec.msgpack.decode(body or b"", type=kind)
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
         raise FormatError(f"holds values of another kind ({error})", path=path, where=where) from error

@@ -11,7 +11,7 @@ from pathlib import Path
 from pamer_lab.errors import StorageError
 from pamer_lab.storage.specs import TableSpec
 
-_PLACE = re.compile(r",? ?\S*\.rs:\d+:\d+")
+_PLACE = re.compile(r",? ?[^\s,]{0,300}\.rs:\d{1,9}:\d{1,9}")
 """Where in the engine's own source an error was made."""
 _PREFIX = re.compile(r"^(?:lance error: |LanceError\(\w+\): |External error: |Generic \w+ error: )+")
 LONGEST = 300

@@ -30,7 +30,7 @@ SUFFIXES = frozenset((".json", ".jsonl", ".ndjson", ".gz"))
 GZIP_MAGIC = b"\x1f\x8b"
 ZIP_MAGIC = b"PK\x03\x04"
 WAL_NOTE = "is SQLite in WAL mode: what was written last may be in the -wal file beside it, which is not read; close its program first"
-EVENT_FILE = re.compile(r"^event-(\d+).*\.json$")
+EVENT_FILE = re.compile(r"^event-(\d{1,18}+).*\.json$")
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,10 @@ Orphans = Literal["refuse", "as_user"]
 NO_ARGUMENTS = "".join("{}")
 """The arguments of a call whose source gives none at all. Compared by identity, so that a written `{}` is not taken for it."""
 
+MOST_CALLS = 2_000
+"""Calls of one message; real ones have a few, and each result is looked up among them."""
+MOST_DEPTH = 100
+"""Levels of a tool's parameters; beyond 254 no request with them can be written."""
 MAX_WARNINGS = 200
 """Warnings kept per trace; the rest are counted in one last warning."""
 
@@ -134,6 +138,8 @@ class Draft:
     def _unique(self, calls: Iterable[ToolCall], turn: int, where: str) -> Iterator[ToolCall]:
         used: set[str] = set()
         for number, call in enumerate(calls):
+            if number == MOST_CALLS:
+                raise self.fault(where, f"holds more than {MOST_CALLS:,} calls in one message")
             own = call.id or f"call_{turn}_{number}"
             if own in used:
                 self.warn(where, f"call id {own!r} is used twice in one message; the second became '{own}#{number}'")
@@ -213,7 +219,7 @@ class Draft:
             question_id=str(self.question_id) or task or trace_id,
             format=self.format,
             messages=tuple(self.messages),
-            tools=tuple(self.tools),
+            tools=tuple(self._shallow(tool) for tool in self.tools),
             labels=tuple(sorted(self.labels, key=lambda label: (label.t, label.target))),
             events=tuple(self.events),
             task_id=task,
@@ -224,6 +230,15 @@ class Draft:
             source=source,
             meta=plain(self.meta),
         )
+
+    def _shallow(self, tool: Tool) -> Tool:
+        level: list[Any] = [tool.parameters]
+        for _ in range(MOST_DEPTH):
+            level = [child for item in level for child in _children(item)]
+            if not level:
+                return tool
+        self.warn("tools", f"the parameters of {tool.name[:60]!r} are nested more than {MOST_DEPTH} levels deep; left out")
+        return Tool(tool.name, tool.description, {})
 
     def _bounded_warnings(self) -> tuple[Warning, ...]:
         kept = self.warnings[:MAX_WARNINGS]
@@ -280,7 +295,16 @@ def json_text(value: Any) -> str:
     """Arguments as JSON text: text stays as it is, anything else is written compactly."""
     if isinstance(value, str):
         return value
-    return NO_ARGUMENTS if value is None else orjson.dumps(value, default=str, option=orjson.OPT_NON_STR_KEYS).decode()
+    try:
+        return NO_ARGUMENTS if value is None else orjson.dumps(value, default=str, option=orjson.OPT_NON_STR_KEYS).decode()
+    except orjson.JSONEncodeError as error:
+        raise FormatError(f"holds arguments that cannot be written as JSON ({error})") from error
+
+
+def _children(value: Any) -> list[Any]:
+    """What is directly inside an object or list, as far as it may hold more."""
+    inside = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return [child for child in inside if isinstance(child, dict | list)]
 
 
 def plain(meta: dict[str, Any]) -> dict[str, Any]:

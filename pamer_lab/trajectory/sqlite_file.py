@@ -25,7 +25,7 @@ MOST_CALLS = 2_000_000
 """Looks at the budget before a file that never ends is given up."""
 ALLOWED = (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ)
 ORDINARY = "SELECT name, sql FROM sqlite_schema"
-PLAIN_TABLE = re.compile(r"\s*CREATE\s+TABLE\b(?!.*\bAS\s*\()", re.IGNORECASE | re.DOTALL)
+PLAIN_TABLE = re.compile(r"\A\s*CREATE\s+TABLE\b(?!.*\bAS\s*\()", re.IGNORECASE | re.DOTALL)
 """A virtual table's module runs as soon as it is looked at, a computed column's functions when it is read; neither is plain."""
 
 Tables = dict[str, list[dict[str, Any]]]

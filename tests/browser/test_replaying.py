@@ -23,7 +23,10 @@ PAMER = "pamer:minimum=60:retained=1"
 def test_a_mark_a_key_and_a_slider_open_what_they_promise_and_the_link_keeps_it(
     visitor: Visitor, stranger: Callable[..., Visitor], folder: Path
 ) -> None:
-    run = replay(long_trace(16, trace_id="t-browser"), PAMER, Workspace(folder), ReplayOptions(device="cpu", parts=PARTS))
+    _, run = (
+        replay(long_trace(16, trace_id="t-browser"), policy, Workspace(folder), ReplayOptions(device="cpu", parts=PARTS))
+        for policy in ("base", PAMER)
+    )
     events = [turn.t for turn in run.turns if turn.action != "pass"]
     page = visitor.open(f"/replay?trace=t-browser&policies=base&policies={quote(PAMER)}&turn=0&policy={quote(PAMER)}")
     expect(page.locator(".st-key-turn input")).to_have_value("0")
@@ -35,6 +38,7 @@ def test_a_mark_a_key_and_a_slider_open_what_they_promise_and_the_link_keeps_it(
     mark.click(force=True)
     expect(page.locator(".st-key-turn input")).to_have_value(str(events[1]))
     visitor.settle()
+    page.locator(".st-key-ledger .nsewdrag").first.scroll_into_view_if_needed()
     ledger = page.locator(".st-key-ledger .nsewdrag").first.bounding_box()
     assert ledger is not None
     # Column 12 of 16, high above its last block: a click anywhere in a column counts.
@@ -44,7 +48,7 @@ def test_a_mark_a_key_and_a_slider_open_what_they_promise_and_the_link_keeps_it(
     mark.click(force=True)
     expect(page.locator(".st-key-turn input")).to_have_value(str(events[1]))
     visitor.settle()
-    page.keyboard.press("Alt+ArrowRight")
+    page.keyboard.press("j")
     expect(page.locator(".st-key-turn input")).to_have_value(str(events[1] + 1))
     visitor.settle()
     page.locator(".st-key-vote").get_by_role("slider").press("ArrowRight")

@@ -94,6 +94,10 @@ def test_the_page_verifies_itself_and_hostile_words_stay_words(file: Path, open_
     page.locator("#s0 details.block .columns tbody tr").nth(4).click()
     shown = page.locator("#s0 .reader pre").last.inner_text()
     assert "⟨U+202E⟩" in shown and "\u202e" not in shown and "␛[31m" in shown
+    made = """text => [table([{title: text, hint: text, value: row => row}], [text]), badge(text, "", text), el("p", {}, text)]
+        .map(node => node.outerHTML).join("")"""
+    markup = page.evaluate(made, "\u202egpj.exe 🙂")
+    assert "\u202e" not in markup and markup.count("⟨U+202E⟩gpj.exe 🙂") == 6, "tables, hints and labels too; an emoji stays one"
 
 
 def test_turns_are_read_by_click_and_key_and_the_address_remembers_them(file: Path, open_file: Open) -> None:

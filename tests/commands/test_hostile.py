@@ -1,5 +1,6 @@
 """Commands with input nobody meant: one sentence and exit code 1 or 2, never a traceback, never half a file."""
 
+import json
 import os
 import signal
 import subprocess
@@ -44,7 +45,29 @@ CASES = {
     "no questions": ["generate", "--questions", "0", "--out", "{folder}/g"],
     "generate into a file": ["generate", "--questions", "2", "--replicas", "1", "--out", "{chat}"],
     "memory of a file": ["memory", "check", "--workspace", "{chat}"],
+    "import a pipe": ["import", "{pipe}.json"],
+    "labels from a pipe": ["import", "{chat}", "--labels", "{pipe}.json"],
+    "prices from a pipe": ["replay", "{trace}", "--policy", "base", "--prices", "{pipe}.json"],
+    "an audit from a pipe": ["audit", "import", "{pipe}.csv"],
+    "reviews from a pipe": ["audit", "import", "{pipe}.json"],
+    "runs from a pipe": ["runs", "import", "{pipe}.runs"],
+    "a profile from a pipe": ["doctor", "--profile", "{pipe}.toml"],
+    "a report's settings from a pipe": ["report", "--config", "{pipe}.json"],
+    "a model folder with a pipe": ["import", "{chat}", "--profile", "hf:{model}"],
+    "deep reviews": ["audit", "import", "{deep}.json"],
+    "a deep audit": ["audit", "import", "{deep}.jsonl"],
+    "deep prices": ["replay", "{trace}", "--policy", "base", "--prices", "{deep}.json"],
+    "a report's deep settings": ["report", "--config", "{deep}.json"],
+    "deep labels": ["import", "{chat}", "--labels", "{deep}.json"],
+    "a deep profile": ["doctor", "--profile", "{deep}.toml"],
+    "deep heads": ["replay", "{trace}", "--policy", "pamer", "--heads", "{heads}"],
+    "long numbers in prices": ["replay", "{trace}", "--policy", "base", "--prices", "{digits}.json"],
+    "long numbers in reviews": ["audit", "import", "{digits}.json"],
+    "seeds with 5,000 digits": ["train", "{chat}", "--seeds", "9" * 5_000],
+    "caps with 5,000 digits": ["compact", "{chat}", "--caps", "9" * 5_000],
 }
+MOST_SECONDS = 100
+"""A command that waits for a pipe nobody writes to is ended after this."""
 
 
 @pytest.fixture
@@ -54,7 +77,17 @@ def places(workspace: Workspace, tmp_path: Path) -> dict[str, str]:
     for name, data in {**files, "toml.toml": b"x = ["}.items():
         (tmp_path / name).write_bytes(data)
     (tmp_path / "folder").mkdir()
+    for name in ("model", "heads"):
+        (tmp_path / name).mkdir()
+    for name in ("pipe.json", "pipe.csv", "pipe.runs", "pipe.toml", "model/model.safetensors"):
+        os.mkfifo(tmp_path / name)
+    (tmp_path / "model" / "config.json").write_text('{"model_type": "llama"}')
+    for name in ("deep.json", "deep.jsonl", "heads/heads.json"):
+        (tmp_path / name).write_text("[" * 100_000 + "]" * 100_000)
+    (tmp_path / "deep.toml").write_text("x = " + "[" * 100_000)
+    (tmp_path / "digits.json").write_text('{"a": ' + "9" * 5_000 + "}")
     named = {name: str(tmp_path / name) for name in ("bin", "chat", "utf16", "folder")}
+    named |= {name: str(tmp_path / name) for name in ("pipe", "deep", "digits", "model", "heads")}
     return named | {"toml": str(tmp_path / "toml.toml"), "trace": workspace.trace_rows()[0]["trace_id"]}
 
 
@@ -65,7 +98,9 @@ def test_bad_input_is_one_sentence(
     monkeypatch.setenv("PAMER_LAB_HOME", os.environ["PAMER_LAB_HOME"])  # `--workspace` sets it; afterwards it is as before
     before = sorted(path.name for path in tmp_path.iterdir())
     words = [word if "{" not in word else word.format(**places) for word in CASES[name]]
+    signal.alarm(MOST_SECONDS)
     code = main(words)
+    signal.alarm(0)
     said = capsys.readouterr()
     assert code in (1, 2) and said.err.strip(), said.out
     assert "Traceback" not in said.err and len(said.err) < 1_500 and said.err.count("\n") <= 2
@@ -91,3 +126,16 @@ def test_a_reader_that_goes_away_and_a_stop_leave_no_traceback(places: dict[str,
     stopped.send_signal(signal.SIGINT)
     _, error = stopped.communicate(timeout=120)
     assert stopped.returncode != 0 and b"Traceback" not in error
+
+
+def test_names_from_files_do_not_reach_the_terminal_as_commands(
+    workspace: Workspace, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = "r-\x1b[2J\x1b]0;x\x07\x9b31m\u202egpj"
+    shown = {"runs": [name, {"run_id": name, "trace_id": name, "policy": name, "status": name, "turns": 1, "started": name}]}
+    monkeypatch.setattr("pamer_lab.commands.runs.run", lambda args: shown)
+    for words in (["runs", "list"], ["runs", "list", "--json"]):
+        assert main(words) == 0
+        said = capsys.readouterr().out
+        assert said.replace("\n", "").isprintable() and "gpj" in said
+    assert json.loads(said) == shown

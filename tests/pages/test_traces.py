@@ -8,6 +8,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from pamer_lab.config import ROOTS_VARIABLE
+from pamer_lab.reviewer_mode import READONLY_VARIABLE
 from pamer_lab.runs.engine import replay
 from pamer_lab.runs.values import Run
 from pamer_lab.ui.shared.gate import how_to_get_in
@@ -15,7 +16,7 @@ from pamer_lab.ui.shared.text import counted_with
 from pamer_lab.ui.traces.adding import WAYS
 from pamer_lab.ui.traces.home import thinned
 from pamer_lab.workspace import Workspace
-from pamer_lab.workspace.ingest import import_demo
+from pamer_lab.workspace.ingest import import_demo, import_paths
 from tests.pages.conftest import Visit, charts, chat, holds, key_of, linked, put, says, submit, table_of, texts
 
 FIXTURES = Path(__file__).resolve().parents[1] / "fixtures" / "traces"
@@ -192,7 +193,7 @@ def test_the_tour_leads_to_a_block_that_is_there(visit: Visit, workspace: Worksp
         app = visit()
         app.toggle(key="tour").set_value(True).run()
         links = [link.proto for link in app.get("page_link") if link.proto.page == "trace"]
-        assert {link.query_string for link in links} == {f"trace={row['trace_id']}&block={block}"}
+        assert {link.query_string for link in links} == {f"trace={row['trace_id']}&block={block}&at=block-{block}"}
 
 
 def test_own_traces_keep_the_demo_away_until_it_is_asked_for(visit: Visit, workspace: Workspace) -> None:
@@ -239,6 +240,20 @@ def test_the_tour_opens_on_a_fresh_install_and_stays_away_once_there_are_own_tra
 def test_a_long_trace_is_drawn_with_few_points_that_keep_both_ends() -> None:
     assert thinned(range(1_000)) == sorted(set(thinned(range(1_000)))) and len(thinned(range(1_000))) == 40
     assert (thinned(range(1_000))[0], thinned(range(1_000))[-1]) == (0, 999) and thinned([5, 6]) == [5, 6] and thinned([]) == []
+
+
+@pytest.mark.usefixtures("no_demo", "came_by_the_link")
+def test_a_reviewer_cannot_search_the_folders_that_reviewers_do_not_see(
+    visit: Visit, workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "secret-folder").mkdir()
+    (tmp_path / "secret-folder" / "run.json").write_bytes(chat(3))
+    import_paths([tmp_path / "secret-folder"], workspace)
+    assert names(visit(find="secret-folder")) == ["run.json"]
+    monkeypatch.setenv(READONLY_VARIABLE, "1")
+    assert names(visit(find="run")) == ["run.json"]
+    app = visit(find="secret-folder")
+    assert not app.exception and not [table for table in app.dataframe if "Name" in table.value]
 
 
 @pytest.fixture

@@ -14,4 +14,12 @@ SMALL_RIVALS = [
     "memgpt:900",
     "sam:700:page=300",
     "sam:700:page=300:read=pages",
+    "lre:300:recent=2",
+    "pace-paper:1:turns=10",
+    "pace-code:1:turns=10",
+    "self-gc-rules:1500:payback=20",
+    "self-gc-rules:1500:restore=false",
+    "selfcompact-rules:3:window=4000",
+    "lineprune-lexical:1",
+    "tokenprune-idf:0.4:keep=1",
 ]

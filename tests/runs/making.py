@@ -69,11 +69,16 @@ def turns_of(
     trace: Trace, policy: str, known: tuple[Turn, ...] = (), *, workspace: Path = Path("unused"), parts: Parts | None = None
 ) -> list[Turn]:
     """All turns of a trace, without timings; only memories are stored."""
-    given = dataclasses.replace(parts or PARTS, tokens=estimated())
-    resources = RunResources(Factory(load_profile("embedded"), Workspace(workspace), "cpu", parts=given), "session")
+    resources = resources_of(workspace, parts)
     turns = [*known, *map(untimed, replay_turns(timeline_of(trace), parse_policy(policy), resources, known))]
     resources.save()
     return turns
+
+
+def resources_of(workspace: Path = Path("unused"), parts: Parts | None = None) -> RunResources:
+    """What a policy works with: estimated tokens, a hashing embedder and a probe that reads texts."""
+    given = dataclasses.replace(parts or PARTS, tokens=estimated())
+    return RunResources(Factory(load_profile("embedded"), Workspace(workspace), "cpu", parts=given), "session")
 
 
 def untimed(turn: Turn) -> Turn:

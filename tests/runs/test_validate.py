@@ -1,6 +1,7 @@
 """A run file of a stranger: what it may not say about its runs and turns."""
 
 import io
+import json
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -9,12 +10,15 @@ import msgspec
 import pyarrow as pa
 import pytest
 
+from pamer_lab.audit.exchange import import_bytes
+from pamer_lab.audit.tables import SELECTIONS
 from pamer_lab.decisions import Item
 from pamer_lab.errors import FormatError
 from pamer_lab.redaction import Scan
 from pamer_lab.runs.bundle import pack_runs, unpack_runs
 from pamer_lab.runs.engine import ReplayOptions, replay
 from pamer_lab.runs.store import TURNS, RunStore, run_row
+from pamer_lab.runs.validate import PACKED_BYTES
 from pamer_lab.runs.values import Run
 from pamer_lab.storage import TableSpec
 from pamer_lab.workspace import RUNS, Workspace
@@ -83,6 +87,14 @@ def test_a_row_that_differs_from_its_head_is_refused(workspace: Workspace, run: 
         {"items": b"\xc1"},
         {"items": msgspec.msgpack.encode([Item("summary", 3, text="nowhere")])},
         {"spent": msgspec.msgpack.encode("no")},
+        {"items": msgspec.msgpack.encode([Item("summary", 3, spans=((0, 10**11),))])},
+        {"items": msgspec.msgpack.encode([Item("evidence", 3, in_part=(10**11,))])},
+        {"items": msgspec.msgpack.encode([Item("prefix", 10**18)])},
+        {"stored": msgspec.msgpack.encode([(5, 10**11)])},
+        {"stored": msgspec.msgpack.encode([(-(10**9), 0)])},
+        {"restored_steps": [2**31 - 1]},
+        {"items": b"\x91" * 100_000},
+        {"items": bytes(PACKED_BYTES + 1)},
     ],
 )
 def test_a_turn_that_this_program_could_not_have_written_is_refused(
@@ -92,3 +104,61 @@ def test_a_turn_that_this_program_could_not_have_written_is_refused(
     body = forged(pack_runs(workspace, [run.run_id], Scan("keys")), TURNS, [rows[0] | change, *rows[1:]])
     with pytest.raises(FormatError):
         unpack_runs(Workspace(tmp_path / "other"), body)
+
+
+@pytest.mark.parametrize(
+    "change", [{"turns": 10**11}, {"trace_turns": -1}, {"incomplete": (10**11,)}, {"block_tokens": (-1,)}, {"block_tokens": (10**18,)}]
+)
+def test_a_run_with_more_turns_or_tokens_than_any_trace_is_refused(
+    workspace: Workspace, run: Run, tmp_path: Path, change: dict[str, Any]
+) -> None:
+    body = pack_runs(workspace, [run.run_id], Scan("keys"))
+    with pytest.raises(FormatError):
+        unpack_runs(Workspace(tmp_path / "other"), forged(body, RUNS, [run_row(msgspec.structs.replace(run.head, **change))]))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"turn": 10**11},
+        {"turn": -1},
+        {"turn": None},
+        {"steps": [10**11]},
+        {"cited_steps": [-1]},
+        {"candidates": [{"memory_id": "m", "step": 10**11, "score": 0.0, "rank": 0}]},
+        {"chosen_tokens": -5},
+    ],
+)
+def test_a_selection_beyond_every_trace_is_refused_from_run_and_audit_files(
+    workspace: Workspace, run: Run, tmp_path: Path, change: dict[str, Any]
+) -> None:
+    row = dict.fromkeys(SELECTIONS.schema.names) | {"audit_id": "a", "run_id": run.run_id, "turn": 3, "outcome": "selected"}
+    body = pack_runs(workspace, [run.run_id], Scan("keys"))
+    honest = Workspace(tmp_path / "honest")
+    assert unpack_runs(honest, forged(body, SELECTIONS, [row]))
+    with pytest.raises(FormatError):
+        unpack_runs(Workspace(tmp_path / "other"), forged(body, SELECTIONS, [row | change]))
+    line = {key: json.dumps(value) if isinstance(value, list) else value for key, value in (row | change).items() if value is not None}
+    with pytest.raises(FormatError):
+        import_bytes(honest.database, Path("x.jsonl"), (json.dumps({"table": "selection"} | line) + "\n").encode())
+
+
+def test_a_review_beyond_every_trace_is_refused(workspace: Workspace) -> None:
+    row = {
+        "table": "review",
+        "audit_id": "a",
+        "reviewer": "r",
+        "revision": 0,
+        "verdict": "right",
+        "created_at": "2026-01-01T00:00:00+00:00",
+    }
+    assert import_bytes(workspace.database, Path("x.jsonl"), json.dumps(row | {"steps": "[1]"}).encode())["review"] == 1
+    for change in ({"steps": f"[{10**11}]"}, {"steps": "[-1]"}, {"revision": 10**11}, {"steps": '["x"]'}, {"steps": "{}"}):
+        with pytest.raises(FormatError):
+            import_bytes(workspace.database, Path("x.jsonl"), json.dumps(row | {"steps": "[2]"} | change).encode())
+
+
+@pytest.mark.parametrize("body", [b"a," * 5_000 + b"b\n" + b"\n" * 1_000, b"table\n" + b"x\n" * 200_001], ids=["columns", "rows"])
+def test_a_spreadsheet_that_would_grow_is_refused(workspace: Workspace, body: bytes) -> None:
+    with pytest.raises(FormatError):
+        import_bytes(workspace.database, Path("x.csv"), body)

@@ -127,3 +127,77 @@ def test_damaged_files_get_a_sentence(tmp_path: Path) -> None:
         outcomes.add(bool(reading.traces))
         assert reading.traces or reading.rejected
     assert outcomes == {True, False}
+
+
+def _chat(path: Path, columns: str, *rows: tuple[object, ...]) -> bytes:
+    return _database(
+        path,
+        f"CREATE TABLE messages ({columns})",
+        *(f"INSERT INTO messages VALUES ({_values(*row)})" for row in rows),
+    )
+
+
+def test_rows_with_a_role_are_messages_of_their_session(tmp_path: Path) -> None:
+    call = json.dumps([{"id": "a", "type": "function", "function": {"name": "ls", "arguments": "{}"}}])
+    data = _chat(
+        tmp_path / "state.db",
+        "session_id TEXT, role TEXT, content TEXT, tool_call_id TEXT, tool_calls TEXT, tool_name TEXT, reasoning TEXT, active INTEGER",
+        ("s", "user", "count", None, None, None, None, 1),
+        ("s", "assistant", "", None, call, None, "hm", 1),
+        ("s", "tool", "two", "a", None, "ls", None, 1),
+        ("s", "assistant", "Two.", None, None, None, None, 1),
+        ("s", "assistant", "rewound", None, None, None, None, 0),
+    )
+    trace = only(read_bytes(data, "state.db").traces)
+    assert (trace.format, counts(trace), trace.messages[1].thinking) == ("sqlite-chat", (2, 1, 1), "hm")
+    assert [warning.kind for warning in trace.warnings] == ["unread"]
+
+
+def test_the_parts_of_crush_are_read_from_under_their_data(tmp_path: Path) -> None:
+    def parts(*items: tuple[str, dict[str, object]]) -> str:
+        return json.dumps([{"type": kind, "data": data} for kind, data in items])
+
+    asked = ("tool_call", {"id": "a", "name": "ls", "input": "{}", "finished": True})
+    data = _chat(
+        tmp_path / "crush.db",
+        "session_id TEXT, role TEXT, parts TEXT, model TEXT",
+        ("s", "user", parts(("text", {"text": "count"})), None),
+        ("s", "assistant", parts(("reasoning", {"thinking": "hm"}), asked, ("finish", {"reason": "tool_use"})), "m1"),
+        ("s", "tool", parts(("tool_result", {"tool_call_id": "a", "name": "ls", "content": "two", "is_error": False})), None),
+        ("s", "assistant", parts(("text", {"text": "Two."}), ("finish", {"reason": "end"})), "m1"),
+    )
+    trace = only(read_bytes(data, "crush.db").traces)
+    assert (trace.model, counts(trace)) == ("m1", (2, 1, 1))
+    assert [message.content for message in trace.messages] == ["count", "", "two", "Two."] and not trace.warnings
+
+
+def test_prompts_with_their_responses_are_conversations(tmp_path: Path) -> None:
+    data = _database(
+        tmp_path / "logs.db",
+        "CREATE TABLE responses (id TEXT, model TEXT, prompt TEXT, system TEXT, response TEXT, conversation_id TEXT, input_tokens INTEGER)",
+        "INSERT INTO responses VALUES ('1', 'm', 'a?', 'Be brief.', 'A.', 'c', 9), ('2', 'm', 'b?', NULL, 'B.', 'c', 12)",
+    )
+    trace = only(read_bytes(data, "logs.db").traces)
+    assert [message.role for message in trace.messages] == ["system", "user", "assistant", "user", "assistant"]
+    assert [turn.usage.input_tokens for turn in trace.messages if turn.usage] == [9, 12]
+
+
+def test_cursors_store_gives_a_trace_per_conversation(tmp_path: Path) -> None:
+    tool = {"toolCallId": "a", "name": "ls", "rawArgs": '{"p": "."}', "result": "two", "status": "completed"}
+    bubbles = {
+        "b1": {"type": 1, "text": "count"},
+        "b2": {"type": 2, "text": "I look."},
+        "b3": {"type": 2, "text": "", "toolFormerData": tool},
+    }
+    bubbles |= {"b4": {"type": 2, "text": "Two.", "thinking": {"text": "hm"}}}
+    heads = [{"bubbleId": name, "type": bubble["type"]} for name, bubble in bubbles.items()]
+    values = {"composerData:c": {"composerId": "c", "name": "rakes", "fullConversationHeadersOnly": heads}, "composerData:empty": {}}
+    values |= {f"bubbleId:c:{name}": bubble for name, bubble in bubbles.items()}
+    data = _database(
+        tmp_path / "state.vscdb",
+        "CREATE TABLE cursorDiskKV (key TEXT, value BLOB)",
+        *(f"INSERT INTO cursorDiskKV VALUES ({_values(key, json.dumps(value))})" for key, value in values.items()),
+    )
+    trace = only(read_bytes(data, "state.vscdb").traces)
+    assert (trace.format, counts(trace), trace.meta["title"]) == ("cursor-store", (2, 1, 1), "rakes")
+    assert [message.content for message in trace.messages] == ["count", "I look.", "two", "Two."]

@@ -2,17 +2,19 @@
 
 const SVG = "http://www.w3.org/2000/svg";
 const CAP = 2000; // characters of a text shown before "show all"
-const UNSEEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff]|\udb40[\udc00-\udfff]/g;
+const UNSEEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff\u{e0000}-\u{e03ff}]/gu;
+
+const SAID = new Set(["title", "aria-label", "alt", "placeholder"]); // attributes that readers see
 
 function fill(node, attributes, children) {
   for (const [name, value] of Object.entries(attributes || {})) {
     if (value === null || value === undefined || value === false) continue;
-    if (name === "text") node.textContent = value;
+    if (name === "text") node.textContent = visible(String(value));
     else if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
-    else node.setAttribute(name, value === true ? "" : value);
+    else node.setAttribute(name, value === true ? "" : SAID.has(name) ? visible(String(value)) : value);
   }
   for (const child of children.flat(Infinity)) {
-    if (child !== null && child !== undefined && child !== false) node.append(child);
+    if (child !== null && child !== undefined && child !== false) node.append(child instanceof Node ? child : visible(String(child)));
   }
   return node;
 }
@@ -98,7 +100,7 @@ function table(columns, rows, options) {
     const line = el("tr", { class: given.rowClass ? given.rowClass(row, number) : "" }, columns.map((column) => {
       const value = column.value(row, number);
       const cell = el("td", { class: column.number ? "number" : "" });
-      cell.append(value === null || value === undefined ? "" : value instanceof Node ? value : String(value));
+      cell.append(value === null || value === undefined ? "" : value instanceof Node ? value : visible(String(value)));
       return cell;
     }));
     if (given.onPick) {

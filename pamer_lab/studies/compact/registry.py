@@ -73,7 +73,7 @@ def parse_caps(text: str) -> tuple[int, ...]:
         if not number:
             continue
         digits, factor = (number[:-1], 1024) if number.endswith("K") else (number, 1)
-        if not re.fullmatch("0*[1-9][0-9]{0,8}", digits):
+        if not re.fullmatch("0{0,20}[1-9][0-9]{0,8}", digits):
             raise InputError(f"--caps takes tokens with commas between them, such as 8K,16K or 512, not {text!r}")
         caps.append(int(digits) * factor)
     return tuple(dict.fromkeys(caps))

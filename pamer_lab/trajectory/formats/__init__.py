@@ -53,6 +53,8 @@ ORDER = (
     "verifiers_results",
     "opencode",
     "goose",
+    "cursor_store",
+    "sqlite_chat",
     "copilot_events",
     "copilot_vscode",
     "copilot_replay",

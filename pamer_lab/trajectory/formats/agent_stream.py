@@ -1,7 +1,8 @@
-"""Headless runs as flat events: Factory `droid exec` and Gemini CLI with `--output-format stream-json`.
+"""Sessions as flat events: Factory `droid exec` and Gemini CLI with `--output-format stream-json`, CodeBuddy, Zencoder and others.
 
-Lines of `type` message, tool_call or tool_use, tool_result, and a last line with the run's totals. Pieces of one message
-(`delta`) are one text. The closing line's text is kept as a note where no message said it.
+Lines that are messages, calls or results of their own, by their `type` or their role; their fields are beside it or in a `payload`. A last
+line may hold the run's totals. Pieces of one message (`delta`) are one text. The closing line's text is kept as a note where no message
+said it.
 """
 
 from collections.abc import Iterator
@@ -10,25 +11,57 @@ from typing import Any
 from pamer_lab.trajectory.document import Document
 from pamer_lab.trajectory.draft import Draft, json_text
 from pamer_lab.trajectory.shared import get
-from pamer_lab.trajectory.shared.fields import read_tools
+from pamer_lab.trajectory.shared.fields import read_calls, read_tools
 from pamer_lab.trajectory.shared.log import Log
 from pamer_lab.trajectory.shared.rows import head, rows, warn_strays
 from pamer_lab.trajectory.shared.steps import Turn
 from pamer_lab.trajectory.shared.usage import read_usage, usage_in
-from pamer_lab.trajectory.shared.vocabulary import call_of, failure, role_of
+from pamer_lab.trajectory.shared.vocabulary import call_of, calls_beside, failure, plain_word, role_of
 
 NAME = "agent-stream-json"
-CALLS = ("tool_call", "tool_use")
-CALL_IDS = ("toolCallId", "tool_call_id", "tool_id", "call_id", "toolUseId", "id")
+USERS = frozenset("usermessage userprompt prompt".split())
+AGENTS = frozenset("assistantmessage agentmessage".split())
+CALLS = frozenset("toolcall tooluse functioncall".split())
+RESULTS = frozenset("toolresult tooloutput toolresponse functioncallresult functioncalloutput functionresult".split())
+"""Types of lines as plain words, without case, `-` and `_`."""
+CALL_IDS = ("toolCallId", "tool_call_id", "tool_id", "call_id", "callId", "toolUseId", "id")
+TOOL_NAMES = ("toolName", "tool_name", "name", "tool", "toolId")
 OUTPUTS = ("value", "output", "result", "content", "error", "text")
+SESSION = {"session_id", "sessionId"}
 CLOSING = ("completion", "result")
+STARTS = ("system", "init", "session_start", "session_configured", "session_metadata")
 
 
 def detect(document: Document) -> bool:
     first = head(document)
-    said = [row for row in first if row.get("type") == "message" and isinstance(row.get("role"), str)]
-    named = [row for row in first if row.get("type") in CALLS and {"toolName", "tool_name"} & row.keys()]
-    return bool(named) or (bool(said) and any("session_id" in row for row in first) and not any("message" in row for row in said))
+    return document.kind == "jsonl" and (any(map(_is_own, first)) or _is_headed_chat(first))
+
+
+def _is_own(row: dict[str, Any]) -> bool:
+    """A message, call or result on a line of its own that names its session, or a call with its tool's name or in a payload."""
+    body, word = _body(row), plain_word(row.get("type"))
+    if body is not row:
+        return word in CALLS and "call_id" in body and bool({"tool", "toolName", "tool_name"} & body.keys())
+    if word in CALLS:
+        return bool({"toolName", "tool_name"} & row.keys()) or ("name" in row and bool(SESSION & row.keys()))
+    return word == "message" and isinstance(row.get("role"), str) and bool(SESSION & row.keys()) and "message" not in row
+
+
+def _is_headed_chat(first: list[dict[str, Any]]) -> bool:
+    """A line about the session, then one message per line with tools as parts."""
+    lines = first[1:]
+    if (
+        len(lines) < 2
+        or {"role", "type", "messages", "working_dir"} & first[0].keys()
+        or not all(isinstance(row.get("role"), str) for row in lines)
+    ):
+        return False
+    said = [role_of(row.get("role")) for row in lines]
+    return "assistant" in said and not any("type" in row for row in lines)
+
+
+def _body(row: dict[str, Any]) -> dict[str, Any]:
+    return row["payload"] if isinstance(row.get("payload"), dict) else row
 
 
 def read(document: Document) -> Iterator[Draft]:
@@ -52,38 +85,57 @@ def _flush(log: Log, pieces: list[str], where: str) -> None:
 
 
 def _line(log: Log, pieces: list[str], row: dict[str, Any], where: str) -> None:
-    kind = get.text(row, "type")
-    if kind == "message":
-        given = next((row[key] for key in ("text", "content", "message") if row.get(key) is not None), None)
-        if role_of(row.get("role")) != "assistant":
-            log.say("system" if role_of(row.get("role")) == "system" else "user", given, where)
-        elif row.get("delta") is True and isinstance(given, str):
-            pieces.append(given)
-        else:
-            log.close()
-            log.agent(given, where)
-    elif kind in ("reasoning", "thinking", "thought"):
-        log.open(where).thinking.append(get.text(row, "text", "content", "thinking"))
-    elif kind in CALLS:
-        name = get.text(row, "toolName", "tool_name", "name", "toolId")
-        log.call(call_of({**row, "id": get.text(row, *CALL_IDS), "name": name}), where)
-    elif kind == "tool_result":
-        output = next((row[key] for key in OUTPUTS if row.get(key) is not None), None)
-        if isinstance(output, dict) and isinstance(output.get("message"), str):
-            output = output["message"]
-        failed = failure(row) or row.get("error") is not None
-        name = get.text(row, "toolName", "tool_name")
-        log.answer(get.text(row, *CALL_IDS), output, where, failed=failed, name=name, rest=get.facts(row, "status", "value", "output"))
-    elif kind in ("system", "init"):
-        log.draft.model = log.draft.model or get.text(row, "model")
-        log.draft.tools = log.draft.tools or read_tools(row.get("tools"))
-        log.draft.meta |= {"session": row.get("session_id"), "cwd": row.get("cwd")}
+    body = _body(row)
+    kind = get.text(row, "type") or ("message" if role_of(body.get("role")) else get.text(body, "role"))
+    word = plain_word(kind)
+    if word == "message" or word in USERS or word in AGENTS:
+        _message(log, pieces, body, "assistant" if word in AGENTS else "user" if word in USERS else role_of(body.get("role")), where)
+    elif word in ("reasoning", "thinking", "thought"):
+        log.open(where).thinking.append(get.text(body, "text", "content", "thinking"))
+    elif word in CALLS:
+        log.call(call_of({**body, "id": get.text(body, *CALL_IDS), "name": get.text(body, *TOOL_NAMES)}), where)
+    elif word in RESULTS:
+        _result(log, body, where)
+    elif kind in STARTS:
+        log.draft.model = log.draft.model or get.text(body, "model")
+        log.draft.tools = log.draft.tools or read_tools(body.get("tools"))
+        log.draft.meta |= {"session": get.text(body, *SESSION), "cwd": body.get("cwd")}
     elif kind in CLOSING:
-        _close(log, row)
-    elif text := get.text(row, "message", "text", "error"):
+        _close(log, body)
+    elif kind == "token_count" and log.last:
+        log.last.usage = usage_in(body, sent="input_tokens", given="output_tokens", cached="cached_input_tokens") or log.last.usage
+    elif text := get.text(body, "message", "text", "error", "reason", "content"):
         log.mark("note", text, event=kind)
+    elif not kind and where == "line 1":
+        log.draft.meta |= {"session": get.text(body, "id", *SESSION), "cwd": body.get("cwd")}
     else:
         log.draft.unread(kind or "no type", where)
+
+
+def _message(log: Log, pieces: list[str], body: dict[str, Any], role: str, where: str) -> None:
+    given = next((body[key] for key in ("text", "content", "message") if body.get(key) is not None), None)
+    if role == "tool" and not get.items(body, "content"):
+        _result(log, body, where)
+    elif role != "assistant":
+        log.say("system" if role == "system" else "user", given, where)
+    elif body.get("delta") is True and isinstance(given, str):
+        pieces.append(given)
+    else:
+        log.close()
+        turn = log.agent(given, where)
+        for call in read_calls(calls_beside(body)):
+            log.call(call, where)
+        turn.usage = read_usage(body.get("usage"))
+
+
+def _result(log: Log, body: dict[str, Any], where: str) -> None:
+    output = next((body[key] for key in OUTPUTS if body.get(key) is not None), None)
+    if isinstance(output, dict) and isinstance(output.get("message"), str):
+        output = output["message"]
+    failed = failure(body) or body.get("error") is not None
+    own = get.text(body, *CALL_IDS) if {*CALL_IDS[:-1]} & body.keys() or get.text(body, "id") in log.asked else ""
+    rest = get.facts(body, "status", "value", "output")
+    log.answer(own, output, where, failed=failed, name=get.text(body, *TOOL_NAMES[:-2]), rest=rest)
 
 
 def _close(log: Log, row: dict[str, Any]) -> None:

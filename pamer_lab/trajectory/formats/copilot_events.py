@@ -16,7 +16,7 @@ from pamer_lab.trajectory.shared.log import Log
 from pamer_lab.trajectory.shared.parts import read_content
 from pamer_lab.trajectory.shared.rows import Row, head, rows, warn_strays
 from pamer_lab.trajectory.shared.steps import Mark, Turn, keep_none
-from pamer_lab.trajectory.shared.usage import read_usage, usage_in
+from pamer_lab.trajectory.shared.usage import add_usage, read_usage, usage_in
 from pamer_lab.trajectory.shared.vocabulary import call_of
 
 NAME = "copilot-events"
@@ -139,7 +139,9 @@ class _Reader:
                 self.log.steps.append(Mark("compaction", summary, facts, keep_none if summary else None, None))
             case "session.shutdown":
                 counts = {name: get.count(item, "tokenCount") for name, item in get.obj(data, "tokenDetails").items()}
-                self.draft.usage = usage_in(counts, sent="input", given="output", cached="cache_read") or read_usage(data.get("usage"))
+                self.draft.usage = usage_in(counts, sent="input", given="output", cached="cache_read")
+                for item in get.obj(data, "modelMetrics").values() if self.draft.usage is None else ():
+                    self.draft.usage = add_usage(self.draft.usage, read_usage(get.obj(item, "usage")))
             case "subagent.started" | "subagent.selected" | "subagent.completed" | "subagent.failed":
                 self.log.mark("subagent", text, event=kind, **get.facts(data, "agentName", "toolCallId", "error"))
             case "skill.invoked":

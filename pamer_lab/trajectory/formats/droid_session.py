@@ -17,7 +17,10 @@ SUMMARIES = ("compaction_state", "compaction", "summary")
 
 def detect(document: Document) -> bool:
     first = head(document, 3)
-    return any(row.get("type") == "session_start" for row in first) or any(_has_anthropic_parts(row) for row in head(document))
+    flat = any(row.get("type") == "message" and "message" not in row for row in head(document))
+    return not flat and (
+        any(row.get("type") == "session_start" for row in first) or any(_has_anthropic_parts(row) for row in head(document))
+    )
 
 
 def _has_anthropic_parts(row: dict[str, Any]) -> bool:

@@ -46,7 +46,12 @@ def _history_key(value: Any) -> str:
 
 
 def _is_recording(value: Any) -> bool:
-    return isinstance(value, dict) and "sessionId" in value and any(item.get("type") == "gemini" for item in get.objects(value, "messages"))
+    return isinstance(value, dict) and "sessionId" in value and any(_kind(item) == "gemini" for item in get.objects(value, "messages"))
+
+
+def _kind(item: dict[str, Any]) -> str:
+    """Who speaks in a recorded message, under either name."""
+    return get.text(item, "type") or get.text(item, "role")
 
 
 def _is_recorded_line(row: dict[str, Any]) -> bool:
@@ -110,8 +115,11 @@ def _read_recorded_lines(draft: Draft, document: Document) -> Draft:
     """A recording that is appended to: a header, messages by id, changes of the header, rewinds."""
     found: dict[str, Row | Mark] = {}
     for where, row in rows(document):
-        if isinstance(row.get("type"), str):
-            found[get.text(row, "id") or where] = (where, row)
+        key = get.text(row, "id") or where
+        if row.get("type") == "message_update" and isinstance(before := found.get(key), tuple):
+            found[key] = (before[0], {**before[1], **{name: value for name, value in row.items() if name not in ("type", "id")}})
+        elif isinstance(row.get("type"), str) and row["type"] != "session_metadata":
+            found[key] = (where, row)
         elif "$rewindTo" in row:
             draft.warn(where, "the conversation was rewound here; the abandoned messages before it are kept")
             found[where] = Mark("context_edit", "the conversation was rewound to an earlier message", {"to": row["$rewindTo"]})
@@ -131,9 +139,9 @@ def _read_recorded_lines(draft: Draft, document: Document) -> Draft:
 
 
 def _recorded(draft: Draft, item: dict[str, Any], where: str) -> list[Step]:
-    kind = get.text(item, "type")
+    kind = _kind(item)
     parts = item.get("content") or []
-    if kind == "user":
+    if kind in ("user", "tool", "function"):
         return to_steps(draft, "user", parts, where)
     if kind != "gemini":
         texts = [step.text for step in to_steps(draft, "user", parts, where) if isinstance(step, Said)]

@@ -14,8 +14,8 @@ from pamer_lab.trajectory.shared import get
 from pamer_lab.trajectory.shared.fields import read_tools
 from pamer_lab.trajectory.shared.log import Log, words
 from pamer_lab.trajectory.shared.parts import read_content
-from pamer_lab.trajectory.shared.rows import first_row, one_value, rows
-from pamer_lab.trajectory.shared.steps import Mark, keep_none
+from pamer_lab.trajectory.shared.rows import first_row, head, one_value, rows
+from pamer_lab.trajectory.shared.steps import Mark, Turn, keep_none
 from pamer_lab.trajectory.shared.usage import add_usage, read_usage
 from pamer_lab.trajectory.shared.vocabulary import role_of
 
@@ -31,7 +31,12 @@ def detect(document: Document) -> bool:
     if isinstance(root, dict) and (_calls(root) or _is_message(get.first(root, "conversation"))):
         return True
     header = first_row(document) if document.kind == "jsonl" else {}
-    return "working_dir" in header or (document.kind == "jsonl" and any(_has_own_parts(row) for _, row in rows(document)[:50]))
+    return "working_dir" in header or (document.kind == "jsonl" and any(_has_own_parts(_unwrapped(row)) for row in head(document)))
+
+
+def _unwrapped(row: dict[str, Any]) -> dict[str, Any]:
+    """The message of a line of `goose run --output-format stream-json`, or the line itself."""
+    return get.obj(row, "message") if row.get("type") == "message" else row
 
 
 def _is_message(value: Any) -> bool:
@@ -57,9 +62,13 @@ def read(document: Document) -> Iterator[Draft]:
     elif isinstance(root, dict):
         yield _read_session(Draft(NAME, orphans="as_user"), root, list(get.placed(get.items(root, "conversation"), "conversation")))
     else:
-        found = rows(document)
-        header = {} if "role" in found[0][1] else found[0][1]
-        yield _read_session(Draft(NAME, orphans="as_user"), header, found[1:] if header else found)
+        found = [(where, _unwrapped(row)) for where, row in rows(document)]
+        draft = Draft(NAME, orphans="as_user")
+        said = [(where, row) for where, row in found if "role" in row]
+        for where, row in found[1:]:
+            if "role" not in row:
+                draft.unread(get.text(row, "type") or "no role", where)
+        yield _read_session(draft, {} if "role" in found[0][1] else found[0][1], said)
 
 
 def _read_database(tables: dict[str, Any]) -> Iterator[Draft]:
@@ -84,6 +93,9 @@ def _read_session(draft: Draft, facts: dict[str, Any], found: list[tuple[str, An
             hidden = False
         hidden = hidden or seen.get("agentVisible") is False
         _message(log, item, where)
+    for step in log.steps:
+        if isinstance(step, Turn):
+            step.name = ""  # it was only needed to join pieces
     draft.meta |= {"session": facts.get("id"), "title": get.text(facts, "name", "description"), "cwd": facts.get("working_dir")}
     model = get.parsed(facts.get("model_config_json"))
     draft.model = draft.model or get.text(model, "model_name") or get.text(get.obj(facts, "model_config"), "model_name")
@@ -102,8 +114,14 @@ def _message(log: Log, item: dict[str, Any], where: str) -> None:
         if not given and item["content"]:
             return
     if role_of(item.get("role")) == "assistant":
-        log.close()
-        log.agent(given, where)
+        own = get.text(item, "id")
+        if not (own and log.turn is not None and log.turn.name == own):
+            log.close()
+        before = log.turn.texts if log.turn is not None else []
+        said, turn = len(before), log.agent(given, where)
+        if said and len(turn.texts) > said:  # a stream writes a text in pieces, all with the message's id
+            turn.texts[said - 1 : said + 1] = ["".join(turn.texts[said - 1 : said + 1])]
+        turn.name = own
     else:
         log.say("system" if role_of(item.get("role")) == "system" else "user", given, where)
 

@@ -30,7 +30,10 @@ def detect(document: Document) -> bool:
 
 def _is_foreign(row: dict[str, Any]) -> bool:
     """Factory Droid's log has the same envelope, but its calls and results are Anthropic's parts, which this reader would lose."""
-    return any(part.get("type") in ("tool_use", "tool_result") for part in get.objects(get.obj(row, "message"), "content"))
+    return any(
+        part.get("type") in ("tool_use", "tool_result", "toolRequest", "toolResponse")
+        for part in get.objects(get.obj(row, "message"), "content")
+    )
 
 
 def _is_message(row: dict[str, Any]) -> bool:
@@ -81,7 +84,7 @@ def _message(draft: Draft, body: dict[str, Any], where: str) -> list[Step]:
     match body["role"]:
         case "assistant":
             draft.model = draft.model or get.text(body, "model")
-            calls, usage = [read_call(part) for part in asked], get.obj(body, "usage")
+            calls, usage = [read_call(part) for part in asked] + content.calls, get.obj(body, "usage")
             cost = get.amount(get.obj(usage, "cost"), "total") or get.amount(usage, "cost")
             tokens = usage_in(usage, sent="input cacheRead cacheWrite", given="output", cached="cacheRead", cost=cost)
             return [Turn(where, content.texts, calls, content.thinking, content.images, tokens)]
@@ -91,4 +94,5 @@ def _message(draft: Draft, body: dict[str, Any], where: str) -> list[Step]:
         case "bashExecution":
             return [Said("user", "\n".join(filter(None, (get.text(body, "command"), get.text(body, "output"), content.text))))]
         case _:
-            return [Said("user", content.text, content.images)]
+            results: list[Step] = [Result(own, part.text, where, part.images, failed) for own, part, failed in content.results]
+            return results + ([Said("user", content.text, content.images)] if content.texts or not results else [])

@@ -22,7 +22,7 @@ from pamer_lab.trajectory.shared.usage import read_usage
 
 NAME = "swe-agent-traj"
 SUFFIXES = (".traj",)
-INSTANCE = re.compile(r"[\w.-]+__[\w.-]+-\d+")
+INSTANCE = re.compile(r"(?<![\w.-])[\w.-]{1,200}__[\w.-]{1,200}-\d{1,20}")
 STEP_KEYS = {"action", "observation"}
 
 

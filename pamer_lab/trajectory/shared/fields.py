@@ -64,6 +64,8 @@ def read_thinking(item: dict[str, Any]) -> str:
     for key in ("reasoning_content", "reasoning", "thinking"):
         if isinstance(item.get(key), str) and item[key]:
             return str(item[key])
+        if isinstance(item.get(key), dict) and (text := get.text(item[key], "thinking", "text", "content")):
+            return text
     for key in ("thinking_blocks", "reasoning_details"):
         found = [get.some(block, "thinking", "text", "summary") for block in get.objects(item, key)]
         if texts := [text for text in found if isinstance(text, str) and text]:

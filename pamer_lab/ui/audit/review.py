@@ -15,7 +15,8 @@ from pamer_lab.audit import Review, ReviewStore
 from pamer_lab.audit.agreement import wanted_steps
 from pamer_lab.audit.doubts import NEEDS_STEPS, Doubt, doubt_of
 from pamer_lab.audit.queue import Entry, next_unreviewed
-from pamer_lab.audit.reviews import NOTE_CHARACTERS, VERDICTS
+from pamer_lab.audit.reviews import VERDICTS
+from pamer_lab.audit.tables import NOTE_CHARACTERS
 from pamer_lab.errors import LabError
 from pamer_lab.figures.text import one_line
 from pamer_lab.ui.audit.data import reviews

@@ -16,6 +16,8 @@ import streamlit as st
 from pamer_lab.config import app_folder
 from pamer_lab.reviewer_mode import reviewer_mode
 from pamer_lab.ui.shared.charts import caption_pictures
+from pamer_lab.ui.shared.keys import page_keys
+from pamer_lab.ui.shared.state import drop_long_numbers, note_arrival
 from pamer_lab.ui.shared.theme import watch_theme
 from pamer_lab.ui.shared.widgets import sentences
 
@@ -24,6 +26,8 @@ ICON = Path(__file__).resolve().parents[1] / "icon.png"
 """A file of our own: Streamlit would fetch a Material page icon from the network."""
 ROUTED = "routed"
 """Session key the router sets."""
+DROPPED = "dropped"
+"""Session key: numbers that were taken out of the URL."""
 
 P = ParamSpec("P")
 _history = st.components.v2.component("pamer_history", js=(Path(__file__).parent / "assets" / "history.js").read_text(encoding="utf-8"))
@@ -36,8 +40,15 @@ def run(main: Callable[[], None]) -> None:
         st.stop()
     if reviewer_mode():
         st.caption(":material/lock: Reviewer mode: read everything, write only reviews.")
+    if dropped := drop_long_numbers():
+        st.session_state[DROPPED] = dropped
+        st.rerun()  # widgets take their values from the URL as it was when the run began
+    if names := st.session_state.pop(DROPPED, ()):
+        st.warning(f"This link contains a number that is too large ({', '.join(names)}); it was ignored.")
+    note_arrival()
     with sentences():
         main()
+    page_keys()
     _history(key="history", width="content")
     watch_theme()
     caption_pictures()

@@ -15,7 +15,14 @@ def trace_label(row: dict[str, Any]) -> str:
     name = one_line(row["name"] or row["trace_id"], 60)
     number = f" #{row['index']}" if row["index"] else ""
     demo = " · demo" if row["demo"] else ""
-    return f"{name}{number} · {counted(row['turns'], 'turn')} · {short(row['tokens'])} tokens{demo}"
+    task = f" · {task_of(row)}" if row["index"] and task_of(row) else ""
+    return f"{name}{number}{task} · {counted(row['turns'], 'turn')} · {short(row['tokens'])} tokens{demo}"
+
+
+def task_of(row: dict[str, Any]) -> str:
+    """The question or task as the source names it; empty where it names none of its own."""
+    named = next((str(row[key]) for key in ("question_id", "task_id") if row[key] and row[key] != row["trace_id"]), "")
+    return one_line(named, 60)
 
 
 def pick_trace(rows: Sequence[dict[str, Any]], *, on_change: Callable[[], None] | None = None, first: str = "") -> str | None:

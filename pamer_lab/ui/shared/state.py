@@ -9,6 +9,46 @@ from collections.abc import Sequence
 
 import streamlit as st
 
+NUMBERS = "block hit kept minimum point scale shift turn vote".split()
+"""Parameters that hold a number."""
+MOST_CHARACTERS = 16
+"""Of a number in a URL; Python refuses to read very long ones, and Streamlit's widgets fail on them."""
+
+
+ARRIVED = "arrived"
+"""Session key: `fresh` in the first run of a session, `clicked` in later ones, or what a page was first asked for by its address."""
+
+
+def note_arrival() -> None:
+    """Once per run of a page, before it is drawn."""
+    st.session_state[ARRIVED] = {None: "fresh", "fresh": "clicked"}.get(st.session_state.get(ARRIVED), st.session_state.get(ARRIVED))
+
+
+def only_followed_a_link(*asked: object) -> bool:
+    """Whether the session began with this page's address and nobody has chosen anything else since.
+
+    Links come from anywhere, so what they ask for is shown and offered; nothing is computed and stored before a click. `asked`: what
+    the page was asked for. A run that no click caused, such as one after a switch of the theme, asks for the same.
+    """
+    if st.session_state.get(ARRIVED) == "fresh":
+        st.session_state[ARRIVED] = asked
+    return st.session_state.get(ARRIVED) == asked
+
+
+def drop_long_numbers() -> list[str]:
+    """Take numbers that are too long, or too large for any widget, out of the URL; returns their names."""
+    dropped = [name for name in NUMBERS if name in st.query_params and not _bearable(st.query_params[name])]
+    for name in dropped:
+        del st.query_params[name]
+    return dropped
+
+
+def _bearable(text: str) -> bool:
+    try:
+        return len(text) <= MOST_CHARACTERS and abs(float(text)) < 10**MOST_CHARACTERS
+    except ValueError:
+        return len(text) <= MOST_CHARACTERS  # no number at all: the widget ignores it
+
 
 def chosen(name: str) -> str:
     """The value in the URL; else what this session chose last; else nothing."""

@@ -332,3 +332,56 @@ def test_an_unseen_line_of_each_reader_is_named() -> None:
 def test_the_open_files_of_these_formats_exist_where_the_collection_does() -> None:
     if REAL_TRACES.is_dir():
         assert not [name for name in COUNTS if not (REAL_TRACES / Path(name)).is_file()]
+
+
+def test_goose_writes_a_text_in_pieces_that_are_one_turn() -> None:
+    def line(own: str, text: str) -> dict[str, Any]:
+        return {"type": "message", "message": {"id": own, "role": "assistant", "created": 1, "content": [{"type": "text", "text": text}]}}
+
+    request = {"type": "toolRequest", "id": "t", "toolCall": {"status": "success", "value": {"name": "ls", "arguments": {}}}}
+    asked = {"type": "message", "message": {"id": "a", "role": "assistant", "created": 1, "content": [request]}}
+    value = {"type": "toolResponse", "id": "t", "toolResult": {"status": "success", "value": [{"type": "text", "text": "two"}]}}
+    answered = {"type": "message", "message": {"id": "u", "role": "user", "created": 1, "content": [value]}}
+    trace = only(read_lines([line("a", "I "), line("a", "look."), asked, answered, line("b", "Two."), {"type": "complete"}]))
+    assert (trace.format, counts(trace)) == ("goose-session", (2, 1, 1))
+    assert [message.content for message in trace.messages] == ["I look.", "two", "Two."]
+
+
+def test_events_in_a_payload_and_a_chat_behind_a_header_are_read() -> None:
+    events = [
+        {"id": "0", "type": "session_configured", "payload": {"session_id": "s", "model": "m1"}},
+        {"id": "1", "type": "user_message", "payload": {"content": "count"}},
+        {"id": "2", "type": "tool_call", "payload": {"call_id": "a", "tool": "ls", "input": {}}},
+        {"id": "3", "type": "tool_output", "payload": {"call_id": "a", "output": "none", "success": False}},
+        {"id": "4", "type": "agent_message", "payload": {"content": "None."}},
+    ]
+    trace = only(read_lines(events))
+    assert (trace.format, trace.model, counts(trace), trace.messages[2].error) == ("agent-stream-json", "m1", (2, 1, 1), True)
+    chat = [
+        {"id": "z", "creationReason": "newChat", "createdAt": "2026-01-01"},
+        {"role": "user", "content": [{"type": "text", "text": "count"}]},
+        {"role": "assistant", "content": [{"type": "tool-call", "toolCallId": "a", "toolName": "ls", "input": {}}]},
+        {"role": "tool", "content": [{"type": "tool-result", "toolCallId": "a", "content": [{"type": "text", "text": "two"}]}]},
+        {"role": "finish", "reason": "stop"},
+    ]
+    trace = only(read_lines(chat))
+    assert counts(trace) == (1, 1, 1) and only_event(trace).text == "stop"
+
+
+def test_a_gemini_recording_merges_an_update_and_takes_results_that_are_messages() -> None:
+    call = {"type": "functionCall", "functionCall": {"id": "c", "name": "sh", "args": {"c": "ls"}}}
+    answer = {"type": "functionResponse", "functionResponse": {"id": "c", "name": "sh", "response": {"output": "two"}}}
+    lines = [
+        {"type": "session_metadata", "sessionId": "s", "projectHash": "h"},
+        {"type": "user", "id": "u", "content": [{"type": "text", "text": "count"}]},
+        {"type": "gemini", "id": "m", "content": [call], "tokens": {"input": 5, "output": 1}},
+        {"type": "tool", "id": "t", "content": [answer]},
+        {"type": "message_update", "id": "m", "tokens": {"input": 5, "output": 9}},
+    ]
+    trace = only(read_lines(lines))
+    assert counts(trace) == (1, 1, 1) and trace.meta["session"] == "s"
+    assert trace.messages[1].usage is not None and trace.messages[1].usage.output_tokens == 9
+    roles = [{**line, "role": line["type"]} for line in lines[1:4]]
+    for line in roles:
+        del line["type"]
+    assert counts(only(read_value({"sessionId": "s", "messages": roles}))) == (1, 1, 1)

@@ -1,0 +1,94 @@
+"""What a text holds that should not leave: keys by their shape, secrets by what is before them, personal data, and what looks random.
+
+Knows texts and places, nothing of exports. Every pattern here works on text from strangers, so its time grows like the text.
+"""
+
+import re
+from collections.abc import Iterator
+
+from pamer_lab.detection.context import context_spans, is_secret_value
+from pamer_lab.detection.entropy import possible_spans
+from pamer_lab.detection.shapes import RULES, Kind
+from pamer_lab.detection.views import views
+
+__all__ = ["KEYS", "PERSONAL", "Kind", "Place", "find_secrets", "is_secret_value"]
+
+KEYS: frozenset[Kind] = frozenset({"private key", "API key", "token", "password"})
+"""What the choice `keys` replaces."""
+PERSONAL: frozenset[Kind] = frozenset({"e-mail address", "home folder"})
+"""What only `all` replaces, together with possible keys."""
+Place = tuple[int, int, Kind]
+_MAIL = re.compile(r"(?<![A-Za-z0-9._%+\-])[A-Za-z0-9._%+\-]{1,64}+@(?:[A-Za-z0-9\-]{1,63}\.){1,8}[A-Za-z]{2,24}(?![A-Za-z0-9\-])")
+_HOMES = (
+    re.compile(r"(?:(?<![\w.~/\-])/(?:home|Users)/|(?<![A-Za-z0-9])[A-Za-z]:\\{1,2}Users\\{1,2})(?P<secret>[^\s/\\:'\"<>|*?,;]{1,64})"),
+    re.compile(r"(?<![\w.~/\-])/(?P<secret>root)(?=/)"),
+)
+_PLACEHOLDER = re.compile(r"(?i)(?:x{3,}|\*{3,}|\.{3,}|your[_\-].*|<.*>|example.*|\[redacted.*)")
+
+
+def find_secrets(text: str, own: tuple[str, ...] = ()) -> list[Place]:
+    """Places in order and without overlap; `own` are values that are secret whatever they look like.
+
+    Keys that overlap become one place, so that nothing of either is left; personal data and possible keys count only where no key is.
+    """
+    keys: set[Place] = set()
+    personal: set[Place] = set()
+    possible: set[Place] = set()
+    for view in views(text):
+        for begin, stop in view.changed():
+            for start, end, kind in _in_view(view.text[begin:stop], own):
+                kept = keys if kind in KEYS else personal if kind in PERSONAL else possible
+                kept.add((*view.place(begin + start, begin + end), kind))
+    found = _joined(sorted(keys))
+    return _beside(_beside(found, sorted(personal)), sorted(possible))
+
+
+def _in_view(text: str, own: tuple[str, ...]) -> Iterator[Place]:
+    for value in own:
+        for match in re.finditer(re.escape(value), text):
+            yield match.start(), match.end(), "API key"
+    lower = text.lower()
+    for rule in RULES:
+        if rule.keyword in lower:
+            group = "secret" if "secret" in rule.pattern.groupindex else 0
+            for match in rule.pattern.finditer(text):
+                if not _PLACEHOLDER.fullmatch(match[group]):
+                    yield match.start(group), match.end(group), rule.kind
+    yield from context_spans(text, lower)
+    if "@" in text:
+        yield from ((*match.span(), "e-mail address") for match in _MAIL.finditer(text))
+    for pattern in _HOMES:
+        yield from ((*match.span("secret"), "home folder") for match in pattern.finditer(text))
+    yield from ((*span, "possible key") for span in possible_spans(text))
+
+
+def _joined(places: list[Place]) -> list[Place]:
+    """Overlapping places as one, of the kind that began first."""
+    joined: list[Place] = []
+    for start, end, kind in places:
+        if joined and start < joined[-1][1]:
+            begin, last, first = joined[-1]
+            joined[-1] = (begin, max(last, end), _RANK[min(_RANK.index(first), _RANK.index(kind))] if start == begin else first)
+        else:
+            joined.append((start, end, kind))
+    return joined
+
+
+_RANK: tuple[Kind, ...] = ("private key", "API key", "token", "password", "e-mail address", "home folder", "possible key")
+"""Of two kinds that begin together, the first counts."""
+
+
+def _beside(taken: list[Place], more: list[Place]) -> list[Place]:
+    """Both in order, without those of `more` that overlap something before them."""
+    result: list[Place] = []
+    queue = iter(taken)
+    ahead = next(queue, None)
+    for start, end, kind in more:
+        while ahead is not None and ahead[0] <= start:
+            result.append(ahead)
+            ahead = next(queue, None)
+        if (not result or result[-1][1] <= start) and (ahead is None or end <= ahead[0]):
+            result.append((start, end, kind))
+    if ahead is not None:
+        result.append(ahead)
+    return [*result, *queue]

@@ -1,0 +1,111 @@
+"""Tables out of Arrow and Parquet files that strangers may have made, within a budget of bytes and rows.
+
+Arrow is read message by message: only plain, uncompressed record batches of exactly the expected columns, each validated in full before
+a value is looked at. Parquet hides how much it becomes, so it is decoded in a process of its own with limits of memory and time.
+Invariant: nothing is decoded here that could become more than the budget, and no offset leads out of its buffer.
+"""
+
+import json
+import os
+import struct
+import subprocess
+import sys
+from typing import Any
+
+import pyarrow as pa
+
+from pamer_lab.errors import InputError
+
+ARROW_MAGIC = b"ARROW1\0\0"
+MOST_ROWS = 200_000
+"""Rows of one table."""
+MOST_SECONDS = 30
+"""For decoding one Parquet file."""
+MOST_BATCHES = 10_000
+_COMPRESSION, _HEADER = 3, 2
+"""Numbers of fields in Arrow's messages: a record batch's compression, and a message's header."""
+
+
+def read_arrow(body: bytes, schema: pa.Schema, missing: tuple[pa.Field, ...] = ()) -> pa.Table:
+    """The rows of an Arrow file, in the schema's order; columns in `missing` may be absent and are then null.
+
+    The footer is not trusted: what is between the magic words is read as the stream that it is.
+    """
+    if body[: len(ARROW_MAGIC)] != ARROW_MAGIC:
+        raise InputError("is not an Arrow file")
+    try:
+        messages = pa.ipc.MessageReader.open_stream(pa.py_buffer(body)[len(ARROW_MAGIC) :])
+        given = pa.ipc.read_schema(messages.read_next_message())
+        absent = _check_columns(given, schema, missing)
+        batches: list[pa.RecordBatch] = []
+        rows = 0
+        for message in iter(lambda: _next(messages), None):
+            if message.type != "record batch" or _is_compressed(message.metadata.to_pybytes()):
+                raise InputError("holds compressed or dictionary-encoded rows; export it again")
+            batch = pa.ipc.read_record_batch(message, given)
+            rows += batch.num_rows
+            if rows > MOST_ROWS or len(batches) >= MOST_BATCHES:
+                raise InputError(f"holds more than {MOST_ROWS:,} rows in one table; split it")
+            batch.validate(full=True)
+            batches.append(batch)
+    except (pa.ArrowException, OSError, struct.error, IndexError, EOFError, StopIteration, UnicodeDecodeError) as error:
+        raise InputError(f"is a damaged Arrow file ({str(error)[:200] or type(error).__name__})") from error
+    table = pa.Table.from_batches(batches, given)
+    for column in absent:
+        table = table.append_column(column, pa.nulls(table.num_rows, column.type))
+    return table.select(schema.names).cast(schema)
+
+
+def _next(messages: Any) -> Any:
+    """The next message, or None behind the last; a file has its footer there, where a stream may simply end."""
+    try:
+        return messages.read_next_message()
+    except StopIteration:
+        return None
+
+
+def _check_columns(given: pa.Schema, schema: pa.Schema, missing: tuple[pa.Field, ...]) -> list[pa.Field]:
+    absent = [column for column in missing if column.name not in given.names]
+    wanted = {column.name: column.type for column in schema if column not in absent}
+    if len(given.names) != len(wanted) or {column.name: column.type for column in given} != wanted:
+        raise InputError("has other columns than this program writes; record the runs again")
+    return absent
+
+
+def _is_compressed(metadata: bytes) -> bool:
+    """Whether a record batch names a compression, in the FlatBuffers form that Arrow's messages have."""
+    message = struct.unpack_from("<I", metadata, 0)[0]
+    at = _field(metadata, message, _HEADER)
+    batch = at + struct.unpack_from("<I", metadata, at)[0]
+    return _field(metadata, batch, _COMPRESSION) != 0
+
+
+def _field(data: bytes, table: int, number: int) -> int:
+    """Where a field of a FlatBuffers table is; 0 where it is absent."""
+    directory = table - struct.unpack_from("<i", data, table)[0]
+    if directory < 0 or 4 + 2 * number >= struct.unpack_from("<H", data, directory)[0]:
+        return 0
+    offset = struct.unpack_from("<H", data, directory + 4 + 2 * number)[0]
+    return table + offset if offset else 0
+
+
+def read_parquet(body: bytes, columns: list[str], most: int) -> list[dict[str, Any]]:
+    """The rows of a Parquet file of text columns; at most `most` bytes of text."""
+    asked = json.dumps({"columns": columns, "most": most, "rows": MOST_ROWS}).encode() + b"\n"
+    environment = os.environ | {"ARROW_DEFAULT_MEMORY_POOL": "system", "OMP_NUM_THREADS": "1"}
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "pamer_lab.opening.parquet_rows"],
+            input=asked + body,
+            capture_output=True,
+            timeout=MOST_SECONDS,
+            env=environment,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise InputError(f"took more than {MOST_SECONDS} s to decode (a bomb?); save it as CSV or JSONL") from error
+    if done.returncode != 0:
+        why = done.stdout.decode("utf-8", "replace")[-300:].strip()
+        raise InputError(f"cannot be decoded within the limits ({why or f'exit code {done.returncode}'})")
+    rows: list[dict[str, Any]] = json.loads(done.stdout)
+    return rows

@@ -1,0 +1,241 @@
+"""`self-gc`: a planner folds, masks or prunes old steps when the request is a third of the window; `self-gc-rules` plans by rules.
+
+Invariant: a plan is applied only as far as it is valid: known steps, none of the protected ones, and a request that gets shorter.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
+
+from pamer_lab.blocks.marks import break_template_tokens
+from pamer_lab.blocks.render import render_message, task_text
+from pamer_lab.decisions import Action, Decision, Item, Spent, spans_of
+from pamer_lab.errors import LabError
+from pamer_lab.looks import LineLook
+from pamer_lab.memory.summary import clip
+from pamer_lab.memory.terms import ERROR, terms
+from pamer_lab.models.usage import usage_of
+from pamer_lab.policies.interface import Fact, Family, History, Need, PolicySession, Resources
+from pamer_lab.policies.plain import PlainPolicy, Shortened, arranged
+
+Operation = Literal["fold", "mask", "prune", "restore"]
+"""`fold`: a pointer takes the place of the results, which are kept outside. `mask`: a result keeps its beginning and end. `prune`: the
+results are gone. `restore`: a folded step is as it was."""
+MASK_CHARACTERS = 3_200
+_SOURCES = ("Self-GC, arXiv 2607.00692 (no official code found)",)
+_FACTS: tuple[Fact, ...] = (
+    ("note", "from 30 % of the window on, a planner beside the agent proposes fold, mask or prune per object; the last turn is protected"),
+    (
+        "note",
+        "a plan is checked and applied only if its savings beat the invalidated cache; folded objects can come back",
+    ),
+    ("inferred", "objects are blocks here; a masked result keeps 3,200 characters, an independent re-implementation's figure"),
+)
+
+
+@dataclass(frozen=True)
+class _Shared(PlainPolicy):
+    family: ClassVar[Family] = "method"
+    sources: ClassVar[tuple[str, ...]] = _SOURCES
+    facts: ClassVar[tuple[Fact, ...]] = _FACTS
+
+    window: int = field(default=128_000, metadata={"least": 1})
+    """Tokens of the model's window."""
+    share: float = field(default=0.3, metadata={"least": 0.01, "most": 1})
+    """Share of the window above which a plan is made."""
+    restore: bool = True
+    """Whether folded steps may come back."""
+    payback: int = field(default=10, metadata={"least": 1})
+    """Turns within which the tokens saved must exceed those behind the edit, which leave the cache."""
+
+
+@dataclass(frozen=True)
+class SelfGc(_Shared):
+    """The profile's chat model plans."""
+
+    title: ClassVar[str] = "self-gc"
+    description: ClassVar[str] = "a language model plans which old steps to fold, mask, prune or restore; the plan is checked first"
+    deviations: ClassVar[tuple[str, ...]] = ("restoring is the planner's decision; in the original the agent asks for it",)
+    needs: ClassVar[tuple[Need, ...]] = ("chat",)
+    look: ClassVar[LineLook] = LineLook("vermilion", "dash")
+
+    def start(self, resources: Resources) -> PolicySession:
+        return _Session(self, resources, _Asking(resources))
+
+
+@dataclass(frozen=True)
+class SelfGcRules(_Shared):
+    """Rules plan."""
+
+    title: ClassVar[str] = "self-gc-rules"
+    description: ClassVar[str] = "a stand-in for Self-GC without a model: errors are pruned, large results folded, the rest masked"
+    deviations: ClassVar[tuple[str, ...]] = (
+        "not Self-GC: results that report an error are pruned, results over 1,000 tokens are folded, others over 3,200 characters masked; "
+        "a folded step comes back when the newest step names something that only it named",
+    )
+    look: ClassVar[LineLook] = LineLook("vermilion", "dot")
+
+    def start(self, resources: Resources) -> PolicySession:
+        return _Session(self, resources, _Rules(resources))
+
+
+Plan = Mapping[int, Operation]
+
+
+class _Session:
+    def __init__(self, policy: _Shared, resources: Resources, planner: "_Asking | _Rules") -> None:
+        self.policy, self.resources, self.planner = policy, resources, planner
+        self.shortened = Shortened(resources.tokens)
+        self.state: dict[int, Operation] = {}
+        """Operations in force, by block; never `restore`."""
+
+    def turn(self, history: History) -> Decision:
+        before = self._items(history)
+        size, limit = sum(item.tokens for item in before), self.policy.share * self.policy.window
+        folded = [block for block, operation in self.state.items() if operation == "fold"]
+        if size <= limit and not (folded and self.policy.restore):
+            return Decision("pass", f"the request has {size:,} tokens, within {limit:,.0f}", before)
+        try:
+            proposed, spent = self.planner.plan(history, dict(self.state), over=size > limit)
+        except LabError as error:
+            usage = usage_of(error)
+            cost = (Spent.of("router", self.planner.name, usage),) if usage.calls else ()
+            return Decision("pass", "the planner failed; nothing changes", before, error=str(error), spent=cost)
+        valid = self._valid(history, proposed)
+        restored = [block for block, operation in valid.items() if operation == "restore"]
+        edits = {block: operation for block, operation in valid.items() if operation != "restore"}
+        if edits and not self._pays(history, edits, size):
+            edits = {}
+        if not edits and not restored:
+            return Decision(
+                "pass", f"the request has {size:,} tokens; no operation pays back within {self.policy.payback} turns", before, spent=spent
+            )
+        self.state = {block: operation for block, operation in (self.state | edits).items() if block not in restored}
+        counts = ", ".join(f"{sum(entry == name for entry in valid.values())} {name}" for name in ("fold", "mask", "prune", "restore"))
+        action: Action = "compress" if edits else "recall"
+        stored = spans_of(sorted(block for block, operation in self.state.items() if operation == "fold"))
+        done = tuple(restored) if not edits else ()
+        return Decision(
+            action, f"the request had {size:,} tokens: {counts}", self._items(history), stored=stored, restored_steps=done, spent=spent
+        )
+
+    def _valid(self, history: History, proposed: Plan) -> dict[int, Operation]:
+        """Known, complete and unprotected blocks; only folded ones come back."""
+        last = history.t - 1
+        return {
+            block: operation
+            for block, operation in sorted(proposed.items())
+            if 0 <= block < last
+            and history.blocks[block].complete
+            and (self.state.get(block) == "fold" if operation == "restore" else block not in self.state)
+            and (operation != "restore" or self.policy.restore)
+            and (operation == "restore" or self._item(history, block, operation) is not None)
+        }
+
+    def _pays(self, history: History, edits: Plan, size: int) -> bool:
+        """Whether the tokens saved over the pay-back time exceed those that the edit makes new."""
+        saved = sum(history.tokens([(block, block + 1)]) - self._tokens(history, block, edits[block]) for block in edits)
+        behind = history.tokens([(min(edits), history.t)])
+        return saved * self.policy.payback > min(behind, size)
+
+    def _tokens(self, history: History, block: int, operation: Operation) -> int:
+        item = self._item(history, block, operation)
+        return item.tokens if item is not None else history.tokens([(block, block + 1)])
+
+    def _item(self, history: History, block: int, operation: Operation) -> Item | None:
+        messages = history.block_messages(block)
+        texts: dict[int, str] = {}
+        for place in self.shortened.results.of(history, block):
+            content = messages[place].content
+            match operation:
+                case "fold":
+                    texts[place] = f"[Folded: step {block}, {len(content):,} characters kept outside]"
+                case "mask":
+                    texts[place] = clip(content, MASK_CHARACTERS)
+                case _:
+                    texts[place] = "[Pruned]"
+        return self.shortened.block(history, block, operation, texts)
+
+    def _items(self, history: History) -> tuple[Item, ...]:
+        other = {block: self._item(history, block, operation) for block, operation in self.state.items()}
+        return (*history.head(), *arranged(history, {block: item for block, item in other.items() if item is not None}))
+
+    def resume(self, decisions: Sequence[Decision]) -> None:
+        last = decisions[-1].items if decisions else ()
+        self.state = {item.spans[0][0]: item.source for item in last if item.kind == "edited"}  # type: ignore[misc]
+
+
+class _Rules:
+    name = "self-gc-rules"
+
+    def __init__(self, resources: Resources) -> None:
+        self._tokens = resources.tokens
+        self._terms: list[frozenset[str]] = []
+        self._having: Counter[str] = Counter()
+        """How many blocks before the newest one name something."""
+
+    def plan(self, history: History, state: Mapping[int, Operation], *, over: bool) -> tuple[Plan, tuple[Spent, ...]]:
+        for block in range(len(self._terms), history.t):
+            if block:
+                self._having.update(self._terms[block - 1])
+            self._terms.append(terms("".join(render_message(message) for message in history.block_messages(block))))
+        plan: dict[int, Operation] = {}
+        for block, operation in state.items():
+            if operation == "fold" and any(self._having[name] == 1 for name in self._terms[-1] & self._terms[block]):
+                plan[block] = "restore"
+        if over:
+            plan |= {block: self._operation(history, block) for block in range(history.t - 1) if block not in state}
+        return plan, ()
+
+    def _operation(self, history: History, block: int) -> Operation:
+        results = history.block_messages(block)[1:]
+        if any(message.error or ERROR.search(message.content[:400]) for message in results):
+            return "prune"
+        return "fold" if self._tokens.total(results) > 1_000 else "mask"
+
+
+INSTRUCTION = (
+    "You manage the memory of an agent. Below are its task and an index of its steps with their size and beginning. Choose for each step "
+    "that is no longer needed in full: fold (a pointer stays, it can come back), mask (beginning and end stay) or prune (gone). A folded "
+    "step that is needed now: restore. Leave out steps that stay as they are. Answer with JSON only."
+)
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "operations": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {
+                    "step": {"type": "integer"},
+                    "operation": {"type": "string", "enum": ["fold", "mask", "prune", "restore"]},
+                },
+                "required": ["step", "operation"],
+                "additionalProperties": False,
+            },
+        }
+    },
+    "required": ["operations"],
+    "additionalProperties": False,
+}
+HEAD_CHARACTERS = 160
+
+
+class _Asking:
+    def __init__(self, resources: Resources) -> None:
+        self._resources = resources
+        self.name = "self-gc"
+
+    def plan(self, history: History, state: Mapping[int, Operation], *, over: bool) -> tuple[Plan, tuple[Spent, ...]]:
+        if not over:
+            return {}, ()  # a question at every turn would cost more than a step that comes back late
+        lines = [f"Task:\n{task_text(history.messages[: history.prefix_end])}", "Steps:"]
+        for block in range(history.t):
+            text = " ".join(" ".join(message.content.split())[:HEAD_CHARACTERS] for message in history.block_messages(block))
+            lines.append(f"step {block} ({state.get(block, 'full')}, {history.tokens([(block, block + 1)])} tokens): {text}")
+        chat = self._resources.chat
+        prompt = [{"role": "system", "content": INSTRUCTION}, {"role": "user", "content": break_template_tokens("\n".join(lines))}]
+        answer = chat.complete(prompt, max_tokens=2_048, schema=SCHEMA)
+        plan = {int(entry["step"]): entry["operation"] for entry in answer.data()["operations"]}
+        return plan, (Spent.of("router", chat.name, answer.usage),)

@@ -1,0 +1,100 @@
+"""Chats in the SQLite stores of other agents (Crush, Hermes, `llm` and their like): a table with one message per row.
+
+A row has a role beside its content or its `parts`, a JSON message in one column, or a prompt with its response. Columns that hold JSON are
+read as JSON. Rows of one session or conversation are one trace, in the order of the table; rows that say they are inactive are left out.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from pamer_lab.trajectory.document import Document
+from pamer_lab.trajectory.draft import Draft
+from pamer_lab.trajectory.shared import get
+from pamer_lab.trajectory.shared.messages import add_message
+from pamer_lab.trajectory.shared.usage import usage_in
+from pamer_lab.trajectory.shared.vocabulary import role_of
+
+NAME = "sqlite-chat"
+SESSIONS = ("session_id", "conversation_id", "thread_id", "chat_id", "sessionId", "conversationId")
+CONTENT = ("content", "parts", "content_json", "text", "message", "body")
+FIELDS = ("tool_calls", "tool_call_id", "name", "tool_name", "reasoning", "reasoning_content", "thinking")
+NOT_SENT = ("finish",)
+"""Parts that only say how a message ended."""
+
+Rows = list[dict[str, Any]]
+
+
+def detect(document: Document) -> bool:
+    return document.kind == "sqlite" and bool(_table(document.root))
+
+
+def _table(tables: dict[str, Rows]) -> Rows:
+    """The largest table whose rows are messages."""
+    found = [rows for rows in tables.values() if any(_message(row) for row in rows[:20])]
+    return max(found, key=len, default=[])
+
+
+def read(document: Document) -> Iterator[Draft]:
+    rows = _table(document.root)
+    titles = _titles(document.root)
+    groups: dict[str, list[tuple[str, dict[str, Any]]]] = {}
+    for where, row in get.placed(rows, "row "):
+        groups.setdefault(get.text(row, *SESSIONS), []).append((where, row))
+    for key, group in groups.items():
+        draft = Draft(NAME, where=key if len(groups) > 1 else "", orphans="as_user")
+        for where, row in group:
+            _add(draft, row, where)
+        draft.meta |= {"session": key, "title": titles.get(key)}
+        yield draft
+
+
+def _titles(tables: dict[str, Rows]) -> dict[str, str]:
+    rows = [row for name, rows in tables.items() if name in ("sessions", "session", "conversations", "threads", "chats") for row in rows]
+    return {get.text(row, "id", *SESSIONS): get.text(row, "title", "name") for row in rows}
+
+
+def _add(draft: Draft, row: dict[str, Any], where: str) -> None:
+    draft.model = draft.model or get.text(row, "model", "model_id")
+    if row.get("active") == 0:
+        draft.unread("inactive row", where)
+        return
+    messages = _message(row)
+    if not messages:
+        draft.unread("row without a message", where)
+    for message in messages:
+        add_message(draft, message, where)
+
+
+def _message(row: dict[str, Any]) -> list[dict[str, Any]]:
+    """The messages of a row: one, or a prompt with its response; none where it is about something else."""
+    if role_of(row.get("role")):
+        given = next((row[key] for key in CONTENT if row.get(key) is not None), None)
+        fields = {key: _json(row[key]) for key in FIELDS if row.get(key) not in (None, "")}
+        if "tool_name" in fields:
+            fields["name"] = fields.pop("tool_name")
+        return [{"role": row["role"], "content": _parts(_json(given)), **fields}]
+    if isinstance(row.get("prompt"), str) and isinstance(row.get("response"), str):
+        system = [{"role": "system", "content": row["system"]}] if isinstance(row.get("system"), str) and row["system"] else []
+        usage = usage_in(row, sent="input_tokens", given="output_tokens")
+        answer = {"role": "assistant", "content": row["response"]}
+        tokens = {"prompt_tokens": usage.input_tokens, "completion_tokens": usage.output_tokens} if usage else {}
+        return [*system, {"role": "user", "content": row["prompt"]}, answer | ({"usage": tokens} if tokens else {})]
+    found = [value for value in map(_json, row.values()) if isinstance(value, dict)]
+    return next(([value] for value in found if role_of(value.get("role")) and "content" in value), [])
+
+
+def _json(value: Any) -> Any:
+    """A column that holds a JSON list or object as its value."""
+    parsed = get.parsed(value) if isinstance(value, str) and value[:1] in ("[", "{") else None
+    return parsed if isinstance(parsed, dict | list) else value
+
+
+def _parts(value: Any) -> Any:
+    """Parts whose fields are under `data`, as Crush writes them, with the fields beside the type."""
+    if not isinstance(value, list):
+        return value
+    kept = [part for part in value if not (isinstance(part, dict) and part.get("type") in NOT_SENT)]
+    return [
+        {**part["data"], "type": part.get("type")} if isinstance(part, dict) and isinstance(part.get("data"), dict) else part
+        for part in kept
+    ]
