@@ -78,13 +78,14 @@ def main() -> None:
             share(_sections(entry, heads))
         if shown:
             headline(shown, reviewer)
-            left, right = st.columns([2, 5], gap="medium")
+            left, right = st.columns([3, 7], gap="medium")
             with left:
-                queue_table(shown, entry, reviewer)
+                queue_table(shown, entry, reviewer, names)
         with right if shown else st.container():
             case(entry, shown, reviewer, names, heads)
         st.divider()
-    tools(shown or known)
+    with st.container(key="audit-tools"):
+        tools(shown or known)
 
 
 run_page(main)

@@ -61,7 +61,7 @@ def only_published() -> None:
         answer,
         key="published-compact",
     )
-    st.dataframe(published_rows(shown), hide_index=True, height=table_height(len(shown.rows), most=460))
+    st.dataframe(published_rows(shown), hide_index=True, placeholder="", height=table_height(len(shown.rows), most=460))
 
 
 def main() -> None:

@@ -5,16 +5,20 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from pamer_lab import figures
-from pamer_lab.analysis.growth import REFERENCE_LINE, complete_traces, counting
+from pamer_lab.analysis.growth import REFERENCE_LINE, complete_traces, counting, covering
 from pamer_lab.figures.growth import MOST_LINES, drawn_traces
 from pamer_lab.figures.text import counted, short
 from pamer_lab.policies.registry import parse_policy
 from pamer_lab.report.config import GrowthSection
 from pamer_lab.spreadsheet import csv_text
-from pamer_lab.ui.growth.table import comparison
+from pamer_lab.ui.growth.frontier import cost_frontier
+from pamer_lab.ui.growth.per_trace import per_trace
+from pamer_lab.ui.growth.table import comparison, growth_verdicts
 from pamer_lab.ui.growth.view import (
+    choose_traces,
     divergences,
     ensure_something,
+    first_policies,
     run_choices,
     run_missing,
     turns_and_means,
@@ -25,7 +29,7 @@ from pamer_lab.ui.shared.loaders import rows_or_demo
 from pamer_lab.ui.shared.page import run as run_page
 from pamer_lab.ui.shared.picker import trace_label
 from pamer_lab.ui.shared.run_form import choose_policies
-from pamer_lab.ui.shared.runs import all_runs, counted_how, demo_words, version
+from pamer_lab.ui.shared.runs import all_runs, background, counted_how, demo_words, version
 from pamer_lab.ui.shared.share import share
 from pamer_lab.ui.shared.text import in_code
 from pamer_lab.ui.shared.words import HINTS
@@ -39,7 +43,12 @@ def chart(runs: pl.DataFrame, policies: list[str], asked: int, names: dict[str, 
     turns, means = turns_and_means(runs)
     # Far below the line it would only squeeze the chart.
     near = float(means["mean_active"].max() or 0) * 4 >= REFERENCE_LINE
-    single = controls.toggle("Show each trace", key="lines", bind="query-params", help=f"At most {MOST_LINES} lines, each with its name.")
+    single = controls.toggle(
+        "Show each trace",
+        key="lines",
+        bind="query-params",
+        help=f"At most {MOST_LINES} lines, the longest traces first, each with its name.",
+    )
     reference = controls.toggle(
         "128K line", value=near, key="line128", bind="query-params", help="For reference only; no limit is enforced."
     )
@@ -103,10 +112,13 @@ def main() -> None:
         st.page_link("pages/traces.py", label="Go to Traces", icon=":material/list_alt:")
         return
     left, middle, right, last = st.columns([6, 3, 2, 2], gap="medium")
-    with left:
-        policies = choose_policies()
-    known = {row["trace_id"]: row for row in rows}
     asked = st.query_params.get("traces", "")
+    known = {row["trace_id"]: row for row in rows}
+    fitting = choose_traces(rows)
+    with left:
+        named = [known[name] for name in asked.split(",") if name in known]
+        first = first_policies(named or fitting)
+        policies = choose_policies(first=first)
     if "traces" not in st.session_state:
         st.session_state["traces"] = [name for name in asked.split(",") if name in known]
     gone = [name for name in asked.split(",") if name and name not in known]
@@ -114,7 +126,7 @@ def main() -> None:
         "Traces",
         list(known),
         key="traces",
-        placeholder="all traces",
+        placeholder=f"all {len(fitting):,} that fit",
         format_func=lambda name: trace_label(known[name]),
         on_change=follow_choice,
     )
@@ -127,19 +139,24 @@ def main() -> None:
     if not policies:
         st.info("Choose at least one policy.")
         return
-    trace_ids = chosen or list(known)
+    trace_ids = chosen or [row["trace_id"] for row in fitting]
+    if not trace_ids:
+        st.info("No trace fits these filters.")
+        return
     ensure_something([known[name] for name in trace_ids], policies, factory)
-    if any(parse_policy(policy).needs_models for policy in policies):
-        describe_heads(factory)
     runs = all_runs(profile, factory.heads.heads.sha256 if factory.heads_text else "")
     if not runs.is_empty():
         runs = runs.filter(pl.col("policy").is_in(policies) & pl.col("trace_id").is_in(trace_ids))
-    run_missing(trace_ids, policies, runs, factory)
+    run_missing(trace_ids, policies, runs, factory, first)
     if runs.is_empty():
         st.info("None of these traces has been replayed with these policies. Start with the button above.")
         return
     present = [policy for policy in policies if policy in set(runs["policy"])]
-    controls = st.container(horizontal=True)
+    if background().current is not None:
+        # What is under way would leave out every trace that it has not reached.
+        present = covering(runs, present)
+        runs = runs.filter(pl.col("policy").is_in(present))
+    verdict, controls = st.container(), st.container(horizontal=True)
     names = {name: str(row["name"] or name) for name, row in known.items()}
     if len(present) > 1 and controls.toggle("Common traces only", value=True, key="common", bind="query-params", help=HINTS["common"]):
         runs = only_common(runs, present, names)
@@ -154,12 +171,21 @@ def main() -> None:
         or present[0]
     )
     comparison(runs, present, baseline)
+    cost_frontier(runs)
+    with verdict:
+        growth_verdicts(runs, present, baseline)
     with link:
         share(lambda: [GrowthSection(runs=run_choices(runs), baseline=baseline)])
+    traces = st.expander("Each trace", key="per-trace-panel", on_change="rerun")
+    if traces.open:
+        with traces:
+            per_trace(runs, present, baseline, names)
     panel = st.expander("First difference from the baseline", key="divergence", on_change="rerun")
     if panel.open:
         with panel:
             divergences(runs, baseline, rows)
+    if any(parse_policy(policy).needs_models for policy in policies):
+        describe_heads(factory)
 
 
 run_page(main)

@@ -49,7 +49,7 @@ def measured(shown: PublishedTable) -> None:
         }
         for line in found
     ]
-    st.dataframe(lines, hide_index=True)
+    st.dataframe(lines, hide_index=True, placeholder="")
     how = f"Tokens here {counted_how(beside)}. " if not beside.is_empty() else ""
     st.caption(
         f"{how}The two columns are not directly comparable: the paper ran live agents with larger models on other tasks. Here, recorded "
@@ -73,7 +73,7 @@ def main() -> None:
         answer = f"{shown.caption} {MARK} {shown.place}, n = {counted(len(shown.rows), 'row')}."
         show_chart(shown.title, figure, answer, key="published-chart", csv=lambda: published_csv(rows, shown.place))
     hints = {name: st.column_config.TextColumn(help=HINTS["p95"]) for name in rows[0] if "95th percentile" in name}
-    st.dataframe(rows, hide_index=True, height=table_height(len(rows), most=560), column_config=hints)
+    st.dataframe(rows, hide_index=True, placeholder="", height=table_height(len(rows), most=560), column_config=hints)
     spread = any("±" in str(value) for row in rows for value in row.values())
     st.caption(" ".join(filter(None, [f"Published, {shown.place}.", shown.note])), help=HINTS["published_sd"] if spread else None)
     measured(shown)

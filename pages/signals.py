@@ -8,6 +8,7 @@ import streamlit as st
 from pamer_lab import figures
 from pamer_lab.analysis.signals import all_curves, has_metric, layers_of, preferred_layer, reference_rows, row_of
 from pamer_lab.figures.layerwise import Shown
+from pamer_lab.figures.text import layer_words
 from pamer_lab.spreadsheet import csv_text
 from pamer_lab.studies.decisions import TARGETS
 from pamer_lab.studies.study import Study
@@ -106,7 +107,7 @@ def scores(study: Study, *, demo: bool) -> None:
     st.subheader("Scores and threshold at one layer")
     left, right, _ = st.columns([2, 2, 3], gap="medium", vertical_alignment="bottom")
     layers = layers_of(study)
-    layer = left.selectbox("Layer", layers, key="layer", help=HINTS["layer"])
+    layer = left.selectbox("Layer", layers, key="layer", format_func=layer_words, help=HINTS["layer"])
     pooling = right.segmented_control("Pooling", ["last", "mean"], required=True, key="pooling", help=HINTS["pooling"]) or "last"
     st.query_params["layer"], st.query_params["pooling"] = layer, pooling
     score_panel(study, {target: row_of(study, target, layer, pooling) for target in TARGETS}, demo=demo)

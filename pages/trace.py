@@ -6,9 +6,10 @@ import polars as pl
 import streamlit as st
 
 from pamer_lab import figures
-from pamer_lab.figures.text import short
+from pamer_lab.figures.text import counted, short
 from pamer_lab.figures.theme import Meaning
 from pamer_lab.report.config import ReplaySection
+from pamer_lab.runs.recorded import compactions, recorded_context
 from pamer_lab.spreadsheet import csv_text
 from pamer_lab.ui.shared.charts import drawing, show_chart
 from pamer_lab.ui.shared.loaders import rows_or_demo, stored_trace, table_version
@@ -16,7 +17,7 @@ from pamer_lab.ui.shared.page import part, run
 from pamer_lab.ui.shared.picker import pick_trace
 from pamer_lab.ui.shared.share import share
 from pamer_lab.ui.shared.state import out_of_range
-from pamer_lab.ui.shared.text import DEMO, counted_with
+from pamer_lab.ui.shared.text import DEMO, counted_with, said_by_source
 from pamer_lab.ui.shared.transcript import Transcript
 from pamer_lab.ui.shared.words import HINTS
 from pamer_lab.ui.transcript.facts import details, facts
@@ -33,7 +34,14 @@ def start_over() -> None:
 
 def context_before(transcript: Transcript, colours: dict[Meaning, str]) -> Any:
     marked = {sign: [block for block in range(len(transcript.before)) if sign in transcript.marks(block)] for sign in "▼▲"}
-    return figures.history(transcript.before, colours, compressions=marked["▼"], recalls=marked["▲"])
+    return figures.history(
+        transcript.before,
+        colours,
+        compressions=marked["▼"],
+        recalls=marked["▲"],
+        recorded=recorded_context(transcript.trace),
+        edits=compactions(transcript.trace),
+    )
 
 
 def block_sizes(transcript: Transcript, colours: dict[Meaning, str]) -> Any:
@@ -48,18 +56,24 @@ def charts(stored: StoredTrace, transcript: Transcript) -> None:
     left, right = st.columns(2, gap="medium")
     with left:
         ends = f"{short(before[0])} tokens before the first turn, {short(before[-1])} before the last"
-        answer = f"{ends}; {kind}, n = {len(before):,} turns.{demo}"
+        answer = f"{ends}; {kind}, n = {counted(len(before), 'turn')}.{said_by_source(stored.trace, before[0])}{demo}"
         show_chart(
             "Context size before each turn",
             drawing("growth", of, lambda colours: context_before(transcript, colours)),
             answer,
             key="growth",
             hint=HINTS["context"],
-            csv=lambda: csv_text(pl.DataFrame({"turn": range(len(before)), "tokens_before": before} | counting)),
+            csv=lambda: csv_text(
+                pl.DataFrame(
+                    {"turn": range(len(before)), "tokens_before": before, "recorded_by_source": recorded_context(stored.trace)} | counting
+                )
+            ),
         )
     with right:
         largest = max(range(len(transcript.sizes)), key=transcript.sizes.__getitem__)
-        answer = f"Largest: block {largest} with {short(transcript.sizes[largest])} tokens; {kind}, n = {len(before):,} blocks.{demo}"
+        answer = (
+            f"Largest: block {largest} with {short(transcript.sizes[largest])} tokens; {kind}, n = {counted(len(before), 'block')}.{demo}"
+        )
         show_chart(
             "Tokens per block (click to open)",
             drawing("blocks", of, lambda colours: block_sizes(transcript, colours)),

@@ -50,7 +50,7 @@ def main() -> None:
         shown = filtered(rows)
         tokens = sum(row["tokens"] for row in shown)
         turns = sum(row["turns"] for row in shown)
-        st.caption(f"{len(shown):,} of {counted(len(rows), 'trace')} · {turns:,} turns · {short(tokens)} tokens")
+        st.caption(f"{len(shown):,} of {counted(len(rows), 'trace')} · {counted(turns, 'turn')} · {short(tokens)} tokens")
         library_table(shown)
     else:
         st.info("There are no traces yet." if reviewer_mode() else "There are no traces yet. Drop a file above.")

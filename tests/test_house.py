@@ -103,6 +103,7 @@ OWN_FILES = {
     "corpus/tables.py": "tables of the package",
     "ui/shared/theme.py": "an asset of the package",
     "ui/shared/marks.py": "an asset of the package",
+    "ui/shared/keys.py": "an asset of the package",
     "ui/shared/page.py": "an asset of the package",
     "ui/audit/reviewer.py": "an asset of the package",
     "workspace/apart.py": "the system's own account of a process",

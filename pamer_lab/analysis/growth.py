@@ -5,8 +5,8 @@ a reward: scores are what the sources recorded. `task_weighted` is the mean over
 (80/50/60/70 of 260 in the paper); `equal_weight` is the mean of the domains' means (Pilot40). Replicas of one task are averaged first.
 """
 
-from collections.abc import Collection, Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any, Literal
 
 import msgspec
 import numpy as np
@@ -65,6 +65,44 @@ def with_heads(runs: pl.DataFrame, heads: str) -> pl.DataFrame:
 def newest_runs(runs: pl.DataFrame) -> pl.DataFrame:
     """One run per policy, trace and profile: the newest, one over all turns before one with a limit."""
     return runs.unique(["policy", "trace_id", "profile"], keep="last", maintain_order=True)
+
+
+Rewards = Literal["any", "recorded", "1 or more", "below 1", "not recorded"]
+"""Which recorded rewards a choice of traces keeps."""
+Owners = Literal["my traces", "demo", "all"]
+"""Whose traces: imported by the user, those that come with the package, or both."""
+
+
+def opened_with(rows: Sequence[Mapping[str, Any]]) -> Owners:
+    """Whose traces a comparison opens with: the user's own where there are any."""
+    return "my traces" if any(not row["demo"] for row in rows) else "all"
+
+
+def matching_traces(
+    rows: Sequence[Mapping[str, Any]], *, formats: Collection[str] = (), reward: Rewards = "any", owners: Owners = "all"
+) -> list[str]:
+    """Ids of the traces (rows of `Workspace.trace_rows`) that fit all three filters; no format named means every format."""
+    fits: dict[str, Callable[[float | None], bool]] = {
+        "any": lambda value: True,
+        "recorded": lambda value: value is not None,
+        "1 or more": lambda value: value is not None and value >= 1,
+        "below 1": lambda value: value is not None and value < 1,
+        "not recorded": lambda value: value is None,
+    }
+    return [
+        row["trace_id"]
+        for row in rows
+        if (not formats or row["format"] in formats)
+        and fits[reward](row["reward"])
+        and (owners == "all" or bool(row["demo"]) == (owners == "demo"))
+    ]
+
+
+def covering(runs: pl.DataFrame, policies: Sequence[str]) -> list[str]:
+    """Those of the policies that have as many traces as the one with the most, in their order."""
+    counts = dict(runs.group_by("policy").agg(pl.col("trace_id").n_unique()).iter_rows()) if not runs.is_empty() else {}
+    most = max((counts.get(policy, 0) for policy in policies), default=0)
+    return [policy for policy in policies if most and counts.get(policy, 0) == most]
 
 
 def complete_traces(runs: pl.DataFrame, policies: Collection[str]) -> set[str]:

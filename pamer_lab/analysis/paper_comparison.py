@@ -52,6 +52,8 @@ POLICIES: dict[str, dict[str, str]] = {
     "ablation": {"PaMER": "pamer", "w/o Recall": "pamer-no-recall", "w/o Compression": "pamer-no-compression"},
 }
 """Published table -> its rows and the policies here that they can be compared with, for token changes only."""
+LIVE = ("method_comparison", "ablation")
+"""Tables of live runs that a policy's verdict quotes: the methods on the same 40 tasks first, then the ablations."""
 BASES = ("DeepSeek-V4-Flash", "Base agent")
 """Published rows without a method, which changes are against."""
 METRICS = ("auroc", "auprc", "f1", "agreement")
@@ -76,7 +78,7 @@ def beside(name: str, study: Study) -> list[Line]:
 def token_changes(published: PublishedTable, runs: pl.DataFrame) -> list[dict[str, Any]]:
     """Token changes of published methods and of the same policies over these runs; empty for a table that no policy is in.
 
-    Each line has `row`, `tokens`, `published_pct`, `policy`, `measured_pct` (None without a run), `traces` and `demo`.
+    Each line has `row`, `tokens`, `published_pct` (as printed), `policy`, `measured_pct` (None without a run), `traces` and `demo`.
     """
     base = next((row for row in published.rows if row["label"] in BASES), None)
     here = {row["policy"]: row for row in policy_table(runs).to_dicts()}
@@ -87,7 +89,7 @@ def token_changes(published: PublishedTable, runs: pl.DataFrame) -> list[dict[st
             {
                 "row": label,
                 "tokens": row["tokens"],
-                "published_pct": 100 * (row["tokens"] / base["tokens"] - 1) if base else None,
+                "published_pct": row.get("tokens_change_pct", 100 * (row["tokens"] / base["tokens"] - 1) if base else None),
                 "policy": policy,
                 "measured_pct": -own["reduction_pct"] if own else None,
                 "traces": own["traces"] if own else 0,
@@ -95,6 +97,31 @@ def token_changes(published: PublishedTable, runs: pl.DataFrame) -> list[dict[st
             }
         )
     return lines
+
+
+def live_result(policy: str) -> dict[str, Any] | None:
+    """What the paper measured in live runs of a policy, against its base agent; None for a policy or parameters it did not run.
+
+    `tokens_pct` is the change of tokens per task, `points` that of the score (0 to 100); `row`, `table` and `place` say where it is from.
+    """
+    for name in LIVE:
+        published = table(name)
+        label = next((label for label, own in POLICIES[name].items() if own == policy), None)
+        if label is None:
+            continue
+        row, base = published.row(label), next(row for row in published.rows if row["label"] in BASES)
+        printed = row.get("tokens_change_pct")
+        points = row["average_change"] if "average_change" in row else 100 * (row["reward"] - base["reward"])
+        return {
+            "kind": "published",
+            "policy": policy,
+            "row": label,
+            "table": name,
+            "place": published.place,
+            "tokens_pct": 100 * (row["tokens"] / base["tokens"] - 1) if printed is None else printed,
+            "points": points,
+        }
+    return None
 
 
 def _rows(published: PublishedTable) -> Iterator[dict[str, Any]]:

@@ -73,6 +73,10 @@ class Provenance:
         check = "no trace" if self._trace is None else "equal" if trace_hash == block.raw_hash else "differs"
         return Step(number, check, text=_text(archived), trace_hash=trace_hash, **known)  # type: ignore[arg-type]
 
+    def next_action(self, turn: int) -> str:
+        """What the agent did at this turn, as it was recorded; empty where the trace is not here."""
+        return _text(self._uploaded(turn)[:1])
+
     def _uploaded(self, number: int) -> list[dict[str, Any]]:
         if self._trace is None or self._pieces is None or not 0 <= number < len(self._pieces.blocks):
             return []

@@ -38,6 +38,7 @@ ALONE_ACTIONS = 40
 POLICIES = ("base", "pamer+:minimum=300")
 ROUND = ("audit", "name", "verdict", "verdict", "verdict", "transcript", "replay", "traces")
 """What a person does, again and again."""
+NAME = "Your name"
 BEGINNINGS = (0, 5, 6, 7)
 """Where in the round a person may begin: at a page of its own."""
 
@@ -144,8 +145,10 @@ async def _act(visitor: DashboardVisitor, traces: Sequence[str], number: int, re
     match ROUND[number % len(ROUND)]:
         case "audit":
             told.add(await visitor.open("audit"))
-        case "name":
-            told.add(await visitor.fill("Your name", reviewer))
+        case "name" if visitor.shows("text_input", NAME):
+            told.add(await visitor.fill(NAME, reviewer))
+        case "name":  # the session has kept it
+            told.add(await visitor.open("audit"))
         case "verdict":
             told.add(await visitor.click("Right"))
             told.reviews[reviewer] += 1

@@ -163,6 +163,10 @@ class DashboardVisitor:
         """Press a button."""
         return await self._rerun({self._widget("button", label): {"trigger_value": True}})
 
+    def shows(self, kind: str, label: str) -> bool:
+        """Whether the page has this widget."""
+        return (kind, label) in self.drawn.widgets
+
     def _widget(self, kind: str, label: str) -> str:
         if (kind, label) not in self.drawn.widgets:
             shown = "; ".join(f"{kind} {label!r}" for kind, label in self.drawn.widgets)

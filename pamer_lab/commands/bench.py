@@ -30,6 +30,8 @@ BENCHES: dict[str, str] = {
 """Bench name -> module under `pamer_lab/bench/`."""
 OVER_TRACES = ("traces",)
 """Benches that take paths of traces."""
+COUNTED = {"crash": "kills", "load": "sessions"}
+"""Benches that do something a number of times, and what `--count` counts."""
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
@@ -40,7 +42,10 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     bench = importlib.import_module(f"pamer_lab.bench.{BENCHES[args.name]}")
     if args.paths and args.name not in OVER_TRACES:
         raise InputError(f"bench {args.name} makes its own input and takes no path; benches over traces: {', '.join(OVER_TRACES)}")
-    ratios, details = bench.run([Path(path) for path in args.paths]) if args.name in OVER_TRACES else bench.run()
+    if args.count is not None and (args.name not in COUNTED or args.count < 1):
+        raise InputError(f"--count is a number from 1 up, for {' and '.join(COUNTED)}")
+    counted = {} if args.count is None else {COUNTED[args.name]: args.count}
+    ratios, details = bench.run([Path(path) for path in args.paths]) if args.name in OVER_TRACES else bench.run(**counted)
     return {"name": args.name, "ratios": ratios, "details": details}
 
 

@@ -8,6 +8,7 @@ from pamer_lab.errors import InputError
 from pamer_lab.redaction import own_scan
 from pamer_lab.runs.bundle import pack_runs, read_bundle, unpack_runs
 from pamer_lab.runs.store import RunStore
+from pamer_lab.runs.values import STATUS_WORDS
 from pamer_lab.storage.files import write_whole
 from pamer_lab.workspace import Workspace
 
@@ -40,7 +41,7 @@ def show(result: dict[str, Any]) -> None:
             print(entry)
         else:
             names = f"{entry['run_id']}  {entry['trace_id']}  {entry['policy']:<24}"
-            print(f"{names} {entry['status']:<9} {entry['turns']:>5} turns  {entry['started'][:16]}")
+            print(f"{names} {STATUS_WORDS.get(entry['status'], entry['status']):<10} {entry['turns']:>5} turns  {entry['started'][:16]}")
     if "found" in result:
         show_findings(result)
     if result.get("path"):

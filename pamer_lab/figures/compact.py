@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 HEIGHT = 430
-ROOM = (430, 330)
-"""Pixels a panel has at the least; names that fit there fit in wider ones."""
+ROOM = (350, 330)
+"""Pixels a panel has at the least, in a window of 1,024; names that fit there fit in wider ones."""
 PLACES = ((0, 12), (0, -12), (1, 0), (-1, 0), (1, 12), (-1, 12), (1, -12), (-1, -12), (0, 24), (0, -24))
 """Where a name may go: to the right (1), left (-1) or centred (0), and how many pixels above."""
 
@@ -34,6 +34,7 @@ def tradeoff(
         layout(height=HEIGHT, showlegend=True, hovermode="closest", legend=legend, margin={"l": 8, "r": 8, "t": 30, "b": 8})
     )
     figure.update_annotations(font_size=13)
+    low, high = span(points, published=published)
     for column, target in enumerate(TARGETS, 1):
         own = [point for point in points if point["target"] == target and point["auroc"] is not None]
         for group in dict.fromkeys(point["group"] for point in own):
@@ -41,9 +42,9 @@ def tradeoff(
         if published:
             _published(figure, own, colours, column)
         if own:
-            _names(figure, own, colours, column, published=published)
+            _names(figure, own, colours, column, low, high)
     figure.update_xaxes(title={"text": "tokens, % of full context", "standoff": 4}, range=[0, 112], zeroline=False)
-    figure.update_yaxes(tickformat=".2f", zeroline=False)
+    figure.update_yaxes(tickformat=".2f", zeroline=False, range=[low, high])
     figure.update_yaxes(title={"text": "AUROC", "standoff": 6}, row=1, col=1)
     return figure
 
@@ -102,14 +103,18 @@ def _published(figure: Any, points: Sequence[dict[str, Any]], colours: dict[Mean
     )
 
 
-def _names(figure: Any, points: Sequence[dict[str, Any]], colours: dict[Meaning, str], column: int, *, published: bool) -> None:
-    values = [point["auroc"] for point in points]
+def span(points: Sequence[dict[str, Any]], *, published: bool) -> tuple[float, float]:
+    """The AUROC range of both panels, with some air: marks at the same height mean the same."""
+    values = [point["auroc"] for point in points if point["auroc"] is not None]
     if published:
         values += [point["published_auroc"] for point in points if point["published_auroc"] is not None]
-    low, high = min(values), max(values)
-    room = max(0.12 * (high - low), 0.01)
-    figure.update_yaxes(range=[low - room, high + room], row=1, col=column)
-    for point, (side, above) in placed(points, low - room, high + room):
+    low, high = min(values, default=0.0), max(values, default=1.0)
+    room = max(0.08 * (high - low), 0.01)
+    return low - room, high + room
+
+
+def _names(figure: Any, points: Sequence[dict[str, Any]], colours: dict[Meaning, str], column: int, low: float, high: float) -> None:
+    for point, (side, above) in placed(points, low, high):
         figure.add_annotation(
             x=point["tokens_pct"],
             y=point["auroc"],

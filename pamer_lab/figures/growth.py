@@ -12,13 +12,14 @@ from pamer_lab.figures.theme import LIGHT, Look, Meaning, layout, look
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-MOST_LINES = 60
-"""Lines of single traces that are drawn; with more, none can be made out."""
+MOST_LINES = 240
+"""Lines of single traces that are drawn, all policies together; with more, a browser becomes slow."""
 
 
 def drawn_traces(runs: pl.DataFrame) -> list[str]:
-    """Traces that are drawn as lines of their own: as many as there is room for under every policy."""
-    return runs["trace_id"].unique().sort().to_list()[: max(1, MOST_LINES // max(1, runs["policy"].n_unique()))]
+    """Traces that are drawn as lines of their own: all, or as many as there is room for under every policy, the longest first."""
+    longest = runs.group_by("trace_id").agg(pl.col("turns").max()).sort(["turns", "trace_id"], descending=[True, False])
+    return longest["trace_id"].to_list()[: max(1, MOST_LINES // max(1, runs["policy"].n_unique()))]
 
 
 def mean_context(

@@ -95,7 +95,7 @@ def layers(study: Study, metric: Metric = "auroc", shown: Shown = ALL, colours: 
     figure.update_yaxes(title={"text": NAMES[metric], "standoff": 6}, tickformat=".2f", row=1, col=1)
     ticks, words = _ticks(study, blocks)
     figure.update_xaxes(
-        title={"text": "block", "standoff": 4}, tickvals=ticks, ticktext=words, showgrid=False, range=[0.2, blocks + 1.2], zeroline=False
+        title={"text": "layer", "standoff": 4}, tickvals=ticks, ticktext=words, showgrid=False, range=[0.2, blocks + 1.2], zeroline=False
     )
     return figure
 

@@ -5,15 +5,31 @@ no chart.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pamer_lab.decisions import LETTERS
-from pamer_lab.figures.text import round_ticks, short
-from pamer_lab.figures.theme import COLOURS, LIGHT, SIGNS, STATE_LETTERS, STATE_MEANINGS, SYMBOLS, Look, Meaning, layout, look
-from pamer_lab.runs.values import Run
+from pamer_lab.figures.recorded import add_recorded
+from pamer_lab.figures.text import in_figure, round_ticks, short
+from pamer_lab.figures.theme import (
+    COLOURS,
+    DROP_SIGN,
+    DROP_SYMBOL,
+    EVENTS,
+    LIGHT,
+    SIGNS,
+    STATE_LETTERS,
+    STATE_MEANINGS,
+    SYMBOLS,
+    Look,
+    Meaning,
+    layout,
+    look,
+)
+from pamer_lab.runs.drops import drops
+from pamer_lab.runs.values import Run, Turn
 from pamer_lab.runs.whatif import WhatIf
 
 if TYPE_CHECKING:
@@ -29,6 +45,8 @@ WINDOW = 256
 """Turns shown at once in the strip and the ledger."""
 MOST_LINES = 8
 """Lines that tell where the blocks of one turn are."""
+LONGEST_NAME = 22
+"""Letters of a policy's name beside the strip; a long one would take the room of the plot."""
 LETTERED = 30
 """Up to this many turns the ledger writes a letter into each cell."""
 
@@ -38,13 +56,18 @@ def context(
     colours: dict[Meaning, str] = LIGHT,
     *,
     whatif: WhatIf | None = None,
-    recorded: Sequence[int] = (),
+    recorded: Sequence[int | None] = (),
+    compactions: Sequence[Mapping[str, Any]] = (),
     raw: bool = False,
+    height: int = 290,
 ) -> "Figure":
-    """Context size per turn. One line per policy with its events as marks; `raw` adds the unchanged request."""
+    """Context size per turn. One line per policy with its events as marks; `raw` adds the unchanged request.
+
+    `recorded` and `compactions` are what the source said of its own context (`runs.recorded`).
+    """
     import plotly.graph_objects as go
 
-    figure = go.Figure(layout=layout(height=290, showlegend=True, legend=_legend(), hovermode="closest"))
+    figure = go.Figure(layout=layout(height=height, showlegend=True, legend=_legend(), hovermode="closest"))
     if raw and runs:
         figure.add_scatter(
             x=[entry.t for entry in runs[0].turns],
@@ -70,19 +93,11 @@ def context(
             line={"color": colours["chosen"], "dash": "dash", "width": 1.5},
             hovertemplate="what if, turn %{x}: %{y:,} tokens<extra></extra>",
         )
-    largest = max((max(entry.active_tokens, entry.raw_tokens if raw else 0) for run in runs for entry in run.turns), default=0)
+    largest: float = max((max(entry.active_tokens, entry.raw_tokens if raw else 0) for run in runs for entry in run.turns), default=0)
     if whatif is not None:
         largest = max(largest, int(whatif.active_tokens.max(initial=0)))
-    if recorded:
-        figure.add_scatter(
-            x=list(recorded),
-            y=[0] * len(recorded),
-            name="recorded by the source",
-            mode="markers",
-            marker={"symbol": "diamond", "size": 9, "color": colours["compression"]},
-            hovertemplate="the source edited its own context before turn %{x}<extra></extra>",
-        )
     turns = max((len(run.turns) for run in runs), default=1)
+    largest = max(largest, add_recorded(figure, recorded, compactions, colours, turns))
     _token_axis(figure, largest)
     figure.update_xaxes(title={"text": "turn", "standoff": 12}, range=[-0.6, turns - 0.4], dtick=_tick(turns), showgrid=False)
     return figure
@@ -109,8 +124,12 @@ def _add_line(figure: Any, run: Run, style: Look, colours: dict[Meaning, str]) -
 
 def _add_events(figure: Any, run: Run, colours: dict[Meaning, str], *, many: bool) -> None:
     """The marks of those kinds of events of which a run has many, or few; many lie under the lines."""
-    for action in ("compress", "recall", "fallback"):
-        turns = [turn for turn in run.turns if turn.action == action]
+    kinds: list[tuple[str, str, str, Meaning, list[Turn]]] = [
+        (action, SIGNS[action], SYMBOLS[action], COLOURS[action], [turn for turn in run.turns if turn.action == action])
+        for action in EVENTS
+    ]
+    kinds.append(("drop", DROP_SIGN, DROP_SYMBOL, "bad", [run.turns[drop.t] for drop in drops(run.turns, run.head.block_tokens)]))
+    for action, sign, symbol, meaning, turns in kinds:
         if turns and (len(turns) > MANY) == many:
             figure.add_scatter(
                 x=[turn.t for turn in turns],
@@ -120,10 +139,10 @@ def _add_events(figure: Any, run: Run, colours: dict[Meaning, str], *, many: boo
                 showlegend=False,
                 marker={
                     "size": 6 if many else 10,
-                    "color": colours[COLOURS[action]],
-                    "symbol": SYMBOLS[action] + "-open" * many,
+                    "color": colours[meaning],
+                    "symbol": symbol if symbol.endswith("-open") or not many else f"{symbol}-open",
                 },
-                hovertemplate=f"{SIGNS[action]} {action}, {run.head.policy}, turn %{{x}}: %{{y:,}} tokens<extra></extra>",
+                hovertemplate=f"{sign} {action}, {run.head.policy}, turn %{{x}}: %{{y:,}} tokens<extra></extra>",
             )
 
 
@@ -141,10 +160,11 @@ def events(runs: Sequence[Run], shown: range | None = None, colours: dict[Meanin
         shown = range(max((len(run.turns) for run in runs), default=0))
     figure = go.Figure(layout=layout(height=58 + 22 * len(runs), hovermode="closest"))
     for run in runs:
+        lost = {drop.t: drop for drop in drops(run.turns, run.head.block_tokens) if drop.t in shown}
         cells = run.turns[shown.start : shown.stop]
         for action in dict.fromkeys(entry.action for entry in cells):
-            turns = [entry.t for entry in cells if entry.action == action]
             thin = action == "pass" and len(shown) > FEW
+            turns = [entry.t for entry in cells if entry.action == action and (thin or action != "pass" or entry.t not in lost)]
             figure.add_scatter(
                 x=np.array(turns),
                 y=[run.head.policy] * len(turns),
@@ -154,9 +174,21 @@ def events(runs: Sequence[Run], shown: range | None = None, colours: dict[Meanin
                 marker={"symbol": SYMBOLS[action], "color": colours[COLOURS[action]], "size": 5 if action == "pass" else 11},
                 hovertemplate=f"{run.head.policy}, turn %{{x}}: {action}<extra></extra>",
             )
+        if lost:
+            figure.add_scatter(
+                x=list(lost),
+                y=[run.head.policy] * len(lost),
+                name=run.head.policy,
+                mode="markers",
+                marker={"symbol": DROP_SYMBOL, "color": colours["bad"], "size": 9},
+                hovertext=[", ".join(_blocks(*span) for span in drop.spans) for drop in lost.values()],
+                hovertemplate=f"{run.head.policy}, turn %{{x}}: drops %{{hovertext}}<extra></extra>",
+            )
     figure.update_xaxes(range=[shown.start - 0.6, shown.stop - 0.4], dtick=_tick(len(shown)), showgrid=False)
     rows = [run.head.policy for run in runs]
+    names = [in_figure(name, LONGEST_NAME) for name in rows]
     figure.update_yaxes(showgrid=False, autorange="reversed", type="category", categoryorder="array", categoryarray=rows)
+    figure.update_yaxes(tickvals=rows, ticktext=names)
     return figure
 
 

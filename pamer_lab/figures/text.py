@@ -72,3 +72,9 @@ def round_ticks(largest: float) -> list[float]:
     power = 10 ** math.floor(math.log10(largest))
     step = max(1, next(factor * power for factor in (0.2, 0.5, 1, 2) if largest / (factor * power) <= 5))
     return [number * step for number in range(int(largest / step) + 1)]
+
+
+def layer_words(name: str) -> str:
+    """A model's layer as people read it: `layer 17` for `block_17`; a block is an agent's step."""
+    number = name.removeprefix("block_")
+    return f"layer {number}" if number != name else "final layer" if name == "final" else name

@@ -107,8 +107,12 @@ CONFIG: dict[str, Any] = {
 
 
 SIGNS: dict[Action, str] = {"pass": "·", "compress": "▼", "recall": "▲", "fallback": "✕"}
+EVENTS: tuple[Action, ...] = ("compress", "recall", "fallback")
 SYMBOLS: dict[Action, str] = {"pass": "circle", "compress": "triangle-down", "recall": "triangle-up", "fallback": "x"}
 COLOURS: dict[Action, Meaning] = {"pass": "faint", "compress": "compression", "recall": "recall", "fallback": "fallback"}
+DROP_SIGN = "▽"
+DROP_SYMBOL = "triangle-down-open"
+"""A drop is no action of a policy but what its request lost; an open mark in the colour of a change for the worse."""
 ACTION_WORDS: dict[Action, str] = {
     "pass": "nothing stored or recalled",
     "compress": "compressed: older blocks were replaced by a summary",

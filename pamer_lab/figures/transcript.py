@@ -3,9 +3,10 @@
 Both share their horizontal range, so that each turn is above its block.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from pamer_lab.figures.recorded import add_recorded
 from pamer_lab.figures.text import in_figure, round_ticks, short
 from pamer_lab.figures.theme import LIGHT, SYMBOLS, Meaning, layout
 
@@ -18,9 +19,18 @@ FEW = 60
 
 
 def history(
-    before: Sequence[int], colours: dict[Meaning, str] = LIGHT, *, compressions: Sequence[int] = (), recalls: Sequence[int] = ()
+    before: Sequence[int],
+    colours: dict[Meaning, str] = LIGHT,
+    *,
+    compressions: Sequence[int] = (),
+    recalls: Sequence[int] = (),
+    recorded: Sequence[int | None] = (),
+    edits: Sequence[Mapping[str, Any]] = (),
 ) -> "Figure":
-    """Context size before each turn, with marks where compression or recall was needed or recorded."""
+    """Context size before each turn, with marks where compression or recall was needed or recorded.
+
+    `recorded` and `edits` are the source's own context and its compactions (`runs.recorded`); without sizes the marks are enough.
+    """
     import plotly.graph_objects as go
 
     turns = list(range(len(before)))
@@ -35,7 +45,10 @@ def history(
     )
     _marks(figure, before, compressions, "compression", SYMBOLS["compress"], colours["compression"])
     _marks(figure, before, recalls, "recall", SYMBOLS["recall"], colours["recall"])
-    _axes(figure, len(turns), "turn", max(before, default=0))
+    largest = float(max(before, default=0))
+    if any(recorded):
+        largest = max(largest, add_recorded(figure, recorded, edits, colours, len(turns)))
+    _axes(figure, len(turns), "turn", largest)
     return figure
 
 
@@ -67,7 +80,7 @@ def _marks(figure: Any, before: Sequence[int], places: Sequence[int], word: str,
         )
 
 
-def _axes(figure: Any, count: int, name: str, largest: int) -> None:
+def _axes(figure: Any, count: int, name: str, largest: float) -> None:
     ticks = round_ticks(largest)
     figure.update_xaxes(
         title={"text": name, "standoff": 12}, range=[-0.6, count - 0.4], dtick=1 if count <= FEW // 4 else None, showgrid=False

@@ -1,6 +1,7 @@
 """Several traces through several policies, in worker processes, with progress and the time that is left.
 
-A job is one trace with all its policies, so that a worker computes each hidden state once for all of them. Whatever happens
+A job is one trace with all its policies of a kind, so that a worker computes each hidden state once for all of them; policies without
+heads go first, on every trace, and what needs a model is queued behind them. Whatever happens
 to a worker, its finished turns are stored, its unfinished runs are reported as failed, and replaying the batch again
 computes only what is missing.
 """
@@ -49,6 +50,8 @@ class BatchProgress(Progress):
     runs: int
     latest: str = ""
     """The trace and policy that moved on."""
+    doing: str = ""
+    """What a worker does before its next turn, such as loading a model; empty while turns come."""
     read: int = 0
     """Tokens of the states that are being computed before a run's first turn."""
     to_read: int = 0
@@ -59,8 +62,9 @@ class BatchProgress(Progress):
     def line(self) -> str:
         if self.ahead:
             return f"{self.counted}, waiting for {self.ahead} other {'job' if self.ahead == 1 else 'jobs'} in this workspace"
+        first = f"{self.doing}; " if self.doing else ""
         reading = f", reading states: {self.read:,} of {self.to_read:,} tokens" if self.to_read else ""
-        return f"{self.counted}, {self.runs_done} of {self.runs} runs{reading}{self.time_left}"
+        return f"{first}{self.counted}, {self.runs_done} of {self.runs} runs{reading}{self.time_left}"
 
 
 @dataclass(frozen=True)
@@ -127,7 +131,7 @@ class _State:
                 left += (length - self.done.get(key, 0)) * pace + (1 - self.read.get(key, 0.0)) * self.cost(key).read_seconds * slower
         return left
 
-    def progress(self, workers: int, latest: str) -> BatchProgress:
+    def progress(self, workers: int, latest: str, doing: str = "") -> BatchProgress:
         return BatchProgress(
             done=int(sum(self.done.values())),
             total=sum(self.lengths.values()) * len(self.policies),
@@ -136,6 +140,7 @@ class _State:
             seconds=time.monotonic() - self.began,
             seconds_left=self.seconds_left() / max(workers, 1),
             latest=latest,
+            doing=doing,
         )
 
 
@@ -162,19 +167,27 @@ def replay_batch(
     state = _State(lengths, tuple(policies), expected={(trace_id, policy): cost for (policy, trace_id), cost in asked.items()})
     common = {"profile": options.profile, "device": options.device, "turn_limit": options.turn_limit, "fresh": options.fresh}
     common |= {"heads": options.heads}
-    jobs = [Job(str(workspace.path), trace_id, tuple(policies), **common) for trace_id in unique]  # type: ignore[arg-type]
-    batch = _Batch(jobs, state, min(options.processes, len(jobs)), report, cancelled)
-    if any(parse_policy(policy).needs_models for policy in policies):
-        with in_line(workspace.path, waiting=lambda ahead: report(replace(state.progress(1, ""), ahead=ahead)), cancelled=cancelled):
+    for part in fast_first(policies):
+        jobs = [Job(str(workspace.path), trace_id, part, **common) for trace_id in unique]  # type: ignore[arg-type]
+        batch = _Batch(jobs, state, min(options.processes, len(jobs)), report, cancelled)
+        if parse_policy(part[0]).needs_models:
+            with in_line(workspace.path, waiting=lambda ahead: report(replace(state.progress(1, ""), ahead=ahead)), cancelled=cancelled):
+                batch.run()
+        else:
             batch.run()
-    else:
-        batch.run()
     missing = "the batch ended before this run; replay again to continue"
     return [
         state.outcomes.get((trace_id, policy)) or Outcome(trace_id, policy, "", "failed", missing)
         for trace_id in unique
         for policy in policies
     ]
+
+
+def fast_first(policies: Sequence[str]) -> list[tuple[str, ...]]:
+    """The policies without heads, then the others; a kind that nobody asked for is left out."""
+    slow = {policy for policy in policies if parse_policy(policy).needs_models}
+    parts = (tuple(policy for policy in policies if (policy in slow) == last) for last in (False, True))
+    return [part for part in parts if part]
 
 
 def default_processes(policies: Sequence[str], traces: int) -> int:
@@ -274,7 +287,7 @@ class _Batch:
                 now = time.monotonic()
                 self.state.take(trace_id, note, now - last)
                 last = now
-                progress = self.state.progress(self.workers, f"{trace_id} {note.policy}")
+                progress = self.state.progress(self.workers, f"{trace_id} {note.policy}", note.doing)
                 self.report(replace(progress, read=note.read, to_read=note.to_read))
             if self.cancelled() and not self.workers:
                 raise Cancelled("the batch was stopped; finished turns are kept, and replaying again goes on from there")

@@ -199,7 +199,7 @@ class _Replaying:
             self._end("cancelled", str(error))
             raise
         except KeyboardInterrupt:
-            self._end("cancelled", "interrupted; replaying again goes on from here")
+            self._end("cancelled", "stopped; replaying again goes on from here")
             raise
         except Exception as error:
             self._end("failed", f"{type(error).__name__}: {error}")

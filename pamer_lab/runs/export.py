@@ -10,8 +10,9 @@ import msgspec
 from pamer_lab.decisions import block_states
 from pamer_lab.policies.registry import describe_policies
 from pamer_lab.runs.cost import RunCost
+from pamer_lab.runs.drops import drops, drops_json
 from pamer_lab.runs.evidence import Use, fates, survival_rates, uses
-from pamer_lab.runs.recorded import recorded_events
+from pamer_lab.runs.recorded import compactions, not_in_file, recorded_context, recorded_events
 from pamer_lab.runs.timeline import Timeline
 from pamer_lab.runs.values import FIXED_ACTIONS, Run, Turn
 
@@ -66,7 +67,11 @@ def run_json(run: Run, timeline: Timeline, *, cost: RunCost | None = None, used:
             | {"survival": fate.survival, "where": fate.where}
             for fate in found
         ],
+        "drops": drops_json(drops(run.turns, head.block_tokens, found)),
         "recorded_events": recorded_events(timeline.trace),
+        "recorded_context": recorded_context(timeline.trace),
+        "compactions": compactions(timeline.trace),
+        "not_in_file": not_in_file(timeline.trace),
         "demo": head.demo,
         "seconds": {"estimated": head.estimated, "taken": head.taken},
         "note": FIXED_ACTIONS,

@@ -17,6 +17,9 @@ Status = Literal["running", "done", "cancelled", "failed"]
 """`running`: turns are being added, or the process was killed (replaying again continues it). `done`: every turn is
 stored. `cancelled`: stopped on request. `failed`: stopped by an error, which the run carries."""
 
+STATUS_WORDS: dict[str, str] = {"running": "unfinished", "done": "done", "cancelled": "stopped", "failed": "failed"}
+"""A run's status as people read it; whatever ended a run early on request is `stopped`."""
+
 FIXED_ACTIONS = (
     "Actions are fixed: replay measures contexts, decisions and tokens of a recorded trajectory. "
     "It cannot measure task reward or re-exploration, and token changes may differ in sign from live runs."

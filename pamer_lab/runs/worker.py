@@ -12,7 +12,11 @@ from typing import Any, TextIO
 import msgspec
 
 from pamer_lab.errors import LabError
+from pamer_lab.factory import Factory
 from pamer_lab.jobs import Progress, stop_when_terminated
+from pamer_lab.models.profiles import load_profile
+from pamer_lab.policies.availability import loads
+from pamer_lab.policies.registry import parse_policy
 from pamer_lab.runs.engine import ReplayOptions, replay
 from pamer_lab.runs.values import Turn
 from pamer_lab.workspace import Workspace
@@ -44,6 +48,8 @@ class Note(msgspec.Struct, frozen=True, omit_defaults=True):
     """Set when the run ended."""
     status: str = ""
     error: str = ""
+    doing: str = ""
+    """What it does before the next turn, in words; empty while turns come."""
     finished: bool = False
     """The whole job ended."""
     read: int = 0
@@ -71,11 +77,19 @@ def work(job: Job, tell: Any) -> None:
 
         options = ReplayOptions(job.profile, job.device, job.turn_limit, job.fresh, watch, reading, heads=job.heads)
         try:
+            tell(Note(policy, doing=_first_steps(job, policy, workspace)))
             run = replay(job.trace_id, policy, workspace, options)
             tell(Note(policy, len(run.turns), run.run_id, run.head.status))
         except LabError as error:
             tell(Note(policy, status="failed", error=str(error)))
     tell(Note(finished=True))
+
+
+def _first_steps(job: Job, policy: str, workspace: Workspace) -> str:
+    """What happens between the start of a run and its first turn."""
+    factory = Factory(load_profile(job.profile, workspace.path), workspace, job.device, job.heads)
+    models = loads(parse_policy(policy), factory)
+    return f"{policy}: loading {' and '.join(models)} on {job.device}" if models else f"{policy}: counting the tokens of the trace"
 
 
 def main(given: TextIO, out: TextIO) -> int:

@@ -28,7 +28,7 @@ def test_a_turn_change_moves_the_marks_and_leaves_the_charts_and_a_switched_them
     for key in CHARTS:
         expect(page.locator(f".st-key-{key} .pamer-mark")).to_have_attribute("data-at", "3")
     page.evaluate("window.before = [...document.querySelectorAll('.js-plotly-plot .main-svg')]")
-    page.keyboard.press("Alt+ArrowRight")
+    page.keyboard.press("j")
     for key in CHARTS:
         expect(page.locator(f".st-key-{key} .pamer-mark")).to_have_attribute("data-at", "4")
     visitor.settle()

@@ -38,6 +38,7 @@ def test_a_mark_a_key_and_a_slider_open_what_they_promise_and_the_link_keeps_it(
     mark.click(force=True)
     expect(page.locator(".st-key-turn input")).to_have_value(str(events[1]))
     visitor.settle()
+    page.locator(".st-key-ledger .nsewdrag").first.scroll_into_view_if_needed()
     ledger = page.locator(".st-key-ledger .nsewdrag").first.bounding_box()
     assert ledger is not None
     # Column 12 of 16, high above its last block: a click anywhere in a column counts.
@@ -47,7 +48,7 @@ def test_a_mark_a_key_and_a_slider_open_what_they_promise_and_the_link_keeps_it(
     mark.click(force=True)
     expect(page.locator(".st-key-turn input")).to_have_value(str(events[1]))
     visitor.settle()
-    page.keyboard.press("Alt+ArrowRight")
+    page.keyboard.press("j")
     expect(page.locator(".st-key-turn input")).to_have_value(str(events[1] + 1))
     visitor.settle()
     page.locator(".st-key-vote").get_by_role("slider").press("ArrowRight")

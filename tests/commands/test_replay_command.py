@@ -42,6 +42,13 @@ def test_a_file_is_imported_and_replayed_with_the_contracts_keys(
             assert set(turn) >= TURN_KEYS and len(turn["block_states"]) == turn["t"]
             assert turn["active_tokens"] == sum(item["tokens"] for item in turn["items"])
         assert run["note"] and run["tokenizer"] and run["tokens_kind"]
+        assert run["not_in_file"] == [] and run["compactions"] == [] and run["recorded_context"] == [None] * 6
+    assert [(run["policy"], run["drops"]["blocks"]) for run in result["runs"] if run["drops"]["turns"]] == [("sliding-window:2", 3)]
+    assert [(entry["policy"], entry["baseline"], entry["dropped"]) for entry in result["verdicts"]] == [
+        ("base", "base", 0),
+        ("sliding-window:2", "base", 3),
+        ("periodic-summary:2", "base", 0),
+    ]
     assert [entry["t"] for entry in result["divergences"]] == [3, 3]
     assert {row["policy"] for row in result["policies"]} == set(PLAIN.split(",")) and result["mean_context"][0]["running"] == 1
 

@@ -1,7 +1,7 @@
 import polars as pl
 
 from pamer_lab import figures
-from pamer_lab.figures.growth import drawn_traces
+from pamer_lab.figures.growth import MOST_LINES, drawn_traces
 from pamer_lab.figures.theme import LIGHT
 
 
@@ -15,5 +15,9 @@ def test_a_line_of_one_trace_tells_its_name_as_text() -> None:
 
 
 def test_every_policy_keeps_the_same_lines() -> None:
-    runs = pl.DataFrame({"policy": ["a", "b"] * 40, "trace_id": [f"t-{number // 2:02d}" for number in range(80)]})
-    assert drawn_traces(runs) == [f"t-{number:02d}" for number in range(30)]
+    count = MOST_LINES // 2 + 10
+    names = [f"t-{number // 2:03d}" for number in range(2 * count)]
+    runs = pl.DataFrame({"policy": ["a", "b"] * count, "trace_id": names, "turns": [int(name[2:]) for name in names]})
+    drawn = drawn_traces(runs)
+    assert len(drawn) == MOST_LINES // 2 and drawn[0] == names[-1], "the longest first"
+    assert sorted(drawn_traces(runs.head(60))) == sorted({*names[:60]}), "all where there is room"

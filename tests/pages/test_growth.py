@@ -5,11 +5,14 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from msgspec.structs import replace
 
+from pamer_lab.analysis.growth import matching_traces
 from pamer_lab.errors import StorageError
+from pamer_lab.policies.registry import offered_policies
 from pamer_lab.prices import DEFAULT, find_prices, write_table
+from pamer_lab.runs.background import Background
 from pamer_lab.runs.engine import ReplayOptions, replay
 from pamer_lab.runs.store import RunStore
-from pamer_lab.ui.growth.table import EVIDENCE_CHANGE, good_or_bad
+from pamer_lab.ui.growth.table import COST_CHANGE, EVIDENCE_CHANGE, good_or_bad
 from pamer_lab.ui.shared.text import DEMO, counted_with
 from pamer_lab.workspace import Workspace
 from pamer_lab.workspace.ingest import import_demo
@@ -63,7 +66,7 @@ def test_many_missing_turns_wait_for_the_button(visit: Visit, workspace: Workspa
     put(workspace, one=chat(3), two=chat(4))
     replay(workspace.trace_rows()[0]["trace_id"], "base", workspace)
     app = visit(PAGE, policies=["base"])  # type: ignore[arg-type]
-    assert holds(app.button(key="run").label, 1)
+    assert holds(app.button(key="run-fast").label, 1)
     assert says(app, "base", 1, "1 s") and not says(app, "all-MiniLM-L6-v2")
     assert says(app, "n = 1", 2)
 
@@ -117,9 +120,42 @@ def test_what_is_cut_is_said(visit: Visit, workspace: Workspace, monkeypatch: py
     assert texts(app.run()) != said, "evidence that was left out of the table"
 
 
-def test_more_evidence_is_good_and_more_tokens_are_not() -> None:
-    assert good_or_bad(EVIDENCE_CHANGE, "▲ +3.0 points") == "good" == good_or_bad("Cost vs baseline", "▼ -3.0 %")
-    assert good_or_bad(EVIDENCE_CHANGE, "▼ -3.0 points") == "bad" == good_or_bad("Total vs baseline", "▲ +3.0 %")
+def test_more_evidence_is_good_and_fewer_tokens_only_at_no_higher_cost() -> None:
+    assert good_or_bad(EVIDENCE_CHANGE, "▲ +3.0 points") == "good" == good_or_bad(COST_CHANGE, "▼ -3.0 %")
+    assert good_or_bad(EVIDENCE_CHANGE, "▼ -3.0 points") == "bad" == good_or_bad(COST_CHANGE, "▲ +3.0 %")
+    assert good_or_bad(CHANGE, "▼ -3.0 %", (1.0, 2.0)) == "good" and good_or_bad(CHANGE, "▲ +3.0 %", (2.0, 1.0)) == "bad"
+    assert good_or_bad(CHANGE, "▼ -3.0 %", (2.0, 1.0)) == "" == good_or_bad(CHANGE, "▼ -3.0 %")
+
+
+def test_the_page_opens_with_the_readers_traces_and_the_policies_that_need_no_model(visit: Visit, workspace: Workspace) -> None:
+    import_demo(workspace)
+    put(workspace, one=chat(3), two=chat(4))
+    app = visit(PAGE)
+    assert not app.exception
+    assert says(app, "n = 2") and app.segmented_control(key="owners").value == "my traces"
+    assert app.multiselect(key="policies").value == ["base", "sliding-window:5", "periodic-summary:5"]
+    assert {head.trace_id for head in RunStore(workspace).heads()} == {row["trace_id"] for row in workspace.trace_rows() if not row["demo"]}
+    assert holds(app.button(key="run").label, 4) and "run-fast" not in [button.key for button in app.button]
+    assert any("**sliding-window:5**" in text and "**base**" in text for text in sentences(app)), "the verdict"
+    app.segmented_control(key="owners").set_value("all").run()
+    assert says(app, "n = 6")
+    scored = matching_traces(workspace.trace_rows(), reward="recorded")
+    app.selectbox(key="reward").set_value("recorded").run()
+    assert 0 < len(scored) < 6 and says(app, f"n = {len(scored)}")
+
+
+def test_the_buttons_start_the_fast_runs_alone_or_all_with_the_models_behind(
+    visit: Visit, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pamer_lab.ui.growth.view.AT_ONCE", 0)
+    started: list[tuple[list[str], list[str]]] = []
+    monkeypatch.setattr(Background, "start", lambda self, traces, policies, options: started.append((traces, policies)))
+    put(workspace, one=chat(3))
+    app = visit(PAGE)
+    app.button(key="run-fast").click().run()
+    app.button(key="run").click().run()
+    assert [policies for _, policies in started] == [["base", "sliding-window:5", "periodic-summary:5"], list(offered_policies("first"))]
+    assert app.multiselect(key="policies").value == list(offered_policies("first"))
 
 
 def test_a_link_with_a_missing_trace_follows_the_readers_choice(visit: Visit, workspace: Workspace) -> None:
@@ -156,3 +192,21 @@ def test_a_policy_that_cannot_be_replayed_leaves_the_stored_runs_on_the_page(
     assert not app.error
     assert "the disk is full" in app.warning[0].value
     assert "growth-means" in charts(app)
+
+
+def test_each_trace_has_its_rows_and_its_own_file(visit: Visit, workspace: Workspace) -> None:
+    put(workspace, long=chat(9), short=chat(4))
+    policies = ["base", "sliding-window:5"]
+    app = visit(PAGE, policies=policies)  # type: ignore[arg-type]
+    app.session_state["per-trace-panel"] = True
+    app.run()
+    shown = next(frame.value for frame in app.dataframe if "Trace" in frame.value.columns)
+    assert not app.exception and list(shown["Trace"]) == ["long.json"] * 2 + ["short.json"] * 2 and list(shown["Policy"]) == policies * 2
+    assert {"traces-csv", "policies-csv"} <= {button.key for button in app.download_button}
+
+
+def test_cost_is_set_against_evidence_with_the_cheapest_policy_at_each_level(visit: Visit, workspace: Workspace) -> None:
+    put(workspace, one=chat(4), two=chat(6))
+    app = visit(PAGE, policies=["base", "sliding-window:5"])  # type: ignore[arg-type]
+    frames = [frame.value for frame in app.dataframe if "Cheapest policy" in frame.value.columns]
+    assert frames and list(frames[0]["Evidence at least"]) == ["80 %", "90 %", "95 %"]

@@ -12,6 +12,8 @@ from msgspec.structs import replace as changed
 from streamlit.testing.v1 import AppTest
 
 from pamer_lab import figures
+from pamer_lab.analysis.paper_comparison import live_result
+from pamer_lab.analysis.verdict import signed
 from pamer_lab.audit import AuditStore
 from pamer_lab.controller import FixedProbe
 from pamer_lab.errors import StorageError
@@ -32,8 +34,9 @@ from pamer_lab.ui.shared.runs import background
 from pamer_lab.workspace import Workspace
 from pamer_lab.workspace.ingest import import_demo
 from tests.pages.conftest import Visit, charts, chat, holds, linked, put, says, sentences, table_of, texts
-from tests.runs.making import PARTS, huge_trace, long_trace
+from tests.runs.making import PARTS, estimated, huge_trace, long_trace
 from tests.runs.test_background import held
+from tests.runs.test_evidence import hand_made
 
 PAGE = "pages/replay.py"
 LIGHT = ["base", "sliding-window:5"]
@@ -229,7 +232,7 @@ def test_the_tables_below_are_those_of_the_library(visit: Visit, workspace: Work
         app.segmented_control(key="more").set_value(name).run()
         assert not app.exception
         seen.add(texts(app))
-    assert len(seen) == len(parts) == 4
+    assert len(seen) == len(parts) == 5
     at = next(turn.t for turn in run.turns if "A" * turn.t != turn.states)
     assert says(app, "base", at)
 
@@ -260,6 +263,8 @@ def test_a_trace_that_was_removed_after_a_look_at_it_is_no_dead_end(visit: Visit
     go(app, PAGE)
     assert not app.error and not app.exception
     assert app.selectbox(key="picked_trace").value == kept
+    assert len(app.warning) == 1 and "one.json" in app.warning[0].value
+    assert not app.run().warning, "once is enough"
 
 
 def test_the_open_turn_and_policy_are_there_again_after_another_page_and_belong_to_their_trace(visit: Visit, workspace: Workspace) -> None:
@@ -397,3 +402,33 @@ def test_a_block_that_was_left_out_stands_beside_what_the_model_has_instead(visi
     assert {line[:2] for line in shown.splitlines()} <= {"  ", "- ", "+ "}
     app.button(key="Next turn").click().run()
     assert not [code for code in app.code if code.language == "diff"], "a row chosen at one turn is not chosen at the next"
+
+
+def test_the_cost_of_each_turn_is_drawn_and_its_dearest_turns_are_listed(visit: Visit, workspace: Workspace) -> None:
+    workspace.add_traces([long_trace(12, trace_id="t-own")], estimated())
+    replay("t-own", "pamer:minimum=90", workspace, ReplayOptions(parts=PARTS))
+    app = visit(PAGE, trace="t-own", policies=["pamer:minimum=90"])  # type: ignore[arg-type]
+    dear = next(frame.value for frame in app.dataframe if "Written again" in frame.value.columns)
+    assert len(dear) == 10 and list(dear.iloc[:, 2]) == sorted(dear.iloc[:, 2], reverse=True)
+
+
+def test_the_page_begins_with_a_verdict_per_policy_and_the_papers_live_result(visit: Visit, workspace: Workspace) -> None:
+    runs = [replay(hand_made(), policy, workspace, ReplayOptions(device="cpu", parts=PARTS)) for policy in ("base", "sliding-window:5")]
+    app = visit(PAGE, trace=runs[0].head.trace_id, policies=["base", "sliding-window:5"])  # type: ignore[arg-type]
+    live = live_result("sliding-window:5")
+    assert live is not None
+    change = 100 * (runs[1].totals["total"] / runs[0].totals["total"] - 1)
+    first = next(text for text in sentences(app) if "**sliding-window:5**" in text and "**base**" in text)
+    assert all(f"{signed(value)}" in first for value in (change, live["tokens_pct"], live["points"]))
+
+
+def test_a_drop_is_an_event_with_the_evidence_that_went(visit: Visit, workspace: Workspace) -> None:
+    run = replay(hand_made(), "sliding-window:2", workspace, ReplayOptions(device="cpu", parts=PARTS))
+    app = visit(PAGE, trace=run.head.trace_id, policies=["sliding-window:2"], more="Drops")  # type: ignore[arg-type]
+    assert app.number_input(key="turn").value == 3, "the first drop is the first event"
+    assert any("Tom Rice" in text for text in sentences(app))
+    frame = table_of(app, "drops")
+    assert frame["Turn"].tolist() == [3, 4, 5] and frame["Blocks"].tolist() == ["0", "1", "2"]
+    assert frame["Evidence lost"].tolist() == [2, 1, 0] and "D4711" in frame["Used later"][1]
+    app.button(key="Next event").click().run()
+    assert app.number_input(key="turn").value == 4

@@ -86,7 +86,7 @@ def test_moving_the_threshold_changes_the_counts_and_stands_in_the_link(visit: V
     assert len(moved) == 2
     assert all(row["Hits"] <= 2 for row in moved)  # type: ignore[operator]
     again = visit(PAGE, shift="4.0", seed="1", layer="block_1", pooling="mean")
-    assert says(again, "block_1", "mean") and not says(app, "block_1", "mean")
+    assert says(again, "layer 1", "mean") and not says(app, "layer 1", "mean")
     assert len(counts(again)) == 4
 
 

@@ -193,7 +193,7 @@ def test_the_tour_leads_to_a_block_that_is_there(visit: Visit, workspace: Worksp
         app = visit()
         app.toggle(key="tour").set_value(True).run()
         links = [link.proto for link in app.get("page_link") if link.proto.page == "trace"]
-        assert {link.query_string for link in links} == {f"trace={row['trace_id']}&block={block}"}
+        assert {link.query_string for link in links} == {f"trace={row['trace_id']}&block={block}&at=block-{block}"}
 
 
 def test_own_traces_keep_the_demo_away_until_it_is_asked_for(visit: Visit, workspace: Workspace) -> None:

@@ -13,7 +13,7 @@ import pytest
 from pamer_lab.errors import Cancelled
 from pamer_lab.models.profiles import load_profile
 from pamer_lab.models.tokenizer import profile_tokens
-from pamer_lab.runs.batch import BatchOptions, BatchProgress, replay_batch
+from pamer_lab.runs.batch import BatchOptions, BatchProgress, fast_first, replay_batch
 from pamer_lab.runs.engine import replay
 from pamer_lab.runs.store import RunStore
 from pamer_lab.workspace import Workspace
@@ -118,3 +118,11 @@ def _locked(workspace: Workspace, run_id: str) -> bool:
             return False
     except Timeout:
         return True
+
+
+def test_policies_without_heads_go_first_and_say_what_they_are_doing(workspace: Workspace) -> None:
+    assert fast_first(["pamer", "base", "pamer+", "sliding-window:5"]) == [("base", "sliding-window:5"), ("pamer", "pamer+")]
+    assert fast_first(["base"]) == [("base",)]
+    seen: list[BatchProgress] = []
+    replay_batch(filled(workspace, 3, traces=1), ["base"], workspace, BatchOptions(), report=seen.append)
+    assert seen[0].doing.startswith("base") and seen[0].doing in seen[0].line and not seen[-1].doing

@@ -92,17 +92,25 @@ def evidence(row: Mapping[str, Any], known: Provenance) -> None:
         st.caption("Untrusted: only what Algorithm 2 accepts is used.")
         body(str(row["answer"]), key=f"answer-{row['audit_id']}")
     else:
-        _sides(row)
+        _sides(row, known)
 
 
-def _sides(row: Mapping[str, Any]) -> None:
-    """Chosen steps on the left, the best rejected ones on the right."""
+def _sides(row: Mapping[str, Any], known: Provenance) -> None:
+    """The situation, the chosen steps, and the best rejected ones."""
     ranks = {int(entry["step"]): entry for entry in row["candidates"] or []}
     chosen = [int(step) for step in row["steps"] or []]
     near = [int(entry["step"]) for entry in row["near_misses"] or []]
     if row["goal"]:
         st.text(f"Goal: {one_line(str(row['goal']), 300)}")
-    left, right = st.columns(2, gap="medium")
+    situation, left, right = st.columns([4, 5, 5], gap="medium")
+    with situation:
+        st.markdown("**What the agent did next**", help=HINTS["situation"])
+        action = known.next_action(int(row["turn"]))
+        with st.container(border=True):
+            if action:
+                body(action, key=f"next-{row['audit_id']}")
+            else:
+                st.caption("The trace is not in this workspace.")
     with left:
         st.markdown(f"**Chosen** ({len(chosen)})", help=HINTS["chosen"])
         _steps(row, chosen, ranks, "chosen", "No step was chosen.")
@@ -125,7 +133,7 @@ def _steps(row: Mapping[str, Any], steps: Sequence[int], ranks: Mapping[int, Map
         place = f" · rank {entry['rank']}, score {_score(entry['score'])}" if entry else ""
         quoted = f" · {'restored in part' if number in in_part else 'restored'}" if number in cited else ""
         with st.container(border=True):
-            tokens = f" · {step.tokens:,} tokens" if step.tokens else ""
+            tokens = f" · {counted(step.tokens, 'token')}" if step.tokens else ""
             st.markdown(f"**Step {number}**{place}{tokens}{quoted}", help=HINTS["step"])
             words, colour = CHECKS[step.check]
             st.markdown(f":{colour}[{words}]{_hashes(step)}")

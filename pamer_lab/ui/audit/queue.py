@@ -52,8 +52,16 @@ def choose_filters(queue: Sequence[Entry], heads: Mapping[str, RunInfo], names: 
         on_change=_forget,
     )
     _to_url("run", run_id)
+    accepted = any(entry.row["outcome"] == OUTCOMES[0] for entry in queue)
     outcome = middle.selectbox(
-        "Outcome", ["", *OUTCOMES], key="outcome", bind="query-params", format_func=lambda name: name or "all", help=HINTS["outcome"]
+        "Outcome",
+        ["", *OUTCOMES],
+        # What was restored is what there is to judge.
+        index=1 if accepted else 0,
+        key="outcome",
+        bind="query-params",
+        format_func=lambda name: name or "all",
+        help=HINTS["outcome"],
     )
     show = right.selectbox("Show", SHOWS, key="show", bind="query-params", help=HINTS["queue"])
     with who:
@@ -106,7 +114,7 @@ def current(shown: Sequence[Entry], queue: Sequence[Entry]) -> Entry | None:
     return found or next((entry for entry in shown if entry.row["outcome"] == "accepted"), shown[0] if shown else None)
 
 
-def queue_table(shown: Sequence[Entry], entry: Entry | None, reviewer: str) -> None:
+def queue_table(shown: Sequence[Entry], entry: Entry | None, reviewer: str, traces: Mapping[str, str]) -> None:
     """The list; a click opens a selection."""
 
     def opened() -> None:
@@ -118,8 +126,9 @@ def queue_table(shown: Sequence[Entry], entry: Entry | None, reviewer: str) -> N
     names = [one.audit_id for one in shown]
     mark_row("queue", names.index(entry.audit_id) if entry is not None and entry.audit_id in names else None, "Turn")
     st.dataframe(
-        [_line(one, entry, reviewer) for one in shown],
+        [_line(one, entry, reviewer, traces) for one in shown],
         hide_index=True,
+        placeholder="",
         height=table_height(len(shown), most=HEIGHT),
         key="queue",
         on_select=opened,
@@ -127,7 +136,9 @@ def queue_table(shown: Sequence[Entry], entry: Entry | None, reviewer: str) -> N
         column_config={
             " ": st.column_config.TextColumn(width=30),
             "Turn": st.column_config.NumberColumn(width=50),
-            "Steps": st.column_config.TextColumn(width=90),
+            "Trace": st.column_config.TextColumn(width=90),
+            "Outcome": st.column_config.TextColumn(width=90),
+            "Steps": st.column_config.TextColumn(width=70),
             "Verdict": st.column_config.TextColumn(
                 width=70,
                 help="✓ right, + missing evidence, − unnecessary step, ✕ wrong step, ≠ disagree, ? doubtful, ✎ unsaved note.",
@@ -136,7 +147,7 @@ def queue_table(shown: Sequence[Entry], entry: Entry | None, reviewer: str) -> N
     )
 
 
-def _line(one: Entry, entry: Entry | None, reviewer: str) -> dict[str, Any]:
+def _line(one: Entry, entry: Entry | None, reviewer: str, names: Mapping[str, str]) -> dict[str, Any]:
     row = one.row
     marks = (
         MARKS.get(one.by(reviewer), "") if reviewer else " ".join(sorted({MARKS.get(verdict, "?") for verdict in one.verdicts.values()}))
@@ -145,6 +156,7 @@ def _line(one: Entry, entry: Entry | None, reviewer: str) -> dict[str, Any]:
     return {
         " ": "▸" if entry is not None and one.audit_id == entry.audit_id else "",
         "Turn": row["turn"],
+        "Trace": one_line(names.get(row["trace_id"], row["trace_id"] or row["session_id"]), 40),
         "Outcome": f"{OUTCOME_SIGNS.get(row['outcome'], '')} {row['outcome']}",
         "Steps": ", ".join(map(str, row["steps"] or [])),
         "Verdict": marks

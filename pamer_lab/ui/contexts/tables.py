@@ -4,6 +4,7 @@ import polars as pl
 import streamlit as st
 
 from pamer_lab.analysis.compact import CELLS, Line, State, best_line, budget_table, expanded_table, orderings, paired_table, retrieval_table
+from pamer_lab.figures.text import layer_words
 from pamer_lab.spreadsheet import csv_text
 from pamer_lab.studies.compact.values import FULL
 from pamer_lab.studies.decisions import TARGETS
@@ -36,7 +37,8 @@ def tradeoff_answer(study: Study, *, published: bool) -> str:
         )
     counted_by = study.settings.get("tokenizer", study.model)
     sentences.append(
-        f"Measured with {in_code(study.model, 40)} at {study.notes.get('layer', 'one layer')}, tokens by {in_code(str(counted_by), 40)}; "
+        f"Measured with {in_code(study.model, 40)} at {layer_words(str(study.notes.get('layer', 'one layer')))}, "
+        f"tokens by {in_code(str(counted_by), 40)}; "
         "the token share counts text, not stored states."
     )
     if published:

@@ -7,18 +7,20 @@ import polars as pl
 import streamlit as st
 
 from pamer_lab.analysis.growth import policy_table
-from pamer_lab.figures.text import one_line, short
-from pamer_lab.figures.theme import Meaning
+from pamer_lab.analysis.growth_tables import policy_lines
+from pamer_lab.analysis.verdict import Account, Sense, Verdict, token_sense, verdicts
+from pamer_lab.figures.text import counted, one_line, short
 from pamer_lab.prices import PriceTable
 from pamer_lab.runs.evidence import survival_rates
 from pamer_lab.runs.values import FIXED_ACTIONS
 from pamer_lab.spreadsheet import csv_text
 from pamer_lab.ui.shared.downloads import download
 from pamer_lab.ui.shared.loaders import workspace
-from pamer_lab.ui.shared.prices import choose_prices, cost_of, price_key
+from pamer_lab.ui.shared.prices import choose_prices, cost_of, current_prices, price_key
 from pamer_lab.ui.shared.runs import fates_of, open_run, run_store, version
 from pamer_lab.ui.shared.text import in_code
 from pamer_lab.ui.shared.theme import colours
+from pamer_lab.ui.shared.verdicts import show_verdicts, verdicts_of
 from pamer_lab.ui.shared.words import HINTS
 
 MOST_TRACES = 40
@@ -27,6 +29,7 @@ Costs = dict[str, tuple[float, float]]
 """By policy: its cost, and that of the base agent on the same traces."""
 EVIDENCE_CHANGE = "Evidence vs baseline"
 """The one change of which more is good."""
+COST_CHANGE = "Cost vs baseline"
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)
@@ -35,7 +38,7 @@ def _policy_table(path: str, at: tuple[int, int], run_ids: tuple[str, ...], _run
 
 
 def comparison(runs: pl.DataFrame, policies: Sequence[str], baseline: str) -> None:
-    """Policies as rows. Fewer tokens, a lower cost and more evidence are good."""
+    """Policies as rows. Green is a lower cost, more evidence, and fewer tokens where the cost is known and not higher."""
     import pandas as pd
 
     table = _policy_table(str(workspace().path), version(), tuple(runs["run_id"]), runs)
@@ -43,20 +46,27 @@ def comparison(runs: pl.DataFrame, policies: Sequence[str], baseline: str) -> No
     with st.container(horizontal=True, vertical_alignment="center"):
         prices = choose_prices()
         st.space("stretch")
-        download("CSV", lambda: csv_text(table), "policies.csv", "text/csv", key="policies-csv")
+        file = st.container(width="content")
     few = runs["trace_id"].n_unique() <= MOST_TRACES
     kept = _survival(str(workspace().path), version(), tuple(runs["run_id"])) if few else {}
     costs = _costs(str(workspace().path), version(), tuple(runs["run_id"]), price_key(prices), prices) if few else {}
     shown = [_line(rows[policy], rows[baseline], kept, costs, one_line(prices.currency, 8)) for policy in policies]
+    with file:
+        lines = policy_lines(table, policies, baseline, kept, costs, prices.currency)
+        download("CSV", lambda: csv_text(lines), "policies.csv", "text/csv", key="policies-csv")
     empty = {key for key in shown[0] if not any(line[key] for line in shown)}
     frame = pd.DataFrame([{key: value for key, value in line.items() if key not in empty} for line in shown])
     paint = colours()
     styled = frame.style
-    for name in frame.columns:
-        if name.endswith("baseline"):
-            styled = styled.map(
-                lambda text, name=name: f"color: {paint[good_or_bad(name, text)]}" if text[:1] in ("▼", "▲") else "", [name]
-            )
+    each = [(_per_trace(costs, rows, policy), _per_trace(costs, rows, baseline)) for policy in policies]
+    for name in (name for name in frame.columns if name.endswith("baseline")):
+        styled = styled.apply(
+            lambda column, name=name: [
+                f"color: {paint[sense]}" if text[:1] in ("▼", "▲") and (sense := good_or_bad(name, text, pair)) else ""
+                for text, pair in zip(column, each, strict=True)
+            ],
+            subset=[name],
+        )
     hints = {
         "Mean peak": HINTS["mean_peak"],
         "Reduction against raw": "Tokens saved relative to sending the raw history, with a 95 % interval.",
@@ -69,8 +79,11 @@ def comparison(runs: pl.DataFrame, policies: Sequence[str], baseline: str) -> No
         "Cost vs baseline": "Per trace, at the chosen prices.",
     }
     columns = {name: st.column_config.TextColumn(help=hint) for name, hint in hints.items()}
-    st.dataframe(styled, hide_index=True, column_config=columns)
-    said = [f"▼ fewer, ▲ more than {in_code(baseline, 60)}. The interval of the reduction is a 95 % bootstrap, clustered by task."]
+    st.dataframe(styled, hide_index=True, placeholder="", column_config=columns)
+    said = [
+        f"▼ fewer, ▲ more than {in_code(baseline, 60)}. Green is better; tokens have a colour only where the cost goes the same way. "
+        "The interval of the reduction is a 95 % bootstrap, clustered by task."
+    ]
     if len({row["traces"] for row in rows.values()}) > 1:
         said.append("The policies here cover different traces, so a change may come from the traces.")
     if not few:
@@ -79,9 +92,29 @@ def comparison(runs: pl.DataFrame, policies: Sequence[str], baseline: str) -> No
     st.caption(" ".join([*said, FIXED_ACTIONS]))
 
 
-def good_or_bad(column: str, change: str) -> Meaning:
-    """What a change means: more evidence is good, more of anything else is not."""
-    return "good" if change.startswith("▲" if column == EVIDENCE_CHANGE else "▼") else "bad"
+def growth_verdicts(runs: pl.DataFrame, policies: Sequence[str], baseline: str) -> None:
+    """The page's first lines; beyond `MOST_TRACES` they leave evidence and drops out."""
+    count = runs["trace_id"].n_unique()
+    if count <= MOST_TRACES:
+        found = _verdicts(str(workspace().path), version(), tuple(runs["run_id"]), baseline, price_key(current_prices()))
+    else:
+        rows = runs.group_by("policy").agg(pl.len().alias("traces"), pl.col("total").sum()).iter_rows(named=True)
+        found = verdicts([Account(row["policy"], row["traces"], row["total"]) for row in rows], baseline)
+    order = {policy: place for place, policy in enumerate(policies)}
+    show_verdicts(sorted(found, key=lambda one: order.get(one.policy, len(order))), counted(count, "trace"))
+
+
+@st.cache_resource(max_entries=8, show_spinner="Looking for the evidence…")
+def _verdicts(path: str, at: tuple[int, int], run_ids: tuple[str, ...], baseline: str, prices: bytes) -> list[Verdict]:
+    return verdicts_of([open_run(head) for head in run_store().heads(run_ids=run_ids)], baseline)
+
+
+def good_or_bad(column: str, change: str, costs: tuple[float | None, float | None] = (None, None)) -> Sense:
+    """What a change means: more evidence and a lower cost are good; fewer tokens only where the cost (own, baseline's) is not higher."""
+    more = change.startswith("▲")
+    if column == EVIDENCE_CHANGE:
+        return "good" if more else "bad"
+    return ("bad" if more else "good") if column == COST_CHANGE else token_sense(1.0 if more else -1.0, 0.0, *costs)
 
 
 def _line(row: dict[str, Any], base: dict[str, Any], kept: dict[str, Any], costs: Costs, currency: str) -> dict[str, Any]:
@@ -105,6 +138,10 @@ def _line(row: dict[str, Any], base: dict[str, Any], kept: dict[str, Any], costs
     line |= {"Cost": f"{total:,.4f} {currency}" if policy in costs else "", "Cost vs base": f"{total / raw:.2f}" if raw else ""}
     both = policy in costs and against in costs
     return line | {"Cost vs baseline": delta(total / row["traces"], costs[against][0] / base["traces"]) if both else ""}
+
+
+def _per_trace(costs: Costs, rows: dict[str, dict[str, Any]], policy: str) -> float | None:
+    return costs[policy][0] / rows[policy]["traces"] if policy in costs else None
 
 
 def _reduction(row: dict[str, Any]) -> str:

@@ -1,32 +1,37 @@
 """The parts of the Context growth page: missing runs and how to make them, means per turn, first divergences."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, get_args
 from urllib.parse import urlencode
 
 import polars as pl
 import streamlit as st
 
-from pamer_lab.analysis.growth import mean_context, missing_runs, turn_table
+from pamer_lab.analysis.growth import Owners, Rewards, matching_traces, mean_context, missing_runs, opened_with, turn_table
 from pamer_lab.factory import Factory
-from pamer_lab.figures.text import counted
+from pamer_lab.figures.text import counted, duration
 from pamer_lab.policies.availability import is_light, why_not
-from pamer_lab.policies.registry import parse_policy
+from pamer_lab.policies.registry import offered_policies, parse_policy
 from pamer_lab.report.config import RunChoice
 from pamer_lab.report.replay_part import choice_of
 from pamer_lab.reviewer_mode import reviewer_mode
-from pamer_lab.runs.batch import BatchOptions
+from pamer_lab.runs.background import Batch
+from pamer_lab.runs.batch import BatchOptions, BatchProgress
 from pamer_lab.runs.divergence import first_divergence
 from pamer_lab.runs.engine import ReplayOptions
+from pamer_lab.ui.shared.following import LOOK_EVERY, progress_bar
 from pamer_lab.ui.shared.loaders import workspace
 from pamer_lab.ui.shared.picker import trace_label
-from pamer_lab.ui.shared.run_form import estimated, replay_at_once, say_unavailable
-from pamer_lab.ui.shared.runs import all_runs, background, open_run, run_store, version
+from pamer_lab.ui.shared.run_form import MOST_POLICIES, STARTING, estimated, replay_at_once, say_unavailable
+from pamer_lab.ui.shared.runs import all_runs, background, open_run, policies_of_traces, run_store, version
 from pamer_lab.ui.shared.state import only_followed_a_link
 from pamer_lab.ui.shared.widgets import table_height
+from pamer_lab.ui.shared.words import HINTS
 
-AT_ONCE = 600
-"""Turns of all traces together up to which policies without models are replayed at once on an empty page."""
+AT_ONCE = 1_500
+"""Turns of all traces together up to which policies without models are replayed at once."""
+DONE = "runs-done"
+"""Session key of the batch that is followed and how many of its runs the page has."""
 MOST_PAIRS = 80
 """Pairs of runs whose first divergence is looked for at once."""
 
@@ -62,33 +67,74 @@ def ensure_something(rows: Sequence[dict[str, Any]], policies: Sequence[str], fa
     replay_at_once(missing, ReplayOptions(profile=factory.profile.name), traces)
 
 
-def run_missing(trace_ids: Sequence[str], policies: Sequence[str], runs: pl.DataFrame, factory: Factory) -> None:
-    """What is not replayed yet, with the button for it; or the progress of what runs."""
+def first_policies(rows: Sequence[dict[str, Any]]) -> list[str]:
+    """What the page opens with: the usual policies that need no model, and those others that every one of these traces has a run of."""
+    replayed, names = policies_of_traces(), {row["trace_id"] for row in rows}
+    return [
+        policy
+        for policy in offered_policies("first")
+        if not parse_policy(policy).needs_models or all((policy, True) in replayed.get(name, ()) for name in names)
+    ]
+
+
+def choose_traces(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The traces that fit the filters by owner, format and reward; the filters are in the URL."""
+    whose, formats, rewards = st.columns([3, 4, 3], gap="medium", vertical_alignment="bottom")
+    owners = whose.segmented_control(
+        "Whose", get_args(Owners), default=opened_with(rows), required=True, key="owners", bind="query-params", help=HINTS["demo"]
+    )
+    known = sorted({row["format"] for row in rows})
+    wanted = formats.multiselect("Format", known, key="format", bind="query-params", placeholder="all formats", help=HINTS["format"])
+    reward = rewards.selectbox("Reward", get_args(Rewards), key="reward", bind="query-params", help=HINTS["reward"])
+    fitting = set(matching_traces(rows, formats=wanted, reward=reward, owners=owners or "all"))
+    return [row for row in rows if row["trace_id"] in fitting]
+
+
+def run_missing(trace_ids: Sequence[str], policies: Sequence[str], runs: pl.DataFrame, factory: Factory, first: Sequence[str] = ()) -> None:
+    """What is not replayed yet, with a button for the fast ones and one for all; or the progress of what runs.
+
+    Where the policies are still the page's own choice (`first`), all the usual ones are offered.
+    """
     if reviewer_mode():
         return
     batch = background().current
     if batch is not None:
-        line = batch.progress.line if batch.progress else "starting"
-        with st.container(horizontal=True, vertical_alignment="center"):
-            st.info(f"A replay is running: {line}. This page shows finished runs.", icon=":material/hourglass_top:")
-            st.button("Refresh", key="again")
-            st.button("Stop", key="stop", on_click=batch.stop)
+        _follow(batch)
         return
     shown = set() if runs.is_empty() else set(runs["policy"])
-    reasons = {policy: why_not(parse_policy(policy), factory) for policy in policies}
-    say_unavailable({policy: reason for policy, reason in reasons.items() if policy not in shown})
-    possible = [policy for policy in policies if not reasons[policy]]
-    missing = missing_runs(runs, possible, trace_ids)
-    if missing:
-        with st.container(horizontal=True, vertical_alignment="center", border=True):
-            st.markdown(_what_it_takes(missing, factory), width="stretch")
+    more = offered_policies("first") if list(policies) == list(first) else []
+    usual = list(dict.fromkeys([*policies, *more]))
+    reasons = {policy: why_not(parse_policy(policy), factory) for policy in usual}
+    say_unavailable({policy: reason for policy, reason in reasons.items() if policy in policies and policy not in shown})
+    possible = [policy for policy in usual if not reasons[policy]]
+    missing = missing_runs(all_runs(factory.profile.name), possible, trace_ids)
+    if not missing:
+        return
+    fast = {policy: names for policy, names in missing.items() if not parse_policy(policy).needs_models}
+    options = BatchOptions(factory.profile.name, processes=2, heads=factory.heads_text)
+    with st.container(horizontal=True, vertical_alignment="center", border=True):
+        st.markdown(_what_it_takes(missing, factory), width="stretch")
+        if fast:
+            _, time = estimated(fast, factory)
             st.button(
-                f"Replay {counted(sum(map(len, missing.values())), 'missing run')}",
-                key="run",
+                f"Run the fast ones now ({counted(sum(map(len, fast.values())), 'run')})",
+                key="run-fast",
                 type="primary",
-                icon=":material/play_arrow:",
+                icon=":material/bolt:",
+                help=f"Policies that need no model: {time}.",
                 on_click=_start,
-                args=(list(trace_ids), possible, BatchOptions(factory.profile.name, processes=2, heads=factory.heads_text)),
+                args=(list(trace_ids), list(fast), options, policies),
+            )
+        found, _ = estimated(missing, factory)
+        if len(missing) > len(fast):
+            st.button(
+                f"Run everything ({duration(found.seconds)}, {counted(sum(map(len, missing.values())), 'run')})",
+                key="run",
+                type="secondary" if fast else "primary",
+                icon=":material/play_arrow:",
+                help="Policies without a model go first on every trace; model runs are queued behind them.",
+                on_click=_start,
+                args=(list(trace_ids), possible, options, policies),
             )
 
 
@@ -100,8 +146,24 @@ def _what_it_takes(missing: Mapping[str, Sequence[str]], factory: Factory) -> st
     return f"Not replayed yet: {each}. This {loaded} and takes {time}."
 
 
-def _start(trace_ids: Sequence[str], policies: Sequence[str], options: BatchOptions) -> None:
+def _start(trace_ids: Sequence[str], policies: Sequence[str], options: BatchOptions, chosen: Sequence[str]) -> None:
+    """Start a batch, and show its policies too when it is done."""
     background().start(trace_ids, policies, options)
+    st.session_state["policies"] = list(dict.fromkeys([*chosen, *policies]))[:MOST_POLICIES]
+
+
+@st.fragment(run_every=LOOK_EVERY)
+def _follow(batch: Batch) -> None:
+    """Progress with a way to stop; each run that ends redraws the page."""
+    done = batch.progress.runs_done if isinstance(batch.progress, BatchProgress) else 0
+    before = st.session_state.get(DONE, (id(batch), 0))
+    if not batch.running or (before[0] == id(batch) and done > before[1]):
+        st.session_state[DONE] = (id(batch), done)
+        st.rerun()
+    st.session_state[DONE] = (id(batch), done)
+    with st.container(border=True, key="following"):
+        st.markdown(f"Replaying **{', '.join(batch.policies)}** over {counted(len(batch.trace_ids), 'trace')}. Finished runs appear below.")
+        progress_bar(batch, batch.progress.line if batch.progress else STARTING, key="stop")
 
 
 def divergences(runs: pl.DataFrame, baseline: str, rows: Sequence[dict[str, Any]]) -> None:
@@ -132,6 +194,7 @@ def divergences(runs: pl.DataFrame, baseline: str, rows: Sequence[dict[str, Any]
     st.dataframe(
         lines,
         hide_index=True,
+        placeholder="",
         height=table_height(len(lines), most=320),
         column_config={"Baseline's turn": column, "Policy's turn": column},
     )

@@ -7,17 +7,19 @@ from typing import Any
 import polars as pl
 import streamlit as st
 
-from pamer_lab.figures.text import counted, short
+from pamer_lab.figures.text import counted, one_line, short
 from pamer_lab.prices import PriceTable
 from pamer_lab.runs.divergence import Divergence, first_divergence
 from pamer_lab.runs.evidence import FATES, survival_rates
 from pamer_lab.runs.recorded import recorded_events
-from pamer_lab.runs.values import FIXED_ACTIONS, Run
+from pamer_lab.runs.values import FIXED_ACTIONS, STATUS_WORDS, Run
 from pamer_lab.spreadsheet import csv_text
 from pamer_lab.trajectory import Trace
 from pamer_lab.ui.replay.turn_steps import open_turn
+from pamer_lab.ui.replay.turn_texts import span_words
+from pamer_lab.ui.shared.downloads import download
 from pamer_lab.ui.shared.prices import choose_prices, cost_of
-from pamer_lab.ui.shared.runs import fates_of
+from pamer_lab.ui.shared.runs import drops_of, fates_of
 from pamer_lab.ui.shared.text import counted_with, in_code
 from pamer_lab.ui.shared.widgets import table, table_height
 from pamer_lab.ui.shared.words import HINTS
@@ -56,7 +58,7 @@ def headline(run: Run) -> str:
     if actions["fallback"]:
         parts.append(counted(actions["fallback"], "fallback"))
     if run.head.status != "done":
-        parts.append(f"{run.head.status}, {len(run.turns):,} of {run.head.turns:,} turns")
+        parts.append(f"{STATUS_WORDS[run.head.status]}, {len(run.turns):,} of {counted(run.head.turns, 'turn')}")
     if run.head.demo:
         parts.append(":gray-badge[demo]")
     return " · ".join([*parts, "actions fixed"])
@@ -94,6 +96,7 @@ def accounts(runs: Sequence[Run]) -> None:
     st.dataframe(
         [{key: value for key, value in row.items() if key in keep} for row in rows],
         hide_index=True,
+        placeholder="",
         column_config={
             key: st.column_config.NumberColumn(format="localized", help=ACCOUNT_HINTS.get(key))
             for key in rows[0]
@@ -105,6 +108,10 @@ def accounts(runs: Sequence[Run]) -> None:
             "Cost vs base": st.column_config.NumberColumn(format="%.2f", help=HINTS["cost"]),
             "In context %": st.column_config.NumberColumn(format="%.1f", help=HINTS["evidence"]),
         },
+    )
+    counting = {run.head.policy: {"Currency": prices.currency} | _counting(run) for run in runs}
+    download(
+        "CSV", lambda: csv_text(pl.DataFrame([row | counting[row["Policy"]] for row in rows])), "totals.csv", "text/csv", key="totals-csv"
     )
     head = runs[0].head
     counts = counted_with(head.tokens_kind, head.tokenizer)
@@ -163,16 +170,56 @@ def evidence(run: Run) -> None:
     if not shown:
         st.success("All evidence was in the context when it was used.")
         return
+    lines = [
+        {"Turn": fate.use.t, "Used": fate.use.value, "Kind": fate.use.kind, "First seen in": f"block {fate.use.seen_in}"}
+        | {"Was": FATE_WORDS[fate.survival], "Where": fate.where}
+        for fate in shown
+    ]
+    own = {"Policy": run.head.policy, "demo": run.head.demo}
+    download("CSV", lambda: csv_text(pl.DataFrame([line | own for line in lines])), "evidence.csv", "text/csv", key="evidence-csv")
     table(
-        [
-            {"Turn": fate.use.t, "Used": fate.use.value, "Kind": fate.use.kind, "First seen in": f"block {fate.use.seen_in}"}
-            | {"Was": FATE_WORDS[fate.survival], "Where": fate.where}
-            for fate in shown
-        ],
+        lines,
         key="evidence",
         on_select=opened,
         selection_mode="single-row",
         height=table_height(len(shown), most=300),
+    )
+
+
+def dropped(run: Run) -> None:
+    """Blocks that left the request with nothing in their place, turn by turn; a row opens its turn."""
+    found = drops_of(run)
+    if not found:
+        st.caption(f"{run.head.policy} drops no block here: each earlier block is in the context, in a summary, or in memory.")
+        return
+    lost = sum(len(drop.lost) for drop in found)
+    st.markdown(
+        f"**{run.head.policy}** drops {counted(sum(len(drop.blocks) for drop in found), 'block')} at {counted(len(found), 'turn')}; "
+        f"{counted(lost, 'later use')} of what was in them found it gone.",
+        help=HINTS["drop"],
+    )
+
+    def opened() -> None:
+        rows = st.session_state["drops"]["selection"]["rows"]
+        if rows and rows[0] < len(found):
+            open_turn(found[rows[0]].t)
+
+    table(
+        [
+            {
+                "Turn": drop.t,
+                "Blocks": span_words(drop.spans),
+                "Tokens": drop.tokens,
+                "Evidence lost": len(drop.lost),
+                "Used later": ", ".join(f"{one_line(entry.value, 60)} (turn {entry.used_at})" for entry in drop.lost),
+            }
+            for drop in found
+        ],
+        key="drops",
+        on_select=opened,
+        selection_mode="single-row",
+        height=table_height(len(found), most=300),
+        column_config={"Tokens": st.column_config.NumberColumn(format="localized")},
     )
 
 

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from pamer_lab.figures.theme import SIGNS
+from pamer_lab.figures.text import counted
+from pamer_lab.figures.theme import DROP_SIGN, SIGNS
+from pamer_lab.runs.drops import Drop
 from pamer_lab.runs.values import Run
 from pamer_lab.ui.shared.marks import Click, Mark, marks
 from pamer_lab.ui.shared.run_form import AWAITED
@@ -49,12 +51,12 @@ def _open_awaited(runs: Sequence[Run]) -> None:
 def choose_policy(runs: Sequence[Run]) -> str:
     """The policy that is looked at, to choose another."""
     policies = [run.head.policy for run in runs]
-    picked = st.segmented_control("Policy", policies, required=True, key="policy", help=HINTS["policy"]) or policies[0]
+    picked = st.segmented_control("Policy", policies, required=True, key="policy", label_visibility="collapsed") or policies[0]
     st.query_params["policy"] = picked
     return picked
 
 
-def choose_turn(run: Run, policies: Sequence[str]) -> int:
+def choose_turn(run: Run, policies: Sequence[str], dropped: Sequence[Drop] = ()) -> int:
     """The open turn, with buttons, keys and clicks to move; it is marked in the charts."""
 
     def clicked(click: Click) -> None:
@@ -65,7 +67,8 @@ def choose_turn(run: Run, policies: Sequence[str]) -> int:
     asked = out_of_range("turn", count)
     if asked is not None:
         st.warning(f"Turn {asked:,} in this link does not exist; this run has {count:,}, counted from 0. Turn {count - 1} is open.")
-    events = [turn.t for turn in run.turns if turn.action != "pass"]
+    lost = {drop.t: drop for drop in dropped}
+    events = [turn.t for turn in run.turns if turn.action != "pass" or turn.t in lost]
     otherwise = count - 1 if asked is not None or "turn" in st.session_state else events[0] if events else 0
     settle("turn", range(count), otherwise, of=run.head.trace_id)
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -74,16 +77,16 @@ def choose_turn(run: Run, policies: Sequence[str]) -> int:
         before = [event for event in events if event < turn]
         after = [event for event in events if event > turn]
         for name, icon, target, keys in (
-            ("Previous turn (Alt+←)", ":material/chevron_left:", turn - 1 if turn else None, "Alt+ArrowLeft"),
-            ("Next turn (Alt+→)", ":material/chevron_right:", turn + 1 if turn + 1 < count else None, "Alt+ArrowRight"),
-            ("Previous event (Alt+↑)", ":material/first_page:", before[-1] if before else None, "Alt+ArrowUp"),
-            ("Next event (Alt+↓)", ":material/last_page:", after[0] if after else None, "Alt+ArrowDown"),
+            ("Previous turn", ":material/chevron_left:", turn - 1 if turn else None, "k"),
+            ("Next turn", ":material/chevron_right:", turn + 1 if turn + 1 < count else None, "j"),
+            ("Previous event", ":material/first_page:", before[-1] if before else None, "Shift+K"),
+            ("Next event", ":material/last_page:", after[0] if after else None, "Shift+J"),
         ):
-            st.button(
-                icon, key=name.split(" (")[0], help=name, disabled=target is None, on_click=open_turn, args=(target or 0,), shortcut=keys
-            )
-        action = run.turns[turn].action
-        number = f"event {events.index(turn) + 1} of {len(events)}" if turn in events else f"{len(events)} events in this run"
-        st.markdown(f"**{SIGNS[action]} {action}** · {number}", width="content")
+            st.button(icon, key=name, help=name, disabled=target is None, on_click=open_turn, args=(target or 0,), shortcut=keys)
+    action = run.turns[turn].action
+    what = f"{DROP_SIGN} drop" if action == "pass" and turn in lost else f"{SIGNS[action]} {action}"
+    number = f"event {events.index(turn) + 1:,} of {len(events):,}" if turn in events else f"{counted(len(events), 'event')} in this run"
+    with st.container(horizontal=True):
+        st.markdown(f"**{what}** · {number}", width="content", help=f"{HINTS['drop']} {HINTS['fallback']}")
         marks(dict.fromkeys(CHARTS, Mark(turn)), clicked, key="turn-marks")
     return turn

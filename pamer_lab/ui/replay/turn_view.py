@@ -4,16 +4,18 @@ Everything a trace or a model wrote goes through `body` or a table.
 Invariant: the listed tokens are added up here and compared with the plotted number.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import streamlit as st
 
 from pamer_lab.decisions import spans_of
 from pamer_lab.figures.text import counted, share
-from pamer_lab.figures.theme import ACTION_WORDS, SIGNS
+from pamer_lab.figures.theme import ACTION_WORDS, DROP_SIGN, SIGNS
 from pamer_lab.probes.margins import vote_margins
 from pamer_lab.probes.readout import logit
 from pamer_lab.runs.alignment import Row, sent_and_seen
+from pamer_lab.runs.drops import Drop
 from pamer_lab.runs.timeline import Timeline
 from pamer_lab.runs.values import Run, Turn
 from pamer_lab.ui.replay.turn_texts import block_words, row_texts, span_words
@@ -22,23 +24,36 @@ from pamer_lab.ui.shared.text import counted_with, in_code
 from pamer_lab.ui.shared.widgets import body, choose_part, table, table_height
 from pamer_lab.ui.shared.words import HINTS
 
+MOST_LOST = 8
+"""Lost pieces of evidence that are named at one turn."""
 VIEWS = ["Model's view", "Agent's request vs. model's view", "Memory"]
 
 
-def turn_view(run: Run, timeline: Timeline, t: int) -> None:
-    """The inspector: reasons on the left, the context on the right."""
+def turn_view(run: Run, timeline: Timeline, t: int, dropped: Sequence[Drop] = ()) -> None:
+    """The inspector: the reason first, then the context, then the votes."""
     turn = run.turns[t]
-    left, right = st.columns([2, 3], gap="large")
-    with left:
-        _why(run, turn)
-        if turn.logits:
-            _votes(run, turn)
-    with right:
+    _why(run, turn)
+    for drop in dropped:
+        if drop.t == t:
+            _dropped(drop)
+    with st.container(key="model-view"):
         view = choose_part(VIEWS, key="view", renamed={"What the model sees": VIEWS[0], "Sent and seen": VIEWS[1]})
         if view == VIEWS[2]:
             _memory(run, turn)
         else:
             _context(run, timeline, turn, both=view == VIEWS[1])
+    if turn.logits:
+        _votes(run, turn)
+    if turn.spent:
+        _side_work(turn)
+
+
+def _dropped(drop: Drop) -> None:
+    st.markdown(f"**{DROP_SIGN} Drops {block_words(drop.spans)}** ({drop.tokens:,} tokens).", help=HINTS["drop"])
+    if drop.lost:
+        named = ", ".join(f"{in_code(lost.value, 60)} (turn {lost.used_at})" for lost in drop.lost[:MOST_LOST])
+        more = f" and {len(drop.lost) - MOST_LOST:,} more" if len(drop.lost) > MOST_LOST else ""
+        st.markdown(f"Later actions use what is gone now: {named}{more}.")
 
 
 def _why(run: Run, turn: Turn) -> None:
@@ -53,27 +68,30 @@ def _why(run: Run, turn: Turn) -> None:
         f"{turn.cached_tokens:,} cacheable",
     ]
     if turn.candidate_tokens:
-        parts.append(f"candidate {turn.candidate_tokens:,}")
+        parts.append(f"candidate (older blocks that could be compressed) {turn.candidate_tokens:,}")
     candidate = f" Candidate: {HINTS['candidate']}" if turn.candidate_tokens else ""
     st.markdown(" · ".join(parts), help=f"{HINTS['active']} {HINTS['cached']}{candidate}")
-    if turn.spent:
-        table(
-            [
-                {
-                    "Side work": spent.operation,
-                    "Input": spent.input_tokens,
-                    "Output": spent.output_tokens,
-                    "By": spent.model,
-                    "Kind": "local" if spent.local else "model call",
-                }
-                for spent in turn.spent
-            ],
-            column_config={
-                "Input": st.column_config.NumberColumn(format="localized"),
-                "Output": st.column_config.NumberColumn(format="localized"),
+
+
+def _side_work(turn: Turn) -> None:
+    """What the policy did beside the request."""
+    table(
+        [
+            {
+                "Side work": spent.operation,
+                "Input": spent.input_tokens,
+                "Output": spent.output_tokens,
+                "By": spent.model.replace(" block_", " layer "),
+                "Kind": "local" if spent.local else "model call",
             }
-            | {"Kind": st.column_config.TextColumn(help="`local`: work on this machine, at no model cost.")},
-        )
+            for spent in turn.spent
+        ],
+        column_config={
+            "Input": st.column_config.NumberColumn(format="localized"),
+            "Output": st.column_config.NumberColumn(format="localized"),
+        }
+        | {"Kind": st.column_config.TextColumn(help="`local`: work on this machine, at no model cost.")},
+    )
 
 
 def _votes(run: Run, turn: Turn) -> None:
@@ -117,6 +135,7 @@ def _context(run: Run, timeline: Timeline, turn: Turn, *, both: bool) -> None:
     st.dataframe(
         shown,
         hide_index=True,
+        placeholder="",
         key=key,
         on_select="rerun",
         selection_mode="single-row",
@@ -149,7 +168,7 @@ def _side_row(row: Row) -> dict[str, Any]:
 
 
 def _source(row: Row) -> str:
-    return {"tools": "tool descriptions", "prefix": "system and task"}.get(row.name, "trace, verbatim")
+    return {"tools": "tool descriptions", "prefix": "system and task, always kept"}.get(row.name, "trace, verbatim")
 
 
 def _memory(run: Run, turn: Turn) -> None:

@@ -64,7 +64,15 @@ def _sliders(rule: dict[str, Any], heads: int) -> Changes:
         vote=votes,
         threshold_scale=scale.slider("Threshold scale", 0.1, 2.0, 1.0, 0.05, key="scale", bind="query-params", help=HINTS["scale"]),
         minimum=minimum.slider(
-            "Minimum candidate size (tokens)", 0, most, rule["minimum"], 64, key="least", bind="query-params", help=HINTS["candidate"]
+            "Minimum candidate size (tokens)",
+            0,
+            most,
+            rule["minimum"],
+            64,
+            key="least",
+            format="localized",
+            bind="query-params",
+            help=HINTS["candidate"],
         ),
         retained=retained.slider("Blocks kept", 0, 8, rule["retained"], key="kept", bind="query-params", help=HINTS["kept"]),
         **_gate(rule),

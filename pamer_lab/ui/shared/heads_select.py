@@ -5,6 +5,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from pamer_lab.errors import LabError
 from pamer_lab.factory import Factory
+from pamer_lab.figures.text import counted, layer_words
 from pamer_lab.models.profiles import Profile, known_profiles, load_profile
 from pamer_lab.models.trust import trust, unconfirmed
 from pamer_lab.probes.registry import fitting_heads
@@ -52,11 +53,16 @@ def describe_heads(factory: Factory) -> None:
     except LabError:
         return  # the policy that needs them says so
     corpus, auroc = row["corpus"], row["auroc"]
-    made = f"trained on {corpus['decision_points']:,} decisions of {corpus['traces']:,} traces" if corpus else "training corpus unknown"
+    made = (
+        f"trained on {corpus['decision_points']:,} decisions of {counted(corpus['traces'], 'trace')}"
+        if corpus
+        else "training corpus unknown"
+    )
     score = f"AUROC {auroc['mean']:.3f} ± {auroc['sd']:.3f} ({auroc['seeds']} seeds, their own test splits)" if auroc else "AUROC unknown"
     hint = "no hint" if row["hint"] == "none" else f"{row['hint']} hint"
     st.caption(
-        f"Voting heads: {in_code(row['name'], 64)} ({row['source']}) read {in_code(row['model'], 64)} at {in_code(row['layer'], 20)}, "
+        f"Voting heads: {in_code(row['name'], 64)} ({row['source']}) read {in_code(row['model'], 64)} at "
+        f"{in_code(layer_words(row['layer']), 20)}, "
         f"{hint}; "
         f"{made}; {score}; sha256 {in_code(row['sha256'][:12], 12)}."
     )

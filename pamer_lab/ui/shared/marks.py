@@ -7,12 +7,19 @@ in the browser and reports every click, also a second one on the same point. Cha
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import streamlit as st
 
 from pamer_lab.ui.shared.theme import colours
 
 _component = st.components.v2.component("pamer_marks", js=(Path(__file__).parent / "assets" / "marks.js").read_text(encoding="utf-8"))
+
+
+_reading = st.components.v2.component("pamer_reading", js=(Path(__file__).parent / "assets" / "reading.js").read_text(encoding="utf-8"))
+_enter = st.components.v2.component("pamer_enter", js=(Path(__file__).parent / "assets" / "enter.js").read_text(encoding="utf-8"))
+SCOPE = '[class*="st-key-block-"] code'
+"""Where a search text is marked: the texts of blocks."""
 
 
 @dataclass(frozen=True)
@@ -44,3 +51,15 @@ def marks(places: Mapping[str, Mark], on_click: Callable[[Click], None], *, key:
 
     data = {"colour": colours()["chosen"], "marks": {chart: {"at": mark.at, "band": mark.band} for chart, mark in places.items()}}
     _component(key=key, data=data, width="content", on_clicked_change=clicked)
+
+
+def mark_words(words: str, *, table: str, row: int, height: int, key: str) -> None:
+    """Mark a search text in the blocks on the page, and keep a row of a table in view."""
+    data = {"words": words, "scope": SCOPE, "colour": colours()["fallback"], "table": table, "row": row, "height": height}
+    _reading(key=key, data=data, width="content")
+
+
+def entered(table: str, *, key: str) -> dict[str, Any] | None:
+    """The cell of a table on which Enter was pressed just now: its text (`cell`), its `row` as shown, and all `cells` of that row."""
+    said = _enter(key=key, data={"table": table}, width="content", on_entered_change=lambda: None).entered
+    return said if isinstance(said, dict) and isinstance(said.get("cells"), list) else None

@@ -16,6 +16,7 @@ import streamlit as st
 from pamer_lab.config import app_folder
 from pamer_lab.reviewer_mode import reviewer_mode
 from pamer_lab.ui.shared.charts import caption_pictures
+from pamer_lab.ui.shared.keys import page_keys
 from pamer_lab.ui.shared.state import drop_long_numbers, note_arrival
 from pamer_lab.ui.shared.theme import watch_theme
 from pamer_lab.ui.shared.widgets import sentences
@@ -47,6 +48,7 @@ def run(main: Callable[[], None]) -> None:
     note_arrival()
     with sentences():
         main()
+    page_keys()
     _history(key="history", width="content")
     watch_theme()
     caption_pictures()

@@ -20,9 +20,9 @@ from pamer_lab.runs.batch import BatchOptions
 from pamer_lab.runs.engine import ReplayOptions, replay
 from pamer_lab.runs.estimate import Estimate, estimate
 from pamer_lab.runs.store import newest
-from pamer_lab.runs.values import RunInfo
+from pamer_lab.runs.values import STATUS_WORDS, RunInfo
 from pamer_lab.ui.shared.following import LOOK_EVERY, progress_bar, waiting_list
-from pamer_lab.ui.shared.heads_select import choose_heads, choose_profile, describe_heads
+from pamer_lab.ui.shared.heads_select import choose_heads, choose_profile
 from pamer_lab.ui.shared.loaders import table_version, trace_rows, workspace
 from pamer_lab.ui.shared.picker import trace_label
 from pamer_lab.ui.shared.runs import background, run_heads, run_store, timeline_of, version
@@ -34,6 +34,9 @@ from pamer_lab.workspace import TRACES
 MOST_POLICIES = 7
 AT_ONCE = 400
 """Turns up to which policies without models are replayed at once."""
+STARTING = "Starting a worker process"
+DRAWN = "drawn-turns"
+"""Session key of the stored turns that the page was last drawn with, by policy."""
 AWAITED = "awaited"
 """Session key of the runs that the reader started and has not seen; the first of them opens at its first event when all have ended."""
 
@@ -67,13 +70,15 @@ class Choice:
         return [policy for policy in self.policies if policy not in self.reasons]
 
 
-def choose_policies(*, key: str = "policies") -> list[str]:
-    """Policies by name, own parameters allowed; the choice is in the URL."""
+def choose_policies(*, key: str = "policies", first: Sequence[str] = ()) -> list[str]:
+    """Policies by name, own parameters allowed; the choice is in the URL. `first`: what a page opens with instead of the usual ones."""
     words = "; ".join(f"{entry['name']}: {entry['description']}" for entry in describe_policies())
+    # Streamlit wants a value from one side only.
+    start = None if key in st.session_state else list(first) or offered_policies("first")
     picked = st.multiselect(
         "Policies",
         offered_policies(),
-        default=offered_policies("first"),
+        default=start,
         key=key,
         bind="query-params",
         accept_new_options=True,
@@ -92,8 +97,6 @@ def choose(trace_id: str) -> Choice:
     device = right.selectbox("Device", ["auto", "cpu", "cuda", "mps"], key="device", bind="query-params", help=HINTS["device"])
     factory = choose_heads(third, name, device)
     reasons = {policy: reason for policy in policies if (reason := why_not(parse_policy(policy), factory))}
-    if any(parse_policy(policy).needs_models for policy in policies):
-        describe_heads(factory)
     return Choice(tuple(policies), factory, reasons)
 
 
@@ -219,7 +222,7 @@ def last_batch(trace_id: str) -> None:
         st.warning(in_code(last.error, 400))
     for outcome in last.failures:
         if outcome.trace_id == trace_id:
-            st.error(f"{outcome.policy}: {in_code(outcome.error or outcome.status, 400)}")
+            st.error(f"{outcome.policy}: {in_code(outcome.error or STATUS_WORDS.get(outcome.status, outcome.status), 400)}")
 
 
 @st.fragment(run_every=LOOK_EVERY)
@@ -228,9 +231,9 @@ def follow(batch: Batch, trace_id: str = "") -> None:
 
     Says which traces it is about, and that they are others where `trace_id`, which the page shows, is not among them.
     """
-    if not batch.running:
+    if not batch.running or _moved_on(batch, trace_id):
         st.rerun()
-    line = batch.progress.line if batch.progress else "Starting: loading models"
+    line = batch.progress.line if batch.progress else STARTING
     other = "For another trace: " if trace_id and trace_id not in batch.trace_ids else ""
     with st.container(border=True, key="following"):
         st.markdown(f"{other}**{', '.join(batch.policies)}** over {_traces_in_words(batch.trace_ids)}")
@@ -238,6 +241,28 @@ def follow(batch: Batch, trace_id: str = "") -> None:
         for policy in batch.policies:
             _newest_turn(batch, policy)
         waiting_list(background().waiting, lambda other: f"{', '.join(other.policies)} over {_traces_in_words(other.trace_ids)}")
+
+
+def _moved_on(batch: Batch, trace_id: str) -> bool:
+    """Whether there is so much more to show than the page has that it should be drawn again.
+
+    Each redrawing waits for a few more turns than the last, so that a long run does not disturb its reader every second.
+    """
+    if trace_id not in batch.trace_ids:
+        return False
+    stored = {
+        head.policy: run_store().stored_count(head.run_id)
+        for head in newest(run_store().heads(trace_id=trace_id), list(batch.policies), batch.options.profile).values()
+    }
+    drawn = st.session_state.get(DRAWN)
+    now = (trace_id, stored)
+    if drawn is None or drawn[0] != trace_id:
+        st.session_state[DRAWN] = now
+        return False
+    more = any(count - drawn[1].get(policy, 0) >= max(1, drawn[1].get(policy, 0) // 20) for policy, count in stored.items())
+    if more:
+        st.session_state[DRAWN] = now
+    return more
 
 
 def _traces_in_words(trace_ids: Sequence[str]) -> str:
@@ -252,7 +277,7 @@ def next_step(trace_id: str, choice: Choice) -> str:
     if reviewer_mode():
         return "Reviewer mode cannot start replays. Choose other policies or another trace."
     if batch is not None:
-        return "It appears here when the replay above finishes." if trace_id in batch.trace_ids else "Wait for the replay above to finish."
+        return "It appears here with its first turns." if trace_id in batch.trace_ids else "Wait for the replay above to finish."
     return "Start one with the button above." if choice.possible else "None of them can run here; see the reasons above."
 
 
@@ -264,5 +289,5 @@ def _newest_turn(batch: Batch, policy: str) -> None:
         turn = run_store().last_turn(head.run_id)
         if turn is not None:
             votes = f", {sum(turn.votes)} of {len(turn.votes)} heads voted yes" if turn.votes else ""
-            st.caption(f"{policy}: turn {turn.t} of {head.turns:,}, {turn.active_tokens:,} tokens, {turn.action}{votes}")
+            st.caption(f"{policy}: turn {turn.t} of {head.turns:,}, {counted(turn.active_tokens, 'token')}, {turn.action}{votes}")
             return

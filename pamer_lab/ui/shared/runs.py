@@ -16,6 +16,7 @@ from pamer_lab.errors import StorageError
 from pamer_lab.figures.text import counted, one_line
 from pamer_lab.memory.records import Memory
 from pamer_lab.runs.background import Background
+from pamer_lab.runs.drops import Drop, drops
 from pamer_lab.runs.evidence import Fate, Use, fates, uses
 from pamer_lab.runs.store import RunStore
 from pamer_lab.runs.timeline import Timeline, stored_timeline
@@ -109,6 +110,16 @@ def _fates(path: str, run_id: str, turns: int, _run: Run, profile: str) -> list[
 def fates_of(run: Run) -> list[Fate]:
     """What became of the evidence that later actions used."""
     return _fates(str(workspace().path), run.run_id, len(run.turns), run, run.head.profile)
+
+
+@st.cache_resource(max_entries=24, show_spinner=False)
+def _drops(path: str, run_id: str, turns: int, _run: Run) -> list[Drop]:
+    return drops(_run.turns, _run.head.block_tokens, fates_of(_run))
+
+
+def drops_of(run: Run) -> list[Drop]:
+    """Blocks that left a request with nothing in their place, and the evidence that went with them."""
+    return _drops(str(workspace().path), run.run_id, len(run.turns), run)
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)

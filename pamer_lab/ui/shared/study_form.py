@@ -30,7 +30,7 @@ from pamer_lab.ui.shared.words import BASES, HINTS
 from pamer_lab.workspace.ingest import DEMO_FOLDER, import_paths
 
 DEFAULT_SEEDS = ",".join(map(str, SEEDS))
-LAYERS = {"All layers": "all", "Every fourth block and the final state": "fourth", "The final state only": "final"}
+LAYERS = {"All layers": "all", "Every fourth layer and the final state": "fourth", "The final state only": "final"}
 CONTEXTS = ["full", "current", "recent1", "recent2", "recent4"]
 
 

@@ -9,6 +9,8 @@ from typing import get_args
 
 from pamer_lab.blocks.tokens import CountKind
 from pamer_lab.figures.text import one_line, visible
+from pamer_lab.runs.recorded import not_in_file, recorded_context
+from pamer_lab.trajectory import Trace
 
 CAP = 2_000
 """Characters of a body that are shown before "show all"."""
@@ -41,3 +43,14 @@ def excerpt(text: str, start: int, end: int, around: int = 120) -> str:
 
 def _flat(text: str) -> str:
     return visible(text).replace("\n", "⏎").replace("\t", " ")
+
+
+def said_by_source(trace: Trace, counted_first: int) -> str:
+    """What the source recorded of its own context and what its file lacks, as sentences after a space; empty where neither is known."""
+    sizes, missing = [size for size in recorded_context(trace) if size], not_in_file(trace)
+    said = ""
+    if sizes:
+        said = f" The source recorded {sizes[0]:,} tokens for the first request and {sizes[-1]:,} for the last, by its own tokenizer."
+    if missing:
+        said += f" The {counted_first:,} tokens counted before turn 0 leave out the {' and the '.join(missing)}: the file has none."
+    return said

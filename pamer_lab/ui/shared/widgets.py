@@ -22,13 +22,13 @@ TALL = 420
 """Height in pixels of a body that is shown completely."""
 
 
-def body(text: str, *, key: str, at: int = 0) -> None:
-    """A text as it is, capped; `at` is the place a search wants to see."""
+def body(text: str, *, key: str, at: int = 0, language: str | None = None) -> None:
+    """A text as it is, capped; `at` is the place a search wants to see, `language` colours it (`diff`, `bash`)."""
     if not text:
         st.caption("(empty)")
         return
     if len(text) <= CAP:
-        st.code(visible(text), language=None, wrap_lines=True)
+        st.code(visible(text), language=language, wrap_lines=True)
         return
     size = f"{len(text):,} characters"
     if st.toggle(f"Show all {size}", key=f"all-{key}"):
@@ -36,7 +36,7 @@ def body(text: str, *, key: str, at: int = 0) -> None:
         return
     start = max(0, at - LEAD) if at > CAP - LEAD else 0
     end = min(len(text), start + CAP)
-    st.code(visible(text[start:end]), language=None, wrap_lines=True)
+    st.code(visible(text[start:end]), language=language, wrap_lines=True)
     st.caption(f"Characters {start + 1:,} to {end:,} of {size}.")
 
 
@@ -70,7 +70,15 @@ def missing_trace(trace_id: str) -> None:
 def rejections(rejected: Sequence[Rejection]) -> None:
     """What was not imported, and why."""
     st.error(f"{counted(len(rejected), 'file or trace', 'files or traces')} could not be read. The others are unaffected.")
-    table([{"File": item.path, "Where": item.where or "complete file", "Why": item.reason} for item in rejected])
+    column = st.column_config
+    table(
+        [{"File": item.path, "Where": item.where or "complete file", "Why": item.reason} for item in rejected],
+        column_config={
+            "File": column.TextColumn(width=150),
+            "Where": column.TextColumn(width=100),
+            "Why": column.TextColumn(width="large"),
+        },
+    )
 
 
 def mark_row(key: str, row: int | None, column: str) -> None:
@@ -103,4 +111,4 @@ def table_height(rows: int, *, most: int) -> int:
 def table(rows: Sequence[dict[str, Any]], **options: Any) -> None:
     """A plain table; its cells are text, whatever they contain."""
     shown = [{key: one_line(value, 400) if isinstance(value, str) else value for key, value in row.items()} for row in rows]
-    st.dataframe(shown, hide_index=True, width="stretch", **options)
+    st.dataframe(shown, hide_index=True, width="stretch", placeholder="", **options)

@@ -3,6 +3,7 @@
 from typing import Any
 
 from pamer_lab.analysis.signals import preferred_layer, reference_rows, row_of
+from pamer_lab.figures.text import layer_words
 from pamer_lab.studies.decisions import TARGETS
 from pamer_lab.studies.study import Study
 from pamer_lab.ui.shared.text import in_code
@@ -37,7 +38,9 @@ def auroc_answer(study: Study, controls: Study | None, *, published: bool) -> st
         rival = reference_rows(controls, target)[0] if controls else None
         against = f"; the strongest control, {rival['name'].casefold()}, has {rival['mean']:.3f}" if rival else ""
         last = _final(study, row, rival)
-        sentences.append(f"{target.capitalize()}: validation selects {row['layer']} with {number(row)}{between}{chance}{against}{last}.")
+        sentences.append(
+            f"{target.capitalize()}: validation selects {layer_words(row['layer'])} with {number(row)}{between}{chance}{against}{last}."
+        )
     sizes = sorted({count for row in study.rows for count in row["test_n"]})
     asked = ", ".join(f"{target} {count:,}" for target, count in study.corpus["asked"].items())
     sentences.append(f"Measured with {in_code(study.model, 40)}, n = {asked} decisions; {sizes[0]:,} to {sizes[-1]:,} in a test split.")
@@ -57,7 +60,9 @@ def _final(study: Study, chosen: dict[str, Any], rival: dict[str, Any] | None) -
 def gap_answer(study: Study) -> str:
     """The gaps at the preferred layers, with the warning that goes with them."""
     found = [
-        f"{target.capitalize()} {number(row, 'logit_gap')} at {row['layer']}" for target in TARGETS if (row := preferred(study, target))
+        f"{target.capitalize()} {number(row, 'logit_gap')} at {layer_words(row['layer'])}"
+        for target in TARGETS
+        if (row := preferred(study, target))
     ]
     return (
         f"{'; '.join(found)}. In logits, measured on the same test splits. Not a ranking metric: it grows with the probe's scale, so "

@@ -10,7 +10,7 @@ from typing import Any
 import streamlit as st
 
 from pamer_lab import figures
-from pamer_lab.figures.text import counted
+from pamer_lab.figures.text import counted, layer_words
 from pamer_lab.probes.margins import Confusion, Margins, confusion, unpack
 from pamer_lab.studies.study import Study
 from pamer_lab.ui.shared.charts import drawing, show_chart
@@ -65,7 +65,7 @@ def _target(study: Study, target: str, row: dict[str, Any], kept: list[Margins],
     )
     of = (study_key(study), row["layer"], row["pooling"], only, shift)
     show_chart(
-        f"{target.capitalize()} scores at {row['layer']}, {row['pooling']}",
+        f"{target.capitalize()} scores at {layer_words(row['layer'])}, {row['pooling']}",
         drawing(f"scores-{target}", of, lambda colours: figures.scores(seeds, shift, colours)),
         answer,
         key=f"scores-{target}",

@@ -117,7 +117,11 @@ def import_report(result: Imported) -> None:
             st.page_link("pages/replay.py", label=f"Replay {it}", icon=":material/replay:", query_params=place)
     if result.rejected:
         rejections(result.rejected)
-    warned = [{"Name": row["name"], "Where": item["where"], "Warning": item["text"]} for row in result.traces for item in row["warnings"]]
+    warned = [
+        {"Name": row["name"] + (f" #{row['index']}" if row["index"] else ""), "Where": item["where"], "Warning": item["text"]}
+        for row in result.traces
+        for item in row["warnings"]
+    ]
     if warned:
         st.warning(f"{counted(len(warned), 'warning')}: the traces were read, but parts of them could not be represented exactly.")
         table(warned[:1_000], height=table_height(len(warned), most=250))

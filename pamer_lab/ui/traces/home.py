@@ -12,6 +12,7 @@ from pamer_lab.figures.text import counted, short
 from pamer_lab.runs.store import newest
 from pamer_lab.runs.values import RunInfo
 from pamer_lab.ui.shared.charts import drawing, show_chart
+from pamer_lab.ui.shared.keys import TARGET
 from pamer_lab.ui.shared.loaders import workspace
 from pamer_lab.ui.shared.runs import open_runs, run_heads, run_key, run_store
 from pamer_lab.ui.shared.text import DEMO, counted_with, in_code
@@ -120,11 +121,16 @@ def _newcomer(row: dict[str, Any], heads: dict[str, RunInfo]) -> list[Link]:
     policies = ["base", *heads] if heads else ["base", "sliding-window:5", "periodic-summary:5"]
     place = {"trace": trace, "policies": policies, "turn": str(turn)} | ({"policy": "pamer"} if pamer else {})
     links: list[Link] = [
-        ("Read a recorded run block by block", "pages/trace.py", "article", {"trace": trace, "block": str(block)}),
-        ("See what each policy keeps, and why", "pages/replay.py", "replay", place),
+        (
+            "Read a recorded run block by block",
+            "pages/trace.py",
+            "article",
+            {"trace": trace, "block": str(block), TARGET: f"block-{block}"},
+        ),
+        ("See what each policy keeps, and why", "pages/replay.py", "replay", place | {TARGET: "verdict"}),
     ]
     if pamer:
-        links.append(("What if all five heads had to agree?", "pages/replay.py", "tune", place | {"vote": "5"}))
+        links.append(("What if all five heads had to agree?", "pages/replay.py", "tune", place | {"vote": "5", TARGET: "what-if"}))
     links.append(("Compare policies on all traces", "pages/growth.py", "trending_up", {}))
     return links
 
@@ -141,10 +147,12 @@ def _reviewer(row: dict[str, Any], heads: dict[str, RunInfo]) -> list[Link]:
             "turn": str(turn),
             "view": COMPARED,
         }
-        links.append(("Compare the agent's request with the model's view", "pages/replay.py", "compare_arrows", place))
-        links.append(("See which evidence later actions used", "pages/replay.py", "search", place | {"more": "Evidence"}))
+        compared = place | {TARGET: "model-view"}
+        links.append(("Compare the agent's request with the model's view", "pages/replay.py", "compare_arrows", compared))
+        used = place | {"more": "Evidence", TARGET: "more-tables"}
+        links.append(("See which evidence later actions used", "pages/replay.py", "search", used))
     links += [
-        ("Verify stored data", "pages/audit.py", "verified", {"part": "Verify stored data", "check": "true"}),
+        ("Verify stored data", "pages/audit.py", "verified", {"part": "Verify stored data", "check": "true", TARGET: "audit-tools"}),
         ("Compare with the paper's results", "pages/published.py", "menu_book", {}),
     ]
     return links

@@ -9,7 +9,8 @@ import streamlit as st
 from pamer_lab.figures.text import counted, one_line
 from pamer_lab.reviewer_mode import reviewer_mode
 from pamer_lab.ui.shared.loaders import workspace
-from pamer_lab.ui.shared.picker import trace_label
+from pamer_lab.ui.shared.marks import entered
+from pamer_lab.ui.shared.picker import task_of, trace_label
 from pamer_lab.ui.shared.runs import policies_of_traces
 from pamer_lab.ui.shared.text import in_code
 from pamer_lab.ui.shared.words import HINTS
@@ -30,6 +31,8 @@ STEPS = {
     },
 }
 """Limits the filters offer; `any` sets none."""
+BUTTONS = {"Open": "pages/trace.py", "Replay": "pages/replay.py"}
+"""What a button of the table opens when Enter is pressed on it."""
 TABLE_HEIGHT = 420
 MOST_NAMED = 12
 """Traces that are named before they are removed."""
@@ -94,7 +97,9 @@ def library_table(rows: Sequence[dict[str, Any]]) -> None:
         column_config={
             "Open": column.ButtonColumn(" ", width=80, alignment="left", key="open_trace"),
             "Replay": column.ButtonColumn("  ", width=90, alignment="left", key="replay_trace"),
-            "Name": column.TextColumn(width=215),
+            "Name": column.TextColumn(width=190),
+            "#": column.NumberColumn(width=45, help="Number of the trace in its file, counted from 0."),
+            "Task": column.TextColumn(width=210, help=f"The question or task as the source names it. {HINTS['question']}"),
             "Demo": column.TextColumn(width=60, help=HINTS["demo"]),
             "Turns": column.NumberColumn(width=70, help=HINTS["turn"]),
             "Tokens": column.NumberColumn(
@@ -106,26 +111,49 @@ def library_table(rows: Sequence[dict[str, Any]]) -> None:
             "Replayed with": column.TextColumn(help=f"Policies with a run in this workspace. {HINTS['policy']}"),
             "Calls": column.NumberColumn(width=60, help="Tool calls."),
             "Format": column.TextColumn(help=HINTS["format"]),
-            "Reward": column.NumberColumn(width=80, format="%.2g", help=HINTS["reward"]),
+            "Reward": column.NumberColumn(width=70, format="%.2g", help=HINTS["reward"]),
             "Labels": column.NumberColumn(width=65, help=HINTS["labels"]),
             "Events": column.NumberColumn(width=65, help=HINTS["events"]),
             "Warnings": column.NumberColumn(width=85, help=HINTS["warnings"]),
-            "Question": column.TextColumn(help=HINTS["question"]),
         },
     )
-    clicked = st.session_state.get("open_trace")
-    if clicked is not None and clicked["row"] < len(rows):
-        st.switch_page("pages/trace.py", query_params={"trace": rows[clicked["row"]]["trace_id"]})
-    asked = st.session_state.get("replay_trace")
-    if asked is not None and asked["row"] < len(rows):
-        st.switch_page("pages/replay.py", query_params={"trace": rows[asked["row"]]["trace_id"]})
+    for column_key, page in (("open_trace", "pages/trace.py"), ("replay_trace", "pages/replay.py")):
+        clicked = st.session_state.get(column_key)
+        if clicked is not None and clicked["row"] < len(rows):
+            st.switch_page(page, query_params={"trace": rows[clicked["row"]]["trace_id"]})
+    pressed = entered(key, key="library-enter")
+    if pressed is not None and pressed["cell"] in BUTTONS:
+        st.switch_page(BUTTONS[pressed["cell"]], query_params={"trace": row_with(rows, pressed["cells"], pressed["row"])["trace_id"]})
     chosen = [rows[number] for number in st.session_state[key]["selection"]["rows"] if number < len(rows)]
-    if chosen and not reviewer_mode():
-        _removal(chosen)
+    if chosen:
+        _actions(chosen)
+
+
+def row_with(rows: Sequence[dict[str, Any]], cells: Sequence[str], at: int) -> dict[str, Any]:
+    """The row that shows these cells; among equal ones, or where none does, the one at this place."""
+    alike = [row for row in rows if {one_line(row["name"] or row["trace_id"], 80), f"{row['tokens']:,}", f"{row['turns']}"} <= set(cells)]
+    placed = rows[min(at, len(rows) - 1)]
+    return placed if placed in alike or not alike else alike[0]
 
 
 def _digest(ids: Iterable[str]) -> str:
     return hashlib.sha256("\n".join(ids).encode()).hexdigest()[:16]
+
+
+def _actions(chosen: Sequence[dict[str, Any]]) -> None:
+    """What can be done with the selected traces."""
+    ids = [str(row["trace_id"]) for row in chosen]
+    with st.container(horizontal=True, vertical_alignment="center"):
+        it = "it" if len(ids) == 1 else "the first"
+        st.page_link("pages/replay.py", label=f"Replay {it}", icon=":material/replay:", query_params={"trace": ids[0]})
+        st.page_link(
+            "pages/growth.py",
+            label=f"Compare policies on {counted(len(ids), 'trace')}",
+            icon=":material/trending_up:",
+            query_params={"traces": ",".join(ids), "owners": "all"},
+        )
+        if not reviewer_mode():
+            _removal(chosen)
 
 
 def _removal(chosen: Sequence[dict[str, Any]]) -> None:
@@ -149,20 +177,21 @@ def _table_rows(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _table_row(row: dict[str, Any], picture: list[int] | None, policies: Sequence[tuple[str, bool]]) -> dict[str, Any]:
-    number = f" #{row['index']}" if row["index"] else ""
+    """What tells rows apart comes first, so that it can be read without scrolling."""
     return {
         "Open": "Open",
         "Replay": "Replay",
-        "Name": one_line(row["name"] or row["trace_id"], 80) + number,
-        "Demo": "demo" if row["demo"] else "",
+        "Name": one_line(row["name"] or row["trace_id"], 80),
+        "#": row["index"] or None,
+        "Task": task_of(row),
+        "Reward": row["reward"],
         "Turns": row["turns"],
         "Tokens": row["tokens"],
         "Context": picture,
-        "Calls": row["tool_calls"],
         "Format": row["format"],
-        "Question": "" if row["question_id"] == row["trace_id"] else one_line(row["question_id"], 60),
+        "Demo": "demo" if row["demo"] else "",
+        "Calls": row["tool_calls"],
         "Model": one_line(row["model"], 40),
-        "Reward": row["reward"],
         "Labels": row["labels"],
         "Events": row["events"],
         "Warnings": row["warnings"],

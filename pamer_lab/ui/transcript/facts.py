@@ -2,13 +2,17 @@
 
 import streamlit as st
 
+from pamer_lab.blocks.calls import tool_tokens
 from pamer_lab.figures.text import counted, short
 from pamer_lab.reviewer_mode import reviewer_mode
-from pamer_lab.ui.shared.text import counted_with
+from pamer_lab.ui.shared.text import counted_with, in_code
 from pamer_lab.ui.shared.transcript import Transcript
 from pamer_lab.ui.shared.widgets import table
 from pamer_lab.ui.shared.words import HINTS
 from pamer_lab.workspace import StoredTrace
+
+MOST_TOOLS = 6
+"""Tools named in the line below the facts."""
 
 
 def facts(stored: StoredTrace, transcript: Transcript) -> None:
@@ -33,6 +37,11 @@ def facts(stored: StoredTrace, transcript: Transcript) -> None:
     if row["demo"]:
         parts.append(":gray-badge[demo]")
     st.markdown(" · ".join(parts), help=f"{HINTS['tokens']} {HINTS['prefix']}")
+    tools = tool_tokens(trace, transcript.message_tokens)
+    if tools:
+        named = " · ".join(f"{in_code(row['tool'], 40)} {row['share_pct']:.1f} %" for row in tools[:MOST_TOOLS])
+        more = f" · {len(tools) - MOST_TOOLS:,} more" if len(tools) > MOST_TOOLS else ""
+        st.caption(f"Share of all tokens that are a tool's results: {named}{more}", help="Details lists every tool with its calls.")
 
 
 def _file(stored: StoredTrace) -> str:
@@ -71,6 +80,17 @@ def details(stored: StoredTrace) -> None:
                 f"{usage.input_tokens:,} input ({usage.cached_tokens:,} cached) and {usage.output_tokens:,} output tokens"
             )
         table([{"What": key, "Value": value} for key, value in known.items() if value])
+        used = tool_tokens(trace, stored.message_tokens)
+        if used:
+            st.markdown("**Tokens by tool**")
+            titles = {"tool": "Tool", "calls": "Calls", "result_tokens": "Tokens of results", "share_pct": "Share of all tokens, %"}
+            table(
+                [{title: row[key] for key, title in titles.items()} for row in used],
+                column_config={
+                    titles["result_tokens"]: st.column_config.NumberColumn(format="localized"),
+                    titles["share_pct"]: st.column_config.NumberColumn(format="%.1f"),
+                },
+            )
         if trace.tools:
             st.markdown(f"**{counted(len(trace.tools), 'tool')}**")
             table([{"Tool": tool.name, "Description": tool.description} for tool in trace.tools])

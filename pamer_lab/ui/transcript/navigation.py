@@ -3,22 +3,25 @@
 Invariant: `page` is what the reader shows and what the buttons step by.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pyarrow as pa
 import streamlit as st
 
-from pamer_lab.figures.text import short
+from pamer_lab.figures.text import one_line, short
 from pamer_lab.ui.shared.loaders import MOST_HITS, hits, table_version
-from pamer_lab.ui.shared.marks import Click, Mark, marks
+from pamer_lab.ui.shared.marks import Click, Mark, mark_words, marks
+from pamer_lab.ui.shared.text import excerpt
 from pamer_lab.ui.shared.transcript import PREFIX, Hit, Transcript
-from pamer_lab.ui.shared.widgets import mark_row, table_height
+from pamer_lab.ui.shared.widgets import ROW_HEIGHT, mark_row, table_height
 from pamer_lab.ui.shared.words import HINTS
 from pamer_lab.workspace import TRACES
 
 PAGE_BODIES = 24
 """Bodies on one page: a browser draws them at once, and 50 would be the most it is asked to hold."""
 OUTLINE_HEIGHT = 640
+MOST_LISTED = 300
+"""Hits in the list; the buttons reach all."""
 BY_ROW = "opened-by-row"
 """Session key that stands while a clicked row opens its block: a click in a chart that waited beside it came first."""
 CHARTS = ("growth", "strip")
@@ -52,8 +55,11 @@ def navigation(transcript: Transcript) -> tuple[int, Hit | None]:
     )
     hit = None
     if words:
+        found = hits(transcript, words)
         with st.container(horizontal=True, vertical_alignment="center"):
-            hit = _hit_line(transcript, hits(transcript, words))
+            hit = _hit_line(transcript, found)
+        if len(found) > 1:
+            _hit_list(transcript, found)
     if hit and "block" not in st.session_state and "block" not in st.query_params:
         st.session_state["block"] = max(hit.block, 0)
     count = len(transcript.sizes)
@@ -77,6 +83,7 @@ def navigation(transcript: Transcript) -> tuple[int, Hit | None]:
             ("Next page", ":material/chevron_right:", shown.stop, shown.stop < count, "j"),
         ):
             st.button(icon, key=name, help=name, disabled=not known, on_click=open_block, args=(target,), shortcut=letter)
+        mark_words(words or "", table="outline", row=block, height=ROW_HEIGHT, key="reading")
         marks(dict.fromkeys(CHARTS, Mark(block, (shown.start - 0.5, shown.stop - 0.5))), _open_clicked(count), key="block-marks")
     return block, hit
 
@@ -109,6 +116,48 @@ def _hit_line(transcript: Transcript, found: list[Hit]) -> Hit | None:
         known = 1 <= other <= len(found)
         st.button(name, key=name, disabled=not known, on_click=_go_to_hit, args=(transcript, other), type="tertiary")
     return hit
+
+
+def _hit_list(transcript: Transcript, found: Sequence[Hit]) -> None:
+    """The hits one per row; a row opens its block."""
+    panel = st.expander(f"All {len(found):,} hits", key="hit-list", on_change="rerun")
+    if not panel.open:
+        return
+    shown = found[:MOST_LISTED]
+
+    def opened() -> None:
+        cells = st.session_state["hits"]["selection"]["cells"]
+        if cells and int(cells[0][0]) < len(shown):
+            _go_to_hit(transcript, int(cells[0][0]) + 1)
+
+    with panel:
+        st.dataframe(
+            [_hit_row(transcript, hit, number) for number, hit in enumerate(shown, 1)],
+            hide_index=True,
+            placeholder="",
+            key="hits",
+            on_select=opened,
+            selection_mode="single-cell",
+            height=table_height(len(shown), most=240),
+            column_config={
+                "Hit": st.column_config.NumberColumn(width=50),
+                "Block": st.column_config.TextColumn(width=60),
+                "In": st.column_config.TextColumn(width=110),
+            },
+        )
+        if len(found) > len(shown):
+            st.caption(f"The first {len(shown):,} of {len(found):,} hits are listed.")
+
+
+def _hit_row(transcript: Transcript, hit: Hit, number: int) -> dict[str, str | int]:
+    body = next(piece for piece in transcript.bodies(hit.block) if piece.key == hit.body)
+    text = f"tool ⟦{one_line(body.name)}⟧" if hit.start == hit.end else excerpt(body.text, hit.start, hit.end, around=60)
+    return {
+        "Hit": number,
+        "Block": "prefix" if hit.block == PREFIX else str(hit.block),
+        "In": one_line(f"{body.kind} {body.name}", 30),
+        "Text": one_line(text, 240),
+    }
 
 
 def _hit_number(count: int) -> int:
@@ -145,10 +194,10 @@ def outline_table(transcript: Transcript) -> pa.Table:
 
 
 def outline(transcript: Transcript, block: int) -> None:
-    """All blocks as a list; a click opens one.
+    """All blocks as a list; a click opens one, and the open one has a sign.
 
-    The open one is not marked: a selection set from here comes back from the browser as a click and undoes the next one. A row that was
-    clicked and then left by another way is let go, since a second click on a chosen row tells nothing.
+    It is not selected: a selection set from here comes back from the browser as a click and undoes the next one. A row that was clicked
+    and then left by another way is let go, since a second click on a chosen row tells nothing.
     """
 
     def opened() -> None:
@@ -162,14 +211,17 @@ def outline(transcript: Transcript, block: int) -> None:
         mark_row("outline", None, "Block")
     st.markdown("**Outline**", help="Click a row to open its block. " + HINTS["marks"])
     rows = outline_table(transcript)
+    signs = pa.array(["▸" if number == block else "" for number in range(rows.num_rows)])
     st.dataframe(
-        rows,
+        rows.add_column(0, " ", signs),
         hide_index=True,
+        placeholder="",
         height=table_height(rows.num_rows, most=OUTLINE_HEIGHT),
         key="outline",
         on_select=opened,
         selection_mode="single-cell",
         column_config={
+            " ": st.column_config.TextColumn(width=30),
             "Block": st.column_config.NumberColumn(width=50),
             "Tokens": st.column_config.TextColumn(width=60, alignment="right"),
         },

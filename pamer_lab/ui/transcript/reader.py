@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
+from pamer_lab.blocks.calls import Shape, shown_call
 from pamer_lab.figures.text import counted, one_line, short
 from pamer_lab.trajectory import Label
 from pamer_lab.ui.shared.text import excerpt, in_code
@@ -16,6 +17,7 @@ from pamer_lab.ui.shared.words import HINTS
 from pamer_lab.ui.transcript.navigation import PAGE_BODIES, open_block, page, prefix_room
 
 SPEAKERS = {"assistant": "Assistant", "user": "User", "system": "System", "tool": "Tool"}
+LANGUAGES: dict[Shape, str | None] = {"diff": "diff", "command": "bash", "file": None}
 EVENT_WORDS = {
     "compaction": "▼ The source replaced history with a summary here",
     "context_edit": "▼ The source trimmed its history here",
@@ -114,11 +116,19 @@ def _piece(transcript: Transcript, piece: Body, hit: Hit | None) -> None:
                 body(piece.text, key=key, at=at)
         return
     st.markdown(_heading(transcript, piece), help=_usage(transcript, piece))
-    body(piece.text, key=key, at=at)
+    shown = shown_call(piece.name, piece.text) if piece.kind == "call" and not found else None
+    if shown is None:
+        body(piece.text, key=key, at=at)
+        return
+    if shown.path:
+        st.caption(in_code(shown.path, 200))
+    body(shown.text, key=key, language=LANGUAGES[shown.shape])
+    if shown.rest:
+        st.caption(f"Other arguments: {in_code(shown.rest, 300)}")
 
 
 def _heading(transcript: Transcript, piece: Body) -> str:
-    tokens = f"{transcript.message_tokens[piece.message]:,} tokens" if piece.kind != "event" else ""
+    tokens = counted(transcript.message_tokens[piece.message], "token") if piece.kind != "event" else ""
     name = f" {in_code(piece.name, 60)}" if piece.name else ""
     message = transcript.trace.messages[min(piece.message, len(transcript.trace.messages) - 1)]
     match piece.kind:

@@ -1,0 +1,45 @@
+"""The first lines of Replay and Context growth: each policy in one sentence, with the paper's live result beside it."""
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from pamer_lab.analysis.verdict import Verdict, account, verdicts
+from pamer_lab.runs.values import Run
+from pamer_lab.ui.shared.prices import costs_by_policy, current_prices
+from pamer_lab.ui.shared.runs import drops_of, fates_of
+from pamer_lab.ui.shared.text import in_code
+from pamer_lab.ui.shared.words import HINTS
+
+NAME = "base"
+"""The policy that others are compared with where it is among them."""
+
+
+def verdicts_of(runs: Sequence[Run], baseline: str = "") -> list[Verdict]:
+    """Finished runs by policy against the baseline; `base`, or else the first, where none is named."""
+    done = [run for run in runs if run.totals]
+    costs = costs_by_policy(done)
+    policies = list(dict.fromkeys(run.head.policy for run in done))
+    found = []
+    for policy in policies:
+        own = [run for run in done if run.head.policy == policy]
+        fates = [fate for run in own for fate in fates_of(run)]
+        dropped = [drop for run in own for drop in drops_of(run)]
+        found.append(account(policy, [run.totals for run in own], fates, dropped, costs.get(policy)))
+    against = baseline if baseline in policies else NAME if NAME in policies else policies[0] if policies else ""
+    return verdicts(found, against)
+
+
+def show_verdicts(found: Sequence[Verdict], of: str) -> None:
+    """One line per policy; `of` says what was replayed, such as `94 turns of one trace`."""
+    if not found:
+        return
+    with st.container(key="verdict", gap="small"):
+        lines = []
+        for verdict in found:
+            live = f" :gray[| paper, live: {verdict.live_words}]" if verdict.live_words else ""
+            lines.append(f"**{verdict.policy}**: {'; '.join(verdict.parts)}{live}")
+        st.markdown("  \n".join(lines), help=f"{HINTS['verdict']} {HINTS['evidence']} {HINTS['fixed']}")
+        priced = any(verdict.cost_pct is not None for verdict in found)
+        prices = f" Cost: simulated with prices {in_code(current_prices().name, 60)}." if priced else ""
+        st.caption(f"Replay of {of}, actions fixed; live results are the paper's, of its own agent and tasks.{prices}")
