@@ -11,6 +11,7 @@ from pamer_lab.figures.text import counted, short
 from pamer_lab.policies.registry import parse_policy
 from pamer_lab.report.config import GrowthSection
 from pamer_lab.spreadsheet import csv_text
+from pamer_lab.ui.growth.frontier import cost_frontier
 from pamer_lab.ui.growth.table import comparison, growth_verdicts
 from pamer_lab.ui.growth.view import (
     choose_traces,
@@ -169,6 +170,7 @@ def main() -> None:
         or present[0]
     )
     comparison(runs, present, baseline)
+    cost_frontier(runs)
     with verdict:
         growth_verdicts(runs, present, baseline)
     with link:

@@ -13,6 +13,7 @@ from pamer_lab.runs.recorded import compactions, recorded_context
 from pamer_lab.runs.values import FIXED_ACTIONS, Run
 from pamer_lab.runs.whatif import WhatIf
 from pamer_lab.trajectory import Trace
+from pamer_lab.ui.replay.cost import cost_panel
 from pamer_lab.ui.replay.tables import accounts, divergences, dropped, evidence, headline, recorded, states_csv, turns_csv
 from pamer_lab.ui.replay.turn_steps import choose_policy, choose_turn, settle_run
 from pamer_lab.ui.replay.turn_view import turn_view
@@ -23,6 +24,7 @@ from pamer_lab.ui.shared.loaders import rows_or_demo, stored_trace
 from pamer_lab.ui.shared.page import part
 from pamer_lab.ui.shared.page import run as run_page
 from pamer_lab.ui.shared.picker import pick_trace
+from pamer_lab.ui.shared.prices import chosen_prices
 from pamer_lab.ui.shared.run_form import choose, heads_shown, next_step, run_panel
 from pamer_lab.ui.shared.runs import drops_of, open_runs, policies_of_traces, run_key, timeline_of
 from pamer_lab.ui.shared.share import share
@@ -132,6 +134,7 @@ def more(runs: list[Run], run: Run, trace: Trace) -> None:
     picked = choose_part(names, key="more")
     if picked == names[0]:
         accounts(runs)
+        cost_panel(run, chosen_prices())
     elif picked == names[1]:
         evidence(run)
     elif picked == names[2]:

@@ -158,6 +158,7 @@ def _replay(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--processes", type=int, default=-1, metavar="N", help="worker processes; 0 runs in this process")
     parser.add_argument("--fresh", action="store_true", help="discard stored runs and recompute them")
     parser.add_argument("--prices", metavar="NAME|FILE.toml", default="", help=f"price table (see pamer-lab prices; default: {PRICES})")
+    parser.add_argument("--table", metavar="FILE.md", default="", help="also write cost against evidence by policy, as Markdown")
     parser.add_argument("--heads", metavar="NAME|FOLDER", default="", help=HEADS_HELP)
     parser.add_argument("--estimate", action="store_true", help="print the models, tokens and time needed, and stop")
     parser.add_argument("--list", action="store_true", help="list the policies with their parameters and stated deviations")
@@ -187,6 +188,7 @@ def _report(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("runs", nargs="*", metavar="RUN", help="ids of runs, or of traces (then their finished runs)")
     parser.add_argument("--out", metavar="FILE.html", default="report.html", help="output file; FILE.zip is written next to it")
     parser.add_argument("--growth", action="store_true", help="add the context growth over all these runs")
+    parser.add_argument("--prices", metavar="NAME", default="", help=f"price table of costs (see pamer-lab prices; default: {PRICES})")
     parser.add_argument(
         "--study", action="append", default=[], metavar="ID", help="add a study of the workspace, or a sample result by name"
     )

@@ -1,6 +1,7 @@
 """`pamer-lab replay TRACE... --policy NAME[,NAME...]`: recorded traces through policies."""
 
 import argparse
+import shlex
 import sys
 import time
 from collections.abc import Callable
@@ -8,6 +9,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from pamer_lab.analysis.frontier import as_markdown, frontier
+from pamer_lab.analysis.frontier import outcome as run_outcome
 from pamer_lab.analysis.growth import mean_context, policy_table, recorded_scores, run_table, turn_table
 from pamer_lab.analysis.verdict import Verdict, account, verdict_json, verdicts
 from pamer_lab.blocks import MessageTokens
@@ -30,6 +33,7 @@ from pamer_lab.runs.export import run_json
 from pamer_lab.runs.store import RunStore
 from pamer_lab.runs.timeline import lay_out
 from pamer_lab.runs.values import FIXED_ACTIONS, STATUS_WORDS, Run
+from pamer_lab.storage.files import write_whole
 from pamer_lab.workspace import Workspace
 from pamer_lab.workspace.ingest import import_paths
 
@@ -60,7 +64,25 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     for outcome in outcomes:
         if outcome.status != "done":
             say(f"{outcome.trace_id}, {outcome.policy}: {outcome.error or STATUS_WORDS.get(outcome.status, outcome.status)}")
-    return _result(outcomes, workspace, args, prices, tokens)
+    result = _result(outcomes, workspace, args, prices, tokens)
+    if args.table:
+        write_whole(Path(args.table), _table(result, prices, args).encode())
+    return result
+
+
+def _table(result: dict[str, Any], prices: PriceTable, args: argparse.Namespace) -> str:
+    """Cost against evidence as Markdown, with how it was made."""
+    found, runs = result["frontier"], result["runs"]
+    kinds = "; ".join(sorted({f"{run['tokens_kind']} with {run['tokenizer']}" for run in runs}))
+    turns = [len(run["turns"]) for run in runs if run["policy"] == runs[0]["policy"]] or [0]
+    about = [
+        f"n = {found['traces']} traces of {min(turns)} to {max(turns)} turns; tokens {kinds}.",
+        f"Costs: simulated with the prices of `{prices.name}` ({prices.date}).",
+        f"Intervals: 95 % bootstraps over tasks. Bold: no other policy beats it in both. {FIXED_ACTIONS}",
+    ]
+    policy = ["--policy", args.policy] if args.policy else []
+    made = ["pamer-lab", "replay", "TRACES", *policy, "--prices", prices.name, "--table", "FILE.md"]
+    return f"{as_markdown(found)}\n{' '.join(about)}\n\nMade by `{shlex.join(made)}`.\n"
 
 
 def _policies(given: str, factory: Factory) -> list[str]:
@@ -137,6 +159,7 @@ def _result(
         "divergences": divergences,
         "tools": tools,
         "policies": policy_table(table).to_dicts(),
+        "frontier": frontier(run_outcome(run, run["totals"], run["cost"], run["evidence"]) for run in runs) | {"prices": prices.name},
         "verdicts": [verdict_json(entry) for entry in _verdicts(by_policy, costs)],
         "mean_context": mean_context(turn_table(workspace, table)).to_dicts(),
         "scores": recorded_scores(workspace, {outcome.trace_id for outcome in outcomes}),
@@ -171,18 +194,34 @@ def show(result: dict[str, Any]) -> None:
     if "runs" not in result:
         policies.show(result)
         return
-    print(f"{'trace':<20}{'policy':<26}{'turns':>6}{'total':>13}{'change':>9}{'peak':>10}{'compr.':>7}{'recall':>7}  evidence in context")
+    numbers = f"{'turns':>6}{'total':>13}{'change':>9}{'peak':>10}{'compr.':>7}{'recall':>7}{'cost':>7}"
+    print(f"{'trace':<20}{'policy':<26}{numbers}  evidence in context")
     for run in result["runs"]:
         totals, kept = run["totals"], run["evidence"]["in_context_pct"]
         survived = "none used" if kept is None else f"{kept:.0f} % of {run['evidence']['uses']}"
-        actions = totals["actions"]
+        actions, versus = totals["actions"], run["cost"]["vs_base"]
+        cost = "" if versus is None else f"{versus:.2f}"
         print(
             f"{run['trace_id']:<20}{run['policy']:<26}{len(run['turns']):>6}{totals['total']:>13,}{0.0 - totals['reduction_pct']:>8.1f}%"
-            f"{totals['peak_active']:>10,}{actions['compress']:>7}{actions['recall']:>7}  {survived}"
+            f"{totals['peak_active']:>10,}{actions['compress']:>7}{actions['recall']:>7}{cost:>7}  {survived}"
         )
     for entry in result["verdicts"]:
         print(entry["sentence"])
     for entry in result["divergences"]:
         print(f"{entry['trace_id']}: {entry['sentence']}")
+    _show_cheapest(result["frontier"])
     if result["runs"]:
+        prices, note = result["frontier"]["prices"], result["runs"][0]["cost"]["note"]
+        print(f"cost: relative to the base agent, simulated with prices {prices}. {note}".rstrip())
         print(f"tokens: {result['runs'][0]['tokens_kind']}, {result['runs'][0]['tokenizer']}. {FIXED_ACTIONS}")
+
+
+def _show_cheapest(found: dict[str, Any]) -> None:
+    """Over several traces: the cheapest policy at each level of evidence."""
+    for row in found["cheapest"] if found["traces"] > 1 else []:
+        if row["policy"] is None:
+            print(f"{row['level']} % evidence: no policy keeps as much")
+            continue
+        cost = f"{row['cost_vs_base']:.2f} of base [{row['cost_low']:.2f}, {row['cost_high']:.2f}]"
+        kept = f"{row['evidence_pct']:.1f} % in context [{row['evidence_low']:.1f}, {row['evidence_high']:.1f}]"
+        print(f"{row['level']} % evidence: {row['policy']} is cheapest, {cost}, {kept}, n = {row['traces']}")

@@ -55,7 +55,9 @@ def _config(args: argparse.Namespace, workspace: Workspace) -> ReportConfig:
         sections.append(GrowthSection(runs=runs, baseline=_baseline(runs)))
     sections += [StudySection(sample=name) if name in sample_names() else StudySection(study_id=name) for name in args.study]
     sections += [PublishedSection(table=name) for name in args.published]
-    return ReportConfig(title=args.title, sections=tuple(sections), text=not args.no_text, redact=args.redact, max_mb=args.max_mb)
+    return ReportConfig(
+        title=args.title, sections=tuple(sections), text=not args.no_text, redact=args.redact, max_mb=args.max_mb, prices=args.prices
+    )
 
 
 def _heads(name: str, workspace: Workspace) -> list[RunInfo]:

@@ -5,6 +5,7 @@ the first one is built.
 """
 
 from pamer_lab.figures.compact import tradeoff
+from pamer_lab.figures.cost import cost_per_turn, frontier
 from pamer_lab.figures.growth import mean_context
 from pamer_lab.figures.layerwise import Shown, layers, scores
 from pamer_lab.figures.published import published_table
@@ -18,7 +19,9 @@ __all__ = [
     "Shown",
     "blocks",
     "context",
+    "cost_per_turn",
     "events",
+    "frontier",
     "history",
     "layers",
     "ledger",

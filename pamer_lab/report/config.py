@@ -85,6 +85,8 @@ class ReportConfig(Settings):
     text: bool = True
     """Whether the words of traces, summaries and recalled memories are in the file."""
     redact: Redaction = "keys"
+    prices: str = ""
+    """Name of the price table of costs; empty: the default."""
     max_mb: float = Field(default=10.0, gt=0.5)
     """Largest size of the HTML file in MB; longer texts are cut in their middle to keep it."""
 

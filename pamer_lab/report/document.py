@@ -12,20 +12,25 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import pamer_lab
+from pamer_lab.analysis.frontier import frontier, outcome
 from pamer_lab.analysis.growth import REFERENCE_LINE, mean_context, policy_table, run_table, turn_table
 from pamer_lab.analysis.published import sample_study, table
 from pamer_lab.errors import InputError
 from pamer_lab.policies.registry import POLICIES
+from pamer_lab.prices import PriceTable, find_prices
 from pamer_lab.redaction import Finding, own_scan, statement
 from pamer_lab.report.config import GrowthSection, PublishedSection, ReplaySection, ReportConfig, StudySection
-from pamer_lab.report.replay_part import replay_part
+from pamer_lab.report.replay_part import replay_part, run_counter, run_timeline
 from pamer_lab.report.texts import Fitted, Ref, Texts, fit, json_text, named
+from pamer_lab.runs.cost import run_cost
+from pamer_lab.runs.evidence import fates, survival_rates
+from pamer_lab.runs.store import RunStore
 from pamer_lab.runs.values import FIXED_ACTIONS
 from pamer_lab.studies.study import load_study
 from pamer_lab.workspace import Workspace
 
 
-def growth_part(section: GrowthSection, workspace: Workspace) -> dict[str, Any]:
+def growth_part(section: GrowthSection, workspace: Workspace, prices: PriceTable) -> dict[str, Any]:
     """The section's data."""
     runs = run_table(workspace, [choice.run_id for choice in section.runs])
     if runs.is_empty():
@@ -49,7 +54,20 @@ def growth_part(section: GrowthSection, workspace: Workspace) -> dict[str, Any]:
         "runs": [row | series.get(row["run_id"], {"active": [], "raw": []}) for row in runs.to_dicts()],
         "means": mean_context(turns).to_dicts(),
         "policies": policy_table(runs).to_dicts(),
+        "frontier": frontier_part(runs["run_id"].to_list(), workspace, prices),
     }
+
+
+def frontier_part(run_ids: list[str], workspace: Workspace, prices: PriceTable) -> dict[str, Any]:
+    """Cost against evidence, with the table's own facts."""
+    store, outcomes = RunStore(workspace), []
+    for head in store.heads(run_ids=run_ids):
+        run = store.run(head.run_id)
+        timeline = run_timeline(workspace.trace(head.trace_id), [run], workspace)
+        facts = {"policy": head.policy, "trace_id": head.trace_id, "question_id": head.question_id}
+        rates = survival_rates(fates(timeline, run.turns))
+        outcomes.append(outcome(facts, run.totals, run_cost(run, prices, timeline, run_counter(run, workspace)).as_json(), rates))
+    return frontier(outcomes) | {"prices": {"name": prices.name, "date": prices.date, "source": prices.source}}
 
 
 LEFT_OUT = frozenset({"margins"})
@@ -104,9 +122,11 @@ class Document:
 
 def build(config: ReportConfig, workspace: Workspace, *, command: str = "", now: datetime | None = None) -> Document:
     """The document that a configuration names; its runs must be in the workspace."""
-    texts = Texts()
+    texts, prices = Texts(), find_prices(config.prices, workspace.path)
     scan = own_scan(config.redact)
-    sections = [scan.walk(_part(section, workspace, texts), f"section {number}") for number, section in enumerate(config.sections, 1)]
+    sections = [
+        scan.walk(_part(section, workspace, texts, prices), f"section {number}") for number, section in enumerate(config.sections, 1)
+    ]
     words = [scan.clean(text, place) for text, place in zip(texts.words, texts.places, strict=True)]
     fitted = fit(words, int(config.max_mb * 1_000_000 * 0.97) - _size(sections) - PAGE_BYTES) if config.text else None
     about = scan.walk(_about(config, command, now or datetime.now(UTC)), "about")
@@ -119,12 +139,14 @@ PAGE_BYTES = 150_000
 """Room for the page's own script, style and facts."""
 
 
-def _part(section: ReplaySection | GrowthSection | StudySection | PublishedSection, workspace: Workspace, texts: Texts) -> dict[str, Any]:
+def _part(
+    section: ReplaySection | GrowthSection | StudySection | PublishedSection, workspace: Workspace, texts: Texts, prices: PriceTable
+) -> dict[str, Any]:
     match section:
         case ReplaySection():
-            return replay_part(section, workspace, texts)
+            return replay_part(section, workspace, texts, prices)
         case GrowthSection():
-            return growth_part(section, workspace)
+            return growth_part(section, workspace, prices)
         case StudySection():
             return study_part(section, workspace)
         case PublishedSection():

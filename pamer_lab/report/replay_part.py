@@ -13,12 +13,17 @@ import msgspec
 
 from pamer_lab.audit import AuditStore, ReviewStore
 from pamer_lab.audit.store import SHORT
+from pamer_lab.blocks import TokenCounter
 from pamer_lab.blocks.render import render_message, render_tools
 from pamer_lab.decisions import Item
 from pamer_lab.errors import InputError
 from pamer_lab.memory.records import Memory
+from pamer_lab.models.profiles import load_profile
+from pamer_lab.models.tokenizer import profile_tokens
+from pamer_lab.prices import PriceTable
 from pamer_lab.report.config import ReplaySection, RunChoice
 from pamer_lab.report.texts import Texts
+from pamer_lab.runs.cost import run_cost
 from pamer_lab.runs.evidence import fates, survival_rates, uses
 from pamer_lab.runs.export import deviations
 from pamer_lab.runs.recorded import recorded_events
@@ -32,19 +37,19 @@ SELECTION_COLUMNS = [*(name for name in SHORT if name not in ("created_at", "tab
 SHOWN_CANDIDATES = 12
 
 
-def replay_part(section: ReplaySection, workspace: Workspace, texts: Texts) -> dict[str, Any]:
+def replay_part(section: ReplaySection, workspace: Workspace, texts: Texts, prices: PriceTable) -> dict[str, Any]:
     """The section's data."""
     stored = workspace.trace(section.trace_id)
     store = RunStore(workspace)
     runs = [store.run(choice.run_id) for choice in section.runs]
-    timeline = _timeline(stored, runs, workspace)
+    timeline = run_timeline(stored, runs, workspace)
     used = uses(timeline)
     return {
         "kind": "replay",
         "focus": section.focus if runs else "transcript",
         "open": {"policy": section.policy, "turn": section.turn},
         "trace": _trace(stored, timeline, texts),
-        "runs": [_run(run, timeline, used, workspace, texts) for run in runs],
+        "runs": [_run(run, timeline, used, workspace, texts) | {"cost": _cost(run, timeline, workspace, prices)} for run in runs],
         "selections": [row for run in runs for row in _selections(run, workspace, texts)],
     }
 
@@ -56,12 +61,27 @@ def choice_of(head: RunInfo) -> RunChoice:
     return RunChoice(**made, turn_limit=limit, run_id=head.run_id)
 
 
-def _timeline(stored: StoredTrace, runs: Sequence[Run], workspace: Workspace) -> Timeline:
+def run_timeline(stored: StoredTrace, runs: Sequence[Run], workspace: Workspace) -> Timeline:
     """Counted as the runs were; with the counts they recorded where their profile or its tokenizer is not here."""
     try:
         return stored_timeline(stored, runs[0].head.profile if runs else "embedded", workspace)
     except InputError:
         return recorded_timeline(stored.trace, runs[0])
+
+
+def run_counter(run: Run, workspace: Workspace) -> TokenCounter | None:
+    """The run's own tokenizer; None where it is not here."""
+    try:
+        counter = profile_tokens(load_profile(run.head.profile, workspace.path)).counter
+    except InputError:
+        return None
+    return counter if counter.name == run.head.tokenizer else None
+
+
+def _cost(run: Run, timeline: Timeline, workspace: Workspace, prices: PriceTable) -> dict[str, Any]:
+    cost = run_cost(run, prices, timeline, run_counter(run, workspace))
+    names = ("read", "write", "uncached", "output", "aux_input", "aux_output", "rewritten")
+    return cost.as_json() | {"turns": {name: [getattr(turn, name) for turn in cost.turns] for name in names}}
 
 
 def _trace(stored: StoredTrace, timeline: Timeline, texts: Texts) -> dict[str, Any]:

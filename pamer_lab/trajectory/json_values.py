@@ -9,17 +9,26 @@ import json
 import math
 import re
 from collections import Counter
+from itertools import chain
 from typing import Any
 
 import msgspec
+import numpy as np
 
 from pamer_lab.errors import InputError
 
 ESCAPE = re.compile(r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(?P<half>u[dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.DOTALL)
 """One JSON escape: a whole surrogate pair, half of one, or any other."""
+BLANK_END = re.compile(rb'"[ \t\r\n]+:')
 KEY_END = re.compile(rb'"[ \t\r\n]*:')
 STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?[ \t\r\n]*+(:?)', re.DOTALL)
 """A text, and the colon behind it that makes it a key."""
+
+FEW, CHUNK = 1 << 13, 1 << 20
+"""Bytes below which a text is counted without arrays, and bytes that an array looks at together."""
+BLANKS = np.frombuffer(b" \t\r\n", dtype=np.uint8)
+MOST_BACKSLASHES = 64
+"""Backslashes before a quote that are counted; behind more of them it may be anything."""
 
 
 def parse_json(data: bytes) -> tuple[Any, list[str]]:
@@ -92,18 +101,47 @@ def _mend_surrogates(text: str) -> tuple[str, int]:
 
 def _may_have_duplicates(data: bytes, value: Any) -> bool:
     """More keys in the text than in the value."""
+    if type(value) is not dict and type(value) is not list:
+        return False
     keys = 0
-    containers = [value]
-    for item in containers:  # grows while it is walked
-        children = item
-        if type(item) is dict:
-            keys += len(item)
-            children = item.values()
-        elif type(item) is not list:
-            continue
-        containers.extend([child for child in children if type(child) is dict or type(child) is list])
+    level = [value]
+    while level:  # depth by depth, because a loop per object would cost more than the parsing
+        objects = [item for item in level if type(item) is dict]
+        keys += sum(map(len, objects))
+        lists = [item for item in level if type(item) is list]
+        children = chain(chain.from_iterable(map(dict.values, objects)), chain.from_iterable(lists))
+        level = [child for child in children if type(child) is not str and (type(child) is dict or type(child) is list)]
     # Every key ends with such a sign; texts may hold further ones, and then the texts themselves are told apart.
-    return len(KEY_END.findall(data)) > keys and b"".join(STRING.findall(data)).count(b":") > keys
+    return _key_ends(data) > keys and b"".join(STRING.findall(data)).count(b":") > keys
+
+
+def _key_ends(data: bytes) -> int:
+    """At most how many keys a text has: quotes before a colon, but for those that one backslash (or three…) makes part of a text."""
+    if len(data) < FEW:
+        return len(KEY_END.findall(data))
+    text = np.frombuffer(data, dtype=np.uint8)
+    found = 0
+    for start in range(0, len(text), CHUNK):
+        colons = np.flatnonzero(text[start : start + CHUNK] == ord(":")) + start
+        before = text[colons - 1]  # of a colon at the very beginning: the last byte, which is no quote of a key
+        if np.isin(before, BLANKS).any() and (spaced := len(BLANK_END.findall(data, max(0, start - CHUNK), start + CHUNK))):
+            found += spaced
+        quotes = colons[before == ord('"')] - 1
+        escaped = quotes[text[quotes - 1] == ord("\\")]
+        found += len(quotes) - len(escaped) + _unescaped(text, escaped)
+    return found
+
+
+def _unescaped(text: Any, quotes: Any) -> int:
+    """How many of these quotes, each behind a backslash, end a text because the backslashes come in pairs; unclear ones count."""
+    ended = 0
+    for run in range(2, MOST_BACKSLASHES):
+        more = (quotes >= run) & (text[np.maximum(quotes - run, 0)] == ord("\\"))
+        ended += int(np.count_nonzero(~more)) if run % 2 else 0
+        quotes = quotes[more]
+        if not len(quotes):
+            return ended
+    return ended + len(quotes)
 
 
 def _refuse_duplicates(data: bytes) -> None:

@@ -4,10 +4,12 @@ Knows encodings and lines, nothing of files or traces; `json_values` reads one v
 place, and whatever was odd but readable is noted.
 """
 
+import gc
 import io
 import json
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import msgspec
@@ -16,6 +18,18 @@ from pamer_lab.errors import InputError
 from pamer_lab.trajectory.json_values import parse_json
 
 NOT_BLANK = re.compile(rb"\S")
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """Without the cyclic garbage collector, which walks all values of a file again and again while they are being made."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
 
 
 class Record(NamedTuple):
@@ -37,6 +51,11 @@ class Parsed(NamedTuple):
 
 def parse_text(data: bytes, max_records: int) -> Parsed:
     """One JSON value, or one per line."""
+    with uncollected():
+        return _parse_text(data, max_records)
+
+
+def _parse_text(data: bytes, max_records: int) -> Parsed:
     data = _check_encoding(data)
     if not NOT_BLANK.search(data):
         raise InputError("is empty")

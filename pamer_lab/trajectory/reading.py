@@ -16,6 +16,7 @@ from pamer_lab.trajectory.document import EVENT_FILE, Document, event_number, lo
 from pamer_lab.trajectory.draft import Draft
 from pamer_lab.trajectory.formats import claimants, read_suffixes
 from pamer_lab.trajectory.labels import missing_labels
+from pamer_lab.trajectory.parsing import uncollected
 from pamer_lab.trajectory.shared.rows import SHAPE_ERRORS, shape_fault
 from pamer_lab.trajectory.unpacking import shown_name
 from pamer_lab.trajectory.values import Source, Trace, Warning
@@ -152,6 +153,16 @@ def read_files(files: Iterable[tuple[str, bytes]], limits: ReadLimits | None = N
 
 def traces_of(document: Document) -> Iterator[Trace | Rejection]:
     """The traces of one parsed document, by the first format that finds something to read in it."""
+    found = _traces_of(document)
+    while True:
+        with uncollected():
+            item = next(found, None)
+        if item is None:
+            return
+        yield item
+
+
+def _traces_of(document: Document) -> Iterator[Trace | Rejection]:
     tried: list[tuple[str, str]] = []
     first: tuple[list[Draft], Rejection | None] | None = None
     for candidate in claimants(document):

@@ -192,3 +192,10 @@ def test_a_policy_that_cannot_be_replayed_leaves_the_stored_runs_on_the_page(
     assert not app.error
     assert "the disk is full" in app.warning[0].value
     assert "growth-means" in charts(app)
+
+
+def test_cost_is_set_against_evidence_with_the_cheapest_policy_at_each_level(visit: Visit, workspace: Workspace) -> None:
+    put(workspace, one=chat(4), two=chat(6))
+    app = visit(PAGE, policies=["base", "sliding-window:5"])  # type: ignore[arg-type]
+    frames = [frame.value for frame in app.dataframe if "Cheapest policy" in frame.value.columns]
+    assert frames and list(frames[0]["Evidence at least"]) == ["80 %", "90 %", "95 %"]

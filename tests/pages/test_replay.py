@@ -34,7 +34,7 @@ from pamer_lab.ui.shared.runs import background
 from pamer_lab.workspace import Workspace
 from pamer_lab.workspace.ingest import import_demo
 from tests.pages.conftest import Visit, charts, chat, holds, linked, put, says, sentences, table_of, texts
-from tests.runs.making import PARTS, huge_trace, long_trace
+from tests.runs.making import PARTS, estimated, huge_trace, long_trace
 from tests.runs.test_background import held
 from tests.runs.test_evidence import hand_made
 
@@ -400,6 +400,14 @@ def test_a_block_that_was_left_out_stands_beside_what_the_model_has_instead(visi
     assert {line[:2] for line in shown.splitlines()} <= {"  ", "- ", "+ "}
     app.button(key="Next turn").click().run()
     assert not [code for code in app.code if code.language == "diff"], "a row chosen at one turn is not chosen at the next"
+
+
+def test_the_cost_of_each_turn_is_drawn_and_its_dearest_turns_are_listed(visit: Visit, workspace: Workspace) -> None:
+    workspace.add_traces([long_trace(12, trace_id="t-own")], estimated())
+    replay("t-own", "pamer:minimum=90", workspace, ReplayOptions(parts=PARTS))
+    app = visit(PAGE, trace="t-own", policies=["pamer:minimum=90"])  # type: ignore[arg-type]
+    dear = next(frame.value for frame in app.dataframe if "Written again" in frame.value.columns)
+    assert len(dear) == 10 and list(dear.iloc[:, 2]) == sorted(dear.iloc[:, 2], reverse=True)
 
 
 def test_the_page_begins_with_a_verdict_per_policy_and_the_papers_live_result(visit: Visit, workspace: Workspace) -> None:

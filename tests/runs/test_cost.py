@@ -223,3 +223,15 @@ def test_rewritten_tokens_are_those_the_previous_request_had_behind_the_edit(tmp
     assert all(turn.rewritten > 0 for turn in cost.turns[3:]) and all(turn.rewritten <= sizes[turn.t - 2] for turn in cost.turns[3:])
     assert all(turn.rewritten == 0 for turn in costed(tmp_path, "base").turns)
     assert cost.expensive(3) == sorted(cost.turns, key=lambda turn: -sum(turn.money(NEUTRAL).values()))[:3]
+
+
+def test_the_chart_of_a_run_stacks_what_was_billed_and_marks_its_edits(tmp_path: Path) -> None:
+    from pamer_lab.figures.cost import cost_per_turn
+
+    run, timeline = replayed(long_trace(14, words=8), f"pamer{SMALL}", tmp_path)
+    cost = run_cost(run, NEUTRAL, timeline, COUNTER)  # type: ignore[arg-type]
+    drawn = cost_per_turn(run, cost)
+    bars = [trace for trace in drawn.data if trace.type == "bar"]
+    assert sum(sum(trace.y) for trace in bars) == pytest.approx(cost.total)
+    marked = {t: again for trace in drawn.data if trace.type == "scatter" for t, again in zip(trace.x, trace.customdata, strict=True)}
+    assert marked == {turn.t: cost.turns[turn.t].rewritten for turn in run.turns if turn.action != "pass"}

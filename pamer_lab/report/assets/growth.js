@@ -27,7 +27,7 @@ function growthSection(section, number) {
   queueMicrotask(() => { means.redraw(); running.redraw(); });
   return el("section", { id: `s${number}` }, el("h2", { text: "Context growth" }),
     el("p", { class: "facts" }, section.traces.some((trace) => trace.demo) ? badge("demo", "demo") : null, badge(section.traces[0] ? section.traces[0].tokens_kind : "", "measured"), ` ${counted(section.traces.length, "trace")}, ${counted(section.runs.length, "run")}.`),
-    el("p", { class: "caveat", text: data("about").fixed_actions }), means.node, running.node, growthTable(section),
+    el("p", { class: "caveat", text: data("about").fixed_actions }), means.node, running.node, growthTable(section), frontierPart(section),
     el("details", { class: "block" }, el("summary", { text: "The traces" }), table([
       { title: "Trace", value: (trace) => visible(trace.name || trace.trace_id) }, { title: "Id", value: (trace) => trace.trace_id },
       { title: "Turns", number: true, value: (trace) => trace.turns }, { title: "Tokenizer", value: (trace) => trace.tokenizer },
@@ -48,4 +48,44 @@ function growthTable(section) {
     { title: "Auxiliary", number: true, value: (row) => short(row.aux_input + row.aux_output) },
     { title: "Cached input", number: true, value: (row) => `${((100 * row.cached_input) / Math.max(1, row.main_input)).toFixed(1)} %` },
   ], section.policies), el("p", { class: "quiet", text: "▼ fewer, ▲ more than the baseline. The interval of the reduction is a 95 % bootstrap, clustered by task, computed when the report was created." }));
+}
+
+// Cost against evidence: a point per policy, those that no other beats joined, and the cheapest at each level of evidence.
+function frontierPart(section) {
+  const found = section.frontier;
+  const points = (found ? found.points : []).filter((point) => point.evidence_pct !== null);
+  if (!points.length) return null;
+  const series = points.map((point) => ({ name: point.policy, look: lookOf(point.policy) }));
+  const chart = figure("Evidence in context against cost",
+    `Simulated with the prices of ${found.prices.name} (${found.prices.date}; ${found.prices.source}); n = ${counted(found.traces, "trace")}. The line joins policies that none beats in both. Actions are fixed.`,
+    (width) => frontierChart(width, points));
+  queueMicrotask(() => chart.redraw());
+  const range = (low, high, digits) => (found.traces > 1 && low !== null ? ` [${low.toFixed(digits)}, ${high.toFixed(digits)}]` : "");
+  return el("div", {}, chart.node, table([
+    { title: "Policy", value: (row) => row.policy + (row.frontier ? " ◆" : "") },
+    { title: "Cost vs base", number: true, value: (row) => row.cost_vs_base.toFixed(2) + range(row.cost_low, row.cost_high, 2) },
+    { title: "Evidence in context", number: true, value: (row) => `${row.evidence_pct.toFixed(1)} %${range(row.evidence_low, row.evidence_high, 1)}` },
+    { title: "Tokens vs base", number: true, value: (row) => fixed(row.tokens_vs_base, 2) },
+    { title: "Mean peak", number: true, value: (row) => short(row.mean_peak) },
+    { title: "Uncached input", number: true, value: (row) => `${(100 * row.uncached_share).toFixed(1)} %` },
+  ], points), table([
+    { title: "Evidence at least", value: (row) => `${row.level} %` },
+    { title: "Cheapest policy", value: (row) => row.policy || "none" },
+    { title: "Cost vs base", number: true, value: (row) => (row.policy ? row.cost_vs_base.toFixed(2) + range(row.cost_low, row.cost_high, 2) : "") },
+  ], found.cheapest), el("p", { class: "quiet", text: "◆ no other policy beats it in cost and evidence. Intervals are 95 % bootstraps over tasks." }));
+}
+
+function frontierChart(width, points) {
+  const height = 300, xMax = Math.max(1, ...points.map((point) => point.cost_vs_base)) * 1.08;
+  const yMin = Math.max(0, Math.floor(Math.min(...points.map((point) => point.evidence_pct)) / 10) * 10 - 5);
+  const xTicks = ticks(xMax, 6).map((value) => ({ value, text: value.toFixed(1) }));
+  const { root, x, y } = axes(width, height, { xMin: 0, xMax, yMin, yMax: 102, xTicks, xTitle: "cost relative to the base agent", yTitle: "evidence in context (%)", yFormat: (value) => value.toFixed(0), label: "Evidence in context against cost, by policy" });
+  const best = points.filter((point) => point.frontier).map((point) => [point.cost_vs_base, point.evidence_pct]);
+  root.append(svg("path", { class: "reference", d: linePath(best, x, y), fill: "none" }));
+  for (const point of points) {
+    const dot = svg("circle", { class: `dot ${lookOf(point.policy)}`, cx: x(point.cost_vs_base), cy: y(point.evidence_pct), r: 5 });
+    dot.append(svg("title", {}, `${point.policy}: ${point.cost_vs_base.toFixed(2)} of base, ${point.evidence_pct.toFixed(1)} % evidence`));
+    root.append(dot, svg("text", { class: "tick", x: x(point.cost_vs_base) + 8, y: y(point.evidence_pct) - 6 }, point.policy));
+  }
+  return root;
 }

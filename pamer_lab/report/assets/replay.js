@@ -150,6 +150,7 @@ function policyTable(section, onPick) {
     { title: "▼", number: true, hint: "Compressions", value: (run) => run.totals.actions.compress },
     { title: "▲", number: true, hint: "Recalls", value: (run) => run.totals.actions.recall },
     { title: "✕", number: true, hint: "Fallbacks", value: (run) => run.totals.actions.fallback },
+    { title: "Cost vs base", number: true, hint: "Simulated with prompt caching, over the base agent's cost", value: (run) => (run.cost && run.cost.vs_base !== null ? run.cost.vs_base.toFixed(2) : "none") },
     { title: "Evidence in context", number: true, hint: "Identifiers used by a later recorded action that were still in the context", value: (run) => (run.evidence.uses ? `${run.evidence.in_context_pct.toFixed(1)} % of ${run.evidence.uses}` : "none used") },
   ];
   const runs = section.runs.filter((run) => "total" in run.totals);

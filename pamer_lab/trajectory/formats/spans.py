@@ -237,7 +237,7 @@ class Tree:
     def _tools(self, call: ModelCall, until: int | None) -> list[Span]:
         """Tool spans of the same agent that began after a call and before the next one."""
         span = self.of_call[id(call)]
-        agent = self.agent(span)
+        agent = span if call.several else self.agent(span)
         found = []
         for tool in self.spans:
             if self.kinds[id(tool)] != "tool" or tool.trace != span.trace:
@@ -287,6 +287,8 @@ def _result(call_id: str, use: ToolUse, span: Span) -> Result:
         and "content" in inner
     ):
         value = inner["content"]  # LangChain's tool message
+    elif isinstance(value, dict) and "content" in value and (value.get("type") == "tool" or "tool_call_id" in value):
+        value = value["content"]
     elif isinstance(value, dict) and value.keys() == {"output"}:
         value = parsed(value["output"])
     value, failed = output_of(value)

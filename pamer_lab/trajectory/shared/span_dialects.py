@@ -60,7 +60,14 @@ def kind_of(span: Span) -> Kind:
         return "llm" if ".do" in operation else "agent"
     if get.text(parsed(facts.get("gcp.vertex.agent.llm_request")), "model"):
         return "llm"
-    names = ("gen_ai.operation.name", "openinference.span.kind", "mlflow.spanType", "traceloop.span.kind", "langfuse.observation.type")
+    names = (
+        "gen_ai.operation.name",
+        "openinference.span.kind",
+        "mlflow.spanType",
+        "traceloop.span.kind",
+        "langfuse.observation.type",
+        "type",
+    )
     for word in (*(get.as_text(parsed(facts.get(name))) for name in names), span.kind, get.text(facts, "llm.request.type", "lk.span.kind")):
         if kind := KINDS.get(word.lower().strip('"')):
             return kind
@@ -134,10 +141,12 @@ def _adk(span: Span) -> Exchanged | None:
 def _openinference(span: Span) -> Exchanged | None:
     facts = span.attributes
     prompt = [_message(item) for item in branch(facts, "llm.input_messages")]
-    answers = [_message(item) for item in branch(facts, "llm.output_messages")]
+    answers = [{"role": "assistant", **_message(item)} for item in branch(facts, "llm.output_messages")]
     tools = [parsed(get.obj(item, "tool").get("json_schema") or item.get("tool.json_schema")) for item in branch(facts, "llm.tools")]
     if prompt and not answers:
         answers = answers_of(facts.get("output.value"))
+    elif answers and not prompt:
+        prompt = prompt_of(facts.get("input.value"))
     return Exchanged(prompt, answers, read_tools(tools))
 
 

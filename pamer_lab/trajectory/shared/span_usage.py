@@ -10,9 +10,9 @@ from pamer_lab.trajectory.shared.usage import read_usage
 from pamer_lab.trajectory.values import Usage
 
 SENT = "gen_ai.usage.input_tokens gen_ai.usage.prompt_tokens llm.token_count.prompt llm.usage.prompt_tokens".split()
-SENT += ["ai.usage.inputTokens", "ai.usage.promptTokens"]
+SENT += ["ai.usage.inputTokens", "ai.usage.promptTokens", "input_tokens", "prompt_tokens"]
 GIVEN = "gen_ai.usage.output_tokens gen_ai.usage.completion_tokens llm.token_count.completion llm.usage.completion_tokens".split()
-GIVEN += ["ai.usage.outputTokens", "ai.usage.completionTokens"]
+GIVEN += ["ai.usage.outputTokens", "ai.usage.completionTokens", "output_tokens", "completion_tokens"]
 CACHED = "gen_ai.usage.cache_read.input_tokens gen_ai.usage.cache_read_input_tokens llm.token_count.prompt_details.cache_read".split()
 CACHED += ["ai.usage.cachedInputTokens", "gen_ai.usage.details.cache_read_tokens", "gen_ai.usage.input_tokens.cached"]
 
@@ -24,7 +24,7 @@ def usage_of(span: Span) -> Usage | None:
     if sent or given or cached:
         return Usage(sent, given, cached, get.amount(facts, "gen_ai.usage.cost", "llm.cost.total", "operation.cost"))
     nested = {key[6:]: value for key, value in facts.items() if key.startswith("usage.")}
-    if usage := read_usage(parsed(facts.get("usage")) or nested):
+    if usage := read_usage(parsed(facts.get("usage")) or nested or facts.get("metrics")):
         return usage
     details = parsed(facts.get("mlflow.chat.tokenUsage")) or {
         key[13:]: value for key, value in facts.items() if key.startswith("usageDetails.")

@@ -98,7 +98,7 @@ def _message(item: Any) -> dict[str, Any] | None:
         return None
     inner = item.get("message")
     if isinstance(inner, dict) and "role" not in item and MESSAGE & inner.keys():
-        item = inner
+        item = inner if "content" in inner or "kwargs" in inner or "parts" in inner else {**inner, "content": item.get("text")}
     if (
         isinstance(item.get("data"), dict) and isinstance(item.get("type"), str) and "content" in item["data"]
     ):  # LangChain's message_to_dict
@@ -147,8 +147,12 @@ def _of_list(value: list[Any], depth: int) -> list[dict[str, Any]]:
         return answers_of(value[0], depth + 1)
     if all(isinstance(item, dict) and "type" in item and "role" not in item and ("text" in item or "input" in item) for item in value):
         return [{"role": "assistant", "content": value}]
-    messages = [found for item in value if (found := _message(item))]
+    messages = [_assistants(found) for item in value if (found := _message(item))]
     return messages if len(messages) == len(value) else [answer for item in value[:1] for answer in answers_of(item, depth + 1)]
+
+
+def _assistants(message: dict[str, Any]) -> dict[str, Any]:
+    return message if {"role", "type", "kwargs"} & message.keys() else {"role": "assistant", **message}
 
 
 def _of_holder(value: dict[str, Any], depth: int) -> list[dict[str, Any]]:

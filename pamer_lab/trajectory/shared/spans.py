@@ -19,8 +19,9 @@ HOLDERS = tuple("data trace traces result runs observations otelSpans items post
 SCOPES = ("scopeSpans", "scope_spans", "instrumentationLibrarySpans", "instrumentation_library_spans", "ilSpans")
 IDS = ("span_id", "spanId", "spanID", "span.id", "context.span_id", "uuid", "id")
 PARENTS = ("parent_span_id", "parentSpanId", "parentSpanID", "parent_id", "parentId", "parent_run_id", "parentObservationId", "parent_uuid")
-TRACES = ("trace_id", "traceId", "traceID", "context.trace_id", "request_id")
-STARTS = "start_time startTime startTimeUnixNano start_time_unix_nano start_time_ns timestamp started_at startedAt start createdAt".split()
+TRACES = ("trace_id", "traceId", "traceID", "context.trace_id", "root_span_id", "request_id")
+STARTS = "start_time startTime startTimeUnixNano start_time_unix_nano start_time_ns timestamp started_at startedAt start".split()
+STARTS += ["createdAt", "created"]
 LANGFUSE = {"GENERATION", "SPAN", "EVENT", "AGENT", "TOOL", "CHAIN", "RETRIEVER", "EMBEDDING", "GUARDRAIL", "EVALUATOR"}
 
 
@@ -133,7 +134,7 @@ def read_span(value: dict[str, Any], where: str, parent: str = "") -> Span | Non
         return None  # a log record
     attributes = _attributes(value)
     ran = isinstance(value.get("run_type"), str) or "dotted_order" in value
-    observed = value.get("type") in LANGFUSE and ("startTime" in value or "traceId" in value)
+    observed = isinstance(value.get("type"), str) and value["type"] in LANGFUSE and ("startTime" in value or "traceId" in value)
     own = _is_mastra(value)
     if attributes is None and not (ran or observed or own):
         return None
@@ -162,7 +163,7 @@ def read_span(value: dict[str, Any], where: str, parent: str = "") -> Span | Non
         found.input, found.output = (value.get(key) if key in value else value.get(f"{key}s") for key in ("input", "output"))
         if ran and found.kind in ("", "CLIENT"):
             found.kind = ""
-    for key in ("model", "usage", "usageDetails", "modelParameters", "extra", "tool_call_id", "costDetails", "totalCost"):
+    for key in ("model", "usage", "metrics", "usageDetails", "modelParameters", "extra", "tool_call_id", "costDetails", "totalCost"):
         if value.get(key) is not None and key not in found.attributes:
             found.attributes[key] = value[key]
     return found
@@ -306,6 +307,8 @@ def _reference(value: dict[str, Any]) -> str:
 
 
 def _parent_context(value: dict[str, Any]) -> str:
+    if isinstance(parents := value.get("span_parents"), list) and parents:  # Braintrust
+        return get.as_text(parents[0])
     return _id(get.obj(value, "parentSpanContext", "parent"), *IDS)
 
 

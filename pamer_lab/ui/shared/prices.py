@@ -5,11 +5,9 @@ from collections.abc import Iterable
 import msgspec
 import streamlit as st
 
-from pamer_lab.blocks import TokenCounter
 from pamer_lab.errors import InputError
-from pamer_lab.models.profiles import load_profile
-from pamer_lab.models.tokenizer import profile_tokens
 from pamer_lab.prices import DEFAULT, PriceTable, price_tables, write_table
+from pamer_lab.report.replay_part import run_counter
 from pamer_lab.reviewer_mode import reviewer_mode
 from pamer_lab.runs.cost import RunCost, run_cost
 from pamer_lab.runs.values import Run
@@ -37,6 +35,12 @@ def choose_prices() -> PriceTable:
     return table
 
 
+def chosen_prices() -> PriceTable:
+    """The table that this page's `choose_prices` shows."""
+    tables = tables_by_name()
+    return tables.get(str(st.session_state.get("prices")), tables[DEFAULT])
+
+
 def tables_by_name() -> dict[str, PriceTable]:
     """All tables by name; broken ones in the workspace are named in a warning, and the packaged ones still work."""
     try:
@@ -58,15 +62,6 @@ def _own_form(known: PriceTable) -> None:
             st.rerun()
 
 
-def _counter(run: Run) -> TokenCounter | None:
-    """The run's own tokenizer; None where it is not here."""
-    try:
-        counter = profile_tokens(load_profile(run.head.profile, workspace().path)).counter
-    except InputError:
-        return None
-    return counter if counter.name == run.head.tokenizer else None
-
-
 def price_key(prices: PriceTable) -> bytes:
     """Changes whenever a table's content does."""
     return msgspec.json.encode(prices)
@@ -78,7 +73,7 @@ def _cost(path: str, run_id: str, turns: int, prices: bytes, _run: Run, _prices:
         timeline = timeline_of(_run.head.trace_id, _run.head.profile)[0]
     except InputError:
         timeline = None
-    return run_cost(_run, _prices, timeline, _counter(_run))
+    return run_cost(_run, _prices, timeline, run_counter(_run, workspace()))
 
 
 def cost_of(run: Run, prices: PriceTable) -> RunCost:

@@ -71,7 +71,7 @@ def share_file(sections: Sections) -> None:
     pressed = st.button("Scan and prepare", key="share-make", icon=":material/inventory_2:")
     if not pressed and made is None:
         return
-    config = ReportConfig(sections=tuple(sections()), text=text, redact=redact)
+    config = ReportConfig(sections=tuple(sections()), text=text, redact=redact, prices=str(st.session_state.get("prices") or ""))
     if pressed:
         with st.spinner("Preparing the file…"):
             made = (config, make(config, workspace(), command="pamer-lab report --config config.json --out share.html"))

@@ -34,6 +34,9 @@ HINTS = {
     "R recalled (its summary is in the context), X restored (its raw text is back, complete or in part), · absent.",
     "cached": "The part of a request that is identical to the start of the previous one; providers bill it at a lower price.",
     "cost": "What the run would be billed with prompt caching at the chosen prices, relative to the base agent on the same turns.",
+    "cost_parts": "Input read from the prompt cache, written to it or neither, output, and the policy's own calls, each at its price. "
+    "Marks show compressions and recalls; hover for the tokens each one made the cache write again.",
+    "rewritten": "Written again: tokens that the previous request had too, but behind a change, so that the cache could not serve them.",
     "evidence": "Names, numbers and addresses that first appeared in a tool result and were used by a later action. Matched verbatim.",
     "restored_in_part": "The request contains an excerpt: the block exceeds the evidence budget, or the recall agent quoted passages.",
     "whatif": "Recomputes every decision from the stored logits. No model is called.",

@@ -404,6 +404,67 @@ def test_two_spans_of_one_call_are_one_turn() -> None:
     is_the_run(only(read_value([*given, *inner])))
 
 
+USES = [{"toolUse": {"toolUseId": CALL, "name": TOOL, "input": ARGUMENTS}}]
+GIVES = [{"toolResult": {"toolUseId": CALL, "status": "success", "content": [{"text": RESULT}]}}]
+
+
+def test_events_of_strands_hold_their_parts_as_text() -> None:
+    given = spans(
+        lambda prompt, answer, sent, got: {
+            "gen_ai.operation.name": "chat",
+            "gen_ai.usage.input_tokens": sent,
+            "gen_ai.usage.output_tokens": got,
+        }
+    )
+    opening = [("gen_ai.system.message", [{"text": SYSTEM}]), ("gen_ai.user.message", [{"text": ASK}])]
+    later = [*opening, ("gen_ai.assistant.message", USES), ("gen_ai.tool.message", GIVES)]
+    for item, said, answer in zip(given[1:], (opening, later), (USES, [{"text": ANSWER}]), strict=True):
+        item["events"] = [{"name": name, "attributes": {"content": json.dumps(content)}} for name, content in said]
+        item["events"].append({"name": "gen_ai.choice", "attributes": {"message": json.dumps(answer), "finish_reason": "x"}})
+    is_the_run(only(read_value(given)))
+
+
+def test_sessions_of_honeyhive_are_read() -> None:
+    told = {"role": "tool", "content": json.dumps(GIVES[0])}
+    asked = {"role": "assistant", "content": USES}
+    events = [
+        {
+            "event_id": "r",
+            "session_id": "s",
+            "event_type": "chain",
+            "event_name": "run",
+            "inputs": {},
+            "outputs": {},
+            "start_time": 1790834064000,
+        }
+    ]
+    for number, (prompt, answer) in enumerate(((FIRST, asked), ([*FIRST, asked, told], SAID))):
+        facts = {
+            "event_id": f"m{number}",
+            "session_id": "s",
+            "parent_id": "r",
+            "event_type": "model",
+            "event_name": "chat",
+            "start_time": 1790834064001 + number,
+        }
+        usage = dict(zip(("input_tokens", "output_tokens"), CALLS[number][2:], strict=True))
+        events.append(facts | {"inputs": {"chat_history": prompt}, "outputs": answer, "metadata": usage})
+    is_the_run(only(read_value({"events": events[::-1]})))
+
+
+def test_an_agent_that_records_its_run_and_not_its_calls_gives_its_turns() -> None:
+    facts: dict[str, Any] = {"openinference.span.kind": "AGENT", "input.value": ASK}
+    key = "llm.output_messages.{}.message."
+    facts |= {key.format(0) + "role": "assistant", key.format(0) + "content.0": "One moment."}
+    call = key.format(1) + "tool_calls.0.tool_call."
+    facts |= {call + "id": CALL, call + "function.name": TOOL, call + "function.arguments": json.dumps(ARGUMENTS)}
+    facts |= {key.format(2) + "role": "assistant", key.format(2) + "content.0": ANSWER}
+    tool = {"openinference.span.kind": "TOOL", "tool.name": TOOL, "tool.id": CALL, "output.value": RESULT}
+    trace = only(read_value([span("tool", "q", TOOL, 3, tool), span("q", "gone", "query", 0, facts)]))
+    is_the_run(trace, system=False, usage=False)
+    assert trace.messages[1].content == "One moment."
+
+
 def test_an_asked_again_request_keeps_the_dropped_answer_as_a_note() -> None:
     again = [
         span("a", "r", "chat", 1, conventions(FIRST, {"role": "assistant", "content": "Hm."}, 1, 1)),

@@ -1,0 +1,151 @@
+"""Evidence in context against cost relative to the base agent: one point per policy, and which one is cheapest at a level of evidence.
+
+Costs and evidence are pooled over a policy's traces; intervals are 95 % bootstraps over tasks. Pure: knows runs as costs and rates.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+LEVELS = (80, 90, 95)
+"""Percent of evidence in context."""
+RESAMPLES = 2_000
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one run comes to."""
+
+    policy: str
+    trace_id: str
+    task: str
+    cost: float
+    base: float
+    """Cost of the base agent on the same turns."""
+    kept: int
+    """Uses of evidence that was in context."""
+    uses: int
+    tokens: int
+    base_tokens: int
+    peak: int
+    read: int
+    sent: int
+    """Main input, of which `read` came from the cache."""
+
+
+def outcome(facts: Mapping[str, Any], totals: Mapping[str, Any], cost: Mapping[str, Any], rates: Mapping[str, Any]) -> Outcome:
+    """An outcome from the JSON of a run's head, totals, cost and evidence."""
+    sent = sum(cost["tokens"][name] for name in ("read", "write", "uncached"))
+    kept = rates["uses"] - rates["memory"] - rates["gone"]
+    named = {"policy": facts["policy"], "trace_id": facts["trace_id"], "task": facts["question_id"]}
+    sizes = {"tokens": totals["total"], "base_tokens": totals["base_total"], "peak": totals["peak_active"]}
+    return Outcome(
+        **named, cost=cost["total"], base=cost["base_total"], kept=kept, uses=rates["uses"], **sizes, read=cost["tokens"]["read"], sent=sent
+    )
+
+
+def frontier(outcomes: Iterable[Outcome], *, seed: int = 0) -> dict[str, Any]:
+    """Points by policy, cheapest first, and the cheapest policy at each level of evidence.
+
+    `frontier` marks the points that no other beats: none costs at most as much and has at least as much evidence in context.
+    """
+    by_policy: dict[str, list[Outcome]] = {}
+    for entry in outcomes:
+        by_policy.setdefault(entry.policy, []).append(entry)
+    points = [found for found in (_point(policy, part, seed) for policy, part in by_policy.items()) if found]
+    points.sort(key=lambda point: (point["cost_vs_base"], point["policy"]))
+    for point in points:
+        point["frontier"] = point["evidence_pct"] is not None and not any(_beats(other, point) for other in points)
+    return {"points": points, "cheapest": [_cheapest(points, level) for level in LEVELS], "traces": _traces(by_policy)}
+
+
+def _traces(by_policy: Mapping[str, Sequence[Outcome]]) -> int:
+    return len({entry.trace_id for part in by_policy.values() for entry in part})
+
+
+def _beats(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    if one["evidence_pct"] is None or one is other:
+        return False
+    better = one["cost_vs_base"] < other["cost_vs_base"] or one["evidence_pct"] > other["evidence_pct"]
+    return bool(better and one["cost_vs_base"] <= other["cost_vs_base"] and one["evidence_pct"] >= other["evidence_pct"])
+
+
+def _point(policy: str, part: Sequence[Outcome], seed: int) -> dict[str, Any] | None:
+    """A policy's point; None where the base agent costs nothing."""
+    tasks = sorted({entry.task for entry in part})
+    sums = np.array([[sum(getattr(entry, name) for entry in part if entry.task == task) for name in _SUMMED] for task in tasks])
+    total = dict(zip(_SUMMED, sums.sum(axis=0).tolist(), strict=True))
+    if not total["base"]:
+        return None
+    picks = np.random.default_rng(seed).integers(0, len(tasks), (RESAMPLES, len(tasks)))  # (resamples, tasks)
+    again = sums[picks].sum(axis=1)  # (resamples, sums)
+    cost_low, cost_high = _interval(again[:, 0], again[:, 1])
+    low, high = _interval(100 * again[:, 2], again[:, 3])
+    return {
+        "policy": policy,
+        "traces": len(part),
+        "tasks": len(tasks),
+        "cost_vs_base": total["cost"] / total["base"],
+        "cost_low": cost_low,
+        "cost_high": cost_high,
+        "evidence_pct": 100 * total["kept"] / total["uses"] if total["uses"] else None,
+        "evidence_low": low,
+        "evidence_high": high,
+        "uses": int(total["uses"]),
+        "tokens_vs_base": total["tokens"] / total["base_tokens"] if total["base_tokens"] else None,
+        "mean_peak": sum(entry.peak for entry in part) / len(part),
+        "uncached_share": 1 - total["read"] / total["sent"] if total["sent"] else 0.0,
+    }
+
+
+_SUMMED = ("cost", "base", "kept", "uses", "tokens", "base_tokens", "read", "sent")
+
+
+def _interval(above: Any, below: Any) -> tuple[float | None, float | None]:
+    """The middle 95 % of ratios; resamples in which nothing is below are left out."""
+    some = below > 0
+    if not some.any():
+        return None, None
+    low, high = np.percentile(above[some] / below[some], [2.5, 97.5])
+    return float(low), float(high)
+
+
+def _cheapest(points: Sequence[Mapping[str, Any]], level: int) -> dict[str, Any]:
+    """The cheapest policy with at least so much evidence in context; none where no policy has that much."""
+    enough = [point for point in points if point["evidence_pct"] is not None and point["evidence_pct"] >= level]
+    names = ("policy", "cost_vs_base", "cost_low", "cost_high", "evidence_pct", "evidence_low", "evidence_high", "traces")
+    return {"level": level} | ({name: enough[0][name] for name in names} if enough else {"policy": None})
+
+
+def as_markdown(found: Mapping[str, Any]) -> str:
+    """The points and the cheapest policies as Markdown tables."""
+    lines = [
+        "| policy | traces | cost vs base | evidence in context | tokens vs base | mean peak | uncached input |",
+        "| --- | ---: | ---: | ---: | ---: | ---: | ---: |",
+    ]
+    for point in found["points"]:
+        name = f"**{point['policy']}**" if point["frontier"] else point["policy"]
+        tokens = f"{point['tokens_vs_base']:.2f}" if point["tokens_vs_base"] is not None else ""
+        cost, kept = _ranged(point, "cost", "cost_vs_base", 2), _ranged(point, "evidence", "evidence_pct", 0)
+        rest = f"{tokens} | {point['mean_peak']:,.0f} | {100 * point['uncached_share']:.0f} %"
+        lines.append(f"| {name} | {point['traces']} | {cost} | {kept} | {rest} |")
+    lines += ["", "| evidence at least | cheapest policy | cost vs base | evidence in context |", "| --- | --- | ---: | ---: |"]
+    for row in found["cheapest"]:
+        cells = (
+            [row["policy"], _ranged(row, "cost", "cost_vs_base", 2), _ranged(row, "evidence", "evidence_pct", 0)]
+            if row["policy"]
+            else ["none", "", ""]
+        )
+        lines.append(f"| {row['level']} % | {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
+
+
+def _ranged(row: Mapping[str, Any], prefix: str, name: str, digits: int) -> str:
+    if row[name] is None:
+        return ""
+    unit = " %" if prefix == "evidence" else ""
+    if row["traces"] < 2 or row[f"{prefix}_low"] is None:
+        return f"{row[name]:.{digits}f}{unit}"
+    return f"{row[name]:.{digits}f}{unit} [{row[f'{prefix}_low']:.{digits}f}, {row[f'{prefix}_high']:.{digits}f}]"

@@ -1,0 +1,68 @@
+"""Cost against evidence on the Context growth page: the chart, and the cheapest policy at each level of evidence."""
+
+from typing import Any
+
+import polars as pl
+import streamlit as st
+
+from pamer_lab.analysis.frontier import frontier, outcome
+from pamer_lab.figures import cost as cost_figures
+from pamer_lab.figures.text import counted
+from pamer_lab.prices import PriceTable
+from pamer_lab.runs.evidence import survival_rates
+from pamer_lab.runs.values import FIXED_ACTIONS
+from pamer_lab.ui.shared.charts import drawing, show_chart
+from pamer_lab.ui.shared.loaders import workspace
+from pamer_lab.ui.shared.prices import chosen_prices, cost_of, price_key
+from pamer_lab.ui.shared.runs import fates_of, open_run, run_store, version
+from pamer_lab.ui.shared.text import in_code
+from pamer_lab.ui.shared.words import HINTS
+
+MOST_RUNS = 400
+"""Runs whose cost and evidence are computed on one page."""
+
+
+@st.cache_resource(max_entries=8, show_spinner="Pricing the runs…")
+def _found(path: str, at: tuple[int, int], run_ids: tuple[str, ...], key: bytes, _prices: PriceTable) -> dict[str, Any]:
+    outcomes = []
+    for head in run_store().heads(run_ids=run_ids):
+        run = open_run(head)
+        facts = {"policy": head.policy, "trace_id": head.trace_id, "question_id": head.question_id}
+        outcomes.append(outcome(facts, run.totals, cost_of(run, _prices).as_json(), survival_rates(fates_of(run))))
+    return frontier(outcomes)
+
+
+def cost_frontier(runs: pl.DataFrame) -> None:
+    """The chart and the table; uses the prices that the table of totals chose."""
+    if runs.height > MOST_RUNS:
+        st.caption(f"Cost and evidence are computed for at most {MOST_RUNS} runs; choose fewer traces to see them.")
+        return
+    prices = chosen_prices()
+    ids = tuple(runs["run_id"])
+    found = _found(str(workspace().path), version(), ids, price_key(prices), prices)
+    if not any(point["evidence_pct"] is not None for point in found["points"]):
+        st.caption("No recorded action of these traces uses evidence, or the base agent costs nothing at these prices.")
+        return
+    several = "intervals are 95 % bootstraps over tasks" if found["traces"] > 1 else "one trace has no interval"
+    answer = (
+        f"Simulated with prices {in_code(prices.described, 300)}; n = {counted(found['traces'], 'trace')}, {several}. "
+        f"The line joins policies that none beats in both. {FIXED_ACTIONS}"
+    )
+    show_chart(
+        "Evidence in context against cost",
+        drawing("frontier", (version(), ids, price_key(prices)), lambda colours: cost_figures.frontier(found, colours)),
+        answer,
+        key="frontier",
+        hint=f"{HINTS['cost']} {HINTS['evidence']}",
+        csv=lambda: pl.DataFrame(found["points"]).with_columns(pl.lit(prices.name).alias("prices")).write_csv(),
+    )
+    st.dataframe([_line(row) for row in found["cheapest"]], hide_index=True)
+
+
+def _line(row: dict[str, Any]) -> dict[str, str]:
+    if row["policy"] is None:
+        return {"Evidence at least": f"{row['level']} %", "Cheapest policy": "none", "Cost vs base": "", "Evidence in context": ""}
+    several = row["traces"] > 1
+    cost = f"{row['cost_vs_base']:.2f}" + (f" [{row['cost_low']:.2f}, {row['cost_high']:.2f}]" if several else "")
+    kept = f"{row['evidence_pct']:.1f} %" + (f" [{row['evidence_low']:.1f}, {row['evidence_high']:.1f}]" if several else "")
+    return {"Evidence at least": f"{row['level']} %", "Cheapest policy": row["policy"], "Cost vs base": cost, "Evidence in context": kept}
