@@ -20,7 +20,7 @@ from pamer_lab.workspace.ingest import import_demo, import_paths
 from tests.pages.conftest import Visit, charts, chat, holds, key_of, linked, put, says, submit, table_of, texts
 
 FIXTURES = Path(__file__).resolve().parents[1] / "fixtures" / "traces"
-KEY = "sk-ant-" + "abcdefghijklmnopqrstuvwx"
+KEY = "sk-ant-" + "Zq8RkT2vWm5XyB7nLc3Jd0Hs"
 
 
 def library(app: AppTest) -> Any:
@@ -311,3 +311,10 @@ def test_the_report_says_for_each_file_how_it_was_read_and_what_was_not(visit: V
     assert [facts["copilot-events.jsonl"][key] for key in ("Turns", "Calls", "Results", "Not read")] == [2, 2, 2, "nothing"]
     assert "ui_telemetry" in facts["qwen-code.jsonl"]["Not read"]
     assert facts["generic_human_ai.jsonl"]["Confidence"] == "guessed"
+
+
+@pytest.mark.usefixtures("came_by_the_link")
+def test_reviewer_mode_offers_no_search_for_sessions(visit: Visit, goose_session: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(READONLY_VARIABLE, "1")
+    app = visit()
+    assert not app.exception and "find-sessions" not in [toggle.key for toggle in app.toggle]
