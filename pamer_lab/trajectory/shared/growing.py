@@ -133,9 +133,9 @@ def _continues(conversation: Sequence[ModelCall], call: ModelCall) -> int:
         return shared + 1 if len(now) > len(before) or (call.group and newest.group == call.group) else -1
     if shared and any(_is_agents(message) for message in before[:shared]):
         return shared + 1 if len(before) - shared <= RETRY_MESSAGES or newest.group == call.group else -1
-    own_history = any(_is_agents(message) for message in now)
-    same_prompt = newest.system == call.system
-    return 0 if call.group and newest.group == call.group and same_prompt and not shared and not own_history else -1
+    if not call.group or newest.group != call.group or shared or newest.system != call.system:
+        return -1
+    return -1 if any(_is_agents(message) for message in now) else 0
 
 
 def _is_agents(item: dict[str, Any]) -> bool:
