@@ -22,7 +22,7 @@ from pamer_lab.workspace.ingest import import_demo, import_paths
 from tests.pages.conftest import Visit, charts, chat, holds, key_of, linked, put, says, submit, table_of, texts
 
 FIXTURES = Path(__file__).resolve().parents[1] / "fixtures" / "traces"
-KEY = "sk-ant-" + "abcdefghijklmnopqrstuvwx"
+KEY = "sk-ant-" + "Zq8RkT2vWm5XyB7nLc3Jd0Hs"
 
 
 def library(app: AppTest) -> Any:
@@ -327,3 +327,10 @@ def test_enter_finds_its_row_also_in_a_sorted_table() -> None:
     rows = [{"trace_id": f"t-{n}", "name": name, "tokens": 1_000 + n, "turns": 5} for n, name in enumerate(("a", "b", "b"))]
     assert row_with(rows, ["Open", "b", "5", "1,002"], 0)["trace_id"] == "t-2"
     assert row_with(rows, ["Open", "a", "5", "1,000"], 2)["trace_id"] == "t-0" and row_with(rows, ["?"], 1)["trace_id"] == "t-1"
+
+
+@pytest.mark.usefixtures("came_by_the_link")
+def test_reviewer_mode_offers_no_search_for_sessions(visit: Visit, goose_session: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(READONLY_VARIABLE, "1")
+    app = visit()
+    assert not app.exception and "find-sessions" not in [toggle.key for toggle in app.toggle]
