@@ -205,8 +205,7 @@ def test_each_trace_has_its_rows_and_its_own_file(visit: Visit, workspace: Works
     assert {"traces-csv", "policies-csv"} <= {button.key for button in app.download_button}
 
 
-def test_cost_is_set_against_evidence_with_the_cheapest_policy_at_each_level(visit: Visit, workspace: Workspace) -> None:
-    put(workspace, one=chat(4), two=chat(6))
+def test_cost_is_set_against_evidence_with_the_cheapest_policy_at_each_level(visit: Visit) -> None:
     app = visit(PAGE, policies=["base", "sliding-window:5"])  # type: ignore[arg-type]
     frames = [frame.value for frame in app.dataframe if "Cheapest policy" in frame.value.columns]
     assert frames and list(frames[0]["Evidence at least"]) == ["80 %", "90 %", "95 %"]
