@@ -12,6 +12,7 @@ from pamer_lab.policies.registry import parse_policy
 from pamer_lab.report.config import GrowthSection
 from pamer_lab.spreadsheet import csv_text
 from pamer_lab.ui.growth.frontier import cost_frontier
+from pamer_lab.ui.growth.per_trace import per_trace
 from pamer_lab.ui.growth.table import comparison, growth_verdicts
 from pamer_lab.ui.growth.view import (
     choose_traces,
@@ -175,6 +176,10 @@ def main() -> None:
         growth_verdicts(runs, present, baseline)
     with link:
         share(lambda: [GrowthSection(runs=run_choices(runs), baseline=baseline)])
+    traces = st.expander("Each trace", key="per-trace-panel", on_change="rerun")
+    if traces.open:
+        with traces:
+            per_trace(runs, present, baseline, names)
     panel = st.expander("First difference from the baseline", key="divergence", on_change="rerun")
     if panel.open:
         with panel:

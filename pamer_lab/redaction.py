@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from pamer_lab.detection import KEYS, PERSONAL, Kind, find_secrets, is_secret_value
+from pamer_lab.detection import KEYS, PERSONAL, Kind, Known, Place, find_secrets, is_secret_value, with_known
 
 _NAME = re.compile(r"(?i)(?:api_?key|token|secret|passw(?:or)?d)$")
 LEAST_VALUE = 8
@@ -71,6 +71,11 @@ class Scan:
     findings: list[Finding] = field(default_factory=list)
     _numbers: dict[tuple[Kind, str], int] = field(default_factory=dict)
     _counts: dict[Kind, int] = field(default_factory=dict)
+    _known: Known = field(default_factory=Known)
+    _places: dict[str, list[Place]] = field(default_factory=dict)
+    """What `learn` found in each text, so that no text is looked through twice."""
+    _keep: bool = False
+    """This scan only learns."""
 
     @property
     def replaces(self) -> frozenset[Kind]:
@@ -81,7 +86,10 @@ class Scan:
         if len(text) < LEAST_VALUE:
             return text
         pieces, done, line, counted = [], 0, 1, 0
-        for start, end, kind in find_secrets(text, self.own):
+        if self._keep and text not in self._places:
+            self._places[text] = find_secrets(text, self.own)
+        places = self._places[text] if text in self._places else find_secrets(text, self.own)
+        for start, end, kind in with_known(text, places, self._known):
             line, counted = line + text.count("\n", counted, start), start
             words = self._found(kind, text[start:end], f"{place}, line {line}")
             if words:
@@ -89,8 +97,19 @@ class Scan:
                 done = end
         return "".join([*pieces, text[done:]]) if pieces else text
 
+    def learn(self, *values: Any) -> None:
+        """Look through everything that is exported before any of it is cleaned: a secret that one text gives away is then found in all."""
+        shadow = Scan("none", self.own, _known=self._known, _places=self._places)
+        shadow._keep = True
+        for value in values:
+            shadow.walk(value)
+
     def _found(self, kind: Kind, secret: str, place: str) -> str:
         """Keeps the finding; the words that replace the secret, or none if it stays."""
+        if self._keep:
+            if kind in KEYS:
+                self._known.add(secret, kind)
+            return ""
         number = self._number(kind, secret)
         redacted = kind in self.replaces
         self.findings.append(Finding(kind, place, masked(secret), number, redacted))

@@ -66,9 +66,10 @@ def test_where_the_preferred_layer_stands_the_final_state_and_the_best_control_s
             assert [value for value in (*layers, best) if f"{value:.3f}" not in text] == [], (page, target)
 
 
-def test_the_table_of_formats_is_what_the_readers_make_of_the_samples() -> None:
-    spec = importlib.util.spec_from_file_location("formats_page", PROJECT / "docs" / "formats.py")
+@pytest.mark.parametrize("name", ["formats", "policies"])
+def test_a_page_that_a_script_writes_is_what_the_script_would_write_now(name: str) -> None:
+    spec = importlib.util.spec_from_file_location(f"{name}_page", PROJECT / "docs" / f"{name}.py")
     assert spec is not None and spec.loader is not None
     page = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(page)
-    assert page.written() == page.PAGE.read_text(), "run `python docs/formats.py`"
+    assert page.written() == page.PAGE.read_text(), f"run `python docs/{name}.py`"

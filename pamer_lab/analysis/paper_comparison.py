@@ -78,7 +78,7 @@ def beside(name: str, study: Study) -> list[Line]:
 def token_changes(published: PublishedTable, runs: pl.DataFrame) -> list[dict[str, Any]]:
     """Token changes of published methods and of the same policies over these runs; empty for a table that no policy is in.
 
-    Each line has `row`, `tokens`, `published_pct`, `policy`, `measured_pct` (None without a run), `traces` and `demo`.
+    Each line has `row`, `tokens`, `published_pct` (as printed), `policy`, `measured_pct` (None without a run), `traces` and `demo`.
     """
     base = next((row for row in published.rows if row["label"] in BASES), None)
     here = {row["policy"]: row for row in policy_table(runs).to_dicts()}
@@ -89,7 +89,7 @@ def token_changes(published: PublishedTable, runs: pl.DataFrame) -> list[dict[st
             {
                 "row": label,
                 "tokens": row["tokens"],
-                "published_pct": 100 * (row["tokens"] / base["tokens"] - 1) if base else None,
+                "published_pct": row.get("tokens_change_pct", 100 * (row["tokens"] / base["tokens"] - 1) if base else None),
                 "policy": policy,
                 "measured_pct": -own["reduction_pct"] if own else None,
                 "traces": own["traces"] if own else 0,

@@ -78,6 +78,7 @@ def audit_frame(database: Database) -> pl.DataFrame:
 
 def _scanned(frame: pl.DataFrame, scan: Scan) -> pl.DataFrame:
     """The frame with what the choice names replaced, and first a row that says so."""
+    scan.learn(frame.to_dicts())
     rows = [
         {
             key: scan.clean(value, f"{row['table']} {row['audit_id']}, {key}") if isinstance(value, str) else value

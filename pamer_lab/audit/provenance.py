@@ -75,7 +75,10 @@ class Provenance:
 
     def next_action(self, turn: int) -> str:
         """What the agent did at this turn, as it was recorded; empty where the trace is not here."""
-        return _text(self._uploaded(turn)[:1])
+        if self._trace is None or self._pieces is None or not 0 <= turn < len(self._pieces.blocks):
+            return ""
+        said = self._trace.messages[self._pieces.blocks[turn].start]
+        return "\n".join(filter(None, [said.content, *(f"{call.name}({call.arguments})" for call in said.tool_calls)]))
 
     def _uploaded(self, number: int) -> list[dict[str, Any]]:
         if self._trace is None or self._pieces is None or not 0 <= number < len(self._pieces.blocks):

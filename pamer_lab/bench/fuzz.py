@@ -102,7 +102,7 @@ def run() -> tuple[dict[str, float], dict[str, Any]]:
 def seed_files(folder: Path) -> Iterator[bytes]:
     """Trace files below a folder, as bytes, each small enough to be mutated often."""
     for path in sorted(folder.rglob("*")) if folder.is_dir() else []:
-        if path.is_file() and path.suffix in (".json", ".jsonl", ".traj", ".af"):
+        if path.is_file() and path.suffix in (".json", ".jsonl", ".traj", ".af", ".har"):
             data = path.read_bytes()
             if len(data) > MAX_SEED_BYTES:
                 data = data[: max(data.rfind(b"\n", 0, MAX_SEED_BYTES), 0)]

@@ -3,7 +3,7 @@
 Times are processor seconds of fresh processes, the shortest of several, in turns, so that other programs on the machine do not count.
 """
 
-import os
+import resource
 import subprocess
 import sys
 from typing import Any
@@ -35,7 +35,7 @@ def run() -> tuple[dict[str, float], dict[str, Any]]:
 
 def processor_seconds(words: tuple[str, ...]) -> float:
     """User and system time of one fresh Python."""
-    before = os.times()
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run([sys.executable, *words], check=True, stdout=subprocess.DEVNULL)
-    after = os.times()
-    return after.children_user - before.children_user + after.children_system - before.children_system
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime

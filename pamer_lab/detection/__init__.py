@@ -8,10 +8,11 @@ from collections.abc import Iterator
 
 from pamer_lab.detection.context import context_spans, is_secret_value
 from pamer_lab.detection.entropy import possible_spans
+from pamer_lab.detection.known import Known
 from pamer_lab.detection.shapes import RULES, Kind
 from pamer_lab.detection.views import views
 
-__all__ = ["KEYS", "PERSONAL", "Kind", "Place", "find_secrets", "is_secret_value"]
+__all__ = ["KEYS", "PERSONAL", "Kind", "Known", "Place", "find_secrets", "is_secret_value", "with_known"]
 
 KEYS: frozenset[Kind] = frozenset({"private key", "API key", "token", "password"})
 """What the choice `keys` replaces."""
@@ -41,6 +42,15 @@ def find_secrets(text: str, own: tuple[str, ...] = ()) -> list[Place]:
                 kept.add((*view.place(begin + start, begin + end), kind))
     found = _joined(sorted(keys))
     return _beside(_beside(found, sorted(personal)), sorted(possible))
+
+
+def with_known(text: str, places: list[Place], known: Known) -> list[Place]:
+    """The places, and those of known values."""
+    more = list(known.places(text))
+    if not more:
+        return places
+    keys = [place for place in places if place[2] in KEYS]
+    return _beside(_joined(sorted({*keys, *more})), [place for place in places if place[2] not in KEYS])
 
 
 def _in_view(text: str, own: tuple[str, ...]) -> Iterator[Place]:

@@ -13,7 +13,7 @@ from typing import Literal
 from pamer_lab.detection.shapes import Kind
 
 _QUOTED = r"\"(?P<double>[^\"\r\n]{4,8000})|'(?P<single>[^'\r\n]{4,8000})|`(?P<back>[^`\r\n]{4,8000})"
-_BARE = r"(?P<bare>(?:(?!&\w{1,40}=)(?:[^\s\"'`,;<>|\\]|\\(?![nrtux0\"'\\/]))){4,400})"
+_BARE = r"(?P<bare>(?:(?!&\w{1,40}=)(?:[^\s\x00-\x1f\"'`,;<>|\\]|\\(?![nrtux0\"'\\/]))){4,400})"
 _REST = re.compile(r"[A-Za-z0-9+/=_.\-]*+")
 """The rest of a bare value that is longer than a pattern looks."""
 _PASSWORD = r"passw(?:or)?ds?|passwd|passphrase|pwd|pass"  # noqa: S105 - a pattern

@@ -42,7 +42,7 @@ def tradeoff(
         if published:
             _published(figure, own, colours, column)
         if own:
-            _names(figure, own, colours, column, low, high)
+            _names(figure, own, colours, column, low, high, published=published)
     figure.update_xaxes(title={"text": "tokens, % of full context", "standoff": 4}, range=[0, 112], zeroline=False)
     figure.update_yaxes(tickformat=".2f", zeroline=False, range=[low, high])
     figure.update_yaxes(title={"text": "AUROC", "standoff": 6}, row=1, col=1)
@@ -113,8 +113,10 @@ def span(points: Sequence[dict[str, Any]], *, published: bool) -> tuple[float, f
     return low - room, high + room
 
 
-def _names(figure: Any, points: Sequence[dict[str, Any]], colours: dict[Meaning, str], column: int, low: float, high: float) -> None:
-    for point, (side, above) in placed(points, low, high):
+def _names(
+    figure: Any, points: Sequence[dict[str, Any]], colours: dict[Meaning, str], column: int, low: float, high: float, *, published: bool
+) -> None:
+    for point, (side, above) in placed(points, low, high, published=published):
         figure.add_annotation(
             x=point["tokens_pct"],
             y=point["auroc"],
@@ -129,11 +131,22 @@ def _names(figure: Any, points: Sequence[dict[str, Any]], colours: dict[Meaning,
         )
 
 
-def placed(points: Sequence[dict[str, Any]], low: float, high: float) -> list[tuple[dict[str, Any], tuple[int, int]]]:
-    """Which names are written and where, so that none covers another name or a mark."""
+def placed(
+    points: Sequence[dict[str, Any]], low: float, high: float, *, published: bool = False
+) -> list[tuple[dict[str, Any], tuple[int, int]]]:
+    """Which names are written and where, so that none covers another name or a mark, the published ones included."""
     width, height = ROOM
-    spots = [(point["tokens_pct"] / 112 * width, (point["auroc"] - low) / max(high - low, 1e-9) * height) for point in points]
-    taken = [(x - 6, y - 6, x + 6, y + 6) for x, y in spots]
+
+    def spot(x: float, y: float) -> tuple[float, float]:
+        return x / 112 * width, (y - low) / max(high - low, 1e-9) * height
+
+    spots = [spot(point["tokens_pct"], point["auroc"]) for point in points]
+    open_marks = [
+        spot(point["published_tokens_pct"], point["published_auroc"])
+        for point in points
+        if published and point["published_tokens_pct"] is not None and point["published_auroc"] is not None
+    ]
+    taken = [(x - 6, y - 6, x + 6, y + 6) for x, y in [*spots, *open_marks]]
     found = []
     for number in sorted(range(len(points)), key=lambda number: -points[number]["auroc"]):
         x, y = spots[number]

@@ -61,8 +61,10 @@ def counted(count: int, thing: str, things: str = "") -> str:
 
 
 def duration(seconds: float) -> str:
-    """`40 s`, `3 min`; never less than a second."""
-    return f"{max(1, round(seconds))} s" if seconds < 90 else f"{seconds / 60:.0f} min"
+    """`40 s`, `3 min`, `4.9 h`; never less than a second."""
+    if seconds < 90:
+        return f"{max(1, round(seconds))} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5_400 else f"{seconds / 3_600:.1f} h"
 
 
 def round_ticks(largest: float) -> list[float]:

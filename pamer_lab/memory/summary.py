@@ -99,12 +99,21 @@ def within_budget(blocks: Sequence[SourceBlock], budget: int = BUDGET) -> list[S
 
 
 def clip(text: str, cap: int) -> str:
-    """Beginning and end of a text that is longer than `cap`, with the number of characters left out."""
+    """Beginning and end of a text that is longer than `cap`, with the number of characters left out.
+
+    A text that was clipped before keeps one mark, with the number of both times together: a mark is never cut itself.
+    """
     if len(text) <= cap:
         return text
-    mark = f" [... {len(text) - cap:,} characters left out ...] "
+    pieces = _LEFT_OUT.split(text)
     head = (cap + 1) // 2
-    return text[:head] + mark + text[len(text) - (cap - head) :]
+    before = sum(int(mark.strip(" [.]").split()[0].replace(",", "") or 0) for mark in _LEFT_OUT.findall(text))
+    if len(pieces) == 1:
+        begin, end = text[:head], text[len(text) - (cap - head) :]
+    else:
+        begin, end = pieces[0][:head], pieces[-1][max(len(pieces[-1]) - (cap - head), 0) :]
+    left_out = before + sum(map(len, pieces)) - len(begin) - len(end)
+    return f"{begin} [... {left_out:,} characters left out ...] {end}"
 
 
 def kept_pieces(text: str) -> list[str]:

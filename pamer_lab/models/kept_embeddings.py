@@ -5,7 +5,6 @@ of similar length are embedded together, since a batch is as long as its longest
 the memory saves time, and nothing depends on it.
 """
 
-import atexit
 import hashlib
 import threading
 import time
@@ -46,8 +45,6 @@ class KeptEmbeddings:
         """Vectors that are not stored yet."""
         self._since = time.monotonic()
         self._lock = threading.RLock()
-        if database is not None:
-            atexit.register(self.flush)
 
     @classmethod
     def over(cls, embedder: Embedder, database: Database | None = None) -> "KeptEmbeddings":

@@ -218,13 +218,13 @@ def _toml_profile(path: Path) -> Profile:
     except (OSError, ValueError) as error:
         raise InputError(f"this profile cannot be read ({error})", path=text) from error
     base = given.pop("base", "embedded")
-    if base not in PROFILES:
-        raise UnknownNameError("base profile", str(base), list(PROFILES)).at(path=text)
+    if not isinstance(base, str) or base not in PROFILES:
+        raise UnknownNameError("base profile", str(base)[:60], list(PROFILES)).at(path=text)
     model = given.get("frozen_model")
     if isinstance(model, dict) and "model" in model:
         model.setdefault("fallback", "")
     settings = _merged(PROFILES[base].model_dump(), {"name": path.stem} | given)
-    if settings["name"] in PROFILES:
+    if settings["name"] in list(PROFILES):  # any TOML value may be given as the name
         raise InputError(f"a custom profile cannot be called {settings['name']!r}; rename the file or set name", path=text, where="name")
     try:
         return _read_from_file(Profile.model_validate(settings))

@@ -13,6 +13,7 @@ import sys
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from pamer_lab.errors import InputError
 
@@ -22,6 +23,8 @@ MOST_ROWS = 200_000
 MOST_SECONDS = 30
 """For decoding one Parquet file."""
 MOST_BATCHES = 10_000
+EARLIEST, LATEST = -62_135_596_800_000_000, 253_402_214_400_000_000
+"""Microseconds that a date can have, less a day for time zones."""
 _COMPRESSION, _HEADER = 3, 2
 """Numbers of fields in Arrow's messages: a record batch's compression, and a message's header."""
 
@@ -47,6 +50,7 @@ def read_arrow(body: bytes, schema: pa.Schema, missing: tuple[pa.Field, ...] = (
             if rows > MOST_ROWS or len(batches) >= MOST_BATCHES:
                 raise InputError(f"holds more than {MOST_ROWS:,} rows in one table; split it")
             batch.validate(full=True)
+            _check_times(batch)
             batches.append(batch)
     except (pa.ArrowException, OSError, struct.error, IndexError, EOFError, StopIteration, UnicodeDecodeError) as error:
         raise InputError(f"is a damaged Arrow file ({str(error)[:200] or type(error).__name__})") from error
@@ -54,6 +58,14 @@ def read_arrow(body: bytes, schema: pa.Schema, missing: tuple[pa.Field, ...] = (
     for column in absent:
         table = table.append_column(column, pa.nulls(table.num_rows, column.type))
     return table.select(schema.names).cast(schema)
+
+
+def _check_times(batch: pa.RecordBatch) -> None:
+    for column in batch.columns:
+        if pa.types.is_timestamp(column.type):
+            found = pc.min_max(column.view(pa.int64())).as_py()
+            if found["min"] is not None and not EARLIEST <= found["min"] <= found["max"] <= LATEST:
+                raise InputError("holds a time outside the years 1 to 9999")
 
 
 def _next(messages: Any) -> Any:

@@ -124,9 +124,9 @@ def build(config: ReportConfig, workspace: Workspace, *, command: str = "", now:
     """The document that a configuration names; its runs must be in the workspace."""
     texts, prices = Texts(), find_prices(config.prices, workspace.path)
     scan = own_scan(config.redact)
-    sections = [
-        scan.walk(_part(section, workspace, texts, prices), f"section {number}") for number, section in enumerate(config.sections, 1)
-    ]
+    parts = [_part(section, workspace, texts, prices) for section in config.sections]
+    scan.learn(parts, texts.words)
+    sections = [scan.walk(part, f"section {number}") for number, part in enumerate(parts, 1)]
     words = [scan.clean(text, place) for text, place in zip(texts.words, texts.places, strict=True)]
     fitted = fit(words, int(config.max_mb * 1_000_000 * 0.97) - _size(sections) - PAGE_BYTES) if config.text else None
     about = scan.walk(_about(config, command, now or datetime.now(UTC)), "about")

@@ -25,6 +25,7 @@ from pamer_lab.decisions import Decision, letters
 from pamer_lab.errors import Cancelled, InputError, StorageError
 from pamer_lab.factory import Factory, Parts
 from pamer_lab.features.values import Cancel, OnProgress
+from pamer_lab.models.kept_embeddings import KeptEmbeddings
 from pamer_lab.models.profiles import load_profile, remember_profile
 from pamer_lab.models.trust import require_confirmed
 from pamer_lab.policies.interface import Coming, Policy, ReadsAhead, Resources
@@ -246,6 +247,8 @@ class _Replaying:
     def _end(self, status: Status, error: str = "") -> Run:
         self._flush()
         counted = totals(self.timeline, self.turns)
+        if status == "done" and self.policy.needs_models and isinstance(embedder := self.resources.embedder, KeptEmbeddings):
+            embedder.flush()
         taken = round(self.head.taken + time.monotonic() - self.began, 2)
         self.head = msgspec.structs.replace(self.head, status=status, error=error, totals=counted, finished=_now(), taken=taken)
         self.store.put_head(self.head)

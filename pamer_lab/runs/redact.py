@@ -29,6 +29,9 @@ Names = dict[str, str]
 
 def scanned(tables: Mapping[str, pa.Table], keys: Mapping[str, tuple[str, ...]], scan: Scan) -> dict[str, pa.Table]:
     """The tables by name, cleaned; `keys` names each table's key columns, for the places of findings."""
+    for table in tables.values():
+        for row in table.to_pylist():
+            scan.learn({name: _plain(value) for name, value in row.items() if name != "vector"})
     names: Names = {}
     found = {BLOCKS.name: _blocks(tables[BLOCKS.name], scan, names)}
     found[MEMORIES.name] = _memories(tables[MEMORIES.name], scan, names)
@@ -38,6 +41,16 @@ def scanned(tables: Mapping[str, pa.Table], keys: Mapping[str, tuple[str, ...]],
             clean = [_cleaned(row, _place(name, keys[name], row), scan, names) for row in rows]
             found[name] = table if clean == rows else pa.Table.from_pylist(clean, schema=table.schema)
     return found
+
+
+def _plain(value: Any) -> Any:
+    """A cell's value: raw blocks are JSON, other packed cells MessagePack."""
+    if not isinstance(value, bytes):
+        return value
+    try:
+        return json.loads(value) if value[:1] in (b"[", b"{") else msgspec.msgpack.decode(value)
+    except (ValueError, msgspec.MsgspecError, RecursionError):
+        return None
 
 
 def _blocks(table: pa.Table, scan: Scan, names: Names) -> pa.Table:

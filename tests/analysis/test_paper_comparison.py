@@ -57,3 +57,14 @@ def test_token_changes_meet_by_policy_and_a_policy_without_a_run_has_none(worksp
     assert here["measured_pct"] == -policy_table(runs)["reduction_pct"][0] and here["traces"] == 1 and not here["demo"]
     assert absent["measured_pct"] is None and absent["traces"] == 0 and absent["published_pct"] < 0
     assert token_changes(table("controls"), runs) == []
+
+
+def test_a_published_change_is_shown_as_the_paper_prints_it(workspace: Workspace) -> None:
+    seen = 0
+    for name in POLICIES:
+        published = table(name)
+        for line in token_changes(published, run_table(workspace)):
+            printed = published.row(line["row"]).get("tokens_change_pct")
+            assert printed is None or line["published_pct"] == printed
+            seen += printed is not None
+    assert seen > 5

@@ -109,6 +109,9 @@ def test_turns_are_read_by_click_and_key_and_the_address_remembers_them(file: Pa
     page.keyboard.press("ArrowRight")
     assert int(number.input_value()) == before + 1
     assert f"/{before + 1}" in page.evaluate("location.hash")
+    ticks = page.locator("#s0 svg[aria-label^='State of every']").first.locator("text.tick[text-anchor=end]")
+    places = {int(tick.text_content() or ""): float(tick.get_attribute("y") or "") for tick in ticks.all()}
+    assert len(places) > 1 and sorted(places, key=places.__getitem__) == sorted(places), "block 0 is at the top, as on the page"
     page.locator("#s0 figure svg.pickable").first.click(position={"x": 900, "y": 150})
     assert int(number.input_value()) > before + 1
     text = page.locator("#s0 .context p.quiet").inner_text()

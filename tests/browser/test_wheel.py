@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
+import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -109,6 +110,9 @@ def test_every_page_of_the_wheel_opens_and_the_home_page_lists_the_demo_traces(i
 def test_the_command_of_the_wheel_serves_the_dashboard_from_an_empty_folder(dashboard: str, path: str) -> None:
     with urllib.request.urlopen(dashboard + path, timeout=60) as answer:
         assert answer.status == 200
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        urllib.request.urlopen(urllib.request.Request(dashboard + path, headers={"Host": "some.name"}), timeout=60)
+    assert refused.value.code == 403
 
 
 @pytest.mark.server

@@ -8,8 +8,10 @@ import pytest
 from pamer_lab import figures
 from pamer_lab.analysis.compact import tradeoff
 from pamer_lab.analysis.published import sample_study
+from pamer_lab.figures.compact import LETTER, LINE, ROOM, placed, short_name, span
 from pamer_lab.figures.theme import DARK, LIGHT
 from pamer_lab.runs.engine import replay
+from pamer_lab.studies.decisions import TARGETS
 from pamer_lab.workspace import Workspace
 from tests.runs.making import long_trace
 
@@ -34,7 +36,21 @@ def test_a_notebook_needs_a_study_alone(metric: figures.layerwise.Metric) -> Non
 
 
 def test_the_sample_study_of_compact_contexts_is_drawn() -> None:
-    assert figures.tradeoff(tradeoff(sample_study("compact"))).data
+    points = tradeoff(sample_study("compact"))
+    figure = figures.tradeoff(points)
+    assert figure.data and figure.layout.yaxis.range == figure.layout.yaxis2.range, "marks at the same height mean the same"
+    low, high = span(points, published=True)
+    width, height = ROOM
+    for target in TARGETS:
+        own = [point for point in points if point["target"] == target and point["auroc"] is not None]
+        marks = [(point["published_tokens_pct"], point["published_auroc"]) for point in own if point["published_auroc"] is not None]
+        for point, (side, above) in placed(own, low, high, published=True):
+            size = LETTER * len(short_name(point["label"]))
+            x, y = point["tokens_pct"] / 112 * width, (point["auroc"] - low) / (high - low) * height + above
+            left = x - size / 2 if side == 0 else x + 8 if side == 1 else x - 8 - size
+            for mark_x, mark_y in marks:
+                at = (mark_x / 112 * width, (mark_y - low) / (high - low) * height)
+                assert not (left < at[0] < left + size and abs(at[1] - y) < LINE / 2), "a name lies on a published mark"
 
 
 def test_nothing_to_draw_is_an_empty_chart() -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pamer_lab.figures.text import counted, in_figure, one_line, round_ticks, share, short, visible
+from pamer_lab.figures.text import counted, duration, in_figure, layer_words, one_line, round_ticks, share, short, visible
 
 
 def test_plain_text_of_any_script_is_unchanged() -> None:
@@ -66,3 +66,8 @@ def test_ticks_are_few_round_and_within_the_data(largest: int) -> None:
     assert 2 <= len(ticks) <= 6
     assert ticks[0] == 0 and ticks[-1] <= largest
     assert all(tick == int(tick) for tick in ticks)
+
+
+def test_durations_are_in_the_unit_that_reads_best() -> None:
+    assert [duration(seconds) for seconds in (0.2, 40, 180, 17_700)] == ["1 s", "40 s", "3 min", "4.9 h"]
+    assert [layer_words(name) for name in ("block_17", "final", "one layer")] == ["layer 17", "final layer", "one layer"]

@@ -106,3 +106,13 @@ def test_a_file_cannot_take_the_name_of_a_built_in_profile(tmp_path: Path) -> No
     (tmp_path / "paper.toml").write_text("probe_limit = 3\n")
     with pytest.raises(InputError, match="name"):
         load_profile(tmp_path / "paper.toml")
+
+
+@pytest.mark.parametrize(
+    "line", ["base = []", "base = {}", "name = []", "name = {a = 1}", "base = 1979-05-27", "a = " + "[" * 900 + "]" * 900]
+)
+def test_a_profile_with_values_of_another_kind_is_refused_in_a_sentence(tmp_path: Path, line: str) -> None:
+    path = tmp_path / "odd.toml"
+    path.write_text(line + "\n")
+    with pytest.raises(InputError):
+        load_profile(path)

@@ -56,6 +56,17 @@ def test_what_would_expand_or_is_not_the_table_is_refused(body: bytes) -> None:
         read_arrow(body, SCHEMA)
 
 
+def test_a_time_that_no_calendar_has_is_refused() -> None:
+    schema = pa.schema([("at", pa.timestamp("us", tz="UTC"))])
+    for number, fine in ((0, True), (2**62, False), (-(2**62), False)):
+        body = arrow(pa.table({"at": pa.array([number, None], pa.int64()).cast(schema.field("at").type)}))
+        if fine:
+            assert read_arrow(body, schema).to_pylist()[1] == {"at": None}
+        else:
+            with pytest.raises(InputError):
+                read_arrow(body, schema)
+
+
 def test_every_patched_offset_is_refused_or_harmless() -> None:
     """Each aligned number of the file is replaced by large and negative ones; values are looked at, which crashed the process before."""
     body = arrow(pa.Table.from_pylist(ROWS, schema=SCHEMA))

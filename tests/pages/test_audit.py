@@ -292,6 +292,7 @@ def test_a_review_whose_steps_an_older_form_lost_is_marked_and_counts_first_as_i
     for row, said in zip(chosen, ("right", "missing evidence", "missing evidence", "wrong step", "unnecessary step"), strict=True):
         reviews.save(row["audit_id"], "Ada", said)
     app = named(visit(PAGE, selection=chosen[0]["audit_id"]))
+    app.selectbox(key="outcome").set_value("").run()
     assert marked(app, "?") == [True, True, False, True, True]
     assert any(DOUBTS["steps lost"] in warning.value for warning in app.warning)
     assert says(app, 5, "1 right", "2 missing evidence", "1 unnecessary step", "1 wrong step")

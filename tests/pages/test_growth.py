@@ -194,8 +194,18 @@ def test_a_policy_that_cannot_be_replayed_leaves_the_stored_runs_on_the_page(
     assert "growth-means" in charts(app)
 
 
-def test_cost_is_set_against_evidence_with_the_cheapest_policy_at_each_level(visit: Visit, workspace: Workspace) -> None:
-    put(workspace, one=chat(4), two=chat(6))
+def test_each_trace_has_its_rows_and_its_own_file(visit: Visit, workspace: Workspace) -> None:
+    put(workspace, long=chat(9), short=chat(4))
+    policies = ["base", "sliding-window:5"]
+    app = visit(PAGE, policies=policies)  # type: ignore[arg-type]
+    app.session_state["per-trace-panel"] = True
+    app.run()
+    shown = next(frame.value for frame in app.dataframe if "Trace" in frame.value.columns)
+    assert not app.exception and list(shown["Trace"]) == ["long.json"] * 2 + ["short.json"] * 2 and list(shown["Policy"]) == policies * 2
+    assert {"traces-csv", "policies-csv"} <= {button.key for button in app.download_button}
+
+
+def test_cost_is_set_against_evidence_with_the_cheapest_policy_at_each_level(visit: Visit) -> None:
     app = visit(PAGE, policies=["base", "sliding-window:5"])  # type: ignore[arg-type]
     frames = [frame.value for frame in app.dataframe if "Cheapest policy" in frame.value.columns]
     assert frames and list(frames[0]["Evidence at least"]) == ["80 %", "90 %", "95 %"]

@@ -263,6 +263,8 @@ def test_a_trace_that_was_removed_after_a_look_at_it_is_no_dead_end(visit: Visit
     go(app, PAGE)
     assert not app.error and not app.exception
     assert app.selectbox(key="picked_trace").value == kept
+    assert len(app.warning) == 1 and "one.json" in app.warning[0].value
+    assert not app.run().warning, "once is enough"
 
 
 def test_the_open_turn_and_policy_are_there_again_after_another_page_and_belong_to_their_trace(visit: Visit, workspace: Workspace) -> None:

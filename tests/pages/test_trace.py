@@ -5,12 +5,14 @@ import json
 import msgspec
 import pytest
 
+from pamer_lab.blocks.calls import tool_tokens
 from pamer_lab.models.profiles import load_profile
 from pamer_lab.models.tokenizer import profile_tokens
-from pamer_lab.trajectory.values import Label
+from pamer_lab.trajectory.values import Label, Message, ToolCall
 from pamer_lab.workspace import Workspace
 from pamer_lab.workspace.ingest import import_demo
 from tests.pages.conftest import Visit, charts, chat, holds, linked, put, says, table_of, texts
+from tests.runs.making import make_trace
 
 PAGE = "pages/trace.py"
 BODIES = 24
@@ -160,3 +162,30 @@ def test_labels_that_come_after_the_first_look_stand_in_the_charts_and_the_outli
     assert "triangle-down" in app.get("plotly_chart")[0].proto.spec
     outline = table_of(app, "outline")
     assert any("▼" in str(cell) for cell in outline.iloc[3])
+
+
+def test_hits_are_listed_and_the_outline_has_a_sign_at_the_open_block(visit: Visit, workspace: Workspace) -> None:
+    put(workspace, run=chat(30))
+    app = visit(PAGE, trace=only(workspace), q="answer 2", block="12")
+    app.session_state["hit-list"] = True
+    app.run()
+    listed = table_of(app, "hits")
+    assert listed["Block"].tolist() == [str(number) for number in (2, *range(20, 30))] and "⟦answer 2⟧" in listed["Text"][0]
+    signs = [bool(sign) for sign in table_of(app, "outline")[" "]]
+    assert signs.index(True) == 12 and signs.count(True) == 1
+
+
+def test_an_edit_is_a_diff_a_shell_call_a_command_and_tools_have_their_share(visit: Visit, workspace: Workspace) -> None:
+    edit = ToolCall("c1", "Edit", json.dumps({"file_path": "a.py", "old_string": "x = 1", "new_string": "x = <b>2</b>"}))
+    shell = ToolCall("c2", "Bash", json.dumps({"command": "ls -la", "timeout": 9}))
+    blocks = [
+        [Message("assistant", "", (edit,)), Message("tool", "ok", tool_call_id="c1", name="Edit")],
+        [Message("assistant", "", (shell,)), Message("tool", "a.py " * 50, tool_call_id="c2", name="Bash")],
+    ]
+    workspace.add_traces([make_trace(blocks, trace_id="t-calls")], profile_tokens(load_profile("embedded")))
+    app = visit(PAGE, trace="t-calls")
+    shown = {code.value: code.language for code in app.code}
+    assert shown["- x = 1\n+ x = <b>2</b>"] == "diff" and shown["ls -la"] == "bash"
+    assert "a.py" in texts(app) and '{"timeout":9}' in texts(app)
+    (bash, *_) = tool_tokens(workspace.trace("t-calls").trace, workspace.trace("t-calls").message_tokens)
+    assert bash["tool"] == "Bash" and f"{bash['share_pct']:.1f} %" in texts(app)

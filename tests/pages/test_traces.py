@@ -3,6 +3,7 @@
 import gzip
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -15,12 +16,13 @@ from pamer_lab.ui.shared.gate import how_to_get_in
 from pamer_lab.ui.shared.text import counted_with
 from pamer_lab.ui.traces.adding import WAYS
 from pamer_lab.ui.traces.home import thinned
+from pamer_lab.ui.traces.library import row_with
 from pamer_lab.workspace import Workspace
 from pamer_lab.workspace.ingest import import_demo, import_paths
 from tests.pages.conftest import Visit, charts, chat, holds, key_of, linked, put, says, submit, table_of, texts
 
 FIXTURES = Path(__file__).resolve().parents[1] / "fixtures" / "traces"
-KEY = "sk-ant-" + "abcdefghijklmnopqrstuvwx"
+KEY = "sk-ant-" + "Zq8RkT2vWm5XyB7nLc3Jd0Hs"
 
 
 def library(app: AppTest) -> Any:
@@ -311,3 +313,24 @@ def test_the_report_says_for_each_file_how_it_was_read_and_what_was_not(visit: V
     assert [facts["copilot-events.jsonl"][key] for key in ("Turns", "Calls", "Results", "Not read")] == [2, 2, 2, "nothing"]
     assert "ui_telemetry" in facts["qwen-code.jsonl"]["Not read"]
     assert facts["generic_human_ai.jsonl"]["Confidence"] == "guessed"
+
+
+def test_chosen_rows_can_be_replayed_and_compared(visit: Visit, workspace: Workspace) -> None:
+    put(workspace, one=chat(3), two=chat(4))
+    app = choose_rows(visit(), 0, 1)
+    ids = [row["trace_id"] for row in workspace.trace_rows()]
+    found = {link.page: parse_qs(link.query_string) for link in app.get("page_link")}
+    assert found["growth"]["traces"] == [",".join(ids)] and found["replay"]["trace"] == [ids[0]]
+
+
+def test_enter_finds_its_row_also_in_a_sorted_table() -> None:
+    rows = [{"trace_id": f"t-{n}", "name": name, "tokens": 1_000 + n, "turns": 5} for n, name in enumerate(("a", "b", "b"))]
+    assert row_with(rows, ["Open", "b", "5", "1,002"], 0)["trace_id"] == "t-2"
+    assert row_with(rows, ["Open", "a", "5", "1,000"], 2)["trace_id"] == "t-0" and row_with(rows, ["?"], 1)["trace_id"] == "t-1"
+
+
+@pytest.mark.usefixtures("came_by_the_link")
+def test_reviewer_mode_offers_no_search_for_sessions(visit: Visit, goose_session: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(READONLY_VARIABLE, "1")
+    app = visit()
+    assert not app.exception and "find-sessions" not in [toggle.key for toggle in app.toggle]

@@ -24,7 +24,7 @@ PLACES = {
     "goose": (".local/share/goose/sessions/s.jsonl", "goose-session.jsonl"),
 }
 """Tool -> where a session of it is below the home folder, and a sample."""
-KEY = "sk-ant-" + "abcdefghijklmnopqrstuvwx"
+KEY = "sk-ant-" + "Zq8RkT2vWm5XyB7nLc3Jd0Hs"
 
 
 @pytest.fixture

@@ -30,7 +30,8 @@ function axes(width, height, options) {
   const { xMin, xMax, yMin, yMax, xTitle, yTitle, yFormat } = options;
   const inner = { width: width - MARGIN.left - MARGIN.right, height: height - MARGIN.top - MARGIN.bottom };
   const x = (value) => MARGIN.left + ((value - xMin) / Math.max(1e-9, xMax - xMin)) * inner.width;
-  const y = (value) => MARGIN.top + inner.height - ((value - yMin) / Math.max(1e-9, yMax - yMin)) * inner.height;
+  const rise = (value) => ((value - yMin) / Math.max(1e-9, yMax - yMin)) * inner.height;
+  const y = (value) => MARGIN.top + (options.yDown ? rise(value) : inner.height - rise(value));
   const root = svg("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": options.label || "" });
   const down = options.yTicks || ticks(yMax - yMin).map((value) => value + yMin);
   for (const value of down) {

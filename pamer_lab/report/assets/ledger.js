@@ -1,15 +1,15 @@
-// Where is every block? Rows are blocks, columns are turns; neighbours in one state are one rectangle, so long traces stay light.
+// Where is every block? Rows are blocks, block 0 at the top as on the page; columns are turns; neighbours in one state are one rectangle, so long traces stay light.
 
 function ledgerChart(width, run, selected, onPick) {
   const turns = run.turns.length;
   const states = run.turns.map((turn) => statesOf(turn.states));
   const height = Math.min(300, Math.max(120, 44 + turns * 6));
   const chart = axes(width, height, {
-    xMin: 0, xMax: Math.max(1, turns - 1), yMin: 0, yMax: Math.max(1, turns - 1), xTitle: "turn", yTitle: "block", yFormat: String,
+    xMin: 0, xMax: Math.max(1, turns - 1), yMin: 0, yMax: Math.max(1, turns - 1), yDown: true, xTitle: "turn", yTitle: "block", yFormat: String,
     label: "State of every earlier block at every turn",
   });
   const { root, x, y } = chart;
-  const cell = { width: Math.max(1, x(1) - x(0)), height: Math.max(1, y(0) - y(1)) };
+  const cell = { width: Math.max(1, x(1) - x(0)), height: Math.max(1, y(1) - y(0)) };
   root.append(svg("defs", {}, svg("pattern", { id: "hatch", width: 5, height: 5, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" },
     svg("rect", { class: "hatch-ground", width: 5, height: 5 }), svg("line", { class: "hatch-line", y2: 5 }))));
   for (let block = 0; block < turns - 1; block += 1) {
@@ -30,7 +30,7 @@ function ledgerChart(width, run, selected, onPick) {
     const box = root.getBoundingClientRect();
     const scale = width / box.width;
     const t = Math.round((((event.clientX - box.left) * scale - x(0)) / Math.max(1, x(turns - 1) - x(0))) * (turns - 1));
-    const block = Math.round(((y(0) - (event.clientY - box.top) * scale) / Math.max(1, y(0) - y(turns - 1))) * (turns - 1));
+    const block = Math.round((((event.clientY - box.top) * scale - y(0)) / Math.max(1, y(turns - 1) - y(0))) * (turns - 1));
     return [Math.min(turns - 1, Math.max(0, t)), Math.max(0, block)];
   };
   root.addEventListener("pointermove", (event) => {

@@ -52,6 +52,7 @@ ORDER = (
     "swe_agent",
     "verifiers_results",
     "opencode",
+    "acp_updates",
     "goose",
     "cursor_store",
     "sqlite_chat",

@@ -74,6 +74,7 @@ def read(document: Document) -> Iterator[Draft]:
         if not (row.get("type") == "message" and row.get("delta") is True):
             _flush(log, pieces, where)
         _line(log, pieces, row, where)
+        log.stamp(row.get("timestamp") or row.get("createdAt"))
     _flush(log, pieces, "end")
     yield log.finish()
 

@@ -48,6 +48,7 @@ def read(document: Document) -> Iterator[Draft]:
             log.mark("note", text, type=kind)
         else:
             draft.unread(kind or "no type", where)
+        log.stamp(row.get("created_at"))
     if cut:
         draft.warn(cut[0], f"{len(cut)} steps were already shortened in the file (`truncated_fields`); the first is here")
     yield log.finish()

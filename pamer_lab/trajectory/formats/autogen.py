@@ -1,4 +1,4 @@
-"""AutoGen: messages of AgentChat (typed events with a `source`), saved states of agents and teams, and chat histories of 0.2.
+"""AutoGen since 0.4: messages of AgentChat (typed events with a `source`), and saved states of agents and teams.
 
 The turns of all agents are the assistant's, each with its agent's name; what the user proxy said is the user's. A saved team is one
 trace per agent, because each keeps its own context.

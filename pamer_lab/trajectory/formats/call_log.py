@@ -123,12 +123,11 @@ def _call(row: dict[str, Any], request: Any, response: Any, where: str) -> Model
     if not said and not any(get.text(item, "role") in ("assistant", "model") for item in prompt):
         return None
     usage = usage_of(answer) or read_usage(row.get("usage"), row.get("cost"))
-    session = get.text(row, *SESSIONS) or get.text(body, "prompt_cache_key", "session_id", "user")
+    session = get.text(row, *SESSIONS)
     call = ModelCall(where, prompt, said, tools_of(body), get.text(answer, "model", "modelVersion") or get.text(body, "model"), usage)
     call.id, call.follows = get.text(answer, "id"), get.text(body, "previous_response_id")
-    call.session = session if get.text(row, *SESSIONS) else ""
-    call.group = session or "log"
-    call.facts = {"session": session}
+    call.session = call.group = session
+    call.facts = {"session": session or body.get("prompt_cache_key")}
     return call
 
 

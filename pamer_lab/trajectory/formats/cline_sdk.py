@@ -40,10 +40,12 @@ def read(document: Document) -> Iterator[Draft]:
             usage = usage_in(metrics, sent="inputTokens", given="outputTokens", cached="cacheReadTokens")
             turn.usage = priced(usage, metrics.get("cost"))
             draft.model = draft.model or get.text(get.obj(item, "modelInfo"), "id")
+            log.stamp(item.get("ts"))
             continue
         if facts.get("kind") == "compaction_summary":
             log.close()
             log.steps.append(Mark("compaction", "", {"tokens_before": get.count(facts, "tokensBefore"), "details": facts.get("details")}))
         log.say("system" if role_of(item.get("role")) == "system" else "user", item.get("content"), where)
+        log.stamp(item.get("ts"))
     draft.meta |= {"session": root.get("sessionId"), "agent": root.get("agent"), "version": root.get("version")}
     yield log.finish()

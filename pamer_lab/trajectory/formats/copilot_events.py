@@ -13,8 +13,9 @@ from pamer_lab.trajectory.draft import Draft, json_text
 from pamer_lab.trajectory.shared import get
 from pamer_lab.trajectory.shared.fields import read_calls
 from pamer_lab.trajectory.shared.log import Log
+from pamer_lab.trajectory.shared.messages import add_messages
 from pamer_lab.trajectory.shared.parts import read_content
-from pamer_lab.trajectory.shared.rows import Row, head, rows, warn_strays
+from pamer_lab.trajectory.shared.rows import Row, head, one_value, rows, warn_strays
 from pamer_lab.trajectory.shared.steps import Mark, Turn, keep_none
 from pamer_lab.trajectory.shared.usage import add_usage, read_usage, usage_in
 from pamer_lab.trajectory.shared.vocabulary import call_of
@@ -27,16 +28,29 @@ BESIDE = ("toolCallId", "parentToolCallId", "interactionId", "turnId", "model", 
 
 
 def detect(document: Document) -> bool:
-    return any(row.get("type") in SPEAKS and isinstance(row.get("data"), dict) for row in head(document))
+    return any(row.get("type") in SPEAKS and isinstance(row.get("data"), dict) for row in head(document)) or bool(_old_session(document))
+
+
+def _old_session(document: Document) -> list[Any]:
+    """The messages of a session file of earlier versions; its `timeline` repeats them for the interface."""
+    root = one_value(document)
+    return get.items(root, "chatMessages") if isinstance(root, dict) and "timeline" in root else []
 
 
 def read(document: Document) -> Iterator[Draft]:
     draft = Draft(NAME, orphans="as_user")
+    if found := _old_session(document):
+        add_messages(draft, found, place="chatMessages")
+        draft.meta["session"] = get.text(document.root, "sessionId")
+        draft.model = get.text(document.root, "selectedModel", "model")
+        yield draft
+        return
     warn_strays(draft, document)
     found = rows(document)
     reader = _Reader(draft, found)
     for where, row in found:
         reader.add(where, get.text(row, "type"), get.obj(row, "data"))
+        reader.log.stamp(row.get("timestamp"))
     yield reader.finish()
 
 

@@ -50,6 +50,7 @@ def read(document: Document) -> Iterator[Draft]:
             reader.say(row["role"], row["message"].get("content"), where)
         else:
             reader.add(where, row)
+            reader.log.stamp(row.get("timestamp_ms"))
     yield reader.finish()
 
 

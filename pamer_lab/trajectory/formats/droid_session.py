@@ -55,4 +55,5 @@ def read(document: Document) -> Iterator[Draft]:
             draft.meta["status"] = row.get("reason")
         else:
             draft.unread(kind or "no type", where)
+        log.stamp(row.get("timestamp"))
     yield log.finish()

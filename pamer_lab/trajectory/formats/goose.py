@@ -93,6 +93,7 @@ def _read_session(draft: Draft, facts: dict[str, Any], found: list[tuple[str, An
             hidden = False
         hidden = hidden or seen.get("agentVisible") is False
         _message(log, item, where)
+        log.stamp(item.get("created") or item.get("created_timestamp"))
     for step in log.steps:
         if isinstance(step, Turn):
             step.name = ""  # it was only needed to join pieces

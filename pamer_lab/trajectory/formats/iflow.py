@@ -51,6 +51,7 @@ def _read_session(draft: Draft, group: list[Row]) -> Draft:
             log.say("user", body.get("content"), where)
         else:
             draft.unread(str(row.get("type")), where)
+        log.stamp(row.get("timestamp"))
         for key, name in (("sessionId", "session"), ("cwd", "cwd"), ("version", "version")):
             draft.meta[name] = draft.meta.get(name) or row.get(key)
     return log.finish()

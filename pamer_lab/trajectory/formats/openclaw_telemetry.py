@@ -49,6 +49,7 @@ def _read_session(draft: Draft, found: list[Row], key: str, number: int, others:
     for where, item in get.placed(found[number][1]["messages"], f"{found[number][0]} messages"):
         if isinstance(item, dict):
             _message(log, item, where)
+            log.stamp(item.get("timestamp"))
     for where, row in found[number:]:
         prompt = get.text(row, "prompt")
         if get.text(row, "sessionKey") == key and row.get("type") == "agent.start" and prompt and not _said(log, prompt):

@@ -13,7 +13,7 @@ from pamer_lab.trajectory.shared import get
 from pamer_lab.trajectory.shared.chain import in_causal_order, sessions
 from pamer_lab.trajectory.shared.gemini_parts import to_steps
 from pamer_lab.trajectory.shared.rows import Row, head, rows, warn_strays
-from pamer_lab.trajectory.shared.steps import Mark, Result, Said, Step, Turn, add_steps, keep_none
+from pamer_lab.trajectory.shared.steps import Mark, Result, Said, Step, Turn, add_steps, keep_none, stamp_steps
 from pamer_lab.trajectory.shared.usage import usage_in
 
 NAME = "qwen-code"
@@ -45,7 +45,7 @@ def _read_session(draft: Draft, group: list[Row]) -> Draft:
     for where, row in ordered:
         for key, name in FACTS:
             draft.meta[name] = draft.meta.get(name) or row.get(key)
-        body = row.get("message")
+        body, before = row.get("message"), len(steps)
         if row.get("type") == "system" or not isinstance(body, dict):
             _add_system(draft, steps, row, where)
         elif row.get("type") == "assistant":
@@ -54,6 +54,7 @@ def _read_session(draft: Draft, group: list[Row]) -> Draft:
             failed = get.text(get.obj(row, "toolCallResult"), "status") in ("error", "cancelled")
             for step in to_steps(draft, "user", body.get("parts") or [], where):
                 steps.append(_failed(step) if failed and isinstance(step, Result) else step)
+        stamp_steps(steps, before, get.as_time(row.get("timestamp")))
     add_steps(draft, steps)
     return draft
 

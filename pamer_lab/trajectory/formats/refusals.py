@@ -10,7 +10,7 @@ from pamer_lab.errors import FormatError
 from pamer_lab.trajectory.document import Document
 from pamer_lab.trajectory.draft import Draft
 from pamer_lab.trajectory.shared import get
-from pamer_lab.trajectory.shared.rows import first_value
+from pamer_lab.trajectory.shared.rows import first_episode
 
 NAME = "refused"
 
@@ -27,9 +27,14 @@ def _is_display_text(value: dict[str, Any]) -> bool:
     return isinstance(value.get("messages_display"), str)
 
 
+def _is_cline_interface(value: dict[str, Any]) -> bool:
+    return value.get("type") in ("say", "ask") and "ts" in value and isinstance(value.get(value["type"]), str)
+
+
 REFUSALS: tuple[tuple[Callable[[dict[str, Any]], bool], str], ...] = (
     (_is_ticks, "is a full-duplex voice run: its ticks hold neither text nor tool calls, so there are no messages to read"),
     (_is_tau2_index, "is the index of a run without its simulations; import the simulations' own files"),
+    (_is_cline_interface, "is the interface's log of a Cline task; import `api_conversation_history.json` of the same folder"),
     (_is_display_text, "holds transcripts as plain text, not messages; import the results file that they were made from"),
 )
 
@@ -39,7 +44,7 @@ def detect(document: Document) -> bool:
 
 
 def _reason(document: Document) -> str:
-    root = first_value(document)
+    root = first_episode(document)
     return next((reason for recognises, reason in REFUSALS if recognises(root)), "") if isinstance(root, dict) else ""
 
 

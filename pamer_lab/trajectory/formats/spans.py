@@ -54,7 +54,13 @@ def read(document: Document) -> Iterator[Draft]:
             raise FormatError(reason)
         raise NotThisFormat(f"none of its {len(spans)} spans is a model call")
     found = conversations(calls)
-    drafts = [attempt(NAME, conversation[0].where, _read_one, tree, conversation, found) for conversation in found]
+    of_trace: dict[str, list[list[ModelCall]]] = {}
+    for conversation in found:
+        of_trace.setdefault(tree.of_call[id(conversation[0])].trace, []).append(conversation)
+    drafts = []
+    for conversation in found:
+        beside = of_trace[tree.of_call[id(conversation[0])].trace]
+        drafts.append(attempt(NAME, conversation[0].where, _read_one, tree, conversation, beside))
     for number, draft in enumerate(drafts if len(drafts) > 1 else ()):
         draft.meta["conversation"] = f"{number + 1} of {len(drafts)}"
     tree.report(drafts[0])
@@ -88,6 +94,12 @@ class Tree:
         self.kinds = {id(span): kind_of(span) for span in self.spans}
         self.of_call: dict[int, Span] = {}
         self.used: set[int] = set()
+        self._tools_in: dict[tuple[str, str], list[Span]] = {}
+        """Tool spans by trace and agent."""
+        for span in self.spans:
+            if self.kinds[id(span)] == "tool":
+                own = self.agent(span)
+                self._tools_in.setdefault((span.trace, own.id if own else ""), []).append(span)
         self.first_of: dict[str, Span] = {}
         """The span of each trace's first model call, whose agent is taken for the main one."""
 
@@ -238,17 +250,8 @@ class Tree:
         """Tool spans of the same agent that began after a call and before the next one."""
         span = self.of_call[id(call)]
         agent = span if call.several else self.agent(span)
-        found = []
-        for tool in self.spans:
-            if self.kinds[id(tool)] != "tool" or tool.trace != span.trace:
-                continue
-            own = self.agent(tool)
-            if (own.id if own else "") != (agent.id if agent else ""):
-                continue
-            if call.start and (tool.start < call.start or (until is not None and tool.start >= until)):
-                continue
-            found.append(tool)
-        return found
+        ran = self._tools_in.get((span.trace, agent.id if agent else ""), [])
+        return [tool for tool in ran if not call.start or (tool.start >= call.start and (until is None or tool.start < until))]
 
     def report(self, draft: Draft) -> None:
         """Spans that are in no trace: those with content as unread, plumbing as a count."""

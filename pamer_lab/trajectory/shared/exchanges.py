@@ -78,6 +78,8 @@ def _equal(one: Any, other: Any) -> bool:
     """Whether two messages say the same; a prompt cache's marks move from request to request and say nothing."""
     if not isinstance(one, dict) or not isinstance(other, dict) or "content" not in one or "content" not in other:
         return False
+    if type(one["content"]) is str and type(other["content"]) is str and one["content"] != other["content"]:
+        return False
     same = one.get("role") == other.get("role") and one.get("tool_call_id") == other.get("tool_call_id")
     return same and _in_words(one) == _in_words(other)
 

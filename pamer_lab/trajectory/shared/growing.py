@@ -6,6 +6,7 @@ in any dialect. Invariant: every recorded answer is a turn, or a note that says 
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, TypeVar
 
 from pamer_lab.trajectory.document import Document
@@ -25,6 +26,8 @@ from pamer_lab.trajectory.values import Tool, Usage
 T = TypeVar("T")
 OPEN_CHAINS = 8
 """How many conversations of a file may grow by turns, one row each, before the oldest is taken for finished."""
+OPEN_CALLS = 64
+"""How many conversations of one session a call is compared with; the newest ones."""
 
 
 @dataclass
@@ -54,11 +57,11 @@ class ModelCall:
     def is_system(self, message: dict[str, Any]) -> bool:
         return role_of(message.get("role")) == "system"
 
-    @property
+    @cached_property
     def system(self) -> list[Any]:
         return [message for message in self.messages if self.is_system(message)]
 
-    @property
+    @cached_property
     def said(self) -> list[dict[str, Any]]:
         """The prompt without its system messages."""
         return [message for message in self.messages if not self.is_system(message)]
@@ -101,34 +104,38 @@ def read_chains(document: Document, name: str, read_one: Callable[[Any, str], Dr
 def conversations(calls: Iterable[ModelCall]) -> list[list[ModelCall]]:
     """Calls in the order given, each put to the conversation that it continues best."""
     found: list[list[ModelCall]] = []
+    of_session: dict[str, list[list[ModelCall]]] = {}
+    of_answer: dict[str, list[ModelCall]] = {}
     for call in calls:
-        scores = [_continues(one, call) for one in found]
-        best = max(range(len(scores)), key=lambda number: (scores[number], number), default=-1)
-        if best < 0 or scores[best] < 0:
-            found.append([call])
-        else:
-            found[best].append(call)
+        near = of_session.setdefault(call.session, [])
+        scored = [(_continues(one, call), one) for one in near[-OPEN_CALLS:]]
+        score, best = max(reversed(scored), key=lambda pair: pair[0], default=(-1, []))
+        if call.follows in of_answer:
+            best = of_answer[call.follows]
+        elif score < 0:
+            best = []
+            found.append(best)
+            near.append(best)
+        best.append(call)
+        if call.id:
+            of_answer[call.id] = best
     return found
 
 
 def _continues(conversation: Sequence[ModelCall], call: ModelCall) -> int:
     """How well a call continues a conversation: the messages both have in common, 0 for its place alone, -1 for not at all."""
     newest = conversation[-1]
-    if call.follows and any(call.follows == one.id for one in conversation):
-        return 10**6
-    if newest.session != call.session:
-        return -1
     if newest.system and call.system and common(newest.system, call.system) == 0:
         return -1
     before, now = newest.said, call.said
     shared = common(before, now)
     if before and shared == len(before):
-        return shared + 1 if len(now) > len(before) or newest.group == call.group else -1
+        return shared + 1 if len(now) > len(before) or (call.group and newest.group == call.group) else -1
     if shared and any(_is_agents(message) for message in before[:shared]):
         return shared + 1 if len(before) - shared <= RETRY_MESSAGES or newest.group == call.group else -1
-    own_history = any(_is_agents(message) for message in now)
-    same_prompt = newest.system == call.system
-    return 0 if call.group and newest.group == call.group and same_prompt and not shared and not own_history else -1
+    if not call.group or newest.group != call.group or shared or newest.system != call.system:
+        return -1
+    return -1 if any(_is_agents(message) for message in now) else 0
 
 
 def _is_agents(item: dict[str, Any]) -> bool:

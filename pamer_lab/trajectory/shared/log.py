@@ -8,8 +8,9 @@ from typing import Any, Literal
 
 from pamer_lab.errors import FormatError
 from pamer_lab.trajectory.draft import Draft, json_text
+from pamer_lab.trajectory.shared import get
 from pamer_lab.trajectory.shared.parts import Content, content_of, read_output, warn_unknown
-from pamer_lab.trajectory.shared.steps import Mark, Result, Said, Step, Turn, add_steps
+from pamer_lab.trajectory.shared.steps import Mark, Result, Said, Step, Turn, add_steps, stamp_steps
 from pamer_lab.trajectory.shared.vocabulary import output_of
 from pamer_lab.trajectory.values import EventKind, ToolCall
 
@@ -25,6 +26,8 @@ class Log:
         self.last: Turn | None = None
         self.asked: set[str] = set()
         """Ids of all calls so far."""
+        self._unstamped = 0
+        """Number of the first step whose time is not known yet."""
         self._sides: dict[str, tuple[int, list[str], dict[str, Any]]] = {}
 
     def open(self, where: str) -> Turn:
@@ -97,6 +100,11 @@ class Log:
             self._sides[key] = (len(self.steps), [], facts)
             self.steps.append(Mark("subagent"))
         self._sides[key][1].extend(text for text in texts if text)
+
+    def stamp(self, time: Any) -> None:
+        """Note when the steps since the last stamp were recorded."""
+        stamp_steps(self.steps, self._unstamped, get.as_time(time))
+        self._unstamped = len(self.steps)
 
     def finish(self) -> Draft:
         """Write everything into the draft."""

@@ -135,12 +135,12 @@ def queue_table(shown: Sequence[Entry], entry: Entry | None, reviewer: str, trac
         selection_mode="single-cell",
         column_config={
             " ": st.column_config.TextColumn(width=30),
-            "Turn": st.column_config.NumberColumn(width=50),
-            "Trace": st.column_config.TextColumn(width=90),
-            "Outcome": st.column_config.TextColumn(width=90),
-            "Steps": st.column_config.TextColumn(width=70),
+            "Turn": st.column_config.NumberColumn(width=45),
+            "Trace": st.column_config.TextColumn(width=80),
+            "Outcome": st.column_config.TextColumn(width=85),
+            "Steps": st.column_config.TextColumn(width=55),
             "Verdict": st.column_config.TextColumn(
-                width=70,
+                width=60,
                 help="✓ right, + missing evidence, − unnecessary step, ✕ wrong step, ≠ disagree, ? doubtful, ✎ unsaved note.",
             ),
         },

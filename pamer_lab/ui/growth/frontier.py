@@ -11,6 +11,7 @@ from pamer_lab.figures.text import counted
 from pamer_lab.prices import PriceTable
 from pamer_lab.runs.evidence import survival_rates
 from pamer_lab.runs.values import FIXED_ACTIONS
+from pamer_lab.spreadsheet import csv_text
 from pamer_lab.ui.shared.charts import drawing, show_chart
 from pamer_lab.ui.shared.loaders import workspace
 from pamer_lab.ui.shared.prices import chosen_prices, cost_of, price_key
@@ -54,7 +55,7 @@ def cost_frontier(runs: pl.DataFrame) -> None:
         answer,
         key="frontier",
         hint=f"{HINTS['cost']} {HINTS['evidence']}",
-        csv=lambda: pl.DataFrame(found["points"]).with_columns(pl.lit(prices.name).alias("prices")).write_csv(),
+        csv=lambda: csv_text(pl.DataFrame(found["points"]).with_columns(pl.lit(prices.name).alias("prices"))),
     )
     st.dataframe([_line(row) for row in found["cheapest"]], hide_index=True)
 

@@ -7,6 +7,7 @@ import polars as pl
 import streamlit as st
 
 from pamer_lab.analysis.growth import policy_table
+from pamer_lab.analysis.growth_tables import policy_lines
 from pamer_lab.analysis.verdict import Account, Sense, Verdict, token_sense, verdicts
 from pamer_lab.figures.text import counted, one_line, short
 from pamer_lab.prices import PriceTable
@@ -45,11 +46,14 @@ def comparison(runs: pl.DataFrame, policies: Sequence[str], baseline: str) -> No
     with st.container(horizontal=True, vertical_alignment="center"):
         prices = choose_prices()
         st.space("stretch")
-        download("CSV", lambda: csv_text(table), "policies.csv", "text/csv", key="policies-csv")
+        file = st.container(width="content")
     few = runs["trace_id"].n_unique() <= MOST_TRACES
     kept = _survival(str(workspace().path), version(), tuple(runs["run_id"])) if few else {}
     costs = _costs(str(workspace().path), version(), tuple(runs["run_id"]), price_key(prices), prices) if few else {}
     shown = [_line(rows[policy], rows[baseline], kept, costs, one_line(prices.currency, 8)) for policy in policies]
+    with file:
+        lines = policy_lines(table, policies, baseline, kept, costs, prices.currency)
+        download("CSV", lambda: csv_text(lines), "policies.csv", "text/csv", key="policies-csv")
     empty = {key for key in shown[0] if not any(line[key] for line in shown)}
     frame = pd.DataFrame([{key: value for key, value in line.items() if key not in empty} for line in shown])
     paint = colours()

@@ -10,6 +10,7 @@ from pamer_lab.figures.theme import SIGNS
 from pamer_lab.prices import PriceTable
 from pamer_lab.runs.cost import RunCost
 from pamer_lab.runs.values import Run
+from pamer_lab.spreadsheet import csv_text
 from pamer_lab.ui.replay.turn_steps import open_turn
 from pamer_lab.ui.shared.charts import drawing, show_chart
 from pamer_lab.ui.shared.prices import cost_of, price_key
@@ -93,4 +94,4 @@ def cost_csv(run: Run, cost: RunCost) -> str:
         | {"tokenizer": run.head.tokenizer, "demo": run.head.demo}
         for turn in cost.turns
     ]
-    return pl.DataFrame(rows).write_csv()
+    return csv_text(pl.DataFrame(rows))

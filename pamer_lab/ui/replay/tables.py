@@ -17,6 +17,7 @@ from pamer_lab.spreadsheet import csv_text
 from pamer_lab.trajectory import Trace
 from pamer_lab.ui.replay.turn_steps import open_turn
 from pamer_lab.ui.replay.turn_texts import span_words
+from pamer_lab.ui.shared.downloads import download
 from pamer_lab.ui.shared.prices import choose_prices, cost_of
 from pamer_lab.ui.shared.runs import drops_of, fates_of
 from pamer_lab.ui.shared.text import counted_with, in_code
@@ -108,6 +109,10 @@ def accounts(runs: Sequence[Run]) -> None:
             "In context %": st.column_config.NumberColumn(format="%.1f", help=HINTS["evidence"]),
         },
     )
+    counting = {run.head.policy: {"Currency": prices.currency} | _counting(run) for run in runs}
+    download(
+        "CSV", lambda: csv_text(pl.DataFrame([row | counting[row["Policy"]] for row in rows])), "totals.csv", "text/csv", key="totals-csv"
+    )
     head = runs[0].head
     counts = counted_with(head.tokens_kind, head.tokenizer)
     st.caption(f"Tokens {counts}; n = {counted(len(runs[0].turns), 'turn')} of one trace. {FIXED_ACTIONS}")
@@ -165,12 +170,15 @@ def evidence(run: Run) -> None:
     if not shown:
         st.success("All evidence was in the context when it was used.")
         return
+    lines = [
+        {"Turn": fate.use.t, "Used": fate.use.value, "Kind": fate.use.kind, "First seen in": f"block {fate.use.seen_in}"}
+        | {"Was": FATE_WORDS[fate.survival], "Where": fate.where}
+        for fate in shown
+    ]
+    own = {"Policy": run.head.policy, "demo": run.head.demo}
+    download("CSV", lambda: csv_text(pl.DataFrame([line | own for line in lines])), "evidence.csv", "text/csv", key="evidence-csv")
     table(
-        [
-            {"Turn": fate.use.t, "Used": fate.use.value, "Kind": fate.use.kind, "First seen in": f"block {fate.use.seen_in}"}
-            | {"Was": FATE_WORDS[fate.survival], "Where": fate.where}
-            for fate in shown
-        ],
+        lines,
         key="evidence",
         on_select=opened,
         selection_mode="single-row",

@@ -7,7 +7,11 @@ import streamlit as st
 
 from pamer_lab.figures.text import counted, one_line, short
 from pamer_lab.ui.shared.state import choose, chosen
+from pamer_lab.ui.shared.text import in_code
 from pamer_lab.ui.shared.widgets import missing_trace
+
+LABEL = "open-trace-label"
+"""Session key of what the open trace is called, for when it is gone."""
 
 
 def trace_label(row: dict[str, Any]) -> str:
@@ -28,13 +32,17 @@ def task_of(row: dict[str, Any]) -> str:
 def pick_trace(rows: Sequence[dict[str, Any]], *, on_change: Callable[[], None] | None = None, first: str = "") -> str | None:
     """The chosen trace's id, or None after saying what is missing; `first` opens where nothing was chosen yet.
 
-    A trace that was looked at and then removed is as if nothing was chosen; one that a link asks for is named, and another can be picked.
+    Where a trace that was looked at has been removed, perhaps in another tab, the page says so and opens another; one that a link asks
+    for is named, and another can be picked.
     """
     known = {row["trace_id"]: row for row in rows}
     wanted = chosen("trace")
     missing = wanted not in known and "trace" in st.query_params
     if missing:
         missing_trace(wanted)
+    elif wanted and wanted not in known:
+        removed = str(st.session_state.get(LABEL) or wanted)
+        st.warning(f"The trace {in_code(removed, 120)} that you had open is no longer in this workspace. Another one is shown.")
     if not known:
         if not missing:
             st.info("There are no traces yet. Add a file on the Traces page.")
@@ -60,4 +68,5 @@ def pick_trace(rows: Sequence[dict[str, Any]], *, on_change: Callable[[], None] 
     )
     if picked is not None:
         choose("trace", picked)
+        st.session_state[LABEL] = trace_label(known[picked])
     return picked

@@ -60,6 +60,7 @@ def test_a_real_session_gives_the_counts_of_the_index_and_no_empty_text(name: st
 
 
 MADE: dict[str, tuple[str, int, int, int]] = {
+    "acp-updates": ("acp-updates.jsonl", 2, 1, 1),
     "agent-stream-json": ("droid-stream.jsonl", 2, 1, 1),
     "amp-thread": ("amp-thread.json", 2, 1, 1),
     "antigravity-transcript": ("antigravity.jsonl", 2, 1, 1),
@@ -385,3 +386,51 @@ def test_a_gemini_recording_merges_an_update_and_takes_results_that_are_messages
     for line in roles:
         del line["type"]
     assert counts(only(read_value({"sessionId": "s", "messages": roles}))) == (1, 1, 1)
+
+
+def test_chunks_of_the_agent_client_protocol_are_joined_and_its_calls_updated() -> None:
+    def update(name: str, **fields: Any) -> dict[str, Any]:
+        return {"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": "s", "update": {"sessionUpdate": name, **fields}}}
+
+    def chunk(who: str, text: str) -> dict[str, Any]:
+        return update(f"{who}_chunk", content={"type": "text", "text": text})
+
+    trace = only(
+        read_lines(
+            [
+                {"jsonrpc": "2.0", "id": 1, "method": "session/prompt", "params": {"prompt": [{"type": "text", "text": "count"}]}},
+                chunk("agent_thought", "h"),
+                chunk("agent_thought", "m"),
+                chunk("agent_message", "I "),
+                chunk("agent_message", "look."),
+                update("tool_call", toolCallId="a", title="List", kind="read", status="pending", rawInput={"p": "."}),
+                update("tool_call_update", toolCallId="a", status="in_progress"),
+                update(
+                    "tool_call_update",
+                    toolCallId="a",
+                    status="failed",
+                    content=[{"type": "content", "content": {"type": "text", "text": "no"}}],
+                ),
+                chunk("agent_message", "None."),
+                update("hologram"),
+            ]
+        )
+    )
+    assert (trace.format, counts(trace)) == ("acp-updates", (2, 1, 1))
+    assert [message.content for message in trace.messages] == ["count", "I look.", "no", "None."]
+    assert trace.messages[1].thinking == "hm" and trace.messages[2].error
+    assert "hologram (1)" in trace.warnings[-1].text
+
+
+def test_the_old_session_file_of_copilots_cli_is_a_chat() -> None:
+    chat = [{"role": "user", "content": "go"}, {"role": "assistant", "content": "Done."}]
+    trace = only(read_value({"sessionId": "s", "chatMessages": chat, "timeline": [{"type": "user", "text": "go"}]}))
+    assert (trace.format, counts(trace), trace.meta["session"]) == ("copilot-events", (1, 0, 0), "s")
+
+
+def test_the_times_of_a_session_are_those_of_its_lines() -> None:
+    lines = [{"type": "session_start", "id": "s"}]
+    for number, role in enumerate(("user", "assistant")):
+        lines.append({"type": "message", "timestamp": f"2026-01-01T00:00:0{number}Z", "message": {"role": role, "content": "x"}})  # type: ignore[dict-item]
+    first, second = (message.at for message in only(read_lines(lines)).messages)
+    assert first is not None and second == first + 1

@@ -354,6 +354,12 @@ def test_rows_of_requests_and_answers_become_one_trace_with_every_usage() -> Non
             assert [message.usage.output_tokens for message in trace.messages if message.usage] == [2, 3]
 
 
+def test_rows_that_do_not_continue_one_another_stay_apart() -> None:
+    rows = [{"input": {"messages": [{"role": "user", "content": text}]}, "output": {"role": "assistant", "content": "x"}} for text in "abb"]
+    assert [counts(trace) for trace in read_lines(rows)] == [(1, 0, 0)] * 3
+    assert len(read_lines([{**row, "session_id": "s"} for row in rows])) == 1
+
+
 def test_fine_tuning_lines_that_continue_one_another_are_one_trace() -> None:
     end = [*TOLD, {"role": "assistant", "content": "Rain."}]
     other = [{"role": "user", "content": "bye"}, {"role": "assistant", "content": "Bye."}]

@@ -1,0 +1,61 @@
+"""Writes `docs/policies.md` from what every policy states about itself: `python docs/policies.py`. A test compares the page with this."""
+
+import sys
+from pathlib import Path
+
+PROJECT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(PROJECT))
+
+from pamer_lab.policies.registry import describe_policies  # noqa: E402
+
+PAGE = PROJECT / "docs" / "policies.md"
+FAMILIES = {
+    "baseline": "Baselines",
+    "host": "What agent programs do",
+    "method": "Published methods",
+    "pruning": "Pruning of tool results",
+    "pamer": "PaMER",
+}
+HEAD = """# Policies
+
+Written by `python docs/policies.py` from the classes in `pamer_lab/policies/`. `pamer-lab policies` shows the same and says which of
+them can run here; `pamer-lab replay TRACE --policy all` runs those, and with `--estimate` says first how long that takes.
+
+Three things hold for every result. **Actions are fixed**: a method that made the agent search again in the paper (a window of five
+blocks: +56 % tokens) shows fewer tokens here. **Decisions that an agent makes itself** (SelfCompact, Self-GC, reading SAM's pages) are
+made by a model or a rule beside it, named in the run. **No policy sees the future**: a test shuffles what comes after a turn and finds
+the same decision.
+
+"Rests on" says where a fact comes from: the method's own code, its paper, somebody's note about it, or our own inference.
+"""
+
+
+def written() -> str:
+    """The page."""
+    entries = describe_policies()
+    parts = [HEAD]
+    for family, title in FAMILIES.items():
+        parts.append(f"\n## {title}\n")
+        for entry in entries:
+            if entry["family"] == family:
+                parts.append(_entry(entry))
+    return "".join(parts)
+
+
+def _entry(entry: dict) -> str:
+    lines = [
+        f"\n### `{entry['name']}`\n",
+        f"{entry['description'][0].upper()}{entry['description'][1:]}. Needs: {', '.join(entry['needs']) or 'nothing'}.\n",
+    ]
+    if entry["parameters"]:
+        lines.append("| parameter | default | takes |\n| --- | --- | --- |")
+        lines += [f"| `{name}` | {value} | {entry['takes'][name]} |" for name, value in entry["parameters"].items()]
+        lines.append("")
+    lines += [f"- Source: {text}" for text in entry["sources"]]
+    lines += [f"- Rests on ({fact['basis']}): {fact['text']}" for fact in entry["facts"]]
+    lines += [f"- Differs: {text}" for text in entry["deviations"]]
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(written(), encoding="utf-8")

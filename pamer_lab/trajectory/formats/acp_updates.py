@@ -1,0 +1,117 @@
+"""Agent Client Protocol sessions (Zed, Gemini CLI, Goose, Grok and others): `session/update` notifications, one per line.
+
+Text and thoughts come in chunks that are joined; a tool call is written once and then updated until it is complete. Prompts are
+`session/prompt` requests, or chunks of the user's message.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from pamer_lab.trajectory.document import Document
+from pamer_lab.trajectory.draft import Draft, json_text
+from pamer_lab.trajectory.shared import get
+from pamer_lab.trajectory.shared.log import Log
+from pamer_lab.trajectory.shared.parts import read_content
+from pamer_lab.trajectory.shared.rows import head, rows, warn_strays
+from pamer_lab.trajectory.values import ToolCall
+
+NAME = "acp-updates"
+CHUNKS = {"user_message_chunk": "user", "agent_message_chunk": "agent", "agent_thought_chunk": "thought"}
+CALLS = ("tool_call", "tool_call_update")
+DONE = ("completed", "failed", "cancelled")
+KNOWN = ("available_commands_update", "current_mode_update", "config_option_update", "session_info_update", "usage_update")
+"""Updates about the session itself."""
+
+
+def detect(document: Document) -> bool:
+    return any(get.text(_update(row), "sessionUpdate") for row in head(document))
+
+
+def _update(row: dict[str, Any]) -> dict[str, Any]:
+    """The update of a notification, with or without the protocol's envelope."""
+    return get.obj(get.obj(row, "params"), "update") or get.obj(row, "update") or (row if "sessionUpdate" in row else {})
+
+
+def read(document: Document) -> Iterator[Draft]:
+    draft = Draft(NAME, orphans="as_user")
+    warn_strays(draft, document)
+    reader = _Reader(draft)
+    for where, row in rows(document):
+        reader.add(row, where)
+        reader.log.stamp(row.get("timestamp"))
+    yield reader.finish()
+
+
+class _Reader:
+    def __init__(self, draft: Draft) -> None:
+        self.draft = draft
+        self.log = Log(draft)
+        self.who = ""
+        """Whose chunks are being joined."""
+        self.pieces: list[str] = []
+        self.calls: dict[str, dict[str, Any]] = {}
+        """Call -> what its lines said so far."""
+
+    def add(self, row: dict[str, Any], where: str) -> None:
+        update = _update(row)
+        kind = get.text(update, "sessionUpdate")
+        who = CHUNKS.get(kind, "")
+        if who != self.who:
+            self._flush(where)
+        self.who = who
+        params = get.obj(row, "params")
+        if who:
+            self.pieces.append(read_content(update.get("content")).text)
+        elif kind in CALLS:
+            self._call(update, where)
+        elif kind == "plan":
+            self.log.mark("note", json_text(update.get("entries")), update=kind)
+        elif get.items(params, "prompt"):
+            self.log.say("user", params["prompt"], where)
+        elif "result" in row or get.text(row, "method").startswith(
+            ("initialize", "session/new", "session/load", "session/request_permission")
+        ):
+            self.draft.meta["session"] = self.draft.meta.get("session") or get.text(get.obj(row, "result"), "sessionId")
+        elif kind not in KNOWN:
+            self.draft.unread(kind or get.text(row, "method") or "no update", where)
+
+    def _flush(self, where: str) -> None:
+        text = "".join(self.pieces)
+        self.pieces = []
+        if not text:
+            return
+        if self.who == "user":
+            self.log.say("user", text, where)
+        elif self.who == "thought":
+            self.log.open(where).thinking.append(text)
+        else:
+            if self.log.turn is not None and self.log.turn.texts:
+                self.log.close()
+            self.log.agent(text, where)
+
+    def _call(self, update: dict[str, Any], where: str) -> None:
+        own = get.text(update, "toolCallId")
+        facts = self.calls.setdefault(own, {})
+        facts |= {key: value for key, value in update.items() if value is not None}
+        if own not in self.log.asked:
+            name = get.text(facts, "name", "title", "kind")
+            given = facts.get("rawInput")
+            arguments = get.facts(facts, "kind", "locations") if given is None else given
+            self.log.call(ToolCall(own, name, json_text(arguments)), where)
+        if facts.get("status") in DONE and not facts.get("answered"):
+            facts["answered"] = True
+            texts = [_text(item) for item in get.objects(facts, "content")]
+            output = "\n".join(filter(None, texts)) or facts.get("rawOutput")
+            failed = facts["status"] != "completed"
+            self.log.answer(own, output, where, failed=failed, rest={"status": facts["status"]})
+
+    def finish(self) -> Draft:
+        self._flush("end")
+        return self.log.finish()
+
+
+def _text(item: dict[str, Any]) -> str:
+    """A piece of a tool's content: a content block, or a change of a file."""
+    if item.get("type") == "content":
+        return read_content(item.get("content")).text
+    return json_text(item)
