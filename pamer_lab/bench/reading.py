@@ -76,7 +76,7 @@ def measured(folder: Path) -> tuple[dict[str, float], dict[str, Any]]:
     bare_passes(model, lengths[0], lengths[:1])
     first, memory, computed, turns = _replayed(trace, model, "none", "pamer", workspace)
     second, _, _, _ = _replayed(trace, model, "none", "pamer+", workspace)
-    bare, bare_memory = _cost(lambda: bare_passes(model, bound, lengths))
+    bare, bare_memory = _cost(lambda: bare_passes(model, computed, lengths))
     hinted, _, _, _ = _replayed(trace, model, "faithful", "pamer", Workspace(folder / "hinted"))
     product = matrix_product(model)
     shape = shape_of(EMBEDDED)

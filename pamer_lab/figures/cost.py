@@ -59,7 +59,7 @@ def _marks(figure: Any, run: Run, turns: Sequence[Any], money: dict[int, dict[st
                 x=[turn.t for turn in found],
                 y=[sum(money[turn.t].values()) + 0.04 * top for turn in found],
                 mode="markers",
-                name=f"{SIGNS[action]} {action}",
+                name=action,
                 marker={"symbol": SYMBOLS[action], "color": colours[COLOURS[action]], "size": 8},
                 customdata=[turn.rewritten for turn in found],
                 hovertemplate=f"{SIGNS[action]} {action} at turn %{{x}}: %{{customdata:,}} tokens written again<extra></extra>",

@@ -209,10 +209,9 @@ class _Replaying:
 
     def _expect(self) -> None:
         """Load what the policy needs, and say how long the rest should take."""
-        size = TraceSize(
-            len(self.timeline.pieces.blocks), self.timeline.prefix_tokens + self.timeline.tools_tokens, self.timeline.cumulative[-1]
-        )
-        asked = Estimator(self.resources.factory, self.options.turn_limit)
+        line = self.timeline
+        size = TraceSize(line.turns, line.prefix_tokens + line.tools_tokens, line.cumulative[max(line.turns - 1, 0)])
+        asked = Estimator(self.resources.factory)
         asked.load(self.policy, self.resources)
         left = asked.cost(self.policy, self.timeline.trace.trace_id, size, self.stored).seconds
         self.head = msgspec.structs.replace(self.head, estimated=round(self.head.taken + left, 2))

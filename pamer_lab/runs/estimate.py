@@ -110,8 +110,10 @@ class Estimator:
         return self._store.newest_done(without=sample_run_ids())
 
     def known_turn(self, policy: str) -> float | None:
-        """Seconds of a turn in a policy's last run here."""
-        known = self._newest.get((policy, self.factory.profile.name))
+        """Seconds of a turn in a policy's last run here; a policy with heads that never ran is like another one with heads."""
+        own = {name: run for (name, profile), run in self._newest.items() if profile == self.factory.profile.name}
+        alike = [name for name in own if _has_heads(name)] if _has_heads(policy) else []
+        known = own.get(policy) or (own[alike[-1]] if alike else None)
         return self._store.seconds_per_turn(known) if known is not None else None
 
     def costs(self, todo: Mapping[str, Sequence[str]]) -> dict[tuple[str, str], Cost]:
@@ -183,6 +185,13 @@ class Estimator:
         read = size.head_tokens + retained(policy) * size.later_tokens * turns // size.turns
         limit = self.factory.profile.probe_limit
         return min(read, turns * limit) if limit else read
+
+
+def _has_heads(policy: str) -> bool:
+    try:
+        return parse_policy(policy).needs_models
+    except LabError:  # a policy of another version of the program
+        return False
 
 
 def retained(policy: Policy) -> int:

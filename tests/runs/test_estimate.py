@@ -87,6 +87,14 @@ def test_a_policy_that_ran_here_is_estimated_by_its_own_pace(workspace: Workspac
     assert both.basis == "mixed" and both.seconds == pytest.approx(8 * pace + 8 * TURN[""])
 
 
+def test_a_policy_with_heads_that_never_ran_is_like_one_that_did(workspace: Workspace) -> None:
+    run = replay(long_trace(8), "pamer", workspace, ReplayOptions(device="cpu", parts=PARTS))
+    pace = RunStore(workspace).seconds_per_turn(run.run_id)
+    again = Factory(EMBEDDED, workspace, parts=PARTS)
+    assert estimate({"pamer+": [run.head.trace_id]}, again).seconds == pytest.approx(8 * pace + LOADING)
+    assert estimate({"base": [run.head.trace_id]}, again).seconds == pytest.approx(8 * TURN[""])
+
+
 def test_a_run_that_was_stopped_is_estimated_for_its_rest_and_keeps_what_it_took(workspace: Workspace) -> None:
     seen: list[int] = []
     stopping = ReplayOptions(watch=lambda turn, of: seen.append(turn.t), cancelled=lambda: len(seen) == 3)
