@@ -1,5 +1,6 @@
-// Two things for every page: `?` asks for the list of keys, and a link with a target brings that part of the page into view.
+// Three things for every page: `?` asks for the list of keys, and a link with a target brings that part of the page into view.
 //
+// Links of the menu, to which Streamlit gives no ring, get one when the keyboard reaches them.
 // A part may be drawn long after the page, and parts above it may grow: the page follows it until it rests or the reader moves.
 
 const REST = 1500; // milliseconds without a change after which a part is where it belongs
@@ -7,6 +8,14 @@ const LONGEST = 20000;
 const TOP = 70; // pixels that the menu covers
 
 let reached = "";
+
+function ringed() {
+  if (document.getElementById("pamer-focus")) return;
+  const style = document.createElement("style");
+  style.id = "pamer-focus";
+  style.textContent = "a:focus-visible { outline: 2px solid currentColor !important; outline-offset: 1px; }";
+  document.head.append(style);
+}
 
 function typing(target) {
   return target?.closest?.("input, textarea, select, [contenteditable=true], [role=combobox]") != null;
@@ -38,6 +47,7 @@ function follow(target) {
 }
 
 export default function ({ data, setTriggerValue }) {
+  ringed();
   if (!data.target) reached = "";
   else if (reached !== data.target) {
     reached = data.target;
