@@ -1,4 +1,4 @@
-"""The Python interface in eight cells: run it from the checkout (`python docs/example.py`), or open it as a notebook.
+"""The Python interface in nine cells: run it from the checkout (`python docs/example.py`), or open it as a notebook.
 
 Nothing is written: without a workspace a replay leaves nothing behind. `docs/python.md` explains every name and column.
 """
@@ -8,8 +8,15 @@ import polars as pl
 
 from pamer_lab import InputError, ReplayOptions, compare, figures, read_traces, replay
 from pamer_lab.analysis import compact, growth, published
+from pamer_lab.analysis.frontier import frontier, outcome
 from pamer_lab.analysis.published import sample_study
+from pamer_lab.models.profiles import load_profile
+from pamer_lab.models.tokenizer import profile_tokens
+from pamer_lab.prices import find_prices
 from pamer_lab.probes.margins import unpack
+from pamer_lab.runs.cost import run_cost
+from pamer_lab.runs.export import run_json
+from pamer_lab.runs.timeline import lay_out
 
 [trace] = read_traces("sample_traces/demo/service-handover.json")
 messages = trace.frame()
@@ -29,6 +36,14 @@ print(turns.select("t", "action", "active_tokens", pl.col("votes").list.sum().al
 context = figures.context(runs)
 events = figures.events(runs)
 ledger = figures.ledger(runs[2])
+
+# %% What would it cost with prompt caching? Simulated at the prices of a table
+tokens = profile_tokens(load_profile("embedded"))
+timeline = lay_out(trace, tokens)
+costs = [run_cost(run, find_prices(), timeline, tokens.counter) for run in runs]
+cost_per_turn = figures.cost_per_turn(runs[2], costs[2])
+facts = [run_json(run, timeline, cost=cost) for run, cost in zip(runs, costs, strict=True)]
+evidence_against_cost = figures.frontier(frontier(outcome(run, run["totals"], run["cost"], run["evidence"]) for run in facts))
 
 # %% The recorded trace alone
 history = figures.history([turn.raw_tokens for turn in runs[0].turns])

@@ -44,7 +44,11 @@ def test_the_python_of_the_readme_runs_as_it_is(checkout: Path) -> None:
 
 
 @pytest.mark.weights
-def test_the_example_runs_leaves_nothing_behind_and_draws_every_chart(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_example_runs_leaves_nothing_behind_and_draws_every_chart(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    # Torch makes a folder for its compiler when it is first imported, whether anything is compiled or not.
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path_factory.mktemp("torch")))
     temporary = checkout / "temporary"
     temporary.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(temporary))

@@ -65,7 +65,9 @@ READ_ONLY = """
 import os, sys
 from pathlib import Path
 sys.path.insert(0, os.getcwd())
-from tests.controller.world import controller, history, as_bytes, turn
+from tests.controller.failing import with_memory
+from tests.controller.world import controller, history, turn
+with_memory(Path(sys.argv[2]))  # imports what is imported on first use, while this process may still read its own libraries
 if os.getuid() == 0: os.setuid(65534)
 messages = history(8) + [message for number in range(8, 18) for message in turn(number)]
 returned, decision = controller(Path(sys.argv[1])).transform("s", messages)
@@ -84,7 +86,7 @@ def test_a_store_that_may_only_be_read_stores_nothing(tmp_path: Path) -> None:
     for place in (tmp_path, *list(tmp_path.parents)[:-1]):
         if os.getuid() == 0 and place.stat().st_uid == 0 and place != Path("/"):
             place.chmod(place.stat().st_mode | 0o055)
-    done = subprocess.run([sys.executable, "-c", READ_ONLY, str(folder)], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-c", READ_ONLY, str(folder), str(tmp_path / "other")], capture_output=True, text=True)
     for place in (folder, *folder.rglob("*")):
         place.chmod(0o755 if place.is_dir() else 0o644)
     assert done.returncode == 0, done.stderr

@@ -4,6 +4,7 @@
 random weights, two seeds.
 """
 
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import combinations
@@ -14,11 +15,15 @@ import streamlit as st
 
 from pamer_lab import figures
 from pamer_lab.analysis.compact import expanded_table, orderings, tradeoff
+from pamer_lab.features.pace import FILE, depth_of
 from pamer_lab.figures.compact import LETTER, LINE, ROOM, placed, short_name
 from pamer_lab.figures.theme import LIGHT
 from pamer_lab.models.embedder import HashingEmbedder
+from pamer_lab.models.frozen import chosen_model, model_name
+from pamer_lab.models.profiles import load_profile
 from pamer_lab.studies.study import Study, read_study, save_study
 from pamer_lab.ui.contexts.tables import best_line
+from pamer_lab.ui.shared.words import BASES
 from pamer_lab.workspace import Workspace
 from pamer_lab.workspace.ingest import import_paths
 from tests.commands.test_compact import write_corpus
@@ -124,14 +129,15 @@ def test_the_view_has_the_studys_caps_and_says_that_its_models_are_others(
     assert says(app, "` model `")
 
 
-def test_a_study_form_takes_its_pace_from_a_compact_study(visit: Visit, workspace: Workspace, study: Study, tmp_path: Path) -> None:
+def test_a_study_form_takes_the_pace_that_was_measured_here(visit: Visit, workspace: Workspace, study: Study, tmp_path: Path) -> None:
     import_paths([write_corpus(tmp_path / "corpus.jsonl")], workspace)
-    name = save_study(workspace, study)
+    profile, name = load_profile("embedded"), save_study(workspace, study)
+    measured = {f"{model_name(chosen_model(profile.frozen_model))} cpu": {"blocks": 2_247.0 * depth_of(profile)}}
+    (workspace.path / FILE).write_text(json.dumps(measured))
     app = visit(PAGE, **{"compact-study": name})
     app.session_state["make-study"] = True
     app.run()
-    cost = study.notes["cost"]
-    assert says(app, f"{cost['tokens_computed'] / cost['seconds_taken']:,.0f}")
+    assert says(app, "2,247", BASES["measured"])
 
 
 def test_what_cannot_be_shown_is_said(visit: Visit, workspace: Workspace) -> None:

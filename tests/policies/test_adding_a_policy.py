@@ -23,7 +23,7 @@ listed = command("policies")["policies"]
 runs = command("replay", sys.argv[1], "--policy", "base,first-and-last:2,first-and-last:2:plan=false")["runs"]
 store = RunStore(Workspace())
 drawn = figures.context([store.run(run["run_id"]) for run in runs])
-lines = {trace.name: [trace.line.color, trace.line.dash] for trace in drawn.data if trace.name}
+lines = {trace.name: [trace.line.color, trace.line.dash] for trace in drawn.data if "lines" in trace.mode}
 print(json.dumps({"listed": listed, "states": {run["policy"]: run["turns"][5]["block_states"] for run in runs}, "lines": lines}))
 """
 PAGE = """
