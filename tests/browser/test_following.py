@@ -26,11 +26,11 @@ def test_a_turn_change_moves_the_marks_and_leaves_the_charts_and_a_switched_them
     visitor = stranger()
     page = visitor.open(f"/replay?trace=t-marks&policies=base&policies={quote(PAMER)}&turn=3&policy={quote(PAMER)}")
     for key in CHARTS:
-        expect(page.locator(f".st-key-{key} .pamer-mark")).to_have_attribute("data-at", "3")
+        expect(page.locator(f".st-key-{key} .pamer-mark").first).to_have_attribute("data-at", "3")
     page.evaluate("window.before = [...document.querySelectorAll('.js-plotly-plot .main-svg')]")
     page.keyboard.press("j")
     for key in CHARTS:
-        expect(page.locator(f".st-key-{key} .pamer-mark")).to_have_attribute("data-at", "4")
+        expect(page.locator(f".st-key-{key} .pamer-mark").first).to_have_attribute("data-at", "4")
     visitor.settle()
     assert "turn=4" in page.url
     assert page.evaluate("window.before.length > 2 && window.before.every(chart => chart.isConnected)")
@@ -38,7 +38,7 @@ def test_a_turn_change_moves_the_marks_and_leaves_the_charts_and_a_switched_them
     light = page.evaluate(fill)
     page.emulate_media(color_scheme="dark")
     page.wait_for_function(f"(was) => {fill} && {fill} !== was", arg=light)
-    expect(page.locator(".st-key-ledger .pamer-mark")).to_have_attribute("data-at", "4")
+    expect(page.locator(".st-key-ledger .pamer-mark").first).to_have_attribute("data-at", "4")
 
 
 def test_the_camera_saves_the_chart_in_the_format_chosen_in_the_share_panel(stranger: Callable[..., Visitor]) -> None:

@@ -49,6 +49,8 @@ def click_bar(page: Page, number: int) -> None:
 
 def press_row(page: Page, number: int) -> None:
     """Click a row of the outline as a hand does: the table listens to the pointer before and between."""
+    page.locator(".st-key-outline .dvn-scroller").evaluate("table => { table.scrollTop = 0; }")  # it follows the open block
+    drawn(page)
     box = page.locator(".st-key-outline .dvn-scroller").bounding_box()
     assert box is not None
     page.mouse.move(box["x"] + 100, box["y"] + 60)

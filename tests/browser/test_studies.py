@@ -35,7 +35,7 @@ def test_a_point_opens_its_layer_a_key_moves_the_threshold_and_the_link_keeps_bo
     expect(page.locator(SCORES)).to_contain_text(re.compile("final.*last"))
     # In the first panel lie two published lines and their bands before the measured last-token line.
     page.locator(".st-key-layers-auroc .scatterlayer .trace:has(.point)").nth(2).locator(".point").first.click(force=True)
-    expect(page.locator(SCORES)).to_contain_text(re.compile("block_1.*last"))
+    expect(page.locator(SCORES)).to_contain_text(re.compile(r"layer 1\b.*last"))
     visitor.settle()
     shift = page.locator(SHIFT)
     shift.get_by_role("slider").press("ArrowRight")
@@ -49,7 +49,7 @@ def test_a_point_opens_its_layer_a_key_moves_the_threshold_and_the_link_keeps_bo
     assert page.locator("main img, .stApp a[href*='outside'], .stApp a[href^='javascript']").count() == 0
     other = stranger(dark=True)
     other.page.goto(page.url)
-    expect(other.page.locator(SCORES)).to_contain_text(re.compile("block_1.*last"))
+    expect(other.page.locator(SCORES)).to_contain_text(re.compile(r"layer 1\b.*last"))
     expect(other.page.locator(SHIFT)).to_contain_text("0.05")
 
 

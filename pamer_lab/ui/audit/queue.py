@@ -52,7 +52,7 @@ def choose_filters(queue: Sequence[Entry], heads: Mapping[str, RunInfo], names: 
         on_change=_forget,
     )
     _to_url("run", run_id)
-    accepted = any(entry.row["outcome"] == OUTCOMES[0] for entry in queue)
+    accepted = any(entry.row["outcome"] == OUTCOMES[0] for entry in queue if run_id in ("", entry.row["run_id"]))
     outcome = middle.selectbox(
         "Outcome",
         ["", *OUTCOMES],
@@ -70,7 +70,9 @@ def choose_filters(queue: Sequence[Entry], heads: Mapping[str, RunInfo], names: 
 
 
 def _forget() -> None:
-    """Another run was chosen: the open selection is not of it."""
+    """Another run was chosen: the open selection is not of it, and its outcomes are others."""
+    st.session_state.pop("outcome", None)
+    st.query_params.pop("outcome", None)
     st.session_state.pop("chosen:selection", None)
     st.query_params.pop("selection", None)
 
