@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, Playwright, Reque
 
 from pamer_lab.bench.server import CHROMIUM, FLAGS, serving
 
-PATIENCE_MS = 45_000
+PATIENCE_MS = 90_000
 """How long an element may take to appear on a busy machine."""
 
 

@@ -5,16 +5,19 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
+from pamer_lab.runs.engine import replay
 from pamer_lab.ui.shared.keys import KEYS
 from pamer_lab.workspace import Workspace
 from pamer_lab.workspace.ingest import import_demo
 from tests.browser.conftest import Visitor
+from tests.runs.making import long_trace
 
 pytestmark = pytest.mark.browser
 
 
-def test_a_link_scrolls_to_its_target_and_a_question_mark_lists_the_keys(visitor: Visitor) -> None:
-    page = visitor.open("/replay?at=more-tables")
+def test_a_link_scrolls_to_its_target_and_a_question_mark_lists_the_keys(visitor: Visitor, folder: Path) -> None:
+    replay(long_trace(8, trace_id="t-target"), "base", Workspace(folder))
+    page = visitor.open("/replay?trace=t-target&policies=base&at=more-tables")
     page.wait_for_function("document.documentElement.dataset.reached === 'more-tables'")
     expect(page.locator(".st-key-more-tables")).to_be_in_viewport()
     page.keyboard.press("?")

@@ -78,7 +78,8 @@ def test_a_run_is_started_with_the_button_and_opens_at_its_first_event(visitor: 
 def test_the_browsers_back_leaves_the_page_in_one_press_however_many_turns_were_opened(
     stranger: Callable[..., Visitor], folder: Path
 ) -> None:
-    replay(long_trace(8, trace_id="t-back"), PAMER, Workspace(folder), ReplayOptions(device="cpu", parts=PARTS))
+    for policy in ("base", "sliding-window:5", "periodic-summary:5"):
+        replay(long_trace(8, trace_id="t-back"), policy, Workspace(folder))
 
     def open_turns(page: Page) -> None:
         for turn in "345":
@@ -88,7 +89,7 @@ def test_the_browsers_back_leaves_the_page_in_one_press_however_many_turns_were_
             visitor.settle()
 
     visitor = stranger()
-    page = visitor.open(f"/replay?trace=t-back&policies={quote(PAMER)}")
+    page = visitor.open("/replay?trace=t-back")
     open_turns(page)
     before = page.evaluate("history.length")
     page.get_by_role("link", name="Published results").click()

@@ -22,7 +22,7 @@ from pamer_lab.runs.engine import ReplayOptions
 from pamer_lab.ui.shared.following import LOOK_EVERY, progress_bar
 from pamer_lab.ui.shared.loaders import workspace
 from pamer_lab.ui.shared.picker import trace_label
-from pamer_lab.ui.shared.run_form import MOST_POLICIES, STARTING, estimated, replay_at_once, say_unavailable
+from pamer_lab.ui.shared.run_form import GIVEN, MOST_POLICIES, STARTING, estimated, replay_at_once, say_unavailable
 from pamer_lab.ui.shared.runs import all_runs, background, open_run, policies_of_traces, run_store, version
 from pamer_lab.ui.shared.state import only_followed_a_link
 from pamer_lab.ui.shared.widgets import table_height
@@ -149,6 +149,7 @@ def _what_it_takes(missing: Mapping[str, Sequence[str]], factory: Factory) -> st
 def _start(trace_ids: Sequence[str], policies: Sequence[str], options: BatchOptions, chosen: Sequence[str]) -> None:
     """Start a batch, and show its policies too when it is done."""
     background().start(trace_ids, policies, options)
+    st.session_state[GIVEN] = True
     st.session_state["policies"] = list(dict.fromkeys([*chosen, *policies]))[:MOST_POLICIES]
 
 

@@ -32,6 +32,8 @@ from pamer_lab.ui.shared.words import BASES, HINTS
 from pamer_lab.workspace import TRACES
 
 MOST_POLICIES = 7
+GIVEN = "policies-given"
+"""Set where code, not the reader, has just given the chosen policies."""
 AT_ONCE = 400
 """Turns up to which policies without models are replayed at once."""
 STARTING = "Starting a worker process"
@@ -73,8 +75,8 @@ class Choice:
 def choose_policies(*, key: str = "policies", first: Sequence[str] = ()) -> list[str]:
     """Policies by name, own parameters allowed; the choice is in the URL. `first`: what a page opens with instead of the usual ones."""
     words = "; ".join(f"{entry['name']}: {entry['description']}" for entry in describe_policies())
-    # Streamlit wants a value from one side only.
-    start = None if key in st.session_state else list(first) or offered_policies("first")
+    # Streamlit wants a value from one side only. A page that one comes back to has the key and no value, so the key alone says nothing.
+    start = None if st.session_state.pop(GIVEN, False) else list(first) or offered_policies("first")
     picked = st.multiselect(
         "Policies",
         offered_policies(),
