@@ -51,3 +51,10 @@ def test_a_page_reached_by_a_click_replays_at_once(visit: Visit, workspace: Work
     trace_id = put(workspace, short=chat(4)).traces[0]["trace_id"]
     app = visit("pages/replay.py", trace=trace_id, policies="sliding-window:3")
     assert not app.exception and [head.policy for head in RunStore(workspace).heads()] == ["sliding-window:3"]
+
+
+@pytest.mark.usefixtures("no_demo")
+def test_an_address_without_parameters_opens_with_results(workspace: Workspace) -> None:
+    put(workspace, short=chat(4))
+    assert not arrived("growth.py").exception
+    assert {head.policy for head in RunStore(workspace).heads()} == {"base", "sliding-window:5", "periodic-summary:5"}

@@ -20,8 +20,10 @@ ARRIVED = "arrived"
 
 
 def note_arrival() -> None:
-    """Once per run of a page, before it is drawn."""
-    st.session_state[ARRIVED] = {None: "fresh", "fresh": "clicked"}.get(st.session_state.get(ARRIVED), st.session_state.get(ARRIVED))
+    """Once per run of a page, before it is drawn. An address without parameters asks for nothing, so its page is shown as after a click."""
+    known = st.session_state.get(ARRIVED)
+    if known in (None, "fresh"):
+        st.session_state[ARRIVED] = "fresh" if known is None and st.query_params else "clicked"
 
 
 def only_followed_a_link(*asked: object) -> bool:
