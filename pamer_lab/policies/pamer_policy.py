@@ -46,6 +46,7 @@ class PamerPolicy:
     needs: ClassVar[tuple[Need, ...]] = ("heads", "embedder", "summariser")
     look: ClassVar[LineLook] = LineLook("purple", "longdash", width=2.5)
     offered: ClassVar[Offered] = "also"
+    acts_live: ClassVar[bool] = True
     recalls: ClassVar[Recalls] = "summaries"
     removes: ClassVar[bool] = True
     """Blocks that became a memory leave the context."""
