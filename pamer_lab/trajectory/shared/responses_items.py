@@ -1,9 +1,8 @@
 """Items of OpenAI's Responses API -> steps.
 
 A tool that ran on the provider's side (`code_interpreter_call` and its like) has call and outcome in one item: it becomes a call and its
-result. Where the item records no outcome but a status (`web_search_call`), there is no result; a generated image is the turn's own. A message
-of another agent is a user message with that agent's name. Invariant: what the model gave between two results (reasoning, text, calls) is one
-turn, and every item with a text is found in the steps.
+result, or a call alone where only a status is recorded (`web_search_call`); a generated image is the turn's own. A message of another agent
+is a user message with that agent's name. Invariant: what the model gave between two results is one turn, and no item's text is lost.
 """
 
 from typing import Any
