@@ -42,6 +42,7 @@ class ControlledPolicy:
 
     title: ClassVar[str]
     family: ClassVar[Family] = "pamer"
+    acts_live: ClassVar[bool] = True
     recalls: ClassVar[Recalls] = "summaries"
     removes: ClassVar[bool] = True
     """Blocks that became a memory leave the context."""

@@ -167,6 +167,11 @@ DEFAULT_POLICIES = offered_policies("first", "also")
 """What `replay` runs where no policy is named."""
 
 
+def live_policies() -> tuple[str, ...]:
+    """Policies with their default parameters that can act on a running agent."""
+    return tuple(name for name in offered_policies() if parse_policy(name).acts_live)
+
+
 def parse_policy(text: str) -> Policy:
     """The policy that a user's text names."""
     name, *given = [part.strip() for part in text.strip().split(":")]
@@ -196,6 +201,7 @@ def describe_policies() -> list[dict[str, Any]]:
             "deviations": list(kind.deviations),
             "needs": list(kind.needs),
             "family": kind.family,
+            "acts_live": kind.acts_live,
             "facts": [{"basis": basis, "text": text} for basis, text in getattr(kind, "facts", ())],
         }
         for name, kind in POLICIES.items()
