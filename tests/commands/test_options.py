@@ -24,7 +24,7 @@ def test_repeated_values_are_those_of_the_library() -> None:
     assert [int(seed) for seed in options.SEEDS.split(",")] == list(SEEDS)
     assert parse_caps(options.CAPS) == CAPS
     assert options.PRICES == prices.DEFAULT
-    assert options.DEADLINE == LiveOptions().deadline
+    assert LiveOptions().deadline == options.DEADLINE
     assert (tuple(sessions.TOOLS), sessions.MOST) == (options.TOOLS, options.MOST)
 
 
