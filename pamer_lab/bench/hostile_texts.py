@@ -1,6 +1,6 @@
-"""Every compiled pattern of the package, and inputs that make a bad one slow.
+"""Every compiled pattern of the package, and texts that make a bad one slow.
 
-Inputs are made from the pattern itself: its literals and one character of each class, alone, in pairs and after its beginning, repeated.
+Texts are made from the pattern itself: its literals and one character of each class, alone, in pairs and after its beginning, repeated.
 """
 
 import ast
