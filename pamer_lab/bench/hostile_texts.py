@@ -101,7 +101,7 @@ def _beginning(parsed: Any) -> str:
             out += _beginning(inner) * low
         elif op is sre.ATOMIC_GROUP:
             out += _beginning(value)
-    return out[:200]
+    return str(out[:200])
 
 
 def _letters(parsed: Any) -> Iterator[str]:
