@@ -116,9 +116,7 @@ def test_a_case_shows_what_was_chosen_and_nearly_chosen_with_its_hash_check(
 
 
 def test_a_verdict_is_kept_and_the_next_unreviewed_selection_opens(visit: Visit, rows: list[dict[str, Any]], workspace: Workspace) -> None:
-    app = visit(PAGE, selection=rows[0]["audit_id"])
-    assert verdict(app, 1).disabled
-    named(app)
+    app = named(visit(PAGE, selection=rows[0]["audit_id"]))
     wanted(app).set_value([0, 1])
     verdict(app, 2).click().run()
     (review,) = ReviewStore(workspace.database).all()
