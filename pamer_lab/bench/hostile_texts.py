@@ -97,11 +97,11 @@ def _beginning(parsed: Any) -> str:
         elif op in (sre.MAX_REPEAT, sre.MIN_REPEAT, sre.POSSESSIVE_REPEAT):
             low, high, inner = value
             if high is sre.MAXREPEAT or high > 50:
-                return out + _beginning(inner) * min(low, 50)
+                return out + _beginning(inner) * int(min(low, 50))
             out += _beginning(inner) * low
         elif op is sre.ATOMIC_GROUP:
             out += _beginning(value)
-    return str(out[:200])
+    return out[:200]
 
 
 def _letters(parsed: Any) -> Iterator[str]:

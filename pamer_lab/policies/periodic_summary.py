@@ -7,6 +7,7 @@ from typing import ClassVar
 from pamer_lab.blocks import recent_start
 from pamer_lab.controller.plan import halved
 from pamer_lab.controller.settings import ControllerSettings
+from pamer_lab.counts import counted
 from pamer_lab.decisions import Decision, Item, Spent, spans_of
 from pamer_lab.errors import LabError
 from pamer_lab.looks import LineLook
@@ -69,7 +70,7 @@ class _Session(SummarySession):
         waiting = self._old(history)
         if len(waiting) < self.policy.n:
             return [], f"{len(waiting)} of {self.policy.n} blocks are waiting for the next summary"
-        reason = f"{len(waiting)} blocks have left the newest {self.policy.keep}"
+        reason = f"{counted(len(waiting), 'block')} older than the newest {self.policy.keep}"
         return waiting[: halved(len(waiting), self.halvings)], reason
 
     def candidate(self, history: History, blocks: Sequence[int]) -> int:

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from pamer_lab.blocks import MessageTokens
 from pamer_lab.blocks.render import render_message, task_text
+from pamer_lab.counts import counted
 from pamer_lab.decisions import Decision, Item, Span, Spent, blocks_of, gaps, spans_of
 from pamer_lab.errors import LabError
 from pamer_lab.looks import LineLook
@@ -163,7 +164,7 @@ class SummarySession:
         except LabError as error:
             return self.fallback(history, candidate, error)
         self.summaries = (*self.summaries, item) if self.accumulates else (item,)
-        reason = f"{reason}: {len(blocks_of(item.spans))} blocks became a summary of {item.tokens} tokens"
+        reason = f"{reason}: {counted(len(blocks_of(item.spans)), 'block')} became a summary of {item.tokens:,} tokens"
         return Decision("compress", reason, self.items(history), candidate_tokens=candidate, spent=(spent,))
 
     def resume(self, decisions: Sequence[Decision]) -> None:
