@@ -17,11 +17,13 @@ from pamer_lab.blocks import MessageTokens
 from pamer_lab.blocks.calls import tool_tokens
 from pamer_lab.cli import say
 from pamer_lab.commands import policies
+from pamer_lab.commands.engine import engine_facts, engine_of
+from pamer_lab.counts import counted
 from pamer_lab.errors import InputError
 from pamer_lab.factory import Factory
 from pamer_lab.models.profiles import load_profile
 from pamer_lab.policies.availability import runnable
-from pamer_lab.policies.registry import DEFAULT_POLICIES, parse_policies
+from pamer_lab.policies.registry import DEFAULT_POLICIES, parse_policies, parse_policy
 from pamer_lab.prices import PriceTable, find_prices
 from pamer_lab.runs.batch import BatchOptions, BatchProgress, Outcome, default_processes, replay_batch
 from pamer_lab.runs.cost import run_cost
@@ -58,13 +60,14 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     trace_ids = _trace_ids(args.traces, workspace, tokens)
     if args.estimate:
         return {"estimate": asdict(estimate(dict.fromkeys(names, trace_ids), factory, turn_limit=args.turn_limit))}
-    processes = args.processes if args.processes >= 0 else default_processes(names, len(trace_ids))
-    options = BatchOptions(args.profile, args.device, args.turn_limit, args.fresh, processes, args.heads)
-    outcomes = replay_batch(trace_ids, names, workspace, options, report=_report())
+    with engine_of(args, factory.profile if any(parse_policy(name).needs_models for name in names) else None) as engine:
+        processes = args.processes if args.processes >= 0 else default_processes(names, len(trace_ids), engine)
+        options = BatchOptions(args.profile, args.device, args.turn_limit, args.fresh, processes, args.heads)
+        outcomes = replay_batch(trace_ids, names, workspace, options, engine=engine, report=_report())
     for outcome in outcomes:
         if outcome.status != "done":
             say(f"{outcome.trace_id}, {outcome.policy}: {outcome.error or STATUS_WORDS.get(outcome.status, outcome.status)}")
-    result = _result(outcomes, workspace, args, prices, tokens)
+    result = _result(outcomes, workspace, args, prices, tokens) | engine_facts(engine, processes)
     if args.table:
         write_whole(Path(args.table), _table(result, prices, args).encode())
     return result
@@ -76,7 +79,7 @@ def _table(result: dict[str, Any], prices: PriceTable, args: argparse.Namespace)
     kinds = "; ".join(sorted({f"{run['tokens_kind']} with {run['tokenizer']}" for run in runs}))
     turns = [len(run["turns"]) for run in runs if run["policy"] == runs[0]["policy"]] or [0]
     about = [
-        f"n = {found['traces']} traces of {min(turns)} to {max(turns)} turns; tokens {kinds}.",
+        f"n = {counted(found['traces'], 'trace')} of {min(turns):,} to {counted(max(turns), 'turn')}; tokens {kinds}.",
         f"Costs: simulated with the prices of `{prices.name}` ({prices.date}).",
         f"Intervals: 95 % bootstraps over tasks. Bold: no other policy beats it in both. {FIXED_ACTIONS}",
     ]
@@ -152,7 +155,11 @@ def _result(
                 {"trace_id": trace_id, "first": found.first, "second": found.second, "t": found.t, "sentence": found.sentence}
             )
     table = run_table(workspace, [outcome.run_id for outcome in outcomes])
-    failed = [{"trace_id": o.trace_id, "policy": o.policy, "error": o.error or o.status} for o in outcomes if o.status != "done"]
+    failed = [
+        {"trace_id": o.trace_id, "policy": o.policy, "error": o.error or STATUS_WORDS.get(o.status, o.status)}
+        for o in outcomes
+        if o.status != "done"
+    ]
     return {
         "runs": runs,
         "failed": failed,
@@ -187,7 +194,8 @@ def show(result: dict[str, Any]) -> None:
     if "estimate" in result:
         found = result["estimate"]
         print(
-            f"{found['runs']:,} runs, {found['turns']:,} turns; loads {', '.join(found['models']) or 'no model'}, reads at most "
+            f"{counted(found['runs'], 'run')}, {counted(found['turns'], 'turn')}; "
+            f"loads {', '.join(found['models']) or 'no model'}, reads at most "
             f"{found['read_tokens']:,} tokens; about {_seconds(found['seconds'])} s ({found['basis']}); stored runs included"
         )
         return

@@ -226,7 +226,7 @@ class _Replaying:
     def _end(self, status: Status, error: str = "") -> Run:
         self._flush()
         counted = totals(self.timeline, self.turns)
-        if status == "done" and self.policy.needs_models and isinstance(embedder := self.resources.embedder, KeptEmbeddings):
+        if status == "done" and "embedder" in self.policy.needs and isinstance(embedder := self.resources.embedder, KeptEmbeddings):
             embedder.flush()
         taken = round(self.head.taken + time.monotonic() - self.began, 2)
         self.head = msgspec.structs.replace(self.head, status=status, error=error, totals=counted, finished=_now(), taken=taken)

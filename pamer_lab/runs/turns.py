@@ -3,9 +3,9 @@
 import time
 from collections.abc import Iterator, Sequence
 
-from pamer_lab.decisions import Decision
 from pamer_lab.features.values import Cancel, OnProgress
 from pamer_lab.policies.interface import Coming, Policy, ReadsAhead, Resources
+from pamer_lab.runs.acting import made_turn
 from pamer_lab.runs.ledger import Ledger
 from pamer_lab.runs.timeline import Timeline
 from pamer_lab.runs.values import Turn
@@ -34,14 +34,4 @@ def replay_turns(
         began = time.perf_counter()
         history = timeline.at(t)
         decision = session.turn(history)
-        active, cached, states = ledger.follow(decision, history, resources.tokens.counter)
-        yield Turn(
-            **{name: getattr(decision, name) for name in Decision.__struct_fields__},
-            t=t,
-            raw_tokens=history.raw_tokens,
-            active_tokens=active,
-            output_tokens=timeline.output_tokens[t],
-            cached_tokens=cached,
-            states=states,
-            seconds=time.perf_counter() - began,
-        )
+        yield made_turn(decision, history, ledger, resources.tokens, output=timeline.output_tokens[t], seconds=time.perf_counter() - began)
