@@ -69,10 +69,17 @@ class RunStore:
         fresh: dict[str, str] = {}
         rows = [_turn_row(run_id, turn, fresh, known) for turn in turns]
         if fresh:
-            self.database.append(TEXTS, [{"run_id": run_id, "text_id": key, "text": text} for key, text in fresh.items()])
+            self._add(TEXTS, [{"run_id": run_id, "text_id": key, "text": text} for key, text in fresh.items()])
             known |= fresh.keys()
         if rows:
-            self.database.append(TURNS, rows)
+            self._add(TURNS, rows)
+
+    def _add(self, spec: TableSpec, rows: list[dict[str, Any]]) -> None:
+        """New rows; where other machines may write the same run (its lease ran out while we slept), only those that nobody added."""
+        if self.database.remote:
+            self.database.insert(spec, rows)
+        else:
+            self.database.append(spec, rows)
 
     def heads(self, *, trace_id: str = "", run_ids: Iterable[str] | None = None) -> list[RunInfo]:
         """Runs of the workspace, or of one trace, or those named; oldest first."""
