@@ -31,7 +31,7 @@ class Control:
 
         words = scope["path"].removeprefix("/_pamer/").strip("/").split("/")
         if scope["method"] == "GET" and words == ["health"]:
-            await answer(send, 200, {"ok": True, "upstream": self.desk.upstream, "policy": self.desk.workshop.policy.name})
+            await answer(send, 200, {"ok": True, "policy": self.desk.workshop.policy.name})
             return
         if not hmac.compare_digest(headers.get(TOKEN_HEADER, "").encode(), self._token.encode()):
             await answer(send, 401, {"error": {"type": "no_token", "message": f"send the proxy's token in {TOKEN_HEADER}"}})

@@ -31,6 +31,8 @@ from pamer_lab.trajectory.values import Message
 UNITS_KEPT = 8_192
 """Messages that stay read in this process."""
 REDACTED = "[redacted credential]"
+OUTSIDE = "no-session"
+"""The session for what belongs to no conversation: bodies that cannot be read, calls that ask no model."""
 
 
 @dataclass
@@ -44,6 +46,8 @@ class Call:
     body: bytes
     at: float
     """When it came, in seconds since 1970."""
+    upstream: str
+    """Where it goes."""
     thread: Thread | None = None
     wire: Wire | None = None
     asked: Asked | None = None
@@ -93,9 +97,9 @@ class Deciding:
 class Desk:
     """All calls of one proxy."""
 
-    def __init__(self, logs: Logs, workshop: Workshop, upstream: str, *, window: int = 0, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, logs: Logs, workshop: Workshop, *, window: int = 0, clock: Callable[[], float] = time.time) -> None:
         """`window`: tokens that the model takes; 0 means that no limit is known."""
-        self.logs, self.workshop, self.upstream, self.window, self.clock = logs, workshop, upstream, window, clock
+        self.logs, self.workshop, self.window, self.clock = logs, workshop, window, clock
         self.threads = Threads(logs, clock)
         self._salt = logs.salt()
         self._known: Known = Bounded(UNITS_KEPT)
@@ -148,7 +152,7 @@ class Desk:
         except (UnreadableError, ValueError, OSError) as error:
             self._unread(call, str(error))
             return Outgoing(call.body)
-        who = who_sent(call.headers, wire, self.upstream, call.api, self._salt)
+        who = who_sent(call.headers, wire, call.upstream, call.api, self._salt)
         stateful = wire.fields.get("previous_response_id")
         thread = self.threads.by_response(who, stateful) if isinstance(stateful, str) else None
         kept = len(thread.record.digests) if thread else 0
@@ -375,7 +379,7 @@ class Desk:
         self.threads.append(thread, Side(self.clock(), path, status))
 
     def _unread(self, call: Call, reason: str) -> None:
-        who = Who(who_sent(call.headers, None, self.upstream, call.api, self._salt).scope, "", "unread", "unknown")
+        who = Who(who_sent(call.headers, None, call.upstream, call.api, self._salt).scope, "", "unread", "unknown")
         call.settle()
         thread = self._catch_all(call.api, who)
         call.thread = thread
@@ -398,14 +402,13 @@ class Desk:
 
     def _catch_all(self, api: Api = "chat", who: Who | None = None) -> Thread:
         """The session for what belongs to no conversation."""
-        name = "no-session"
-        with self.threads._lock:
-            thread = self.threads.get(name)
+        with self.threads.lock:
+            thread = self.threads.get(OUTSIDE)
             if thread is None:
                 wire = Wire(api, b"", (), (), (), ())
                 found = who or Who("", "", "unread", "unknown")
-                found = Who(found.scope, "unread", "unread", "unknown", name)
-                thread = self.threads._create(found, wire, lambda name, parent: self._opened(name, parent, found, wire, None), "")
+                found = Who(found.scope, "unread", "unread", "unknown", OUTSIDE)
+                thread = self.threads.create(found, wire, lambda name, parent: self._opened(name, parent, found, wire, None), "")
             return thread
 
     def _opened(self, name: str, parent: str, who: Who, wire: Wire, call: Call | None) -> Opened:
@@ -419,7 +422,7 @@ class Desk:
             how,
             wire.api,
             who.client,
-            self.upstream,
+            call.upstream if call else "",
             self.workshop.profile,
             policy.name,
             self.workshop.tokens.counter.name,

@@ -42,8 +42,12 @@ class UpstreamCut(Exception):
 class Proxy:
     """One upstream, one desk."""
 
-    def __init__(self, upstream: Upstream, desk: Desk, control: Control, *, deadline: float = 5.0) -> None:
-        self.upstream, self.desk, self.control, self.deadline = upstream, desk, control, deadline
+    def __init__(
+        self, upstream: Upstream, desk: Desk, control: Control, *, deadline: float = 5.0, anthropic: Upstream | None = None
+    ) -> None:
+        """`anthropic`: where calls of Anthropic's API go, where that is another server."""
+        self.upstream, self._anthropic = upstream, anthropic or upstream
+        self.desk, self.control, self.deadline = desk, control, deadline
         # Heads take all cores anyway, and one model serves one caller at a time.
         self._deciders = ThreadPoolExecutor(1 if desk.workshop.policy.needs_models else 4, "pamer-decide")
         self._writers = ThreadPoolExecutor(2, "pamer-record")
@@ -98,7 +102,7 @@ class Proxy:
             gone.cancel()
 
     async def _model_call(self, scope: Scope, headers: dict[str, str], body: bytes, send: Send) -> None:
-        call = Call(PATHS[scope["path"]], scope["path"], headers, body, self.desk.clock())
+        call = Call(PATHS[scope["path"]], scope["path"], headers, body, self.desk.clock(), self._server(scope).url)
         loop = asyncio.get_running_loop()
         taken = loop.run_in_executor(self._deciders, self.desk.take, call)
         out = Outgoing(body) if self.desk.waits_for_nothing(call) else await self._in_time(taken, call)
@@ -151,10 +155,17 @@ class Proxy:
         await send({"type": "http.response.body", "body": b""})
 
     async def _sent(self, scope: Scope, out: Outgoing) -> httpcore2.Response:
-        target = self.upstream.target(scope["raw_path"], scope["query_string"])
+        server = self._server(scope)
+        target = server.target(scope["raw_path"], scope["query_string"])
         without = (b"host", *LENGTH, *((b"content-encoding",) if out.edited else ()))
         headers: Headers = [*passed_on(scope["headers"], without=without), (b"content-length", str(len(out.body)).encode())]
-        return await self.upstream.send(scope["method"], target, headers, out.body)
+        return await server.send(scope["method"], target, headers, out.body)
+
+    def _server(self, scope: Scope) -> Upstream:
+        """The server that a request is for: Anthropic's API has its own paths, and a header on those it shares."""
+        path = scope["path"].removeprefix("/v1")
+        named = any(name.lower() == b"anthropic-version" for name, _ in scope["headers"])
+        return self._anthropic if named or path == "/messages" or path.startswith("/messages/") else self.upstream
 
     async def _pass_through(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Anything that asks no model: the client's bytes as they come, and the answer's."""
@@ -163,10 +174,11 @@ class Proxy:
         headers = passed_on(scope["headers"], without=(b"host",))
         if b"transfer-encoding" in names and b"content-length" not in names:
             headers.append((b"transfer-encoding", b"chunked"))
-        target = self.upstream.target(scope["raw_path"], scope["query_string"])
+        server = self._server(scope)
+        target = server.target(scope["raw_path"], scope["query_string"])
         started, status = False, 502
         try:
-            response = await self.upstream.send(scope["method"], target, headers, _body(receive) if has_body else b"")
+            response = await server.send(scope["method"], target, headers, _body(receive) if has_body else b"")
             try:
                 status = response.status
                 await send({"type": "http.response.start", "status": status, "headers": passed_on(response.headers)})
@@ -215,6 +227,7 @@ class Proxy:
             if event["type"] == "lifespan.shutdown":
                 await self.settled()
                 await self.upstream.close()
+                await self._anthropic.close()
                 self._deciders.shutdown(wait=False, cancel_futures=True)
                 self._writers.shutdown()
             await send({"type": f"{event['type']}.complete"})

@@ -51,13 +51,18 @@ class Live:
     token: str
 
 
-def build(workspace: Workspace, upstream: str, options: LiveOptions, *, clock: Callable[[], float] = time.time) -> Live:
-    """The proxy for an upstream; `InputError` where the policy cannot run or the address is none."""
+def build(
+    workspace: Workspace, upstream: str, options: LiveOptions, *, anthropic: str = "", clock: Callable[[], float] = time.time
+) -> Live:
+    """The proxy for an upstream; `InputError` where the policy cannot run or the address is none.
+
+    `anthropic`: where calls of Anthropic's API go, where that is another server.
+    """
     refuse_in_reviewer_mode("A live proxy", workspace.path)
-    server = Upstream(upstream.rstrip("/"))
-    desk = Desk(Logs(workspace.path), Workshop(workspace, options), server.url, window=options.window, clock=clock)
+    server, other = Upstream(upstream.rstrip("/")), Upstream(anthropic.rstrip("/")) if anthropic else None
+    desk = Desk(Logs(workspace.path), Workshop(workspace, options), window=options.window, clock=clock)
     token = secrets.token_urlsafe(32)
-    return Live(Proxy(server, desk, Control(desk, token), deadline=options.deadline), desk, token)
+    return Live(Proxy(server, desk, Control(desk, token), deadline=options.deadline, anthropic=other), desk, token)
 
 
 def listening(port: int) -> socket.socket:
@@ -89,9 +94,8 @@ def server_for(app: Any) -> Any:
 
 
 @contextmanager
-def running(workspace: Workspace, upstream: str, options: LiveOptions, port: int = 0) -> Iterator[tuple[Running, Live]]:
+def running(workspace: Workspace, live: Live, port: int = 0) -> Iterator[Running]:
     """A proxy in a thread of its own, until the block ends."""
-    live = build(workspace, upstream, options)
     with listening(port) as bound:
         server = server_for(live.proxy)
         thread = threading.Thread(target=lambda: asyncio.run(server.serve([bound])), daemon=True)
@@ -100,7 +104,7 @@ def running(workspace: Workspace, upstream: str, options: LiveOptions, port: int
             time.sleep(0.005)
         with announced(workspace, live, bound.getsockname()[1]) as found, publishing(workspace, live.desk):
             try:
-                yield found, live
+                yield found
             finally:
                 server.should_exit = True
                 thread.join(20)
@@ -110,7 +114,7 @@ def running(workspace: Workspace, upstream: str, options: LiveOptions, port: int
 def announced(workspace: Workspace, live: Live, port: int) -> Iterator[Running]:
     """The proxy's address and token in a file that only this user reads, while it runs."""
     desk = live.desk
-    found = Running(f"http://127.0.0.1:{port}", live.token, desk.upstream, desk.workshop.policy.name, os.getpid(), time.time())
+    found = Running(f"http://127.0.0.1:{port}", live.token, live.proxy.upstream.url, desk.workshop.policy.name, os.getpid(), time.time())
     folder = workspace.path / FOLDER / "proxies"
     path = folder / f"{os.getpid()}-{port}.json"
     try:

@@ -19,9 +19,13 @@ BILLED = ("uncached", "read", "write", "output")
 
 
 def sent_turns(record: Record) -> list[Turn]:
-    """The turns at which a request was sent under the policy in force, each once."""
-    asked = {entry.t for entry in record.asked}
-    return [turn for turn in record.turns if turn.t in asked]
+    """The turns at which a request was sent under the policy in force, each once, with the output that the provider reported."""
+    output = dict.fromkeys((asked.t for asked in record.asked), 0)
+    for asked in record.asked:
+        answer = record.answers.get(asked.n)
+        if answer and answer.usage:
+            output[asked.t] = answer.usage.output or 0
+    return [structs.replace(turn, output_tokens=output[turn.t]) for turn in record.turns if turn.t in output]
 
 
 def run_of(record: Record, turns: list[Turn] | None = None) -> Run:

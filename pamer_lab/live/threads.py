@@ -54,13 +54,13 @@ class Threads:
 
     def __init__(self, logs: Logs, clock: Callable[[], float] = time.time) -> None:
         self.logs, self._clock = logs, clock
-        self._lock = threading.RLock()
+        self.lock = threading.RLock()
         self._threads: dict[str, Thread] = {}
         for name in logs.names()[:KNOWN]:
             self._load(name)
 
     def all(self) -> list[Thread]:
-        with self._lock:
+        with self.lock:
             return list(self._threads.values())
 
     def get(self, session: str) -> Thread | None:
@@ -79,7 +79,7 @@ class Threads:
         `begin`: the first frame of a new session, from its name and its parent's.
         """
         digests = wire.digests
-        with self._lock:
+        with self.lock:
             own = self._own(who)
             best = _continued(own, digests)
             if best is None:
@@ -90,7 +90,7 @@ class Threads:
                 return best, len(best.record.digests)
             parent = max(own, key=lambda thread: thread.common(digests), default=None)
             shares = parent is not None and parent.opens_before(parent.common(digests))
-            thread = self._create(who, wire, begin, parent.record.session if parent and shares else "")
+            thread = self.create(who, wire, begin, parent.record.session if parent and shares else "")
             return thread, 0
 
     def by_response(self, who: Who, response: str) -> Thread | None:
@@ -125,7 +125,7 @@ class Threads:
                 thread.acting, thread.view = None, None
             return thread.place > before
 
-    def _create(self, who: Who, wire: Wire, begin: Callable[[str, str], Opened], parent: str) -> Thread:
+    def create(self, who: Who, wire: Wire, begin: Callable[[str, str], Opened], parent: str) -> Thread:
         first = hashlib.sha256("\0".join([who.scope, who.named, *wire.digests[:1], str(self._clock())]).encode()).hexdigest()
         wanted = who.label or f"s-{first[:12]}"
         number = 1

@@ -13,6 +13,7 @@ import pytest
 from pamer_lab.blocks import EstimatedCounter, MessageTokens
 from pamer_lab.controller.probe import FixedProbe
 from pamer_lab.factory import Parts
+from pamer_lab.live.desk import OUTSIDE
 from pamer_lab.live.fake_upstream import FakeUpstream, Received, serving
 from pamer_lab.live.policy import LiveOptions
 from pamer_lab.live.record import Record
@@ -66,7 +67,7 @@ class Bench:
         return self.fake.ledger
 
     def records(self) -> list[Record]:
-        return [thread.record for thread in self.live.desk.threads.all() if thread.record.session != "no-session"]
+        return [thread.record for thread in self.live.desk.threads.all() if thread.record.session != OUTSIDE]
 
     @property
     def record(self) -> Record:

@@ -15,7 +15,8 @@ ODD = {
     b'"messages" : [ {"role": "system","content":"a\\u00e9"} ,{"content":"\xc3\xa9\xe2\x9c\x93 \\ud83d\\ude00", "role":"user"}  ]}',
     "messages": b'{"max_tokens":10.0,"model": "fake","system":[{"type":"text","text":"s","cache_control":{"type":"ephemeral"}}],\r\n'
     b'"messages":[{"role":"user","content":[ {"type":"text","text":"\xf0\x9f\xa6\x89"} ] }], "metadata":{"n":9007199254740993}}',
-    "responses": b'{"input":[{"type":"message","role":"user","content":[{"type":"input_text","text":"\xe2\x80\xa8"}]}],"model":"fake","x":1.50}',
+    "responses": b'{"input":[{"type":"message","role":"user","content":[{"type":"input_text","text":"\xe2\x80\xa8"}]}],'
+    b'"model":"fake","x":1.50}',
 }
 
 

@@ -1,4 +1,4 @@
-"""Requirements 2, 3, 5, 8, 9, 11: what a policy leaves of a request keeps its bytes, and between edits each request begins with the last."""
+"""Requirements 2, 3, 8, 9: what a policy leaves of a request keeps its bytes, and between edits each request begins with the last."""
 
 from collections.abc import Callable
 from typing import Any
