@@ -10,9 +10,7 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 
-def live_context(
-    requests: Sequence[Mapping[str, Any]], policy: str, colours: dict[Meaning, str] = LIGHT, *, height: int = 300
-) -> "Figure":
+def live_context(requests: Sequence[Mapping[str, Any]], policy: str, colours: dict[Meaning, str] = LIGHT, *, height: int = 300) -> "Figure":
     """Context of client and model per turn, from the requests of `live.summary.described`; where a turn was asked again, the last counts.
 
     The shaded part is what the provider reported as read from its cache, in its own tokens; no usage leaves a gap.

@@ -15,6 +15,7 @@ import orjson
 from pamer_lab.bounded import Bounded
 from pamer_lab.errors import InputError
 from pamer_lab.live.control import TOKEN_HEADER
+from pamer_lab.live.desk import OUTSIDE
 from pamer_lab.live.logs import Logs
 from pamer_lab.live.record import Record
 from pamer_lab.live.serve import Running, running_proxies
@@ -56,7 +57,7 @@ class Watched:
 
     def sessions(self, prices: PriceTable) -> tuple[list[dict[str, Any]], int]:
         """A line for each of the newest sessions, and how many older ones there are."""
-        names = self._logs.names()
+        names = [name for name in self._logs.names() if name != OUTSIDE]
         lines = [line for name in names[:SHOWN] if (line := self._made(name, "summary", prices)) is not None]
         return lines, max(0, len(names) - SHOWN)
 

@@ -95,7 +95,12 @@ def _controls(line: dict[str, Any], state: State) -> None:
             _change(line, word)
         choices = list(dict.fromkeys([line["policy"], *live_policies()]))
         wanted = st.selectbox(
-            "Policy of this session", choices, key=f"live-policy-{line['session']}-{line['policy']}", accept_new_options=True, help=why
+            "Policy of this session",
+            choices,
+            key=f"live-policy-{line['session']}-{line['policy']}",
+            accept_new_options=True,
+            width=320,
+            help=why,
         )
         if wanted and wanted != line["policy"] and st.button("Switch", key="live-switch", disabled=not allowed, type="primary"):
             _change(line, "policy", wanted)
@@ -107,7 +112,7 @@ def _change(line: dict[str, Any], what: Any, policy: str = "") -> None:
     except InputError as error:
         st.error(in_code(error.sentence, 300))
         return
-    st.rerun(scope="fragment")
+    st.rerun()
 
 
 def _faults(line: dict[str, Any]) -> None:
@@ -162,7 +167,7 @@ def _requests(line: dict[str, Any]) -> None:
             "Time": column.TextColumn(width=80),
             "What happened": column.TextColumn(width="large"),
             "Sent → seen": column.TextColumn(width=130, help="Tokens of the client's request, and of what the model saw."),
-            "Read / write / new": column.TextColumn(width=150, help="The provider's own count of the input: from its cache, into it, uncached."),
+            "Read / write / new": column.TextColumn(width=150, help="Input as the provider counts it: from its cache, into it, uncached."),
             "Output": column.TextColumn(width=70),
             "ms": column.NumberColumn(width=70, help="Milliseconds that the request waited in the proxy.", format="%.1f"),
             "First byte, ms": column.NumberColumn(width=90, help="Milliseconds until the model server's first byte.", format="%.0f"),
