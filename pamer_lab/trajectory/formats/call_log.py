@@ -28,18 +28,6 @@ from pamer_lab.trajectory.values import Tool, Usage
 NAME = "model-call-log"
 SUFFIXES = (".har",)
 HOLDERS = "interactions llm_interactions http_interactions recordings entries flows calls requests exchanges logs data".split()
-    "interactions",
-    "llm_interactions",
-    "http_interactions",
-    "recordings",
-    "entries",
-    "flows",
-    "calls",
-    "requests",
-    "exchanges",
-    "logs",
-    "data",
-)
 PAIRS = (
     ("request", "response"),
     ("request_body", "response_body"),
