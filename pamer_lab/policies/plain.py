@@ -51,6 +51,10 @@ class PlainPolicy:
         """Why a trace cannot be replayed through it, as a sentence; empty where it can."""
         return ""
 
+    def missing(self) -> str:
+        """What is not installed of the method's own, with the command that gets it; empty where nothing is missing."""
+        return ""
+
     def start(self, resources: Resources) -> PolicySession:
         raise NotImplementedError(f"{type(self).__name__} starts no session")
 

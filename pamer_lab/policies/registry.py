@@ -17,6 +17,7 @@ from pamer_lab.policies.comem import CoMem
 from pamer_lab.policies.dedupe_reads import DedupeReads
 from pamer_lab.policies.interface import Offered, Policy
 from pamer_lab.policies.keep_last_tokens import KeepLastTokens
+from pamer_lab.policies.llmlingua2 import LlmLingua2
 from pamer_lab.policies.lre import Lre
 from pamer_lab.policies.masking_summary import MaskingSummary
 from pamer_lab.policies.memgpt import MemGpt
@@ -33,6 +34,7 @@ from pamer_lab.policies.sam import Sam
 from pamer_lab.policies.self_gc import SelfGc, SelfGcRules
 from pamer_lab.policies.selfcompact import SelfCompact, SelfCompactRules
 from pamer_lab.policies.sliding_window import SlidingWindow
+from pamer_lab.policies.swe_pruner import SwePruner
 from pamer_lab.policies.threshold_when import ThresholdWhen
 from pamer_lab.policies.truncate_results import TruncateResults
 
@@ -144,6 +146,8 @@ POLICIES: dict[str, Any] = {
     "acm": Acm,
     "selfcompact": SelfCompact,
     "selfcompact-rules": SelfCompactRules,
+    "llmlingua-2": LlmLingua2,
+    "swe-pruner": SwePruner,
     "lineprune-lexical": LinePrune,
     "tokenprune-idf": TokenPrune,
     "pamer": Pamer,
