@@ -32,6 +32,7 @@ HISTORIES = ("full", "recorded")
 HISTORY = "recorded"
 FUTURES = ("none", "action")
 PRICES = "relative-0.1"
+DEADLINE = 5.0
 SEEDS = "0,1,2,3,4"
 CAPS = "8K,16K"
 WORKSPACE = "@workspace"
@@ -269,6 +270,36 @@ def _app(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _live_options(parser: argparse.ArgumentParser) -> None:
+    """What every proxy takes."""
+    parser.add_argument("--policy", default="base", metavar="NAME", help="context policy (default: base, which only records)")
+    parser.add_argument("--heads", metavar="NAME|FOLDER", default="", help=HEADS_HELP)
+    parser.add_argument("--prices", metavar="NAME|FILE.toml", default="", help=f"price table of the gate and of costs (default: {PRICES})")
+    parser.add_argument("--window", type=int, default=0, metavar="N", help="tokens that the model takes (default: not known)")
+    parser.add_argument(
+        "--deadline", type=float, default=DEADLINE, metavar="S", help="seconds a request waits for its decision (default: %(default)s)"
+    )
+    parser.add_argument("--gate", choices=["priced", "none"], default="priced", help="edit only where it pays, or always (default: priced)")
+    parser.add_argument("--port", type=int, default=0, metavar="N", help="port on 127.0.0.1 (default: a free one)")
+
+
+def _serve(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--upstream", required=True, metavar="URL", help="the model server, such as https://api.anthropic.com")
+    _live_options(parser)
+
+
+def _run(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--upstream", default="", metavar="URL", help="the model server (default: where the agent's own variables point)")
+    _live_options(parser)
+    parser.add_argument("words", nargs=argparse.REMAINDER, metavar="-- COMMAND", help="the agent and its arguments")
+
+
+def _live(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("what", choices=["list", "show"], help="what to do")
+    parser.add_argument("session", nargs="?", default="", metavar="SESSION", help="for show: a session's name, trace id or run id")
+    parser.add_argument("--prices", metavar="NAME|FILE.toml", default="", help=f"price table (see pamer-lab prices; default: {PRICES})")
+
+
 COMMANDS: dict[str, Command] = {
     "doctor": Command("doctor", "show devices, models, heads and the store, and how to get what is missing", _none),
     "import": Command("import_", "read trace files and folders into the workspace", _import),
@@ -296,6 +327,9 @@ COMMANDS: dict[str, Command] = {
     "compact": Command("compact", "token share, AUROC, F1 and agreement of every compact context, compared with the full one", _compact),
     "annotate": Command("annotate", "label memory needs with a language model (rubric: docs/annotation.md)", _annotate),
     "bench": Command("bench", "run one benchmark; every number is a ratio within the run", _bench),
+    "serve": Command("serve", "put a context policy between any agent and a model server, and record every session", _serve),
+    "run": Command("run", "run an agent behind the live proxy, and print what it took: pamer-lab run -- COMMAND…", _run),
+    "live": Command("live", "list recorded live sessions, or show one with all its requests", _live),
     "app": Command("app", "start the dashboard on 127.0.0.1:8501", _app),
 }
 """Command name -> where it is, its help and its options."""

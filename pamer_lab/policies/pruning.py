@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Protocol
 
 from pamer_lab.blocks import recent_start
+from pamer_lab.counts import counted
 from pamer_lab.decisions import Decision, Item, Spent
 from pamer_lab.errors import LabError
 from pamer_lab.looks import LineLook
@@ -130,7 +131,7 @@ class PruningSession:
             if pruned and (item := self._shortened.block(history, block, self._pruner.edit, pruned)) is not None:
                 self._items[block] = item
         self._done = max(self._done, last)
-        reason = f"results of {len(self._items)} blocks older than the newest {self._keep} are {self._pruner.edit}"
+        reason = f"results of {counted(len(self._items), 'block')} older than the newest {self._keep} are {self._pruner.edit}"
         items = (*history.head(), *arranged(history, self._items))
         return Decision("pass", reason, items, spent=tuple(spent), error="; ".join(errors))
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from pamer_lab.blocks import recent_start
+from pamer_lab.counts import counted
 from pamer_lab.decisions import Decision
 from pamer_lab.looks import LineLook
 from pamer_lab.policies.interface import Family, History, Need, Offered, PolicySession, Resources
@@ -21,6 +22,7 @@ class SlidingWindow:
     needs: ClassVar[tuple[Need, ...]] = ()
     look: ClassVar[LineLook] = LineLook("sky", "dash")
     offered: ClassVar[Offered] = "first"
+    acts_live: ClassVar[bool] = True
     deviations: ClassVar[tuple[str, ...]] = (
         "the paper gives K without its unit: here K counts complete blocks, and the window is applied at every turn",
         "with budget=N it is applied only while the request is over N tokens, as public implementations do; no notice is added",
@@ -52,7 +54,7 @@ class _Session:
         if budget and history.raw_tokens <= budget:
             first, reason = 0, f"the request is within the budget of {budget:,} tokens"
         elif first:
-            reason = f"{first} blocks are older than the newest {k} complete ones and are dropped"
+            reason = f"dropped {counted(first, 'block')} older than the newest {k} complete ones"
         else:
             reason = f"no block is older than the newest {k} complete ones"
         return Decision("pass", reason, (*history.head(), *history.raw([(first, history.t)])))
