@@ -24,7 +24,7 @@ def why_not(policy: Policy, factory: Factory) -> str:
         _ = factory.tokens
     except LabError as error:
         return str(error)
-    if "chat" in policy.needs and factory.profile.chat.kind == "none":
+    if ("chat" in policy.needs or getattr(policy, "asks_chat", False)) and factory.profile.chat.kind == "none":
         return NO_CHAT.format(profile=factory.profile.name)
     if isinstance(policy, PlainPolicy) and (missing := policy.missing()):
         return missing

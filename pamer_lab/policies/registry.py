@@ -34,6 +34,7 @@ from pamer_lab.policies.priced import PARAMETERS, Priced
 from pamer_lab.policies.pruning import LinePrune, TokenPrune
 from pamer_lab.policies.random_when import RandomWhen
 from pamer_lab.policies.sam import Sam
+from pamer_lab.policies.sculptor import Sculptor
 from pamer_lab.policies.self_gc import SelfGc, SelfGcRules
 from pamer_lab.policies.selfcompact import SelfCompact, SelfCompactRules
 from pamer_lab.policies.sliding_window import SlidingWindow
@@ -145,6 +146,7 @@ POLICIES: dict[str, Any] = {
     "pace-code": PaceCode,
     "self-gc": SelfGc,
     "self-gc-rules": SelfGcRules,
+    "sculptor": Sculptor,
     "sam": Sam,
     "lre": Lre,
     "acm": Acm,
