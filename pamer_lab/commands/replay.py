@@ -22,7 +22,7 @@ from pamer_lab.counts import counted
 from pamer_lab.errors import InputError
 from pamer_lab.factory import Factory
 from pamer_lab.models.profiles import load_profile
-from pamer_lab.policies.availability import expanded
+from pamer_lab.policies.availability import expanded, refused
 from pamer_lab.policies.registry import DEFAULT_POLICIES, parse_policy
 from pamer_lab.prices import PriceTable, find_prices
 from pamer_lab.runs.batch import BatchOptions, BatchProgress, Outcome, default_processes, replay_batch
@@ -56,6 +56,11 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     names = _policies(args.policy, factory)
     tokens = factory.tokens
     trace_ids = _trace_ids(args.traces, workspace, tokens)
+    asked_for = {word.strip().partition(":")[0] for word in args.policy.split(",")}
+    # What a group brought in and no trace has the recorded calls for is left out; what was named is tried and fails with its reason.
+    for name, reason in refused([name for name in names if name.partition(":")[0] not in asked_for], trace_ids, workspace).items():
+        say(f"{name} is left out: {reason}")
+        names.remove(name)
     if args.estimate:
         return {"estimate": asdict(estimate(dict.fromkeys(names, trace_ids), factory, turn_limit=args.turn_limit))}
     with engine_of(args, factory.profile if any(parse_policy(name).needs_models for name in names) else None) as engine:

@@ -3,6 +3,7 @@
 A policy is called unavailable only with the reason and the command that would help.
 """
 
+from collections.abc import Sequence
 from typing import Any, get_args
 
 from pamer_lab.errors import LabError
@@ -11,6 +12,7 @@ from pamer_lab.models.frozen import model_name
 from pamer_lab.policies.interface import Family, Policy
 from pamer_lab.policies.plain import PlainPolicy
 from pamer_lab.policies.registry import POLICIES, offered_policies, parse_policies, parse_policy
+from pamer_lab.workspace import Workspace
 
 ALL, LIGHT = "all", "light"
 """In a list of policies: every one that can run here, and every one of these that needs no model."""
@@ -35,6 +37,17 @@ def runnable(factory: Factory) -> tuple[list[str], dict[str, str]]:
     """All policies with their default parameters that can run here, and for the others why not."""
     found = {name: why_not(parse_policy(name), factory) for name in offered_policies()}
     return [name for name, reason in found.items() if not reason], {name: reason for name, reason in found.items() if reason}
+
+
+def refused(names: Sequence[str], trace_ids: Sequence[str], workspace: Workspace) -> dict[str, str]:
+    """Policies that can replay none of these traces, and why not."""
+    asked = {name: policy for name in names if isinstance(policy := parse_policy(name), PlainPolicy) and policy.reads_recorded_calls}
+    found: dict[str, str] = {}
+    for name, policy in asked.items():
+        reasons = [policy.refuses(workspace.trace(trace_id).trace) for trace_id in trace_ids]
+        if reasons and all(reasons):
+            found[name] = reasons[0]
+    return found
 
 
 def expanded(text: str, factory: Factory) -> tuple[list[str], dict[str, str]]:

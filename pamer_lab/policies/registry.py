@@ -16,7 +16,7 @@ from pamer_lab.policies.auto_compact import AutoCompact
 from pamer_lab.policies.base import Base
 from pamer_lab.policies.comem import CoMem
 from pamer_lab.policies.dedupe_reads import DedupeReads
-from pamer_lab.policies.interface import Offered, Policy
+from pamer_lab.policies.interface import Family, Offered, Policy
 from pamer_lab.policies.keep_last_tokens import KeepLastTokens
 from pamer_lab.policies.llmlingua2 import LlmLingua2
 from pamer_lab.policies.lre import Lre
@@ -180,6 +180,12 @@ DEFAULT_POLICIES = offered_policies("first", "also")
 def live_policies() -> tuple[str, ...]:
     """Policies with their default parameters that can act on a running agent."""
     return tuple(name for name in offered_policies() if parse_policy(name).acts_live)
+
+
+def family_of(policy: str) -> Family:
+    """The family of a policy's name; one that is gone counts as a baseline."""
+    kind = POLICIES.get(policy.partition(":")[0])
+    return kind.family if kind else "baseline"
 
 
 def parse_policy(text: str) -> Policy:
