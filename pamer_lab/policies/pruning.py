@@ -17,7 +17,7 @@ from pamer_lab.errors import LabError
 from pamer_lab.looks import LineLook
 from pamer_lab.memory.terms import ERROR, words
 from pamer_lab.policies.interface import Fact, Family, History, PolicySession, Resources
-from pamer_lab.policies.plain import PlainPolicy, Shortened, arranged
+from pamer_lab.policies.plain import Arranged, PlainPolicy, Shortened
 from pamer_lab.trajectory.values import Message
 
 SHORTEST = 500
@@ -105,6 +105,7 @@ class PruningSession:
     """Each result is pruned once, as it leaves the newest blocks, and then stays the same bytes."""
 
     def __init__(self, pruner: Pruner, keep: int, resources: Resources) -> None:
+        self._arranged = Arranged()
         self._pruner, self._keep, self._tokens = pruner, keep, resources.tokens
         self._shortened = Shortened(resources.tokens)
         self._items: dict[int, Item | None] = {}
@@ -132,7 +133,7 @@ class PruningSession:
                 self._items[block] = item
         self._done = max(self._done, last)
         reason = f"results of {counted(len(self._items), 'block')} older than the newest {self._keep} are {self._pruner.edit}"
-        items = (*history.head(), *arranged(history, self._items))
+        items = (*history.head(), *self._arranged(history, self._items))
         return Decision("pass", reason, items, spent=tuple(spent), error="; ".join(errors))
 
     def _take_up(self, history: History) -> None:
