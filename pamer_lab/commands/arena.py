@@ -4,9 +4,9 @@ import argparse
 from typing import Any
 
 from pamer_lab.arena.opening import open_episode
-from pamer_lab.arena.results import pairs, paths, table
 from pamer_lab.arena.running import DEFAULT_POLICIES, Plan, play_arena
 from pamer_lab.arena.store import ArenaStore
+from pamer_lab.arena.summary import listed, summary
 from pamer_lab.cli import say
 from pamer_lab.errors import InputError
 from pamer_lab.policies.registry import live_policies
@@ -18,7 +18,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     workspace = Workspace()
     store = ArenaStore(workspace)
     if args.list:
-        return {"arenas": [_listed(store, name) for name in store.ids()]}
+        return {"arenas": [listed(store, name) for name in store.ids()]}
     if args.open:
         arena_id, task, policy = _opened(args.open)
         return {"opened": open_episode(workspace, arena_id, task, policy, device=args.device)}
@@ -47,40 +47,6 @@ def _opened(text: str) -> tuple[str, int, str]:
     if len(parts) != 3 or not parts[1].isdigit():
         raise InputError(f"--open takes ARENA/TASK/POLICY, such as w-1f2e/3/sliding-window:5, not {text[:60]!r}")
     return parts[0], int(parts[1]), parts[2]
-
-
-def _listed(store: ArenaStore, arena_id: str) -> dict[str, Any]:
-    info, episodes = store.info(arena_id), store.episodes(arena_id)
-    policies = list(dict.fromkeys(episode.policy for episode in episodes))
-    kept = {"agent": info.agent, "seed": info.seed, "level": info.level, "profile": info.profile, "simulated": info.simulated}
-    return {"arena_id": arena_id, "episodes": len(episodes), "policies": policies, **kept}
-
-
-def summary(store: ArenaStore, arena_id: str, prices: str, *, tasks: int = 0, policies: tuple[str, ...] = ()) -> dict[str, Any]:
-    """Everything about an arena, or about the tasks and policies that were asked for."""
-    info = store.info(arena_id)
-    episodes = [
-        episode
-        for episode in store.episodes(arena_id)
-        if (not tasks or episode.task < tasks) and (not policies or episode.policy in policies)
-    ]
-    order = {policy: number for number, policy in enumerate(policies or ["base", *sorted({episode.policy for episode in episodes})])}
-    episodes.sort(key=lambda episode: (order[episode.policy], episode.task))
-    rows = table(episodes, prices, info.agent)
-    return {
-        "arena_id": arena_id,
-        "agent": info.agent,
-        "simulated": info.simulated,
-        "seed": info.seed,
-        "level": info.level,
-        "profile": info.profile,
-        "tokenizer": info.tokenizer,
-        "prices": prices,
-        "results": [row for row in rows if not row["bound"]],
-        "bounds": {row["policy"]: row for row in rows if row["bound"]},
-        "pairs": pairs(episodes, prices),
-        "tasks": paths(episodes),
-    }
 
 
 def show(result: dict[str, Any]) -> None:
