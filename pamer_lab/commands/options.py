@@ -184,7 +184,7 @@ def _replay(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--policy",
         default="",
-        help="NAME[,NAME...], or all: every policy that can run here; see pamer-lab policies",
+        help="NAME[,NAME...]; all: every policy that can run here, light: those without a model, or a family; see pamer-lab policies",
     )
     parser.add_argument("--turn-limit", type=int, default=0, metavar="N", help="replay only the first N turns of each trace")
     _engine(parser)
