@@ -17,11 +17,12 @@ from pamer_lab.models import embedded
 from pamer_lab.trajectory.values import Message, ToolCall
 
 
-def best_seconds(work: Callable[[], Any], *, repeats: int = 3) -> float:
-    """The shortest of several runs, in seconds of process time, which other processes do not inflate."""
+def best_seconds(work: Callable[[], Any], *, repeats: int = 3, collect: bool = True) -> float:
+    """The shortest of several runs, in seconds of process time, which other processes do not inflate; `collect`: garbage first."""
     times = []
     for _ in range(repeats):
-        gc.collect()
+        if collect:
+            gc.collect()
         start = time.process_time()
         work()
         times.append(time.process_time() - start)
@@ -155,3 +156,8 @@ def _qwen(shape: dict[str, Any], positions: int) -> Any:
     }
     config = Qwen3_5TextConfig(**shape, **linear, num_hidden_layers=4, head_dim=16, max_position_embeddings=positions)
     return Qwen3_5ForCausalLM(config)  # type: ignore[no-untyped-call]
+
+
+def say(text: str) -> None:
+    """One line of progress."""
+    print(text, file=sys.stderr, flush=True)

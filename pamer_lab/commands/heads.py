@@ -4,6 +4,7 @@ import argparse
 from typing import Any
 
 from pamer_lab.cli import say
+from pamer_lab.counts import counted
 from pamer_lab.errors import InputError
 from pamer_lab.probes.registry import find_heads, list_heads, remove
 from pamer_lab.workspace import Workspace
@@ -34,13 +35,18 @@ def show(result: dict[str, Any]) -> None:
     print(f"{'name':<24}{'model':<26}{'layer':<10}{'hint':<10}{'AUROC':>15}  {'corpus':<32}{'sha256':<14}source")
     for row in result["heads"]:
         auroc = f"{row['auroc']['mean']:.3f} ± {row['auroc']['sd']:.3f}" if row["auroc"] else "unknown"
-        corpus = f"{row['corpus']['decision_points']:,} decisions, {row['corpus']['traces']} traces" if row["corpus"] else "unknown"
+        corpus = (
+            f"{counted(row['corpus']['decision_points'], 'decision')}, {counted(row['corpus']['traces'], 'trace')}"
+            if row["corpus"]
+            else "unknown"
+        )
         facts = f"{row['layer']:<10}{row['hint']:<10}{auroc:>15}  {corpus:<32}{row['sha256'][:12]:<14}{row['source']}"
         print(f"{row['name']:<24}{row['model']:<26}{facts}")
     for row in result["heads"]:
         if "thresholds" in row:
             print(
-                f"\ntarget {row['target']}, context {row['context']}, pooling {row['pooling']}, width {row['width']}, {row['count']} heads"
+                f"\ntarget {row['target']}, context {row['context']}, pooling {row['pooling']}, width {row['width']}, "
+                f"{counted(row['count'], 'head')}"
             )
             print(f"thresholds: {', '.join(f'{value:.3f}' for value in row['thresholds'])}")
             print(f"probe system prompt: {row['probe_system_prompt'] or '(none)'}")

@@ -15,7 +15,7 @@ from pamer_lab.controller.recall import Recaller
 from pamer_lab.controller.router import Recorder
 from pamer_lab.controller.router_index import RouterKind
 from pamer_lab.controller.settings import ControllerSettings
-from pamer_lab.decisions import Decision, Item, ItemKind, Span, Spent
+from pamer_lab.decisions import Decision, Item, ItemKind, Span, Spent, head_items
 from pamer_lab.features.values import Cancel, OnProgress
 from pamer_lab.looks import LineLook
 from pamer_lab.memory import BufferedMemories, DetailWriter, Summariser
@@ -54,8 +54,7 @@ class History:
 
     def head(self) -> list[Item]:
         """The items every context starts with."""
-        items = [Item("tools", self.tools_tokens)] if self.tools else []
-        return [*items, Item("prefix", self.prefix_tokens)] if self.prefix_end else items
+        return list(head_items(self.tools_tokens if self.tools else None, self.prefix_tokens if self.prefix_end else None))
 
     def raw(self, spans: Iterable[Span]) -> list[Item]:
         """Raw blocks as items, one per span; empty spans vanish."""
@@ -133,6 +132,14 @@ model of the method's own that must be installed."""
 Family = Literal["baseline", "host", "method", "pruning", "pamer"]
 """`baseline`: the base agent and the paper's simple rules. `host`: what agent programs do today. `method`: published methods of the paper's
 table. `pruning`: words or lines are dropped from tool results. `pamer`: PaMER, PaMER+ and their ablations."""
+FAMILIES: dict[Family, str] = {
+    "baseline": "Baselines",
+    "host": "What agent programs do",
+    "method": "Published methods",
+    "pruning": "Pruning of tool results",
+    "pamer": "PaMER",
+}
+"""Families in the order they are shown, with their titles."""
 Basis = Literal["code", "paper", "note", "inferred"]
 """`code`: seen in the method's own code. `paper`: in its paper. `note`: others' description of it. `inferred`: our own conclusion."""
 Fact = tuple[Basis, str]

@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+from pamer_lab.counts import counted
 from pamer_lab.decisions import Decision, Item
 from pamer_lab.looks import LineLook
 from pamer_lab.policies.interface import Fact, Family, History, PolicySession, Resources
-from pamer_lab.policies.plain import PlainPolicy, Shortened, arranged
+from pamer_lab.policies.plain import Arranged, PlainPolicy, Shortened
 
 MASKED = "masked"
 
@@ -65,14 +66,19 @@ def placeholder(text: str) -> str:
 
 class _Session:
     def __init__(self, policy: ObservationMasking, resources: Resources) -> None:
+        self._arranged = Arranged()
         self.policy = policy
         self._masking = Masking(resources)
 
     def turn(self, history: History) -> Decision:
         first = max(history.t - self.policy.m, 0)
         masked = self._masking.before(history, first)
-        reason = f"results of {len(masked)} blocks older than the newest {self.policy.m} are masked" if first else "no turn is old enough"
-        return Decision("pass", reason, (*history.head(), *arranged(history, masked)))
+        reason = (
+            f"results of {counted(len(masked), 'block')} older than the newest {self.policy.m} are masked"
+            if first
+            else "no turn is old enough"
+        )
+        return Decision("pass", reason, (*history.head(), *self._arranged(history, masked)))
 
     def resume(self, decisions: Sequence[Decision]) -> None:
         """What is masked follows from the history."""

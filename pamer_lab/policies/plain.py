@@ -7,13 +7,15 @@ the request.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
+from operator import eq
 from typing import Any, ClassVar
 
 from msgspec.structs import replace
 
 from pamer_lab.blocks import MessageTokens
 from pamer_lab.blocks.render import render_message, task_text
-from pamer_lab.decisions import Decision, Item, Span, Spent, blocks_of, gaps, spans_of
+from pamer_lab.counts import counted
+from pamer_lab.decisions import Decision, Item, Span, Spent, blocks_of, gaps, shared_start, spans_of
 from pamer_lab.errors import LabError
 from pamer_lab.looks import LineLook
 from pamer_lab.memory.summary import SourceBlock
@@ -48,8 +50,17 @@ class PlainPolicy:
         own = {field.name: getattr(self, field.name) for field in fields(self)}
         return own | (resources.identity() if self.needs else {})
 
+    @property
+    def reads_recorded_calls(self) -> bool:
+        """Whether some traces are refused."""
+        return "recorded calls" in self.needs
+
     def refuses(self, trace: Trace) -> str:
         """Why a trace cannot be replayed through it, as a sentence; empty where it can."""
+        return ""
+
+    def missing(self) -> str:
+        """What is not installed of the method's own, with the command that gets it; empty where nothing is missing."""
         return ""
 
     def start(self, resources: Resources) -> PolicySession:
@@ -114,7 +125,7 @@ class Shortened:
         return self._tokens.total([message])
 
 
-def arranged(history: History, other: Mapping[int, Item | None], first: int = 0) -> Iterator[Item]:
+def arranged(history: History, other: Mapping[int, Item | None], first: int = 0, last: int | None = None) -> Iterator[Item]:
     """The history's blocks from `first` on: raw, except those that have an item of their own (None: left out)."""
     place = first
     for block in sorted(other):
@@ -124,7 +135,30 @@ def arranged(history: History, other: Mapping[int, Item | None], first: int = 0)
         if (item := other[block]) is not None:
             yield item
         place = block + 1
-    yield from history.raw([(place, history.t)])
+    yield from history.raw([(place, history.t if last is None else last)])
+
+
+class Arranged:
+    """`arranged` turn after turn: what comes before the first change is kept as it was, so that a turn costs what it changes."""
+
+    def __init__(self) -> None:
+        self._blocks: list[int] = []
+        self._edits: list[Item | None] = []
+        self._laid: list[Item] = []
+        self._counts: list[int] = []
+        """Items laid out up to each edited block, itself included."""
+
+    def __call__(self, history: History, other: Mapping[int, Item | None]) -> tuple[Item, ...]:
+        blocks = sorted(other)
+        edits = [*map(other.__getitem__, blocks)]
+        same = min(shared_start(self._blocks, blocks, eq), shared_start(self._edits, edits))
+        del self._laid[self._counts[same - 1] if same else 0 :], self._counts[same:]
+        for number in range(same, len(blocks)):
+            self._laid += history.raw([(blocks[number - 1] + 1 if number else 0, blocks[number])])
+            self._laid += [item] if (item := edits[number]) is not None else []
+            self._counts.append(len(self._laid))
+        self._blocks, self._edits = blocks, edits
+        return (*self._laid, *history.raw([(blocks[-1] + 1 if blocks else 0, history.t)]))
 
 
 class SummarySession:
@@ -134,8 +168,6 @@ class SummarySession:
     """
 
     heading: ClassVar[str] = "Summary of steps {first} to {last} of this session"
-    from_raw: ClassVar[bool] = False
-    """Whether a new summary reads all raw blocks again; else the last summary and the blocks after it."""
     accumulates = False
     """Whether a new summary is added to the others; else it replaces them and covers what they covered."""
 
@@ -147,17 +179,25 @@ class SummarySession:
         """The blocks to summarise now and why; no blocks: why not yet."""
         raise NotImplementedError(type(self).__name__)
 
+    def candidate(self, history: History, blocks: Sequence[int]) -> int:
+        """Tokens that a summary could replace now: those of the blocks that are due."""
+        return history.tokens(spans_of(blocks))
+
+    def rereads(self, history: History, blocks: Sequence[int]) -> bool:
+        """Whether a summary of these blocks reads all raw blocks before them again, instead of the last summary."""
+        return False
+
     def turn(self, history: History) -> Decision:
         blocks, reason = self.due(history)
-        candidate = history.tokens(spans_of(blocks))
+        candidate = self.candidate(history, blocks)
         if not blocks:
-            return Decision("pass", reason, self.items(history))
+            return Decision("pass", reason, self.items(history), candidate_tokens=candidate)
         try:
             item, spent = self.summarise(history, blocks)
         except LabError as error:
             return self.fallback(history, candidate, error)
         self.summaries = (*self.summaries, item) if self.accumulates else (item,)
-        reason = f"{reason}: {len(blocks_of(item.spans))} blocks became a summary of {item.tokens} tokens"
+        reason = f"{reason}: {counted(len(blocks_of(item.spans)), 'block')} became a summary of {item.tokens:,} tokens"
         return Decision("compress", reason, self.items(history), candidate_tokens=candidate, spent=(spent,))
 
     def resume(self, decisions: Sequence[Decision]) -> None:
@@ -187,8 +227,9 @@ class SummarySession:
         """One summary of what is summarised already and these blocks."""
         before = [] if self.accumulates else blocks_of(self.covered())
         covered = sorted({*before, *blocks})
-        source = [SourceBlock(number, tuple(history.block_messages(number))) for number in (covered if self.from_raw else blocks)]
-        if before and not self.from_raw:
+        raw = self.rereads(history, blocks)
+        source = [SourceBlock(number, tuple(history.block_messages(number))) for number in (covered if raw else blocks)]
+        if before and not raw:
             source.insert(0, SourceBlock(before[0], tuple(Message("user", item.text) for item in self.summaries)))
         summary = self.resources.summariser.summarise(task_text(history.messages[: history.prefix_end]), source)
         heading = self.heading.format(first=covered[0], last=covered[-1])

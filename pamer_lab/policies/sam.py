@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from pamer_lab.blocks.render import render_message, task_text
+from pamer_lab.counts import counted
 from pamer_lab.decisions import Decision, Item, Spent, blocks_of, gaps, spans_of
 from pamer_lab.errors import LabError
 from pamer_lab.looks import LineLook
@@ -43,6 +44,8 @@ class Sam(PlainPolicy):
     family: ClassVar[Family] = "method"
     needs: ClassVar[tuple[Need, ...]] = ("summariser",)
     look: ClassVar[LineLook] = LineLook("black", "longdash")
+    answers_queries: ClassVar[bool] = True
+    """A running agent may ask for pages itself (`query_memory`)."""
 
     budget: int = field(default=64_000, metadata={"least": 1})
     """Tokens of a request above which the history is flushed."""
@@ -82,7 +85,8 @@ class _Session(SummarySession):
             return self.fallback(history, history.tokens(spans_of(waiting)), error)
         if not spent:
             return Decision("pass", f"the request has {size:,} tokens, and nothing is left to flush", self.items(history))
-        reason = f"the request had {size:,} tokens, over {self.policy.budget:,}: {len(waiting)} blocks became {len(spent)} pages"
+        became = f"{counted(len(waiting), 'block')} became {counted(len(spent), 'page')}"
+        reason = f"the request had {size:,} tokens, over {self.policy.budget:,}: {became}"
         return Decision("compress", reason, self.items(history), candidate_tokens=history.tokens(spans_of(waiting)), spent=tuple(spent))
 
     def _pages(self, history: History, blocks: Sequence[int]) -> list[list[int]]:
@@ -104,7 +108,7 @@ class _Session(SummarySession):
         fresh = [block for block in blocks_of(gaps(self.covered(), history.t)) if block >= history.t - RECENT]
         recent = [message for block in fresh for message in history.block_messages(block)]
         wanted = _terms(recent) - terms(task_text(history.messages[: history.prefix_end]))
-        pages = [_terms([message for step in blocks_of(item.spans) for message in history.block_messages(step)]) for item in self.summaries]
+        pages = [self._page_terms(history, item) for item in self.summaries]
         if len(pages) > 1:
             wanted -= frozenset.intersection(*pages)  # what every page names tells none from another
         fitting = sorted(((len(wanted & page), -number) for number, page in enumerate(pages)), reverse=True)
@@ -115,8 +119,20 @@ class _Session(SummarySession):
         items = [*decision.items]
         items[len(history.head()) + len(self.summaries) : len(history.head()) + len(self.summaries)] = [item for item, _ in read]
         steps = tuple(blocks_of(span for item, _ in read for span in item.spans))
-        reason = f"{decision.reason}; {len(read)} pages share names with the newest blocks and are read"
+        reason = f"{decision.reason}; read again, for names they share with the newest blocks: {counted(len(read), 'page')}"
         return Decision("recall", reason, tuple(items), restored_steps=steps, spent=tuple(cost for _, cost in read))
+
+    def query(self, asked: str, history: History) -> str:
+        """An extract of the page that shares most names with an agent's own question."""
+        pages = [(len(terms(asked) & self._page_terms(history, item)), number) for number, item in enumerate(self.summaries)]
+        shared, number = max(pages, default=(0, 0))
+        if not shared:
+            return "Nothing in memory fits."
+        source = [SourceBlock(step, tuple(history.block_messages(step))) for step in blocks_of(self.summaries[number].spans)]
+        return self.resources.summariser.summarise(asked, source).text
+
+    def _page_terms(self, history: History, page: Item) -> frozenset[str]:
+        return _terms([message for step in blocks_of(page.spans) for message in history.block_messages(step)])
 
     def _page_item(self, history: History, cue: Item) -> tuple[Item, Spent]:
         """An extract of a page: a summary of its raw blocks in view of what the agent does now."""

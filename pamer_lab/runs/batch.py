@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from uuid import uuid4
 
 from pamer_lab.engines import Engine, LocalEngine
 from pamer_lab.engines.crew import Crew
@@ -168,13 +169,15 @@ def replay_batch(
     turns = {row["trace_id"]: row["turns"] for row in workspace.trace_rows()}
     lengths = {trace_id: min(turns.get(trace_id, 0), options.turn_limit or turns.get(trace_id, 0)) for trace_id in unique}
     known = [trace_id for trace_id in unique if trace_id in turns]
-    asked = Estimator(factory, options.turn_limit).costs(dict.fromkeys(policies, known))
+    estimator = Estimator(factory, options.turn_limit)
+    estimator.try_unknown(dict.fromkeys(policies, known))
+    asked = estimator.costs(dict.fromkeys(policies, known))
     state = _State(lengths, tuple(policies), expected={(trace_id, policy): cost for (policy, trace_id), cost in asked.items()})
     common = {"profile": options.profile, "device": options.device, "turn_limit": options.turn_limit, "fresh": options.fresh}
-    common |= {"heads": options.heads}
+    common |= {"heads": options.heads, "batch": uuid4().hex}
     engine = engine or LocalEngine()
     for part in fast_first(policies):
-        jobs = [Job(str(workspace.path), trace_id, part, **common) for trace_id in unique]  # type: ignore[arg-type]
+        jobs = [Job(workspace.address, trace_id, part, **common) for trace_id in unique]  # type: ignore[arg-type]
         batch = _Batch(state, min(options.processes, len(jobs)), report, cancelled)
         if parse_policy(part[0]).needs_models and engine.name == "local":
             with in_line(workspace.path, waiting=lambda ahead: report(replace(state.progress(1, ""), ahead=ahead)), cancelled=cancelled):

@@ -8,7 +8,7 @@ killed process loses no more than that. One process at a time works on a run (th
 """
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -16,6 +16,7 @@ from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+from uuid import uuid4
 
 import msgspec
 from filelock import FileLock, Timeout
@@ -23,22 +24,23 @@ from filelock import FileLock, Timeout
 from pamer_lab.blocks import MessageTokens
 from pamer_lab.errors import Cancelled, InputError, StorageError
 from pamer_lab.factory import Factory, Parts
-from pamer_lab.features.values import Cancel, OnProgress
+from pamer_lab.features.values import OnProgress
 from pamer_lab.models.kept_embeddings import KeptEmbeddings
 from pamer_lab.models.profiles import load_profile, remember_profile
 from pamer_lab.models.trust import require_confirmed
-from pamer_lab.policies.interface import Coming, Policy, ReadsAhead, Resources
+from pamer_lab.policies.interface import Policy
 from pamer_lab.policies.plain import PlainPolicy
 from pamer_lab.policies.registry import parse_policy
 from pamer_lab.policies.resources import RunResources
 from pamer_lab.reviewer_mode import refuse_in_reviewer_mode
 from pamer_lab.runs.accounting import totals
-from pamer_lab.runs.acting import made_turn
 from pamer_lab.runs.estimate import Estimator
 from pamer_lab.runs.store import RunStore
 from pamer_lab.runs.timeline import Timeline, lay_out
+from pamer_lab.runs.turns import replay_turns
 from pamer_lab.runs.values import Run, RunInfo, Status, Turn
 from pamer_lab.storage import equals
+from pamer_lab.storage.leases import lease
 from pamer_lab.trajectory.values import Trace
 from pamer_lab.workspace import TraceSize, Workspace
 
@@ -46,6 +48,8 @@ VERSION = 2
 """Raised whenever the same inputs would give other turns, so that no run mixes two programs' turns."""
 STORE_EVERY = 0.25
 """Seconds; turns that follow each other faster are stored in one commit."""
+CORRECT_AFTER = 0.5
+"""Seconds of turns after which a first guess gives way to the pace of the run itself."""
 STORE_SHARE = 0.1
 """Share of the time that storing may take; where the disk is slow, commits become rarer."""
 
@@ -73,6 +77,8 @@ class ReplayOptions:
     """Models to use instead of the profile's."""
     heads: str = ""
     """Name or folder of the heads that vote; empty: the profile's, else those that fit its model."""
+    owner: str = ""
+    """Who replays, in a workspace that machines share; whoever has the same name goes on with what another has left. Empty: nobody else."""
 
 
 def replay(trace: Trace | str, policy: str | Policy, workspace: Workspace | None = None, options: ReplayOptions | None = None) -> Run:
@@ -102,18 +108,18 @@ def _replay(trace: Trace | str, policy: str | Policy, workspace: Workspace, opti
     require_confirmed(profile)
     resources = RunResources(Factory(profile, workspace, options.device, options.heads, options.parts))
     timeline, demo = _timeline(trace, workspace, resources.tokens, options.turn_limit)
-    if isinstance(chosen, PlainPolicy) and (reason := chosen.refuses(timeline.trace)):
+    if isinstance(chosen, PlainPolicy) and (reason := chosen.missing() or chosen.refuses(timeline.trace)):
         raise InputError(reason)
     head = _head(timeline, chosen, resources, demo)
     resources.session_id, resources.trace_id = head.run_id, head.trace_id
     remember_profile(profile, workspace.path)
-    with _alone(workspace, head.run_id):
+    with _alone(workspace, head.run_id, options.owner):
         return _Replaying(timeline, chosen, head, RunStore(workspace), options, resources).run()
 
 
 @contextmanager
-def _alone(workspace: Workspace, run: str) -> Iterator[None]:
-    """No other process works on this run meanwhile."""
+def _alone(workspace: Workspace, run: str, owner: str) -> Iterator[None]:
+    """No other process works on this run meanwhile, nor another machine where the workspace is in an object store."""
     lock = FileLock(workspace.path / "locks" / f"{run}.lock")
     try:
         Path(lock.lock_file).parent.mkdir(parents=True, exist_ok=True)
@@ -123,38 +129,15 @@ def _alone(workspace: Workspace, run: str) -> Iterator[None]:
     except OSError as error:
         raise StorageError(f"the workspace {workspace.path} cannot be written ({error.strerror or error})") from error
     try:
-        yield
+        if not workspace.remote:
+            yield
+            return
+        with lease(workspace.database, run, owner or uuid4().hex) as ours:
+            if not ours:
+                raise InputError(f"run {run} is being replayed on another machine; follow it, or wait until it ends")
+            yield
     finally:
         lock.release()
-
-
-def replay_turns(
-    timeline: Timeline,
-    policy: Policy,
-    resources: Resources,
-    known: Sequence[Turn] = (),
-    *,
-    progress: OnProgress | None = None,
-    cancelled: Cancel | None = None,
-) -> Iterator[Turn]:
-    """The turns after the known ones, each checked against the ledger; stores nothing of its own.
-
-    `progress`, `cancelled`: for the states that are read ahead, before the first turn.
-    """
-    if isinstance(policy, ReadsAhead) and len(known) < timeline.turns:
-        trace, blocks = timeline.trace, timeline.pieces.blocks
-        policy.read_ahead(Coming(trace.messages, trace.tools, blocks, range(len(known), timeline.turns)), resources, progress, cancelled)
-    session = policy.start(resources)
-    session.resume(known)
-    previous = known[-1].items if known else ()
-    for t in range(len(known), timeline.turns):
-        began = time.perf_counter()
-        history = timeline.at(t)
-        decision = session.turn(history)
-        yield made_turn(
-            decision, history, previous, resources.tokens, output=timeline.output_tokens[t], seconds=time.perf_counter() - began
-        )
-        previous = decision.items
 
 
 class _Replaying:
@@ -166,7 +149,9 @@ class _Replaying:
         self.timeline, self.policy, self.head, self.store, self.options = timeline, policy, head, store, options
         self.resources = resources
         self.turns: list[Turn] = []
-        self.stored = 0
+        self.stored = self.before = 0
+        self.guessed = False
+        """The time of a turn was guessed: nothing like this policy has run or been tried here."""
         self.began = time.monotonic()
 
     def run(self) -> Run:
@@ -202,12 +187,15 @@ class _Replaying:
         size = TraceSize(line.turns, line.prefix_tokens + line.tools_tokens, line.cumulative[max(line.turns - 1, 0)])
         asked = Estimator(self.resources.factory)
         asked.load(self.policy, self.resources)
-        left = asked.cost(self.policy, self.timeline.trace.trace_id, size, self.stored).seconds
+        trace_id = self.timeline.trace.trace_id
+        self.guessed = asked.known(self.policy, trace_id) is None
+        left = asked.cost(self.policy, trace_id, size, self.stored).seconds
         self.head = msgspec.structs.replace(self.head, estimated=round(self.head.taken + left, 2))
         self.store.put_head(self.head)
         self.began = time.monotonic()
 
     def _loop(self) -> None:
+        self.before = len(self.turns)
         self._ask_whether_to_stop()
         last_stored, wait = time.monotonic(), STORE_EVERY
         for turn in replay_turns(
@@ -218,9 +206,22 @@ class _Replaying:
                 self._flush()
                 last_stored = time.monotonic()
                 wait = max(STORE_EVERY, (last_stored - now) / STORE_SHARE) if STORE_EVERY else 0.0
+            if self.guessed:
+                self._correct()
             if self.options.watch:
                 self.options.watch(turn, self.timeline.turns)
             self._ask_whether_to_stop()
+
+    def _correct(self) -> None:
+        """Once some turns are there, expect of the others what those took."""
+        new = self.turns[self.before :]
+        spent = sum(turn.seconds for turn in new)
+        if spent < CORRECT_AFTER:
+            return
+        self.guessed = False
+        left = spent / len(new) * (self.timeline.turns - len(self.turns))
+        self.head = msgspec.structs.replace(self.head, estimated=round(self.head.taken + time.monotonic() - self.began + left, 2))
+        self.store.put_head(self.head)
 
     def _ask_whether_to_stop(self) -> None:
         if len(self.turns) < self.timeline.turns and self.options.cancelled():
