@@ -27,6 +27,7 @@ BENCHES: dict[str, str] = {
     "compact": "compact",
     "load": "load",
     "start": "start",
+    "live": "live",
 }
 """Bench name -> module under `pamer_lab/bench/`."""
 OVER_TRACES = ("traces",)
