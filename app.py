@@ -14,15 +14,19 @@ else:
     st.session_state[ROUTED] = True
     st.set_page_config(page_title="PaMER Lab", page_icon=str(ICON), layout="wide")
     st.navigation(
-        [
-            st.Page("pages/traces.py", title="Traces", icon=":material/list_alt:", default=True),
-            st.Page("pages/trace.py", title="Transcript", icon=":material/article:", url_path="trace"),
-            st.Page("pages/replay.py", title="Replay", icon=":material/replay:", url_path="replay"),
-            st.Page("pages/growth.py", title="Context growth", icon=":material/trending_up:", url_path="growth"),
-            st.Page("pages/audit.py", title="Evidence audit", icon=":material/fact_check:", url_path="audit"),
-            st.Page("pages/signals.py", title="Layerwise signals", icon=":material/layers:", url_path="signals"),
-            st.Page("pages/contexts.py", title="Compact contexts", icon=":material/compress:", url_path="contexts"),
-            st.Page("pages/published.py", title="Published results", icon=":material/menu_book:", url_path="published"),
-        ],
+        {
+            "": [
+                st.Page("pages/traces.py", title="Traces", icon=":material/list_alt:", default=True),
+                st.Page("pages/trace.py", title="Transcript", icon=":material/article:", url_path="trace"),
+                st.Page("pages/replay.py", title="Replay", icon=":material/replay:", url_path="replay"),
+                st.Page("pages/growth.py", title="Context growth", icon=":material/trending_up:", url_path="growth"),
+                st.Page("pages/audit.py", title="Audit", icon=":material/fact_check:", url_path="audit"),
+            ],
+            "Studies": [
+                st.Page("pages/signals.py", title="Layerwise signals", icon=":material/layers:", url_path="signals"),
+                st.Page("pages/contexts.py", title="Compact contexts", icon=":material/compress:", url_path="contexts"),
+                st.Page("pages/published.py", title="Published results", icon=":material/menu_book:", url_path="published"),
+            ],
+        },
         position="top",
     ).run()

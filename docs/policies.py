@@ -51,6 +51,8 @@ def _entry(entry: dict) -> str:
         lines.append("| parameter | default | takes |\n| --- | --- | --- |")
         lines += [f"| `{name}` | {value} | {entry['takes'][name]} |" for name, value in entry["parameters"].items()]
         lines.append("")
+    if not entry["acts_live"]:
+        lines.append("- Replay only: it cannot act on a running agent.")
     lines += [f"- Source: {text}" for text in entry["sources"]]
     lines += [f"- Rests on ({fact['basis']}): {fact['text']}" for fact in entry["facts"]]
     lines += [f"- Differs: {text}" for text in entry["deviations"]]

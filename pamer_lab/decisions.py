@@ -54,6 +54,9 @@ class Item(Struct, frozen=True, omit_defaults=True):
     """Role of the added message."""
     in_part: tuple[int, ...] = ()
     """For `evidence`: the blocks of which only an excerpt was restored."""
+    replaced: tuple[tuple[int, int], ...] = ()
+    """For `edited`: each message of the block whose content is not the history's, by its place in the block, and the characters of its
+    content in `text`; with the block itself this gives the messages back exactly (`policies/rebuilt.py`)."""
 
 
 class Spent(Struct, frozen=True, omit_defaults=True):

@@ -17,13 +17,17 @@ VERSION = 1
 GENERATION_PROMPT = "<|im_start|>assistant\n"
 
 
+def opening(message: Message) -> str:
+    """What is rendered before a message's content."""
+    if message.role != "tool":
+        return f"<|im_start|>{message.role}\n"
+    name = f" name={orjson.dumps(message.name).decode()}" if message.name else ""
+    return f"<|im_start|>tool\n<tool_response{name}>\n"
+
+
 def render_parts(message: Message) -> list[str]:
     """The rendering in parts that share the message's texts, so that a giant message is not copied."""
-    parts = [f"<|im_start|>{message.role}\n"]
-    if message.role == "tool":
-        name = f" name={orjson.dumps(message.name).decode()}" if message.name else ""
-        parts.append(f"<tool_response{name}>\n")
-    parts.append(message.content)
+    parts = [opening(message), message.content]
     for number, call in enumerate(message.tool_calls):
         name = orjson.dumps(call.name).decode()
         gap = "\n" if number or message.content else ""

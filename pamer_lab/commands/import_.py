@@ -15,7 +15,7 @@ from pamer_lab.workspace.sessions import TOOLS, choose, find_sessions, import_se
 KEYS = [
     *("path", "index", "trace_id", "question_id", "format", "messages", "turns", "blocks"),
     *("tool_calls", "tool_results", "prefix_messages", "tokens", "tokenizer", "labels", "warnings", "tokens_kind"),
-    *("confidence", "not_read"),
+    *("confidence", "not_read", "reward"),
 ]
 
 
@@ -32,7 +32,15 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _facts(result: Imported) -> dict[str, Any]:
-    rejected = [{"path": item.path, "where": item.where, "reason": item.reason} for item in result.rejected]
+    rejected = [
+        {
+            "path": item.path,
+            "where": item.where,
+            "reason": item.reason,
+            "tried": [{"format": name, "reason": why} for name, why in item.tried],
+        }
+        for item in result.rejected
+    ]
     traces = [{key: row[key] for key in KEYS} for row in result.traces]
     return {"traces": traces, "rejected": rejected, "exit_code": INPUT_FAULT if rejected else 0}
 

@@ -28,6 +28,7 @@ STUDENTS_LAYER = (
 CONDITIONS_LAYER = "layer all conditions are read at; preferred: by validation on the Full Context (default: preferred; final for paper)"
 HINT_HELP = "context hint in the students' input (default: none; faithful for paper)"
 TEACHER_HELP = "full: students also learn from probes on the full context (default); none: from labels alone"
+ENGINE_HELP = "local: processes of this machine; ray: a Ray cluster, here or at ADDRESS (docs/scale.md; default: %(default)s)"
 HISTORIES = ("full", "recorded")
 HISTORY = "recorded"
 FUTURES = ("none", "action")
@@ -61,6 +62,17 @@ def _none(parser: argparse.ArgumentParser) -> None:
 
 def _history(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--history", choices=HISTORIES, default=HISTORY, help=HISTORY_HELP)
+
+
+def _engine(parser: argparse.ArgumentParser) -> None:
+    """Where the work is done."""
+    parser.add_argument("--engine", default="local", metavar="local|ray[:ADDRESS]", help=ENGINE_HELP)
+    parser.add_argument(
+        "--workers", "--processes", dest="processes", type=int, default=-1, metavar="N", help="worker processes; 0 runs in this process"
+    )
+    parser.add_argument(
+        "--gpus-per-worker", type=float, default=0.0, metavar="F", help="with --engine ray: GPUs reserved for each worker, such as 1 or 0.5"
+    )
 
 
 def _scan(parser: argparse.ArgumentParser, only: str = "") -> None:
@@ -172,7 +184,7 @@ def _replay(parser: argparse.ArgumentParser) -> None:
         help="NAME[,NAME...], or all: every policy that can run here; see pamer-lab policies",
     )
     parser.add_argument("--turn-limit", type=int, default=0, metavar="N", help="replay only the first N turns of each trace")
-    parser.add_argument("--processes", type=int, default=-1, metavar="N", help="worker processes; 0 runs in this process")
+    _engine(parser)
     parser.add_argument("--fresh", action="store_true", help="discard stored runs and recompute them")
     parser.add_argument("--prices", metavar="NAME|FILE.toml", default="", help=f"price table (see pamer-lab prices; default: {PRICES})")
     parser.add_argument("--table", metavar="FILE.md", default="", help="also write cost against evidence by policy, as Markdown")

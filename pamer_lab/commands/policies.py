@@ -51,5 +51,6 @@ def show(result: dict[str, Any]) -> None:
         print("".join(f"    differs: {text}\n" for text in entry["deviations"]), end="")
         if entry["needs"]:
             print(f"    needs: {', '.join(entry['needs'])}")
+        print(f"    acts on a running agent: {'yes' if entry['acts_live'] else 'no'}")
     for name, reason in result["missing"].items():
         print(f"cannot run here: {name}: {reason}")

@@ -17,11 +17,12 @@ from pamer_lab.blocks import MessageTokens
 from pamer_lab.blocks.calls import tool_tokens
 from pamer_lab.cli import say
 from pamer_lab.commands import policies
+from pamer_lab.commands.engine import engine_facts, engine_of
 from pamer_lab.errors import InputError
 from pamer_lab.factory import Factory
 from pamer_lab.models.profiles import load_profile
 from pamer_lab.policies.availability import runnable
-from pamer_lab.policies.registry import DEFAULT_POLICIES, parse_policies
+from pamer_lab.policies.registry import DEFAULT_POLICIES, parse_policies, parse_policy
 from pamer_lab.prices import PriceTable, find_prices
 from pamer_lab.runs.batch import BatchOptions, BatchProgress, Outcome, default_processes, replay_batch
 from pamer_lab.runs.cost import run_cost
@@ -58,13 +59,14 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     trace_ids = _trace_ids(args.traces, workspace, tokens)
     if args.estimate:
         return {"estimate": asdict(estimate(dict.fromkeys(names, trace_ids), factory, turn_limit=args.turn_limit))}
-    processes = args.processes if args.processes >= 0 else default_processes(names, len(trace_ids))
-    options = BatchOptions(args.profile, args.device, args.turn_limit, args.fresh, processes, args.heads)
-    outcomes = replay_batch(trace_ids, names, workspace, options, report=_report())
+    with engine_of(args, factory.profile if any(parse_policy(name).needs_models for name in names) else None) as engine:
+        processes = args.processes if args.processes >= 0 else default_processes(names, len(trace_ids), engine)
+        options = BatchOptions(args.profile, args.device, args.turn_limit, args.fresh, processes, args.heads)
+        outcomes = replay_batch(trace_ids, names, workspace, options, engine=engine, report=_report())
     for outcome in outcomes:
         if outcome.status != "done":
             say(f"{outcome.trace_id}, {outcome.policy}: {outcome.error or STATUS_WORDS.get(outcome.status, outcome.status)}")
-    result = _result(outcomes, workspace, args, prices, tokens)
+    result = _result(outcomes, workspace, args, prices, tokens) | engine_facts(engine, processes)
     if args.table:
         write_whole(Path(args.table), _table(result, prices, args).encode())
     return result

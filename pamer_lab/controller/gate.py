@@ -22,8 +22,8 @@ class Verdict:
 
     edit: bool
     reason: str
-    turns: float
-    """Turns until the edit has paid back; infinite where it never does."""
+    turns: float = 0.0
+    """Turns until the edit has paid back; infinite where it never does, 0 where no price was asked."""
 
 
 @dataclass(frozen=True)

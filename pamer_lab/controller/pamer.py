@@ -21,6 +21,7 @@ from pamer_lab.controller.probe import Probe
 from pamer_lab.controller.recall import Recalled, Recaller, TopSummaries
 from pamer_lab.controller.request import Appended, Chat, History, Request, appended_in
 from pamer_lab.controller.settings import ControllerSettings
+from pamer_lab.controller.trigger import Moment, Trigger
 from pamer_lab.controller.turn import DecisionBuilder, RequestDecision
 from pamer_lab.decisions import Item, ItemKind, charges_of, spans_of
 from pamer_lab.errors import InputError, StorageError
@@ -41,7 +42,7 @@ class PamerController:
         store: Memories,
         embedder: Embedder,
         summariser: Summariser,
-        probe: Probe,
+        probe: Probe | Trigger,
         tokens: MessageTokens,
         settings: ControllerSettings | None = None,
         *,
@@ -50,7 +51,8 @@ class PamerController:
         gate: Gate | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`gate`: edits only where they pay; None: whenever the heads vote. `clock`: in seconds, tells how long a session is idle."""
+        """What decides on compression is `probe`: heads that vote, or a trigger in their place. `gate`: heads
+        edit only where that pays; None: whenever they vote for it. `clock`: in seconds, tells how long a session is idle."""
         self.settings = settings or ControllerSettings()
         self.store = store
         self._probe = probe
@@ -125,12 +127,15 @@ class PamerController:
         return memory
 
     def _wants_compression(self, turn: DecisionBuilder, current: Plan) -> bool:
-        """Ask the heads, where there is enough to compress; a probe that fails means no."""
+        """Ask the heads or the trigger, where there is enough to compress; a probe that fails means no."""
         settings = self.settings
         turn.votes = turn.verdict = None
         if not settings.compression or not current.old or current.candidate_tokens < settings.minimum_candidate_tokens:
             return False
         active = current.tokens(current.active)
+        if isinstance(self._probe, Trigger):
+            turn.verdict = self._probe.ask(Moment(turn.session_id, len(current.request.blocks), current.candidate_tokens, active))
+            return turn.verdict.edit
         try:
             with turn.stage("probe"):
                 turn.votes = self._probe.vote(current.probe_messages(), current.request.tools, active).checked(settings.heads)
@@ -157,9 +162,9 @@ class PamerController:
             raise
         session.failures, session.appended = max(0, failures - 1), ()
         covered, votes = len(chosen.old), turn.votes
-        said = f"{sum(votes.votes)} of {len(votes.votes)} heads voted for it" if votes else ""
-        said += f" and {turn.verdict.reason}" if turn.verdict else ""
-        reason = f"{said}: {covered} older blocks of {chosen.candidate_tokens:,} tokens became memory {done.memory.memory_id}"
+        said = [f"{sum(votes.votes)} of {len(votes.votes)} heads voted for it"] if votes else []
+        said += [turn.verdict.reason] if turn.verdict else []
+        reason = f"{' and '.join(said)}: {covered} older blocks of {chosen.candidate_tokens:,} tokens became memory {done.memory.memory_id}"
         if chosen.waiting:
             reason += f"; {len(chosen.waiting)} newer ones wait, because compressing more failed"
         return done.messages, turn.decision(

@@ -65,7 +65,7 @@ class DecisionBuilder:
     plan: Plan | None = None
     votes: Votes | None = None
     verdict: Verdict | None = None
-    """What the priced gate said, where the heads voted for compression."""
+    """What the priced gate said, where the heads voted for compression; or the trigger in place of heads."""
     errors: list[str] = field(default_factory=list)
     spent: list[Spent] = field(default_factory=list)
     """Work beside the request so far, whatever comes of it."""
@@ -89,6 +89,8 @@ class DecisionBuilder:
             return f"{sum(self.votes.votes)} of {len(self.votes.votes)} heads voted for compression; {self.verdict.reason}"
         if self.votes is not None:
             return f"only {sum(self.votes.votes)} of {len(self.votes.votes)} heads voted for compression, {settings.vote} are needed"
+        if self.verdict is not None:
+            return self.verdict.reason
         if not current.old:
             return "there is no older block to compress"
         if current.candidate_tokens < settings.minimum_candidate_tokens:

@@ -32,6 +32,7 @@ class Acm(PlainPolicy):
     family: ClassVar[Family] = "method"
     needs: ClassVar[tuple[Need, ...]] = ("recorded calls",)
     look: ClassVar[LineLook] = LineLook("purple", "dot")
+    acts_live: ClassVar[bool] = False
 
     def refuses(self, trace: Trace) -> str:
         if any(call.name == CALL for message in trace.messages for call in message.tool_calls):

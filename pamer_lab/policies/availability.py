@@ -49,7 +49,6 @@ def other_heads(settings: dict[str, Any], policy: Policy, factory: Factory) -> b
 
 def loads(policy: Policy, factory: Factory) -> list[str]:
     """Names of the models a policy would load."""
-    if not policy.needs_models:
-        return []
     embedding = factory.profile.embedding.model
-    return [factory.model_name, "all-MiniLM-L6-v2" if embedding == "embedded" else model_name(embedding)]
+    frozen = [factory.model_name] if policy.needs_models else []
+    return [*frozen, "all-MiniLM-L6-v2" if embedding == "embedded" else model_name(embedding)] if "embedder" in policy.needs else frozen

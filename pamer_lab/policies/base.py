@@ -20,6 +20,7 @@ class Base:
     needs: ClassVar[tuple[Need, ...]] = ()
     look: ClassVar[LineLook] = LineLook("grey", "dot")
     offered: ClassVar[Offered] = "first"
+    acts_live: ClassVar[bool] = True
     deviations: ClassVar[tuple[str, ...]] = (
         "an agent whose own harness compacts is replayed without that; recorded compactions are shown separately",
     )

@@ -171,6 +171,8 @@ class Policy(Protocol):
     """Its line in charts."""
     offered: ClassVar[Offered]
     """Where it is among the defaults."""
+    acts_live: ClassVar[bool]
+    """Whether it needs nothing but the past, so that it can act on a running agent."""
 
     @property
     def name(self) -> str:

@@ -1,4 +1,4 @@
-"""What the PaMER policies share: a `PamerController` at work on a recorded trace.
+"""What the PaMER policies and those with their memory share: a `PamerController` at work on a recorded trace.
 
 The controller gets the recorded history as an agent would send it and does not know that this is a replay. Its decision is the
 policy's, plus what local work took. Beside what the controller asked for, logits are read at
@@ -8,7 +8,7 @@ every turn that has an older block (`logits=all`), because what-if needs them wh
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Literal
 
 from msgspec.structs import replace
@@ -17,9 +17,10 @@ from pydantic import ValidationError
 from pamer_lab.blocks import recent_start
 from pamer_lab.controller import ControllerSettings, PamerController, RequestDecision, Votes, as_chat
 from pamer_lab.controller.gate import Gate
-from pamer_lab.controller.probe import ReadingProbe
+from pamer_lab.controller.probe import Probe, ReadingProbe
 from pamer_lab.controller.recall import Recaller
 from pamer_lab.controller.request import AppendOnly
+from pamer_lab.controller.trigger import Moment, Trigger
 from pamer_lab.decisions import Decision, Item, Span, Spent, blocks_of, spans_of
 from pamer_lab.errors import Cancelled, InputError, LabError
 from pamer_lab.features.values import Cancel, OnProgress
@@ -36,19 +37,74 @@ Recalls = Literal["summaries", "steps", ""]
 """What comes back from memory: whole summaries, chosen raw steps, or nothing."""
 
 
-@dataclass(frozen=True)
-class PamerPolicy:
-    """Parameters of all PaMER policies; the defaults are the paper's."""
+class ControlledPolicy:
+    """A policy around the controller: its memory and recall; a subclass says when to compress and has the parameters."""
 
     title: ClassVar[str]
-    needs_models: ClassVar[bool] = True
     family: ClassVar[Family] = "pamer"
-    needs: ClassVar[tuple[Need, ...]] = ("heads", "embedder", "summariser")
-    look: ClassVar[LineLook] = LineLook("purple", "longdash", width=2.5)
-    offered: ClassVar[Offered] = "also"
+    acts_live: ClassVar[bool] = True
     recalls: ClassVar[Recalls] = "summaries"
     removes: ClassVar[bool] = True
     """Blocks that became a memory leave the context."""
+    minimum: int
+    retained: int
+
+    @property
+    def name(self) -> str:
+        """The title and every parameter that is not at its default."""
+        ordered = sorted(fields(self), key=lambda field: bool(field.kw_only))  # type: ignore[arg-type]
+        given = ((field.name, field.default, getattr(self, field.name)) for field in ordered)
+        return self.title + "".join(f":{key}={value}" for key, default, value in given if value != default)
+
+    @property
+    def injects(self) -> Inject:
+        """Where recalled memory goes."""
+        return "front"
+
+    @property
+    def reads_all(self) -> bool:
+        """Whether logits are also read at turns where the controller does not ask for them."""
+        return False
+
+    def controller_settings(self, resources: Resources) -> ControllerSettings:
+        raise NotImplementedError(type(self).__name__)
+
+    def decider(self, resources: Resources) -> Probe | Trigger:
+        """What decides on compression."""
+        raise NotImplementedError(type(self).__name__)
+
+    def wanted(self, decision: Decision, moment: Moment) -> bool:
+        """Whether a compression was asked for at a turn that has enough to compress."""
+        raise NotImplementedError(type(self).__name__)
+
+    def failed(self, decision: Decision, moment: Moment) -> bool:
+        """Whether a compression was asked for at this turn and failed."""
+        return decision.action == "fallback" and 0 < decision.candidate_tokens >= self.minimum and self.wanted(decision, moment)
+
+    def price_gate(self) -> Gate | None:
+        """What edits must pay under; None: nothing."""
+        return None
+
+    def recaller(self, resources: Resources) -> Recaller | None:
+        """What finds memory; None takes the controller's own top summaries."""
+        return None
+
+    def details(self, resources: Resources) -> DetailWriter | None:
+        """What writes step details; None takes the summariser's own, by a rule."""
+        return None
+
+    def start(self, resources: Resources) -> PolicySession:
+        return PamerSession(self, resources)
+
+
+@dataclass(frozen=True)
+class PamerPolicy(ControlledPolicy):
+    """Parameters of all PaMER policies; the defaults are the paper's."""
+
+    needs_models: ClassVar[bool] = True
+    needs: ClassVar[tuple[Need, ...]] = ("heads", "embedder", "summariser")
+    look: ClassVar[LineLook] = LineLook("purple", "longdash", width=2.5)
+    offered: ClassVar[Offered] = "also"
 
     vote: int = field(default=3, metadata={"least": 1})
     """Heads that must agree, of five."""
@@ -62,9 +118,8 @@ class PamerPolicy:
     """At which turns logits are read: all with an older block, or only where the controller asks."""
 
     @property
-    def name(self) -> str:
-        changed = [f":{key}={getattr(self, key)}" for key in self.__dataclass_fields__ if getattr(self, key) != getattr(type(self), key)]
-        return self.title + "".join(changed)
+    def reads_all(self) -> bool:
+        return self.logits == "all"
 
     def settings(self, resources: Resources) -> dict[str, Any]:
         controller = self.controller_settings(resources).model_dump(exclude={"inject"} if self.injects == "front" else None)
@@ -86,35 +141,16 @@ class PamerPolicy:
             said = str(error.errors()[0]["msg"]).removeprefix("Value error, ")
             raise InputError(f"policy {self.name!r}: {said}") from error
 
-    @property
-    def injects(self) -> Inject:
-        """Where recalled memory goes."""
-        return "front"
+    def decider(self, resources: Resources) -> Probe:
+        return resources.probe
 
-    def price_gate(self) -> Gate | None:
-        """What edits must pay under; None: nothing."""
-        return None
-
-    def recaller(self, resources: Resources) -> Recaller | None:
-        """What finds memory; None takes the controller's own top summaries."""
-        return None
-
-    def details(self, resources: Resources) -> DetailWriter | None:
-        """What writes step details; None takes the summariser's own, by a rule."""
-        return None
-
-    def failed(self, decision: Decision) -> bool:
-        """Whether a compression was asked for at this turn and failed."""
-        wanted = sum(decision.votes) >= self.vote and 0 < decision.candidate_tokens >= self.minimum
-        return decision.action == "fallback" and wanted
-
-    def start(self, resources: Resources) -> PolicySession:
-        return PamerSession(self, resources)
+    def wanted(self, decision: Decision, moment: Moment) -> bool:
+        return sum(decision.votes) >= self.vote
 
     def read_ahead(self, coming: Coming, resources: Resources, progress: OnProgress | None, cancel: Cancel | None) -> None:
         """Compute the states of every turn at which the heads will be read, where those are known (`logits=all`)."""
         probe = resources.probe
-        if self.logits != "all" or not isinstance(probe, ReadingProbe):
+        if not self.reads_all or not isinstance(probe, ReadingProbe):
             return
         first = next((block.index for block in coming.blocks if block.complete), len(coming.blocks))
         points = [t for t in coming.points if first < recent_start(coming.blocks[:t], self.retained)]
@@ -153,19 +189,18 @@ class CachedPamerPolicy(PamerPolicy):
 class PamerSession:
     """One trace under the controller."""
 
-    def __init__(self, policy: PamerPolicy, resources: Resources) -> None:
+    def __init__(self, policy: ControlledPolicy, resources: Resources) -> None:
         self.policy, self.resources = policy, resources
         self.settings = policy.controller_settings(resources)
         self._controller: PamerController | None = None
         self._chat = AppendOnly()
         self._stored: tuple[Span, ...] = ()
-        self._failures = 0
-        """Failed compressions, less later successes, when this session was taken up."""
+        self._before: tuple[Decision, ...] = ()
+        """What was decided when this session was taken up."""
         self._items: tuple[Item, ...] = ()
         """The last request when this session was taken up, unless it was a fallback."""
 
-    @property
-    def controller(self) -> PamerController:
+    def controller(self, history: History) -> PamerController:
         """Made at the first turn: a run that is complete needs no model."""
         if self._controller is None:
             given = self.resources
@@ -173,30 +208,40 @@ class PamerSession:
                 given.memory,
                 given.embedder,
                 given.summariser,
-                given.probe,
+                self.policy.decider(given),
                 given.tokens,
                 self.settings,
                 recaller=self.policy.recaller(given),
                 details=self.policy.details(given),
                 gate=self.policy.price_gate(),
             )
-            self._controller.failed_before(given.session_id, self._failures)
+            self._controller.failed_before(given.session_id, self._failures(history))
             self._controller.continue_with(given.session_id, self._items)
         return self._controller
 
     def resume(self, decisions: Sequence[Decision]) -> None:
         written = [decision for decision in decisions if decision.stored]
         self._stored = written[-1].stored if written else ()
-        self._failures, self._controller = 0, None
+        self._before, self._controller = tuple(decisions), None
         self._items = next((decision.items for decision in reversed(decisions) if decision.action != "fallback"), ())
-        for decision in decisions:
-            # A turn that stored a memory names it and compresses, or passes where the raw blocks stay.
-            stored = decision.memory_ids and decision.action in ("pass", "compress")
-            self._failures = self._failures + 1 if self.policy.failed(decision) else max(0, self._failures - bool(stored))
         memory, session = self.resources.memory, self.resources.session_id
         memory.forget_from(session, len({decision.stored for decision in written}))
         if spans_of(sorted(step for entry in memory.load(session).memories for step in entry.steps)) != self._stored:
             raise LabError(f"the memories of run {session} do not match its turns; replay it from the start (--fresh)")
+
+    def _failures(self, history: History) -> int:
+        """Failed compressions, less later successes, when this session was taken up."""
+        count = 0
+        for t, decision in enumerate(self._before):
+            # A turn that stored a memory names it and compresses, or passes where the raw blocks stay.
+            stored = decision.memory_ids and decision.action in ("pass", "compress")
+            count = count + 1 if self.policy.failed(decision, self._moment(history, t, decision)) else max(0, count - bool(stored))
+        return count
+
+    def _moment(self, history: History, t: int, decision: Decision) -> Moment:
+        """What a trigger knew at an earlier turn, or knows now."""
+        context = history.tools_tokens + history.prefix_tokens + history.cumulative[t] - history.tokens(decision.stored)
+        return Moment(self.resources.session_id, t, decision.candidate_tokens, context)
 
     def turn(self, history: History) -> Decision:
         self._chat += [as_chat(message) for message in history.messages[len(self._chat) :]]
@@ -204,7 +249,7 @@ class PamerSession:
             {"type": "function", "function": {"name": tool.name, "description": tool.description, "parameters": tool.parameters}}
             for tool in history.tools
         ]
-        _, decision = self.controller.transform(self.resources.session_id, self._chat, tools, idle=history.idle)
+        _, decision = self.controller(history).transform(self.resources.session_id, self._chat, tools, idle=history.idle)
         # A turn at which memory cannot be read leaves what is stored as it is.
         self._stored = spans_of(sorted({*blocks_of(self._stored), *blocks_of(decision.stored)}))
         spent = [*self._recall(history, decision), *self._calls(history, decision)]
@@ -236,7 +281,8 @@ class PamerSession:
 
     def _recall(self, history: History, decision: RequestDecision) -> list[Spent]:
         """The embedding of the query, where memory was searched."""
-        if decision.action == "compress" or self.policy.failed(decision) or not decision.memories or not self.policy.recalls:
+        failed = self.policy.failed(decision, self._moment(history, history.t, decision))
+        if decision.action == "compress" or failed or not decision.memories or not self.policy.recalls:
             return []
         return [Spent("embedding", self._recent_tokens(history), model=self.resources.embedder.name, local=True)]
 
@@ -244,7 +290,7 @@ class PamerSession:
         """The heads' votes at a turn where the controller did not need them."""
         start = self._recent_start(history)
         older = any(block.complete for block in history.blocks[:start])
-        if self.policy.logits != "all" or not older or "probe" in decision.error or decision.action == "fallback":
+        if not self.policy.reads_all or not older or "probe" in decision.error or decision.action == "fallback":
             return None
         recent = history.messages[history.blocks[start].start :] if start < history.t else ()
         active = decision.tokens - sum(item.tokens for item in decision.items if item.text)

@@ -28,6 +28,7 @@ class PeriodicSummary:
     needs: ClassVar[tuple[Need, ...]] = ("summariser",)
     look: ClassVar[LineLook] = LineLook("brown", "dashdot")
     offered: ClassVar[Offered] = "first"
+    acts_live: ClassVar[bool] = True
     deviations: ClassVar[tuple[str, ...]] = (
         "the paper gives N only: here N counts complete blocks that have left the newest `keep`",
         "reset writes one new summary of everything older, from the raw blocks while each message can keep 120 characters of the source "

@@ -36,6 +36,7 @@ class PlainPolicy:
     needs: ClassVar[tuple[Need, ...]] = ()
     look: ClassVar[LineLook]
     offered: ClassVar[Offered] = "asked"
+    acts_live: ClassVar[bool] = True
 
     @property
     def name(self) -> str:
@@ -104,7 +105,8 @@ class Shortened:
             size = self._tokens.total(messages)
             text = "".join(render_message(message) for message in messages)
             shorter = size < history.tokens([(block, block + 1)])
-            self._kept[block, edit] = Item("edited", size, ((block, block + 1),), edit, text) if shorter else None
+            replaced = tuple((place, len(texts[place])) for place in range(len(messages)) if place in texts)
+            self._kept[block, edit] = Item("edited", size, ((block, block + 1),), edit, text, replaced=replaced) if shorter else None
         return self._kept[block, edit]
 
     def size(self, message: Message) -> int:

@@ -28,10 +28,12 @@ from pamer_lab.policies.pamer_no_recall import PamerNoRecall
 from pamer_lab.policies.pamer_plus import PamerPlus
 from pamer_lab.policies.periodic_summary import PeriodicSummary
 from pamer_lab.policies.pruning import LinePrune, TokenPrune
+from pamer_lab.policies.random_when import RandomWhen
 from pamer_lab.policies.sam import Sam
 from pamer_lab.policies.self_gc import SelfGc, SelfGcRules
 from pamer_lab.policies.selfcompact import SelfCompact, SelfCompactRules
 from pamer_lab.policies.sliding_window import SlidingWindow
+from pamer_lab.policies.threshold_when import ThresholdWhen
 from pamer_lab.policies.truncate_results import TruncateResults
 
 MOST_DIGITS = 9
@@ -81,9 +83,10 @@ class Parameter:
 
 
 def parameters_of(policy: Any) -> dict[str, Parameter]:
-    """The parameters of a policy class, by name, in their order."""
+    """The parameters of a policy class, by name, in their order; those that are always named last."""
     hints = get_type_hints(policy)
-    return {field.name: Parameter(field.name, hints[field.name], field.default, **field.metadata) for field in dataclasses.fields(policy)}
+    fields = sorted(dataclasses.fields(policy), key=lambda field: bool(field.kw_only))
+    return {field.name: Parameter(field.name, hints[field.name], field.default, **field.metadata) for field in fields}
 
 
 def read_parameters(name: str, policy: Any, given: list[str]) -> dict[str, Any]:
@@ -147,6 +150,8 @@ POLICIES: dict[str, Any] = {
     "pamer+": PamerPlus,
     "pamer-no-recall": PamerNoRecall,
     "pamer-no-compression": PamerNoCompression,
+    "random-when": RandomWhen,
+    "threshold-when": ThresholdWhen,
 }
 """Policy name -> its class: a frozen dataclass that states everything about itself (`interface.Policy`); its fields are the
 parameters, the first one being the unnamed one."""
@@ -160,6 +165,11 @@ def offered_policies(*offered: Offered) -> tuple[str, ...]:
 
 DEFAULT_POLICIES = offered_policies("first", "also")
 """What `replay` runs where no policy is named."""
+
+
+def live_policies() -> tuple[str, ...]:
+    """Policies with their default parameters that can act on a running agent."""
+    return tuple(name for name in offered_policies() if parse_policy(name).acts_live)
 
 
 def parse_policy(text: str) -> Policy:
@@ -191,6 +201,7 @@ def describe_policies() -> list[dict[str, Any]]:
             "deviations": list(kind.deviations),
             "needs": list(kind.needs),
             "family": kind.family,
+            "acts_live": kind.acts_live,
             "facts": [{"basis": basis, "text": text} for basis, text in getattr(kind, "facts", ())],
         }
         for name, kind in POLICIES.items()

@@ -21,6 +21,7 @@ class SlidingWindow:
     needs: ClassVar[tuple[Need, ...]] = ()
     look: ClassVar[LineLook] = LineLook("sky", "dash")
     offered: ClassVar[Offered] = "first"
+    acts_live: ClassVar[bool] = True
     deviations: ClassVar[tuple[str, ...]] = (
         "the paper gives K without its unit: here K counts complete blocks, and the window is applied at every turn",
         "with budget=N it is applied only while the request is over N tokens, as public implementations do; no notice is added",

@@ -9,13 +9,15 @@ computes only what is missing.
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from queue import Empty, SimpleQueue
+from functools import partial
 
+from pamer_lab.engines import Engine, LocalEngine
+from pamer_lab.engines.crew import Crew
 from pamer_lab.errors import Cancelled
 from pamer_lab.factory import Factory
-from pamer_lab.jobs import Process, Progress
+from pamer_lab.jobs import Progress
 from pamer_lab.models.profiles import load_profile
 from pamer_lab.models.trust import require_confirmed
 from pamer_lab.policies.registry import parse_policy
@@ -24,6 +26,8 @@ from pamer_lab.runs.estimate import Cost, Estimator
 from pamer_lab.runs.worker import Job, Note, work
 from pamer_lab.workspace import Workspace
 from pamer_lab.workspace.queue import in_line
+
+STOPPED = "the batch was stopped; finished turns are kept, and replaying again goes on from there"
 
 
 @dataclass(frozen=True)
@@ -150,6 +154,7 @@ def replay_batch(
     workspace: Workspace,
     options: BatchOptions | None = None,
     *,
+    engine: Engine | None = None,
     report: Callable[[BatchProgress], None] = lambda progress: None,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> list[Outcome]:
@@ -167,14 +172,15 @@ def replay_batch(
     state = _State(lengths, tuple(policies), expected={(trace_id, policy): cost for (policy, trace_id), cost in asked.items()})
     common = {"profile": options.profile, "device": options.device, "turn_limit": options.turn_limit, "fresh": options.fresh}
     common |= {"heads": options.heads}
+    engine = engine or LocalEngine()
     for part in fast_first(policies):
         jobs = [Job(str(workspace.path), trace_id, part, **common) for trace_id in unique]  # type: ignore[arg-type]
-        batch = _Batch(jobs, state, min(options.processes, len(jobs)), report, cancelled)
-        if parse_policy(part[0]).needs_models:
+        batch = _Batch(state, min(options.processes, len(jobs)), report, cancelled)
+        if parse_policy(part[0]).needs_models and engine.name == "local":
             with in_line(workspace.path, waiting=lambda ahead: report(replace(state.progress(1, ""), ahead=ahead)), cancelled=cancelled):
-                batch.run()
+                batch.run(jobs, engine)
         else:
-            batch.run()
+            batch.run(jobs, engine)
     missing = "the batch ended before this run; replay again to continue"
     return [
         state.outcomes.get((trace_id, policy)) or Outcome(trace_id, policy, "", "failed", missing)
@@ -190,9 +196,11 @@ def fast_first(policies: Sequence[str]) -> list[tuple[str, ...]]:
     return [part for part in parts if part]
 
 
-def default_processes(policies: Sequence[str], traces: int) -> int:
+def default_processes(policies: Sequence[str], traces: int, engine: Engine | None = None) -> int:
     """Worker processes where the caller names none: one for policies with models, which then share the model and all cores; the others
-    compute in one thread each."""
+    compute in one thread each. On a cluster as many as fit."""
+    if engine is not None and engine.name != "local":
+        return min(traces, engine.capacity())
     if any(parse_policy(policy).needs_models for policy in policies) or traces < 2:
         return 0
     return min(traces, os.cpu_count() or 1)
@@ -211,85 +219,42 @@ def _check_policies(policies: Sequence[str], workspace: Workspace, options: Batc
 
 
 class _Batch:
-    """The threads that feed the workers and listen to them."""
+    """The jobs of a batch, in this process or with workers."""
 
-    def __init__(
-        self, jobs: list[Job], state: _State, workers: int, report: Callable[[BatchProgress], None], cancelled: Callable[[], bool]
-    ) -> None:
+    def __init__(self, state: _State, workers: int, report: Callable[[BatchProgress], None], cancelled: Callable[[], bool]) -> None:
         self.state, self.workers, self.report, self.cancelled = state, workers, report, cancelled
-        self.jobs: SimpleQueue[Job] = SimpleQueue()
-        for job in jobs:
-            self.jobs.put(job)
-        self.processes: list[Process] = []
+        self._last: dict[str, float] = {}
+        """When each trace was last heard of."""
 
-    def run(self) -> None:
-        if not self.workers:
-            for job in self._waiting():
-                work(job, self._listener(job.trace_id))
+    def run(self, jobs: Sequence[Job], engine: Engine) -> None:
+        if self.workers:
+            crew = Crew(engine, "pamer_lab.runs.worker", Note, self._told, self._lost, cancelled=self.cancelled, stopped=STOPPED)
+            crew.run(jobs, self.workers)
             return
-        threads = [threading.Thread(target=self._serve, daemon=True) for _ in range(self.workers)]
-        for thread in threads:
-            thread.start()
-        try:
-            while any(thread.is_alive() for thread in threads):
-                threads[0].join(0.1) if threads[0].is_alive() else time.sleep(0.1)
-                if self.cancelled():
-                    raise Cancelled("the batch was stopped; finished turns are kept, and replaying again goes on from there")
-        finally:
-            for process in self.processes:
-                process.interrupt()
-            for process in self.processes:
-                process.stop()
-            for thread in threads:
-                thread.join(10)
-
-    def _waiting(self) -> Iterator[Job]:
-        while not self.cancelled():
-            try:
-                yield self.jobs.get_nowait()
-            except Empty:
+        for job in jobs:
+            if self.cancelled():
                 return
+            work(job, partial(self._alone, job))
 
-    def _serve(self) -> None:
-        process: Process | None = None
-        for job in self._waiting():
-            if process is None or not process.running:
-                process = self._start()
-            self._run_job(process, job)
-        if process is not None:
-            process.no_more()
+    def _alone(self, job: Job, note: Note) -> None:
+        """A note of this process, where nothing is tried again."""
+        if note.again:
+            self._lost(job, note.again)
+        else:
+            self._told(job, note)
 
-    def _start(self) -> Process:
-        threads = str(max(1, (os.cpu_count() or 1) // self.workers))
-        process = Process("pamer_lab.runs.worker", environment={"OMP_NUM_THREADS": threads, **os.environ})
-        self.processes.append(process)
-        return process
+    def _told(self, job: Job, note: Note) -> None:
+        with self.state.lock:
+            now = time.monotonic()
+            self.state.take(job.trace_id, note, now - self._last.get(job.trace_id, now))
+            self._last[job.trace_id] = now
+            progress = self.state.progress(self.workers, f"{job.trace_id} {note.policy}", note.doing)
+            self.report(replace(progress, read=note.read, to_read=note.to_read))
+        if self.cancelled() and not self.workers:
+            raise Cancelled(STOPPED)
 
-    def _run_job(self, process: Process, job: Job) -> None:
-        told = self._listener(job.trace_id)
-        process.send(job)
-        for note in process.answers(Note):
-            told(note)
-            if note.finished:
-                return
-        code = process.wait()
+    def _lost(self, job: Job, reason: str) -> None:
         for policy in job.policies:
             if (job.trace_id, policy) not in self.state.outcomes:
-                error = f"the worker process ended (exit code {code}); finished turns are kept, replay again to continue"
-                told(Note(policy, status="failed", error=error))
-
-    def _listener(self, trace_id: str) -> Callable[[Note], None]:
-        last = time.monotonic()
-
-        def told(note: Note) -> None:
-            nonlocal last
-            with self.state.lock:
-                now = time.monotonic()
-                self.state.take(trace_id, note, now - last)
-                last = now
-                progress = self.state.progress(self.workers, f"{trace_id} {note.policy}", note.doing)
-                self.report(replace(progress, read=note.read, to_read=note.to_read))
-            if self.cancelled() and not self.workers:
-                raise Cancelled("the batch was stopped; finished turns are kept, and replaying again goes on from there")
-
-        return told
+                error = f"trace {job.trace_id} failed ({reason}); finished turns are kept, replay again to continue"
+                self._told(job, Note(policy, status="failed", error=error))

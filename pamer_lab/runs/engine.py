@@ -21,7 +21,6 @@ import msgspec
 from filelock import FileLock, Timeout
 
 from pamer_lab.blocks import MessageTokens
-from pamer_lab.decisions import Decision, letters
 from pamer_lab.errors import Cancelled, InputError, StorageError
 from pamer_lab.factory import Factory, Parts
 from pamer_lab.features.values import Cancel, OnProgress
@@ -33,10 +32,9 @@ from pamer_lab.policies.plain import PlainPolicy
 from pamer_lab.policies.registry import parse_policy
 from pamer_lab.policies.resources import RunResources
 from pamer_lab.reviewer_mode import refuse_in_reviewer_mode
-from pamer_lab.runs import ledger
 from pamer_lab.runs.accounting import totals
+from pamer_lab.runs.acting import made_turn
 from pamer_lab.runs.estimate import Estimator
-from pamer_lab.runs.prefix_cache import cached_tokens
 from pamer_lab.runs.store import RunStore
 from pamer_lab.runs.timeline import Timeline, lay_out
 from pamer_lab.runs.values import Run, RunInfo, Status, Turn
@@ -153,19 +151,10 @@ def replay_turns(
         began = time.perf_counter()
         history = timeline.at(t)
         decision = session.turn(history)
-        ledger.check(decision, history)
-        cached = cached_tokens(previous, decision.items, history.cumulative, resources.tokens.counter)
-        previous = decision.items
-        yield Turn(
-            **{name: getattr(decision, name) for name in Decision.__struct_fields__},
-            t=t,
-            raw_tokens=history.raw_tokens,
-            active_tokens=decision.tokens,
-            output_tokens=timeline.output_tokens[t],
-            cached_tokens=cached,
-            states=letters(decision, t),
-            seconds=time.perf_counter() - began,
+        yield made_turn(
+            decision, history, previous, resources.tokens, output=timeline.output_tokens[t], seconds=time.perf_counter() - began
         )
+        previous = decision.items
 
 
 class _Replaying:
@@ -246,7 +235,7 @@ class _Replaying:
     def _end(self, status: Status, error: str = "") -> Run:
         self._flush()
         counted = totals(self.timeline, self.turns)
-        if status == "done" and self.policy.needs_models and isinstance(embedder := self.resources.embedder, KeptEmbeddings):
+        if status == "done" and "embedder" in self.policy.needs and isinstance(embedder := self.resources.embedder, KeptEmbeddings):
             embedder.flush()
         taken = round(self.head.taken + time.monotonic() - self.began, 2)
         self.head = msgspec.structs.replace(self.head, status=status, error=error, totals=counted, finished=_now(), taken=taken)

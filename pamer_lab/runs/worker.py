@@ -1,19 +1,16 @@
-"""A process that replays what its parent asks: `python -m pamer_lab.runs.worker`, JSON lines in and out.
+"""What a worker of any engine does to replay: one trace through some policies.
 
-A plain program rather than a forked or pickled function, so that it can be started from anywhere (a page included), keeps its
-models from job to job, and can be killed at any moment: finished turns are in the store. It ends when its input ends, when
-its parent is gone (writing fails), or on SIGTERM, in which case the run is marked as cancelled.
+It can be killed at any moment: finished turns are in the store. A run that is interrupted is marked as cancelled.
 """
 
-import sys
 import time
-from typing import Any, TextIO
+from typing import Any
 
 import msgspec
 
-from pamer_lab.errors import LabError
+from pamer_lab.errors import LabError, StorageError
 from pamer_lab.factory import Factory
-from pamer_lab.jobs import Progress, stop_when_terminated
+from pamer_lab.jobs import Progress
 from pamer_lab.models.profiles import load_profile
 from pamer_lab.policies.availability import loads
 from pamer_lab.policies.registry import parse_policy
@@ -55,6 +52,8 @@ class Note(msgspec.Struct, frozen=True, omit_defaults=True):
     read: int = 0
     """Tokens of the states that are computed before the first turn."""
     to_read: int = 0
+    again: str = ""
+    """Why the job is worth another attempt: a fault of the store, which may pass."""
 
 
 def work(job: Job, tell: Any) -> None:
@@ -80,6 +79,9 @@ def work(job: Job, tell: Any) -> None:
             tell(Note(policy, doing=_first_steps(job, policy, workspace)))
             run = replay(job.trace_id, policy, workspace, options)
             tell(Note(policy, len(run.turns), run.run_id, run.head.status))
+        except StorageError as error:
+            tell(Note(policy, again=str(error)))
+            return
         except LabError as error:
             tell(Note(policy, status="failed", error=str(error)))
     tell(Note(finished=True))
@@ -90,26 +92,3 @@ def _first_steps(job: Job, policy: str, workspace: Workspace) -> str:
     factory = Factory(load_profile(job.profile, workspace.path), workspace, job.device, job.heads)
     models = loads(parse_policy(policy), factory)
     return f"{policy}: loading {' and '.join(models)} on {job.device}" if models else f"{policy}: counting the tokens of the trace"
-
-
-def main(given: TextIO, out: TextIO) -> int:
-    """Serve jobs until the input ends."""
-    stop_when_terminated()
-
-    def tell(note: Note) -> None:
-        try:
-            out.write(msgspec.json.encode(note).decode() + "\n")
-            out.flush()
-        except BrokenPipeError:
-            raise KeyboardInterrupt from None
-
-    try:
-        for line in given:
-            work(msgspec.json.decode(line, type=Job), tell)
-    except KeyboardInterrupt:
-        return 1
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.stdin, sys.stdout))

@@ -113,8 +113,9 @@ class Draft:
     def system(self, text: str) -> None:
         self.messages.append(Message("system", text))
 
-    def user(self, text: str, *, images: Sequence[Image] = (), name: str = "") -> None:
-        self.messages.append(Message("user", text, images=tuple(images), name=name))
+    def user(self, text: str, *, images: Sequence[Image] = (), name: str = "", result: bool = False) -> None:
+        """Add a user message; `result`: it is what a tool gave back, and no call of the source asked for it."""
+        self.messages.append(Message("user", text, images=tuple(images), name=name, result=result))
 
     def assistant(
         self,
@@ -268,13 +269,13 @@ class Draft:
         what = f"tool result {call_id!r}" if call_id else "a tool result"
         if not call_id and self._turns and not self._open:
             self.warn(place, "a tool result follows an assistant message without calls (its call is text); kept as a user message")
-            self.messages.append(Message("user", text, name=name, images=tuple(images)))
+            self.user(text, images=images, name=name, result=bool(name))  # unnamed, it is text like its call
             return
         if self.orphans == "refuse":
             reason = f"{what} answers no open call of the assistant message before it; add the call or remove the result"
             raise self.fault(place, reason)
         self.warn(place, f"{what} answers no open call; kept as a user message")
-        self.messages.append(Message("user", text, name=name, images=tuple(images)))
+        self.user(text, images=images, name=name, result=True)
 
 
 def moved(event: Event, index: int) -> Event:

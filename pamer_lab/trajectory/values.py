@@ -82,6 +82,8 @@ class Message(Struct, frozen=True, omit_defaults=True, gc=False):
     """For `tool` messages: the source marked this result as an error."""
     at: float | None = None
     """When the source recorded it, in seconds since 1970 (UTC); None where it does not say."""
+    result: bool = False
+    """For `user` messages: the source has this as a tool result, but no open call that it answers, so it cannot be a `tool` message."""
 
 
 class Tool(Struct, frozen=True, omit_defaults=True):
@@ -172,6 +174,11 @@ class Trace(Struct, frozen=True, omit_defaults=True):
     def turns(self) -> int:
         """Number of assistant messages, which is also the number of decision points."""
         return sum(message.role == "assistant" for message in self.messages)
+
+    @property
+    def results(self) -> int:
+        """Number of tool results, those that answer no recorded call included."""
+        return sum(message.role == "tool" or message.result for message in self.messages)
 
     def frame(self) -> "pl.DataFrame":
         """The messages as a frame, one row each; the columns are in `docs/python.md`.

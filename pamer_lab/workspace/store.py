@@ -240,7 +240,7 @@ def trace_row(trace: Trace, tokens: MessageTokens, *, demo: bool = False) -> dic
         "turns": trace.turns,
         "blocks": len(pieces.blocks),
         "tool_calls": sum(len(message.tool_calls) for message in trace.messages),
-        "tool_results": sum(message.role == "tool" for message in trace.messages),
+        "tool_results": trace.results,
         "prefix_messages": pieces.prefix_end,
         "tokens": sum(counts) + tokens.tools(trace.tools),
         "tokenizer": tokens.counter.name,

@@ -92,8 +92,8 @@ def test_the_browsers_back_leaves_the_page_in_one_press_however_many_turns_were_
     page = visitor.open("/replay?trace=t-back")
     open_turns(page)
     before = page.evaluate("history.length")
-    page.get_by_role("link", name="Published results").click()
-    page.wait_for_url(re.compile("/published"))
+    page.get_by_test_id("stTopNavLink").filter(has_text="Audit").click()
+    page.wait_for_url(re.compile("/audit"))
     visitor.settle()
     assert page.evaluate("history.length") == before + 1
     page.go_back()

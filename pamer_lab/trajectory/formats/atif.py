@@ -113,10 +113,10 @@ class _Steps:
                 self.steps.append(Said("user", content.text, content.images))
             case other:
                 raise self.draft.fault(where, f"has the source {other!r}; known: system, user, agent")
-        calls = self.steps[-1].calls if isinstance(self.steps[-1], Turn) else []
-        left = [call.id for call in calls]
+        turn = self.steps[-1] if isinstance(self.steps[-1], Turn) else None
+        left = [call.id for call in turn.calls] if turn else []
         for result in get.objects(get.obj(step, "observation"), "results"):
-            self._result(result, left, where)
+            self._result(result, left, where, of_agent=turn is not None)
 
     def _turn(self, step: dict[str, Any], content: Content, where: str) -> Turn:
         calls = [read_call(call, id="tool_call_id", name="function_name") for call in get.objects(step, "tool_calls")]
@@ -127,7 +127,7 @@ class _Steps:
         self.draft.model = self.draft.model or get.text(step, "model_name")
         return turn
 
-    def _result(self, result: dict[str, Any], left: list[str], where: str) -> None:
+    def _result(self, result: dict[str, Any], left: list[str], where: str, *, of_agent: bool) -> None:
         """One observation; `left` holds the step's calls that are still open."""
         content = _content(self.draft, result.get("content"), where)
         reference = result.get("subagent_trajectory_ref")
@@ -140,7 +140,9 @@ class _Steps:
                 left.remove(call_id)
             self.steps.append(Result(call_id, content.text, where, content.images))
         elif content.texts:
-            self.steps.append(Said("user", content.text, content.images, "observation"))
+            self.steps.append(Said("user", content.text, content.images, "observation", result=of_agent))
+        elif not reference:
+            self.draft.unread("empty observation", where)
 
 
 def _content(draft: Draft, value: Any, where: str) -> Content:

@@ -1,7 +1,7 @@
 """ChatGPT's export: conversations as trees of messages.
 
-The trace is the path that the reader last saw (`current_node`); every other branch becomes one note. A message to a tool is a call, and the
-tool's messages up to the next turn are its result.
+The trace is the path that the reader last saw (`current_node`); every other branch becomes one note. A message to a tool is a call, the
+tool's next message its result; further ones (a browser quotes several pages) answer no call and stay messages of their own.
 """
 
 from collections.abc import Iterator
@@ -92,7 +92,8 @@ def _add(draft: Draft, steps: list[Step], message: dict[str, Any], where: str) -
         case "assistant":
             _add_turn(steps, message, text, images, thinks, where)
         case "tool":
-            _add_result(steps, get.text(author, "name"), text, images, where)
+            if text or images:
+                steps.append(Result("", text, where, images, name=get.text(author, "name")))
         case "system":
             if text:
                 steps.append(Said("system", text))
@@ -123,15 +124,6 @@ def _add_turn(steps: list[Step], message: dict[str, Any], text: str, images: lis
 
 def _speaks(turn: Turn) -> bool:
     return bool(turn.calls or any(turn.texts) or turn.images)
-
-
-def _add_result(steps: list[Step], name: str, text: str, images: list[Image], where: str) -> None:
-    """A tool's message; a second one for the same call is more of the same result."""
-    last = steps[-1] if steps else None
-    if isinstance(last, Result):
-        steps[-1] = Result("", f"{last.text}\n\n{text}", last.where, [*last.images, *images], name=last.name)
-    elif text or images:
-        steps.append(Result("", text, where, images, name=name))
 
 
 def _content(message: dict[str, Any]) -> tuple[str, list[Image]]:

@@ -163,11 +163,8 @@ class _Reader:
 
     def _waits(self) -> bool:
         """Whether the open turn has calls without a result: it goes on after a compaction."""
-        turn, steps = self.items.turn, self.items.steps
-        if turn is None or not turn.calls:
-            return False
-        later = steps[steps.index(turn) :]
-        return bool({call.id for call in turn.calls} - {step.call_id for step in later if isinstance(step, Result)})
+        turn = self.items.turn
+        return turn is not None and any(call.id in self.items.due for call in turn.calls)
 
     def finish(self) -> None:
         steps = self.items.steps

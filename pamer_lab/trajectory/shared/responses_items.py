@@ -1,16 +1,15 @@
 """Items of OpenAI's Responses API -> steps.
 
-A tool that ran on the provider's side (`web_search_call` and its like) has call and outcome in one item: it becomes a call
-and its result, the result being whatever the item recorded of the outcome. A message of another agent is a user message with
-that agent's name. Invariant: what the model gave between two
-results (reasoning, text, calls) is one turn, and every item with a text is found in the steps.
+A tool that ran on the provider's side (`code_interpreter_call` and its like) has call and outcome in one item: it becomes a call and its
+result, or a call alone where only a status is recorded (`web_search_call`); a generated image is the turn's own. A message of another agent
+is a user message with that agent's name. Invariant: what the model gave between two results is one turn, and no item's text is lost.
 """
 
 from typing import Any
 
 from pamer_lab.trajectory.draft import Draft, json_text
 from pamer_lab.trajectory.shared import get
-from pamer_lab.trajectory.shared.parts import content_of
+from pamer_lab.trajectory.shared.parts import Content, content_of
 from pamer_lab.trajectory.shared.steps import Result, Said, Step, Turn
 from pamer_lab.trajectory.values import Image, ToolCall
 
@@ -27,6 +26,8 @@ class Items:
         self.turn: Turn | None = None
         """The turn that the next item of the model joins."""
         self.last: Turn | None = None
+        self.due: set[str] = set()
+        """Ids of calls whose output is an item of its own and has not come yet."""
 
     def add(self, item: dict[str, Any], where: str) -> None:
         """One item of the API; its kind decides whether it joins the open turn or closes it."""
@@ -89,17 +90,18 @@ class Items:
         arguments = json_text(next((item[key] for key in ("arguments", "input", "action") if key in item), rest))
         if call_id and not any(item.get(key) for key in OUTCOMES[:-1]):
             turn.calls.append(ToolCall(call_id, name, arguments))
+            self.due.add(call_id)
             return
         own = call_id or get.text(item, "id") or f"{kind}_{len(self.steps)}_{len(turn.calls)}"
         turn.calls.append(ToolCall(own, name, arguments))
-        if kind not in ("function_call", "custom_tool_call"):
-            self.steps.append(self._outcome(own, kind, item, where))
-
-    def _outcome(self, call_id: str, kind: str, item: dict[str, Any], where: str) -> Result:
-        """What a provider-side call recorded of its own outcome."""
         if kind == "image_generation_call" and isinstance(item.get("result"), str):
             image = Image("image/png", len(item["result"]) * 3 // 4)
-            return Result(call_id, f"[image: {image.media_type}, {image.bytes:,} bytes]", where, (image,))
+            turn.add(Content([f"[image: {image.media_type}, {image.bytes:,} bytes]"], images=[image]))
+        elif any(item.get(key) is not None for key in OUTCOMES[:-1]) or item.get("status") == "failed":
+            self.steps.append(self._outcome(own, item, where))
+
+    def _outcome(self, call_id: str, item: dict[str, Any], where: str) -> Result:
+        """What a provider-side call recorded of its own outcome."""
         found = {key: item[key] for key in OUTCOMES if item.get(key) is not None}
         text = found["output"] if isinstance(found.get("output"), str) else json_text(found)
         return Result(call_id, text, where, error=bool(item.get("error")) or item.get("status") == "failed")
@@ -114,7 +116,9 @@ class Items:
             output = json_text(output)
         content = content_of(self.draft, output, where)
         failed = failed or item.get("status") == "failed" or _exit_code(content.text) not in (None, 0)
-        self.steps.append(Result(get.text(item, "call_id", "id"), content.text, where, content.images, failed))
+        answered = get.text(item, "call_id", "id")
+        self.due.discard(answered)
+        self.steps.append(Result(answered, content.text, where, content.images, failed))
 
 
 def _readable(parts: Any) -> Any:

@@ -51,13 +51,15 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """A message to the model that is not a result."""
+    """A message to the model that answers no call."""
 
     role: Literal["system", "user"]
     text: str
     images: Sequence[Image] = ()
     name: str = ""
     at: float | None = None
+    result: bool = False
+    """It is a tool's output, for which the source records no call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +102,7 @@ def add_steps(draft: Draft, steps: Sequence[Step]) -> None:
             case Said("system"):
                 draft.system(step.text)
             case Said():
-                draft.user(step.text, images=step.images, name=step.name)
+                draft.user(step.text, images=step.images, name=step.name, result=step.result)
             case Mark():
                 draft.event(step.kind, step.text, **step.facts, **_replaced(draft.messages, step, steps[number + 1 :]))
         if not isinstance(step, Mark):

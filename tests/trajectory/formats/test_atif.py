@@ -54,7 +54,7 @@ def test_a_trajectory_reads_the_same_in_every_form(form: str) -> None:
     trace = only(FORMS[form]())
     roles = ["system", "user", "assistant", "tool", "tool", "system", "user", "assistant", "user"]
     assert [message.role for message in trace.messages] == roles
-    assert counts(trace) == (2, 2, 2)
+    assert counts(trace) == (2, 2, 3)  # "typed" answers no recorded call
     turn = trace.messages[2]
     assert (turn.thinking, turn.usage and (turn.usage.input_tokens, turn.usage.cached_tokens, turn.usage.cost_usd)) == (
         "hm",

@@ -177,9 +177,11 @@ def test_chatgpt_shows_the_last_path_and_keeps_the_others_as_notes() -> None:
     tree = {"title": "w", "current_node": "a", "mapping": {item["id"]: item for item in found}}
     for value in (tree, [tree], {"conversations": [tree]}):
         trace = only(read_value(value))
-        assert counts(trace) == (2, 1, 1)
+        assert counts(trace) == (2, 1, 2)
         assert trace.messages[1].thinking == "s\nlook" and trace.messages[1].tool_calls[0].name == "browser"
-        assert "rain" in trace.messages[2].content and "more" in trace.messages[2].content
+        roles = [(message.role, message.result, message.name) for message in trace.messages[2:4]]
+        assert roles == [("tool", False, "browser"), ("user", True, "browser")]
+        assert "rain" in trace.messages[2].content and trace.messages[3].content == "more"
         assert [(event.kind, event.text) for event in trace.events] == [("note", "No idea.")]
 
 

@@ -99,5 +99,6 @@ def test_real_histories_keep_every_content_and_text(real_traces: Path, name: str
     answers = [part["functionResponse"].get("id") for part in parts if "functionResponse" in part]
     turns = sum(isinstance(item, dict) and item["role"] == "model" for item in contents)
     trace = only(read_traces(path))
-    assert counts(trace) == (turns, len(calls), sum(answer in calls for answer in answers))
+    assert counts(trace) == (turns, len(calls), len(answers))
+    assert sum(message.role == "tool" for message in trace.messages) == sum(answer in calls for answer in answers)
     assert told([trace]).misses(strings(contents, skip=("role", "id", "thoughtSignature"))) == []

@@ -63,12 +63,12 @@ def new_rollout() -> list[dict[str, Any]]:
 def test_both_envelopes_of_a_codex_rollout_give_the_same_conversation(rows: list[dict[str, Any]]) -> None:
     trace = only(read_lines(rows))
     assert trace.format == "codex-rollout"
-    roles = ["system", "user", "assistant", "tool", "tool", "assistant", "tool", "assistant", "tool"]
+    roles = ["system", "user", "assistant", "tool", "tool", "assistant", "tool", "assistant"]
     assert [message.role for message in trace.messages] == roles
-    assert counts(trace) == (3, 4, 4)
+    assert counts(trace) == (3, 4, 3)  # the web search records a status and no outcome
     first = trace.messages[2]
     assert (first.content, first.thinking, [call.name for call in first.tool_calls]) == ("Listing.", "list first", ["shell", "local_shell"])
-    assert [message.error for message in trace.messages if message.role == "tool"] == [True, False, False, False]
+    assert [message.error for message in trace.messages if message.role == "tool"] == [True, False, False]
     assert trace.messages[5].tool_calls[0].arguments == "*** Begin Patch"
     assert trace.messages[7].content == "Two."
     assert not trace.warnings
@@ -92,7 +92,7 @@ def test_a_compacted_line_is_an_event_and_its_summary_a_user_message() -> None:
     event = trace.events[0]
     assert (event.kind, event.text, event.tokens_before, event.data["replacement"]) == ("compaction", "what happened", 97, ["carried over"])
     assert [message.content for message in trace.messages[-3:]] == ["what happened", "Two.", "late"]
-    assert "answers no open call" in trace.warnings[0].text
+    assert trace.messages[-1].result and len(trace.warnings) == 1
 
 
 def test_event_texts_that_no_item_holds_are_kept_and_a_rollout_of_events_alone_is_read() -> None:
@@ -119,7 +119,7 @@ def test_a_gym_rollout_keeps_tools_usage_reward_and_groups_parallel_calls() -> N
         -0.5,
         1.0,
     )
-    assert counts(first) == (3, 4, 4)
+    assert counts(first) == (3, 4, 3)
     assert first.messages[0].content == "Be brief."
     assert first.tools[0].name == "shell"
     assert first.usage is not None and first.usage.cached_tokens == 4

@@ -14,16 +14,16 @@ from tests.trajectory.formats.told import counts, only, raw_values, strings, tol
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures" / "traces"
 
 MADE: dict[str, tuple[str, list[tuple[int, int, int]], list[str]]] = {
-    "atif.json": ("atif", [(2, 2, 2)], ["Be brief.", "hm", "typed"]),
-    "atif-steps.jsonl": ("atif", [(2, 2, 2)], ["Be brief.", "hm", "typed"]),
+    "atif.json": ("atif", [(2, 2, 3)], ["Be brief.", "hm", "typed"]),
+    "atif-steps.jsonl": ("atif", [(2, 2, 3)], ["Be brief.", "hm", "typed"]),
     "claude-code.jsonl": ("claude-code-jsonl", [(3, 2, 2)], ["fix the bug", "hm", "The story so far", "nothing here", "on we go"]),
     "claude-stream.jsonl": ("claude-agent-sdk-stream", [(2, 2, 2)], ["done", "one"]),
-    "codex-rollout-envelope.jsonl": ("codex-rollout", [(3, 4, 4)], ["count the files", "list first", "*** Begin Patch", "what happened"]),
-    "codex-rollout-items.jsonl": ("codex-rollout", [(3, 4, 4)], ["Be brief.", "Two."]),
+    "codex-rollout-envelope.jsonl": ("codex-rollout", [(3, 4, 3)], ["count the files", "list first", "*** Begin Patch", "what happened"]),
+    "codex-rollout-items.jsonl": ("codex-rollout", [(3, 4, 3)], ["Be brief.", "Two."]),
     "gemini-report.json": ("gemini-contents", [(3, 3, 3)], ["plan", "no such file", "cut"]),
     "inspect-log.json": ("inspect-eval-log", [(2, 2, 2), (2, 2, 2)], ["the question", "hm", "too slow"]),
     "langgraph-state.json": ("langgraph-thread-state", [(2, 4, 3)], ["files: none", "hm", "gone"]),
-    "nemo-gym.jsonl": ("openai-responses-nemo-gym", [(3, 4, 4), (3, 4, 4)], ["Be brief.", "list first", "/home"]),
+    "nemo-gym.jsonl": ("openai-responses-nemo-gym", [(3, 4, 3), (3, 4, 3)], ["Be brief.", "list first", "/home"]),
     "agentbench-runs.jsonl": ("agentbench-runs", [(1, 0, 0), (1, 0, 0)], ["FINISH([1])"]),
     "alfworld-steps.jsonl": ("alfworld-openmanus", [(2, 0, 0), (2, 0, 0)], ["room 1, step 1", "<action>go 0</action>"]),
     "alfworld-trajectory.json": ("alfworld-openmanus", [(1, 0, 0)], ["a room", "<think>x</think> look"]),

@@ -76,9 +76,8 @@ def _parsed(text: str) -> Any:
 
 
 def counts(trace: Trace) -> tuple[int, int, int]:
-    """(turns, tool calls, tool results)."""
-    calls = sum(len(message.tool_calls) for message in trace.messages)
-    return trace.turns, calls, sum(message.role == "tool" for message in trace.messages)
+    """(turns, tool calls, tool results), results without a recorded call included."""
+    return trace.turns, sum(len(message.tool_calls) for message in trace.messages), trace.results
 
 
 def read_lines(values: Iterable[Any]) -> list[Trace]:

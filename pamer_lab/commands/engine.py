@@ -1,0 +1,39 @@
+"""What `--engine`, `--workers` and `--gpus-per-worker` mean, for every command that has them."""
+
+import argparse
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from typing import Any
+
+from pamer_lab.engines import Engine, open_engine, parse_engine
+from pamer_lab.models import devices
+from pamer_lab.models.frozen import chosen_model, find_folder, is_here
+from pamer_lab.models.profiles import Profile
+
+PROGRAM = 1_000_000_000
+"""Bytes of a worker beside its frozen model: Python, torch, the embedder, the rows it holds."""
+TOKENS = 8192
+"""Length of an input where the profile sets no limit."""
+
+
+@contextmanager
+def engine_of(args: argparse.Namespace, profile: Profile | None) -> Iterator[Engine]:
+    """The engine that the options name; `profile`: the one whose model each worker loads, None where none is."""
+    with closing(open_engine(parse_engine(args.engine, args.gpus_per_worker, worker_memory(profile, args.gpus_per_worker)))) as engine:
+        yield engine
+
+
+def engine_facts(engine: Engine, workers: int) -> dict[str, Any]:
+    """`engine` of the command's JSON; 0 workers means that the command did the work itself."""
+    return {"engine": {"name": engine.name, "workers": workers}}
+
+
+def worker_memory(profile: Profile | None, gpus: float = 0.0) -> int:
+    """Bytes of main memory that a worker needs (estimated), so that a cluster places no more models on a node than fit."""
+    if profile is None:
+        return 0
+    model = chosen_model(profile.frozen_model)
+    shape = devices.geometry_of(find_folder(model)) if is_here(model) else devices.QWEN35_9B
+    chunk = profile.frozen_model.chunk or 512
+    found = devices.estimate(shape, profile.probe_limit or TOKENS, chunk, "bfloat16" if gpus else "float32")
+    return PROGRAM + (found.weights if gpus else found.total)

@@ -1,0 +1,32 @@
+"""The engine of one machine: each worker is a process, JSON lines in and out."""
+
+import os
+
+from pamer_lab.engines.interface import Worker
+from pamer_lab.jobs import Process
+
+
+class LocalWorker(Process):
+    """A process that does the jobs of one module."""
+
+    def ready(self, seconds: float) -> bool:
+        return self.running
+
+    def why_ended(self) -> str:
+        return f"exit code {self.wait()}"
+
+
+class LocalEngine:
+    """Processes of this machine, which share its cores."""
+
+    name = "local"
+
+    def capacity(self) -> int:
+        return os.cpu_count() or 1
+
+    def start(self, module: str, workers: int) -> Worker:
+        threads = str(max(1, self.capacity() // max(workers, 1)))
+        return LocalWorker("pamer_lab.engines.serve", module, environment={"OMP_NUM_THREADS": threads, **os.environ})
+
+    def close(self) -> None:
+        """Its processes belong to whoever started them."""

@@ -1,0 +1,85 @@
+"""Jobs on either engine: kept workers, lost workers, another attempt, and stopping."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from pamer_lab.engines import Engine
+from pamer_lab.engines.crew import ATTEMPTS, Crew
+from pamer_lab.errors import Cancelled
+from tests.engines.program import Job, Note
+
+PROGRAM = "tests.engines.program"
+
+
+class Heard:
+    """What a crew told."""
+
+    def __init__(self) -> None:
+        self.notes: list[tuple[str, Note]] = []
+        self.lost: dict[str, str] = {}
+
+    def crew(self, engine: Engine, cancelled: Callable[[], bool] = lambda: False) -> Crew[Job, Note]:
+        def told(job: Job, note: Note) -> None:
+            self.notes.append((job.name, note))
+
+        def lost(job: Job, reason: str) -> None:
+            self.lost[job.name] = reason
+
+        return Crew(engine, PROGRAM, Note, told, lost, cancelled=cancelled)
+
+    def done(self) -> list[str]:
+        return sorted(name for name, note in self.notes if note.finished)
+
+    def words(self, place: int) -> set[str]:
+        return {note.value.split()[place] for _, note in self.notes if note.value and note.value != "waiting"}
+
+
+def test_one_worker_does_all_jobs_and_is_kept(engine: Engine, tmp_path: Path) -> None:
+    heard = Heard()
+    heard.crew(engine).run([Job(f"j{number}", str(tmp_path)) for number in range(4)], 1)
+    assert heard.done() == ["j0", "j1", "j2", "j3"] and not heard.lost
+    assert len(heard.words(4)) == 1, "one process did them all, so that its models stay loaded"
+    assert heard.words(6) == {str(max(1, engine.capacity()))}, "one worker has all cores"
+
+
+def test_a_lost_worker_a_fault_and_a_bad_store_are_tried_again_and_then_reported_by_name(engine: Engine, tmp_path: Path) -> None:
+    heard, folder = Heard(), str(tmp_path)
+    jobs = [
+        Job("killed-once", folder, deaths=1),
+        Job("poisoned", folder, deaths=99),
+        Job("faulty-once", folder, faults=1),
+        Job("away-twice", folder, again=2),
+        Job("away", folder, again=99),
+        Job("healthy", folder),
+    ]
+    heard.crew(engine).run(jobs, 2)
+    assert heard.done() == ["away-twice", "faulty-once", "healthy", "killed-once"]
+    assert set(heard.lost) == {"poisoned", "away"} and "the store was away" in heard.lost["away"]
+    attempts = {job.name: len(list(tmp_path.glob(f"{job.name}.*"))) for job in jobs}
+    assert attempts == {
+        "killed-once": 2,
+        "poisoned": ATTEMPTS,
+        "faulty-once": 2,
+        "away-twice": 3,
+        "away": ATTEMPTS,
+        "healthy": 1,
+    }
+
+
+def test_a_crew_that_is_cancelled_stops_its_workers(engine: Engine, tmp_path: Path) -> None:
+    heard = Heard()
+    waits = Job("waits", str(tmp_path), wait_for=str(tmp_path / "never"))
+    with pytest.raises(Cancelled):
+        heard.crew(engine, cancelled=lambda: len(heard.notes) > 3).run([waits, Job("next", str(tmp_path))], 1)
+    assert heard.done() == [] and not list(tmp_path.glob("next.*"))
+
+
+def test_a_listener_that_fails_ends_the_crew_with_its_error(engine: Engine, tmp_path: Path) -> None:
+    def told(job: Job, note: Note) -> None:
+        raise RuntimeError("the listener failed")
+
+    crew: Crew[Job, Note] = Crew(engine, PROGRAM, Note, told, lambda job, reason: None)
+    with pytest.raises(RuntimeError, match="the listener failed"):
+        crew.run([Job("one", str(tmp_path)), Job("two", str(tmp_path))], 1)

@@ -1,0 +1,87 @@
+"""Replays on a Ray cluster: the same rows as in processes of this machine, and what the command says."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pamer_lab.cli import main
+from pamer_lab.engines import Engine, parse_engine
+from pamer_lab.errors import InputError
+from pamer_lab.models.profiles import load_profile
+from pamer_lab.models.tokenizer import profile_tokens
+from pamer_lab.runs.batch import BatchOptions, BatchProgress, replay_batch
+from pamer_lab.runs.store import TEXTS, TURNS
+from pamer_lab.workspace import RUNS, Workspace
+from tests.runs.making import long_trace
+
+POLICIES = ["base", "sliding-window:2", "periodic-summary:2"]
+CLOCKS = {"seconds", "started", "head"}
+"""Columns that hold times."""
+
+
+def filled(folder: Path, traces: int = 3) -> tuple[Workspace, list[str]]:
+    made = [long_trace(4 + number, trace_id=f"t-{number}") for number in range(traces)]
+    workspace = Workspace(folder)
+    workspace.add_traces(made, profile_tokens(load_profile("embedded")))
+    return workspace, [trace.trace_id for trace in made]
+
+
+def stored(workspace: Workspace) -> dict[str, list[dict[str, Any]]]:
+    """Every row of the three tables, without times, sorted by key."""
+    found = {}
+    for spec in (RUNS, TURNS, TEXTS):
+        rows = workspace.database.rows(spec)
+        rows.sort(key=lambda row: tuple(row[name] for name in spec.key))
+        found[spec.name] = [{name: value for name, value in row.items() if name not in CLOCKS} for row in rows]
+    return found
+
+
+def test_a_cluster_stores_the_same_rows_as_processes_of_this_machine(cluster: Engine, tmp_path: Path) -> None:
+    here, ids = filled(tmp_path / "here")
+    there, _ = filled(tmp_path / "there")
+    seen: list[BatchProgress] = []
+    assert {outcome.status for outcome in replay_batch(ids, POLICIES, here, BatchOptions())} == {"done"}
+    outcomes = replay_batch(ids, POLICIES, there, BatchOptions(processes=2), engine=cluster, report=seen.append)
+    assert {outcome.status for outcome in outcomes} == {"done"}
+    assert stored(here) == stored(there)
+    assert (seen[-1].runs_done, seen[-1].runs, seen[-1].done) == (9, 9, seen[-1].total)
+    before = there.database.version(TURNS)
+    again = replay_batch(ids, POLICIES, there, BatchOptions(processes=2), engine=cluster)
+    assert [outcome.run_id for outcome in again] == [outcome.run_id for outcome in outcomes]
+    assert there.database.version(TURNS) == before, "what is there is not computed again"
+
+
+def test_the_command_names_its_engine(cluster: Engine, workspace: Workspace, capsys: pytest.CaptureFixture[str]) -> None:
+    _, ids = filled(workspace.path, traces=2)
+    assert main(["replay", *ids, "--policy", "base", "--engine", "ray", "--workers", "1", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["engine"] == {"name": "ray", "workers": 1} and [run["status"] for run in found["runs"]] == ["done", "done"]
+    assert main(["replay", *ids, "--policy", "base", "--workers", "0", "--json"]) == 0
+    local = json.loads(capsys.readouterr().out)
+    assert local["engine"] == {"name": "local", "workers": 0} and local["runs"] == found["runs"]
+
+
+def test_without_ray_the_message_says_how_to_install_it(
+    workspace: Workspace, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, ids = filled(workspace.path, traces=1)
+    monkeypatch.setitem(sys.modules, "ray", None)
+    assert main(["replay", *ids, "--policy", "base", "--engine", "ray"]) == 2
+    assert "pip install 'pamer-lab[ray]'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("text", ["", "Ray", "spark", "local:8", "rayon:1"])
+def test_an_unknown_engine_is_refused(text: str) -> None:
+    with pytest.raises(InputError, match="engine"):
+        parse_engine(text)
+
+
+def test_an_address_is_all_that_follows_the_first_colon() -> None:
+    assert parse_engine("ray:ray://head:10001").address == "ray://head:10001" and parse_engine("ray").address == ""
+    with pytest.raises(InputError):
+        parse_engine("local", gpus_per_worker=1)
+    with pytest.raises(InputError):
+        parse_engine("ray", gpus_per_worker=-1)
