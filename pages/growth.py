@@ -179,7 +179,7 @@ def main() -> None:
     traces = st.expander("Each trace", key="per-trace-panel", on_change="rerun")
     if traces.open:
         with traces:
-            per_trace(runs, present, baseline, names)
+            per_trace(runs, present, baseline, names, {name: row["reward"] for name, row in known.items()})
     panel = st.expander("First difference from the baseline", key="divergence", on_change="rerun")
     if panel.open:
         with panel:

@@ -8,7 +8,7 @@ from pamer_lab.analysis.paper_comparison import KINDS, token_changes
 from pamer_lab.analysis.published import PublishedTable, names, table
 from pamer_lab.figures.text import counted, short
 from pamer_lab.report.config import PublishedSection
-from pamer_lab.ui.published.paper_comparison import study_beside
+from pamer_lab.ui.published.paper_comparison import recorded_tasks, study_beside
 from pamer_lab.ui.shared.charts import drawing_or_none, show_chart
 from pamer_lab.ui.shared.page import run as run_page
 from pamer_lab.ui.shared.published_rows import published_csv, published_rows
@@ -33,6 +33,7 @@ def measured(shown: PublishedTable) -> None:
     if shown.name in KINDS:
         study_beside(shown.name)
         return
+    recorded_tasks(shown)
     if not found:
         st.caption("PaMER Lab does not measure this table: it needs the paper's agents, tasks or settings.")
         return

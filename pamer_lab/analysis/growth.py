@@ -186,15 +186,24 @@ NO_DOMAIN = "all"
 
 
 def recorded_scores(workspace: Workspace, trace_ids: Iterable[str]) -> dict[str, Any]:
-    """Score averages of these traces, with how many recorded a reward; None where none did."""
-    rows = []
+    """Score averages of these traces, with how many recorded a reward (None where none did), and the tokens their source recorded.
+
+    `tokens_per_trace` is the mean of input and output over the `usage_traces` with both a reward and recorded usage.
+    """
+    rows: list[dict[str, Any]] = []
+    used: list[int] = []
     wanted = set(trace_ids)
     for row in workspace.trace_rows("reward IS NOT NULL") if workspace.path.exists() else []:
         if row["trace_id"] in wanted:
-            meta = workspace.trace(row["trace_id"]).trace.meta
-            rows.append({"task": row["question_id"], "domain": str(meta.get("domain") or NO_DOMAIN), "reward": float(row["reward"])})
+            trace = workspace.trace(row["trace_id"]).trace
+            domain = str(trace.meta.get("domain") or NO_DOMAIN)
+            rows.append({"task": row["question_id"], "domain": domain, "reward": float(row["reward"])})
+            spent = [trace.usage] if trace.usage else [message.usage for message in trace.messages if message.usage]
+            used += [tokens] if (tokens := sum(one.input_tokens + one.output_tokens for one in spent)) else []
     return score_averages(pl.DataFrame(rows, schema={"task": pl.String, "domain": pl.String, "reward": pl.Float64})) | {
-        "traces": len(wanted)
+        "traces": len(wanted),
+        "usage_traces": len(used),
+        "tokens_per_trace": sum(used) / len(used) if used else None,
     }
 
 

@@ -50,10 +50,17 @@ def policy_lines(
     return pl.DataFrame(lines, infer_schema_length=None)
 
 
-def trace_table(runs: pl.DataFrame, policies: Sequence[str], baseline: str, names: Mapping[str, str]) -> pl.DataFrame:
+def trace_table(
+    runs: pl.DataFrame,
+    policies: Sequence[str],
+    baseline: str,
+    names: Mapping[str, str],
+    rewards: Mapping[str, float | None] | None = None,
+) -> pl.DataFrame:
     """One row per trace and policy: totals, peak, and the change of both against the baseline's run of the same trace.
 
-    Traces with the most tokens come first, and within a trace the policies in their order; `names` is what traces are called.
+    Traces with the most tokens come first, and within a trace the policies in their order; `names` is what traces are called,
+    `rewards` what their sources recorded.
     """
     sizes = dict(runs.group_by("trace_id").agg(pl.col("base_total").max()).iter_rows())
     order = {policy: number for number, policy in enumerate(policies)}
@@ -70,10 +77,11 @@ def trace_table(runs: pl.DataFrame, policies: Sequence[str], baseline: str, name
                 "baseline": baseline,
                 "total_change_pct": _change(row["total"], base["total"]) if base else None,
                 "peak_change_pct": _change(row["peak_active"], base["peak_active"]) if base else None,
+                "recorded_reward": (rewards or {}).get(row["trace_id"]),
             }
             | {key: row[key] for key in ("demo", "tokenizer", "tokens_kind")}
         )
-    return pl.DataFrame(lines, infer_schema_length=None)
+    return pl.DataFrame(lines, infer_schema_length=None, schema_overrides={"recorded_reward": pl.Float64})
 
 
 def _change(value: float, base: float | None) -> float | None:

@@ -4,7 +4,7 @@ Knows which published and measured rows mean the same. A cell is listed only if 
 number of seeds. Agreement is not judged, because models and traces differ.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import polars as pl
@@ -56,6 +56,9 @@ LIVE = ("method_comparison", "ablation")
 """Tables of live runs that a policy's verdict quotes: the methods on the same 40 tasks first, then the ablations."""
 BASES = ("DeepSeek-V4-Flash", "Base agent")
 """Published rows without a method, which changes are against."""
+BENCHMARK = "workbuddy-bench-proxy"
+"""The format of traces of the paper's benchmark."""
+DOMAINS = ("code", "office", "security", "web")
 METRICS = ("auroc", "auprc", "f1", "agreement")
 
 Line = dict[str, Any]
@@ -97,6 +100,28 @@ def token_changes(published: PublishedTable, runs: pl.DataFrame) -> list[dict[st
             }
         )
     return lines
+
+
+def recorded_beside(published: PublishedTable, scores: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The base agent's published score and tokens beside `recorded_scores` of this workspace's benchmark traces; None for other tables.
+
+    Scores are 0 to 100; `domains` has each published domain with both. A replay changes neither: both are what sources recorded.
+    """
+    base = next((row for row in published.rows if row["label"] in BASES and "tokens" in row), None)
+    if base is None or not scores["tasks"]:
+        return None
+    own = {name.casefold(): one for name, one in scores["domains"].items()}
+    return {
+        "row": base["label"],
+        "score": base["average"] if "average" in base else 100 * base["reward"],
+        "tokens": base["tokens"],
+        "recorded_score": scores["task_weighted"],
+        "recorded_tokens": scores["tokens_per_trace"],
+        "tasks": scores["tasks"],
+        "traces": scores["traces"],
+        "usage_traces": scores["usage_traces"],
+        "domains": {name: {"score": base[name], "recorded": own.get(name)} for name in DOMAINS if name in base},
+    }
 
 
 def live_result(policy: str) -> dict[str, Any] | None:

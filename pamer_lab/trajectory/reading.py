@@ -9,6 +9,8 @@ from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from pathlib import Path
 
+from msgspec import structs
+
 from pamer_lab.config import ReadLimits
 from pamer_lab.errors import FormatError, InputError, NotThisFormat
 from pamer_lab.opening import below, regular
@@ -18,6 +20,7 @@ from pamer_lab.trajectory.formats import claimants, read_suffixes
 from pamer_lab.trajectory.labels import missing_labels
 from pamer_lab.trajectory.parsing import uncollected
 from pamer_lab.trajectory.shared.rows import SHAPE_ERRORS, shape_fault
+from pamer_lab.trajectory.trial_folder import is_trial, reward_beside, trace_files
 from pamer_lab.trajectory.unpacking import shown_name
 from pamer_lab.trajectory.values import Source, Trace, Warning
 
@@ -113,7 +116,15 @@ def iter_traces(
             except InputError as error:
                 yield Rejection(error.path or str(source), error.where, error.reason)
                 continue
-            yield from traces_of(document)
+            yield from _rewarded(traces_of(document), source, roots)
+
+
+def _rewarded(items: Iterator[Trace | Rejection], path: Path, roots: Sequence[Path]) -> Iterator[Trace | Rejection]:
+    """The first trace of a file gets the reward that its trial's folder records beside it, unless it has one."""
+    for number, item in enumerate(items):
+        if number == 0 and isinstance(item, Trace) and item.reward is None and (reward := reward_beside(path, roots)) is not None:
+            item = structs.replace(item, reward=reward)
+        yield item
 
 
 def read_bytes(data: bytes, name: str, limits: ReadLimits | None = None) -> Reading:
@@ -249,7 +260,7 @@ def _sources(path: Path, suffixes: tuple[str, ...]) -> Iterator[Path]:
     if not path.is_dir():
         yield path
         return
-    children = sorted(path.iterdir())
+    children = trace_files(path) if is_trial(path) else sorted(path.iterdir())
     if any(EVENT_FILE.match(child.name) for child in children):
         yield path
         return

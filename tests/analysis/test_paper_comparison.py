@@ -2,15 +2,17 @@
 
 import pytest
 
-from pamer_lab.analysis.growth import policy_table, run_table
-from pamer_lab.analysis.paper_comparison import KINDS, POLICIES, beside, token_changes
+from pamer_lab.analysis.growth import policy_table, recorded_scores, run_table
+from pamer_lab.analysis.paper_comparison import BENCHMARK, KINDS, POLICIES, beside, recorded_beside, token_changes
 from pamer_lab.analysis.published import names, sample_study, table
 from pamer_lab.runs.engine import replay
 from pamer_lab.studies.study import read_study
 from pamer_lab.workspace import Workspace
+from pamer_lab.workspace.ingest import import_paths
 from tests.analysis.making import control_study
 from tests.pages.test_contexts import FIXTURE
 from tests.runs.making import long_trace
+from tests.trajectory.formats.test_workbuddy import LOG
 
 
 def test_controls_meet_by_name_and_carry_both_values() -> None:
@@ -68,3 +70,15 @@ def test_a_published_change_is_shown_as_the_paper_prints_it(workspace: Workspace
             assert printed is None or line["published_pct"] == printed
             seen += printed is not None
     assert seen > 5
+
+
+def test_rewards_and_tokens_of_benchmark_traces_meet_the_base_agents_row(workspace: Workspace) -> None:
+    rows = import_paths([LOG], workspace).traces
+    assert {row["format"] for row in rows} == {BENCHMARK}
+    scores = recorded_scores(workspace, [row["trace_id"] for row in rows])
+    found = recorded_beside(table("method_comparison"), scores)
+    assert found is not None and (found["score"], found["tokens"]) == (67.5, 1890000)
+    assert (found["recorded_score"], found["tasks"]) == (37.5, 2)
+    assert (found["recorded_tokens"], found["usage_traces"]) == ((80 + 6 + 60 + 2) / 2, 2)
+    assert found["domains"]["code"] == {"score": 72.9, "recorded": {"score": 75.0, "tasks": 1}}
+    assert recorded_beside(table("controls"), scores) is None

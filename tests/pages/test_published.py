@@ -7,9 +7,10 @@ from pamer_lab.runs.engine import ReplayOptions, replay
 from pamer_lab.ui.shared.text import counted_with
 from pamer_lab.ui.shared.words import HINTS
 from pamer_lab.workspace import Workspace
-from pamer_lab.workspace.ingest import import_demo
+from pamer_lab.workspace.ingest import import_demo, import_paths
 from tests.pages.conftest import Visit, charts, texts
 from tests.runs.making import PARTS
+from tests.trajectory.formats.test_workbuddy import LOG
 
 PAGE = "pages/published.py"
 
@@ -51,3 +52,11 @@ def test_a_study_table_stands_beside_the_study_that_measured_it(visit: Visit) ->
     assert "0.751" in set(frame["Published"])
     assert all("±" in value for value in frame["Measured here"])
     assert "demo" in texts(app)
+
+
+def test_rewards_of_benchmark_traces_are_set_beside_tokens(visit: Visit, workspace: Workspace) -> None:
+    import_paths([LOG], workspace)
+    app = visit(PAGE, table="full_benchmark")
+    assert not app.exception
+    found = next(frame.value for frame in app.dataframe if "Recorded here" in frame.value.columns)
+    assert list(found["Recorded here"])[:2] == ["37.5", "75.0"] and list(found["n"])[-1] == 2

@@ -48,6 +48,7 @@ ORDER = (
     "openhands_v1",
     "openhands_v0",
     "openhands_completion",
+    "workbuddy",
     "request_log",
     "swe_agent",
     "verifiers_results",

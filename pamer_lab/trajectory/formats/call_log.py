@@ -18,6 +18,7 @@ from pamer_lab.trajectory.shared.dialects import parsed
 from pamer_lab.trajectory.shared.fields import read_tools
 from pamer_lab.trajectory.shared.gemini_parts import declared_tools
 from pamer_lab.trajectory.shared.growing import Conversation, ModelCall, conversations
+from pamer_lab.trajectory.shared.rewards import reward_of
 from pamer_lab.trajectory.shared.rows import attempt, episodes
 from pamer_lab.trajectory.shared.span_values import answers_of, prompt_of
 from pamer_lab.trajectory.shared.streams import answer_of, events_of, looks_streamed
@@ -47,7 +48,7 @@ PAIRS = (
 )
 """Where a row keeps what was sent and what came back."""
 BODIES = ("body", "postData", "content", "json", "data", "payload", "text", "string")
-SESSIONS = ("session_id", "sessionId", "conversation_id", "thread_id", "run_id", "trace_id", "prompt_cache_key")
+SESSIONS = ("trial_id", "session_id", "sessionId", "conversation_id", "thread_id", "run_id", "trace_id", "prompt_cache_key")
 ANSWERS = ("choices", "candidates", "output", "content", "message", "completion", "generations")
 
 
@@ -80,6 +81,7 @@ def _read_one(calls: list[ModelCall]) -> Draft:
     draft = Draft(NAME, where=f"{calls[0].where} to {calls[-1].where}" if len(calls) > 1 else calls[0].where, orphans="as_user")
     draft.task_id = calls[0].session
     draft.meta.update(calls[0].facts)
+    draft.reward = next((call.reward for call in reversed(calls) if call.reward is not None), None)
     return Conversation(draft, calls).write()
 
 
@@ -128,6 +130,8 @@ def _call(row: dict[str, Any], request: Any, response: Any, where: str) -> Model
     call.id, call.follows = get.text(answer, "id"), get.text(body, "previous_response_id")
     call.session = call.group = session
     call.facts = {"session": session or body.get("prompt_cache_key")}
+    call.reward = reward_of(row)
+    call.at = get.as_time(get.some(row, "timestamp", "created_at", "startedDateTime", "time", "ts"))
     return call
 
 

@@ -12,6 +12,7 @@ from pamer_lab.trajectory.document import Document
 from pamer_lab.trajectory.draft import Draft
 from pamer_lab.trajectory.shared import get
 from pamer_lab.trajectory.shared.exchanges import Conversation, Exchange, group, read_answer, write
+from pamer_lab.trajectory.shared.rewards import reward_of
 from pamer_lab.trajectory.shared.rows import attempt, episodes, first_episodes
 from pamer_lab.trajectory.shared.usage import read_usage
 
@@ -62,6 +63,7 @@ def _read_one(conversation: Conversation) -> Draft:
     draft = write(Draft(NAME, orphans="as_user"), conversation)
     draft.meta["calls"] = len(conversation.exchanges)
     draft.task_id = conversation.longest.session
+    draft.reward = next((one.reward for one in reversed(conversation.exchanges) if one.reward is not None), None)
     return draft
 
 
@@ -77,6 +79,7 @@ def _exchanges(document: Document) -> tuple[list[Exchange], list[str]]:
         if body is not None:
             session = get.text(value, *SESSION_KEYS)
             found.append(Exchange(where, body["messages"], body.get("system"), body.get("tools"), get.text(body, "model"), session))
+            found[-1].reward = reward_of(value)
             by_id[identity] = found[-1]
         if isinstance(response, dict):
             unanswered = next((one for one in found if one.answer is None), None)

@@ -38,6 +38,7 @@ class Exchange:
     answer: dict[str, Any] | None = None
     """The answer as an OpenAI- or Anthropic-shaped message; None where the log was cut before it."""
     usage: Usage | None = None
+    reward: float | None = None
 
 
 @dataclass

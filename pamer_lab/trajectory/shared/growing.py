@@ -18,7 +18,7 @@ from pamer_lab.trajectory.shared.fields import read_thinking
 from pamer_lab.trajectory.shared.parts import read_content
 from pamer_lab.trajectory.shared.responses_items import Items
 from pamer_lab.trajectory.shared.rows import attempt, episodes
-from pamer_lab.trajectory.shared.steps import Mark, Result, Said, Step, Turn, add_steps
+from pamer_lab.trajectory.shared.steps import Mark, Result, Said, Step, Turn, add_steps, keep_none
 from pamer_lab.trajectory.shared.usage import add_usage, read_usage
 from pamer_lab.trajectory.shared.vocabulary import KINDS, plain_word, role_of
 from pamer_lab.trajectory.values import Tool, Usage
@@ -50,8 +50,11 @@ class ModelCall:
     follows: str = ""
     """Id of the answer that this call goes on from, where the provider keeps the history."""
     start: int = 0
+    at: float | None = None
+    """When it was recorded, in seconds since 1970."""
     several: bool = False
     """The answers are turns one after another, because an agent recorded its run and not its model calls."""
+    reward: float | None = None
     facts: dict[str, Any] = field(default_factory=dict)
 
     def is_system(self, message: dict[str, Any]) -> bool:
@@ -192,7 +195,7 @@ class Conversation:
             kept[-1].images += turn.images
         self.steps += [step for step in answer if not isinstance(step, Turn) or any(step is turn for turn in kept)]
         if kept:
-            kept[-1].usage = call.usage
+            kept[-1].usage, kept[-1].at = call.usage, call.at
             self.turns += [(call, turn) for turn in kept]
 
     def _read(self, messages: list[dict[str, Any]], where: str) -> None:
@@ -208,6 +211,9 @@ class Conversation:
             fresh = [message for message in fresh if not (call.is_system(message) and message in systems)]
             if shared > len(before.system):
                 self.steps.append(Mark("context_edit", "", {"what": "the next request leaves messages out", "messages": gone}))
+            elif any(_is_agents(message) for message in before.said):
+                facts = {"what": "the next request begins again", "messages": gone}
+                self.steps.append(Mark("compaction", "", facts, keep_none, Said))
         last = self.turns[-1][1] if self.turns and self.turns[-1][0] is before else None
         if last is None:
             return fresh

@@ -3,11 +3,13 @@
 import polars as pl
 import streamlit as st
 
-from pamer_lab.analysis.paper_comparison import KINDS, beside
-from pamer_lab.analysis.published import sample_names
-from pamer_lab.figures.text import counted
+from pamer_lab.analysis.growth import recorded_scores
+from pamer_lab.analysis.paper_comparison import BENCHMARK, KINDS, beside, recorded_beside
+from pamer_lab.analysis.published import PublishedTable, sample_names
+from pamer_lab.figures.text import counted, short
 from pamer_lab.spreadsheet import csv_text
 from pamer_lab.ui.shared.downloads import download
+from pamer_lab.ui.shared.loaders import workspace
 from pamer_lab.ui.shared.studies import SAMPLE, listed_studies, open_study, study_line
 from pamer_lab.ui.shared.text import in_code
 from pamer_lab.ui.shared.widgets import table, table_height
@@ -62,6 +64,29 @@ def study_beside(name: str) -> None:
         download("CSV", csv, f"{name}-beside.csv", "text/csv", key="beside-csv")
         if kind in PAGES:
             st.page_link(PAGES[kind], label="Open the study", icon=":material/open_in_new:")
+
+
+def recorded_tasks(shown: PublishedTable) -> None:
+    """The base agent's row beside what traces of the same benchmark recorded here; nothing where there are none."""
+    ids = [row["trace_id"] for row in workspace().trace_rows() if row["format"] == BENCHMARK and row["reward"] is not None]
+    line = recorded_beside(shown, recorded_scores(workspace(), ids)) if ids else None
+    if line is None:
+        return
+    domains = [(name, one) for name, one in line["domains"].items() if one["recorded"]]
+    rows = [{"": "Score", "Published": f"{line['score']:.1f}", "Recorded here": f"{line['recorded_score']:.1f}", "n": line["tasks"]}]
+    rows += [
+        {"": f"{name.capitalize()} score", "Published": f"{one['score']:.1f}", "Recorded here": f"{one['recorded']['score']:.1f}"}
+        | {"n": one["recorded"]["tasks"]}
+        for name, one in domains
+    ]
+    if line["recorded_tokens"] is not None:
+        here = short(line["recorded_tokens"])
+        rows.append({"": "Tokens per task", "Published": short(line["tokens"]), "Recorded here": here, "n": line["usage_traces"]})
+    st.markdown(f"**Reward beside tokens: {line['row']} and the benchmark traces here**")
+    st.dataframe(rows, hide_index=True, placeholder="")
+    st.caption(
+        "Recorded by the benchmark's proxy and grader, not measured by a replay; n counts tasks, for tokens traces with recorded usage."
+    )
 
 
 def _number(value: float, metric: str) -> str:
