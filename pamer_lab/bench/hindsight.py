@@ -1,4 +1,4 @@
-"""`bench hindsight PATH...`: the step routers and the extractive summary on recorded traces, against labels by hindsight.
+"""`bench hindsight PATH...`: the step router and the extractive summary on recorded traces, against labels by hindsight.
 
 Memories are laid out as in `bench selection`. A point needs steps where its action used evidence that only older blocks hold. Chosen steps
 are compared with the named ones, and, because several blocks may hold the same evidence, by the share of needed identifiers that the
@@ -7,14 +7,13 @@ still hold; `*_repeated` counts only identifiers that the trace uses more than o
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from pamer_lab.bench.selection import RECENT, Case, Routed, cases
 from pamer_lab.blocks import MessageTokens
 from pamer_lab.controller.router_embedded import EmbeddedRouter
-from pamer_lab.controller.router_index import ArchiveSource
 from pamer_lab.errors import InputError
 from pamer_lab.memory.summary import block_text
 from pamer_lab.models.embedder import load_embedder
@@ -27,7 +26,7 @@ from pamer_lab.runs.timeline import lay_out
 from pamer_lab.trajectory import Trace, iter_traces
 from pamer_lab.trajectory.values import Message
 
-HELP = "the step routers and the extractive summary on real traces, against labels by hindsight"
+HELP = "the step router and the extractive summary on real traces, against labels by hindsight"
 LEAST_TURNS = 8
 
 
@@ -54,20 +53,17 @@ def run(paths: Sequence[Path], least_turns: int = LEAST_TURNS) -> tuple[dict[str
     raw: dict[str, Sequence[Message]] = {}
     embedder = load_embedder(load_profile("embedded"))
     index = Routed(EmbeddedRouter(embedder))
-    archive = Routed(EmbeddedRouter(embedder, ArchiveSource(lambda blocks: {block.raw_hash: raw[block.raw_hash] for block in blocks})))
     kept = Kept()
+    repeated = {trace_id: _repeated(own) for trace_id, own in uses.items()}
     for case in cases(traces, raw):
-        assert case.trace is not None
+        assert isinstance(case.trace, Trace)
         needed = [use for use in uses[case.trace.trace_id].get(case.t, ()) if max(use.blocks) < case.t - RECENT]
-        repeated = _repeated(uses[case.trace.trace_id])
-        for routed, suffix in ((index, ""), (archive, "_archive")):
-            chosen = set(routed.route(case).steps)
-            texts = [
-                block_text(raw[block.raw_hash]) for memory in case.query.memory.memories for block in memory.blocks if block.step in chosen
-            ]
-            for use in needed:
-                kept.add(f"evidence{suffix}", any(holds(text, use.value) for text in texts))
-        _survival(case, needed, repeated, kept)
+        chosen = set(index.route(case).steps)
+        covered = [block for memory in case.query.memory.memories for block in memory.blocks if block.step in chosen]
+        texts = [block_text(raw[block.raw_hash]) for block in covered]
+        for use in needed:
+            kept.add("evidence", any(holds(text, use.value) for text in texts))
+        _survival(case, needed, repeated[case.trace.trace_id], kept)
     details = {
         "traces": len(traces),
         "decision_points": index.score.points,
@@ -76,12 +72,11 @@ def run(paths: Sequence[Path], least_turns: int = LEAST_TURNS) -> tuple[dict[str
         "labels": "hindsight",
         "rule": Rule().facts(),
         "index": index.details(),
-        "archive": archive.details(),
     }
-    return index.ratios() | archive.ratios("_archive") | kept.shares(), details
+    return index.ratios() | kept.shares(), details
 
 
-def _labelled(paths: Sequence[Path], least_turns: int, uses: dict[str, dict[int, list[Use]]]) -> Iterable[Trace]:
+def _labelled(paths: Sequence[Path], least_turns: int, uses: dict[str, dict[int, list[Use]]]) -> Iterator[Trace]:
     """Traces with hindsight labels alone; `uses` gets what each of their turns used."""
     tokens = MessageTokens(embedded_counter())
     for item in iter_traces(paths):

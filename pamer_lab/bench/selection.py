@@ -28,6 +28,7 @@ from pamer_lab.memory.records import pack, seal
 from pamer_lab.models.embedder import load_embedder
 from pamer_lab.models.profiles import load_profile
 from pamer_lab.models.tokenizer import embedded_counter
+from pamer_lab.trajectory.formats.native import NativeTrace
 from pamer_lab.trajectory.values import Message, Trace
 
 HELP = "the step routers (index and archive) against known needs, and three references"
@@ -75,7 +76,7 @@ class Case:
     needed: set[int]
     tokens: dict[int, int] = field(default_factory=dict)
     t: int = 0
-    trace: Trace | None = None
+    trace: Trace | NativeTrace | None = None
 
 
 @dataclass
@@ -140,7 +141,7 @@ def run(questions: int = QUESTIONS, replicas: int = REPLICAS) -> tuple[dict[str,
     return ratios | archive.ratios("_archive"), details
 
 
-def cases(traces: Iterable[Trace], raw: dict[str, Sequence[Message]]) -> Iterator[Case]:
+def cases(traces: Iterable[Trace | NativeTrace], raw: dict[str, Sequence[Message]]) -> Iterator[Case]:
     """The points with a recall label; `raw` gets the blocks by their hash."""
     counter = embedded_counter()
     tokens, summariser = MessageTokens(counter), ExtractiveSummariser(counter)
