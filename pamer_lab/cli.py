@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from pamer_lab.jobs import Progress
 
-READING = frozenset({"doctor", "memory", "audit", "heads", "policies", "prices", "whatif", "report", "app"})
+READING = frozenset({"doctor", "memory", "audit", "heads", "policies", "prices", "whatif", "report", "live", "app"})
 """Commands that reviewer mode allows; what they would write into the workspace, reviews apart, the library refuses."""
 
 STUDIES = frozenset({"extract", "train", "layerwise", "controls", "compact"})
@@ -63,7 +63,7 @@ def main(arguments: list[str] | None = None) -> int:
         if _in_lines():
             _line(result=result)
         elif args.json:
-            sys.stdout.write(_json(result))
+            sys.stdout.write(_json(result) if result is not None else "")
         elif result and hasattr(command, "show"):
             _show(command, result)
         sys.stdout.flush()

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from pamer_lab.counts import counted
 from pamer_lab.detection import KEYS, PERSONAL, Kind, Known, Place, find_secrets, is_secret_value, with_known
 
 _NAME = re.compile(r"(?i)(?:api_?key|token|secret|passw(?:or)?d)$")
@@ -183,7 +184,10 @@ def sentence(findings: Iterable[Finding]) -> str:
     rows = summary(findings)
     if not rows:
         return "A scan for keys, tokens, private keys, e-mail addresses and home folders found nothing."
-    words = [f"{row['different']} {row['kind']} in {row['places']} places {'redacted' if row['redacted'] else 'left in'}" for row in rows]
+    words = [
+        f"{row['different']} {row['kind']} in {counted(row['places'], 'place')} {'redacted' if row['redacted'] else 'left in'}"
+        for row in rows
+    ]
     return f"A scan for secrets found: {', '.join(words)}."
 
 

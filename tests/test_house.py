@@ -116,6 +116,8 @@ OWN_FILES = {
     "models/speed.py": "a model's folder",
     "models/embedded.py": "the prepared model",
     "models/devices.py": "the system's own files",
+    "live/logs.py": "the session files of the workspace",
+    "live/serve.py": "the files of running proxies, which they remove",
     "models/seal.py": "the prepared model, compared with its hash",
 }
 """Modules that open files themselves, and whose files these are; whatever a stranger may have made goes through `opening`."""

@@ -17,11 +17,12 @@ from pamer_lab.models import embedded
 from pamer_lab.trajectory.values import Message, ToolCall
 
 
-def best_seconds(work: Callable[[], Any], *, repeats: int = 3) -> float:
-    """The shortest of several runs, in seconds of process time, which other processes do not inflate."""
+def best_seconds(work: Callable[[], Any], *, repeats: int = 3, collect: bool = True) -> float:
+    """The shortest of several runs, in seconds of process time, which other processes do not inflate; `collect`: garbage first."""
     times = []
     for _ in range(repeats):
-        gc.collect()
+        if collect:
+            gc.collect()
         start = time.process_time()
         work()
         times.append(time.process_time() - start)

@@ -6,6 +6,7 @@ from typing import Any
 
 from pamer_lab.cli import say
 from pamer_lab.commands import history
+from pamer_lab.counts import counted
 from pamer_lab.errors import InputError
 from pamer_lab.factory import Factory
 from pamer_lab.models.chat import Chat
@@ -53,10 +54,12 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 def show(result: dict[str, Any]) -> None:
     usage = result["usage"]
     print(
-        f"{len(result['labels'])} labels by {result['origin']}; {len(result['refused'])} answers rejected, {len(result['failed'])} failed"
+        f"{counted(len(result['labels']), 'label')} by {result['origin']}; "
+        f"{len(result['refused'])} rejected, {len(result['failed'])} failed"
     )
     print(
-        f"{usage['asked']} questions asked, {usage['kept']} answers cached; {usage['input_tokens']} tokens in, {usage['output_tokens']} out"
+        f"{counted(usage['asked'], 'question')} asked, {counted(usage['kept'], 'answer')} cached; "
+        f"{usage['input_tokens']:,} tokens in, {usage['output_tokens']:,} out"
     )
 
 

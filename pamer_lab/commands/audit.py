@@ -10,6 +10,7 @@ from pamer_lab.audit.doubts import doubts
 from pamer_lab.audit.exchange import audit_bytes
 from pamer_lab.audit.store import steps_of
 from pamer_lab.commands.scanning import scan_facts, show_findings
+from pamer_lab.counts import counted
 from pamer_lab.errors import InputError
 from pamer_lab.figures.text import one_line
 from pamer_lab.redaction import own_scan
@@ -52,19 +53,24 @@ def show(result: dict[str, Any]) -> None:
     if "rows" in result:
         show_findings(result)
         if result["path"]:
-            print(f"{result['rows']} rows written to {result['path']}")
+            print(f"{counted(result['rows'], 'row')} written to {result['path']}")
     if "added" in result:
-        print(f"{result['added']['selection']} selections and {result['added']['review']} reviews added from {result['path']}")
-        if result["added"].get("unknown"):
-            print(f"{result['added']['unknown']} reviews of selections that are not in this workspace were skipped")
+        added = result["added"]
+        print(f"{counted(added['selection'], 'selection')} and {counted(added['review'], 'review')} added from {result['path']}")
+        if added.get("unknown"):
+            print(f"skipped, of selections that are not in this workspace: {counted(added['unknown'], 'review')}")
     for pair in result.get("agreement", []):
         kappa = f"kappa {pair['kappa']:.3f}" if pair["kappa"] is not None else f"no kappa: {pair['reason']}"
         print(f"{' and '.join(pair['reviewers'])}: {pair['common']} in common, {kappa}")
     if found := result.get("quality"):
         total = found["reviews"] + found["unnamed"]
-        print(f"{total} reviews: " + ", ".join(f"{count} {verdict}" for verdict, count in found["verdicts"].items()))
+        print(f"{counted(total, 'review')}: " + ", ".join(f"{count} {verdict}" for verdict, count in found["verdicts"].items()))
         bound = "at most " if found["unnamed"] else ""
-        of = {"precision": f"{found['chosen']} chosen steps", "recall": f"{found['wanted']} wanted steps", "exact": f"{total} reviews"}
+        of = {
+            "precision": counted(found["chosen"], "chosen step"),
+            "recall": counted(found["wanted"], "wanted step"),
+            "exact": counted(total, "review"),
+        }
         for name, n in of.items():
             print(f"{name}: {bound}{found[name]:.3f} (n = {n})" if found[name] is not None else f"{name}: none")
         if found["unnamed"]:
@@ -75,4 +81,4 @@ def show(result: dict[str, Any]) -> None:
             print(
                 f"{one['audit_id']}  {one['doubt']:<16}  {one['verdict']}, steps {steps}, chosen {chosen}  {one_line(one['reviewer'], 60)}"
             )
-        print(f"{result['reviews']} reviews, {len(result['doubtful'])} to look at again (nothing was changed)")
+        print(f"{counted(result['reviews'], 'review')}, {len(result['doubtful'])} to look at again (nothing was changed)")

@@ -24,6 +24,7 @@ BENCHES: dict[str, str] = {
     "extract": "extract",
     "probes": "probes",
     "pages": "pages",
+    "patterns": "patterns",
     "compact": "compact",
     "load": "load",
     "start": "start",

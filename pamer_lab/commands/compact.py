@@ -10,6 +10,7 @@ from pamer_lab.blocks import MessageTokens
 from pamer_lab.cli import say
 from pamer_lab.commands import studying
 from pamer_lab.commands.options import CAPS
+from pamer_lab.counts import counted
 from pamer_lab.features.store import FeatureStore
 from pamer_lab.models.embedder import HashingEmbedder
 from pamer_lab.models.kept_embeddings import KeptEmbeddings
@@ -30,8 +31,10 @@ CELL = 15
 def tables(study: Study) -> Iterator[str]:
     """Line by line."""
     facts = study.corpus
-    yield f"{study.study_id}   {facts['decision_points']} decisions, {facts['questions']} questions, read at {study.notes['layer']}"
-    yield f"recall is labelled at {facts['asked']['recall']} of them; values are mean ± sd over {len(study.rows[0]['seeds'])} seeds"
+    corpus = f"{counted(facts['decision_points'], 'decision')}, {counted(facts['questions'], 'question')}"
+    seeds = counted(len(study.rows[0]["seeds"]), "seed")
+    yield f"{study.study_id}   {corpus}, read at {study.notes['layer']}"
+    yield f"recall is labelled at {facts['asked']['recall']} of them; values are mean ± sd over {seeds}"
     if "history" in study.notes:
         yield str(study.notes["history"])
     yield from _expanded(study)

@@ -8,6 +8,7 @@ from typing import Any
 from pamer_lab.cli import say
 from pamer_lab.commands import history
 from pamer_lab.commands.studying import probe_prompt
+from pamer_lab.counts import counted
 from pamer_lab.errors import InputError, UnknownNameError
 from pamer_lab.features.contexts import check_context
 from pamer_lab.features.values import FeatureSet
@@ -96,6 +97,6 @@ def _names(text: str) -> list[str]:
 
 def show(result: dict[str, Any]) -> None:
     print(
-        f"{result['decision_points']} decision points, {result['tokens_computed']:,} tokens computed "
+        f"{counted(result['decision_points'], 'decision point')}, {result['tokens_computed']:,} tokens computed "
         f"({result['tokens_naive']:,} one by one), {result['cache_hits']} from the cache, {result['seconds']:.1f} s on {result['device']}"
     )

@@ -9,6 +9,7 @@ import msgspec
 from pamer_lab.cli import say
 from pamer_lab.corpus import write_corpus
 from pamer_lab.corpus.writer import write_demos
+from pamer_lab.counts import counted
 from pamer_lab.errors import InputError
 from pamer_lab.storage.files import write_whole
 from pamer_lab.trajectory.formats.native import NativeTrace
@@ -36,7 +37,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 def show(result: dict[str, Any]) -> None:
     positives = result["positives"]
-    print(f"{result['traces']} traces, {result['decision_points']} decision points")
+    print(f"{counted(result['traces'], 'trace')}, {counted(result['decision_points'], 'decision point')}")
     for target, count in result["labels"].items():
         print(f"{target}: {positives[target]} of {count} labelled points are positive")
 

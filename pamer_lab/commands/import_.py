@@ -5,6 +5,7 @@ from typing import Any
 
 from pamer_lab.cli import INPUT_FAULT, say
 from pamer_lab.commands.scanning import scan_facts, show_findings
+from pamer_lab.counts import counted
 from pamer_lab.errors import InputError
 from pamer_lab.models.profiles import load_profile
 from pamer_lab.models.tokenizer import profile_tokens
@@ -80,7 +81,7 @@ def show(result: dict[str, Any]) -> None:
         )
         for text in row["not_read"]:
             print(f"    {_plain(text)}")
-    print(f"{len(result['traces'])} traces imported, {len(result['rejected'])} rejected")
+    print(f"{counted(len(result['traces']), 'trace')} imported, {len(result['rejected']):,} rejected")
 
 
 def _show_sessions(result: dict[str, Any]) -> None:
@@ -92,7 +93,8 @@ def _show_sessions(result: dict[str, Any]) -> None:
         print(f"{row['number']:>4}  {row['modified'][:16]}  {row['bytes'] / 1000:>9,.0f} kB  {row['turns']:>5} turns  {words}")
     more = f", {result['left']} older ones not listed (--most)" if result["left"] else ""
     print(
-        f"{len(result['sessions'])} sessions of {result['tool']} in {', '.join(result['folders'])}{more}; import with --choose 1,3-5 or all"
+        f"{counted(len(result['sessions']), 'session')} of {result['tool']} in {', '.join(result['folders'])}{more}; "
+        "import with --choose 1,3-5 or all"
     )
 
 

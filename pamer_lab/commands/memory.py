@@ -3,6 +3,7 @@
 import argparse
 from typing import Any
 
+from pamer_lab.counts import counted
 from pamer_lab.memory.check import check, repair
 from pamer_lab.models.profiles import load_profile
 from pamer_lab.models.trust import require_confirmed
@@ -30,7 +31,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def show(result: dict[str, Any]) -> None:
-    print(f"{result['memories']} memories, {result['blocks']} raw blocks")
+    print(f"{counted(result['memories'], 'memory', 'memories')}, {counted(result['blocks'], 'raw block')}")
     for kind in ("missing", "mismatched", "duplicates", "damaged", "unreadable", "orphans", "repaired"):
         entries = result.get(kind, [])
         if entries:

@@ -33,6 +33,7 @@ HISTORIES = ("full", "recorded")
 HISTORY = "recorded"
 FUTURES = ("none", "action")
 PRICES = "relative-0.1"
+DEADLINE = 5.0
 SEEDS = "0,1,2,3,4"
 HORIZON = 5
 SPLITS = ("question", "source")
@@ -94,19 +95,12 @@ def _study(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seeds", default=SEEDS, help="split and initialisation seeds (default: %(default)s)")
     _history(parser)
     parser.add_argument("--replicas", type=int, default=0, metavar="N", help="use the first N traces of each question (default: all)")
-    parser.add_argument("--labels", default="", metavar="ORIGIN", help="use only labels of this origin, such as hindsight (default: all)")
+    _labels(parser)
     parser.add_argument(
         "--split-by",
         choices=SPLITS,
         default="question",
         help="what stays in one part of a split: a question, or a source (default: question)",
-    )
-    parser.add_argument(
-        "--sources",
-        type=_path,
-        default=None,
-        metavar="FILE.csv",
-        help="columns file and repository: sources of traces (default: their folder)",
     )
     parser.add_argument("--probe-prompt", default=None, metavar="TEXT|@FILE", help=PROMPT_HELP)
     parser.add_argument("--name", default="", help="a name for the study")
@@ -167,8 +161,25 @@ def _audit(parser: argparse.ArgumentParser) -> None:
 
 
 def _heads(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("what", choices=["list", "show", "remove"], help="what to do")
-    parser.add_argument("name", nargs="?", default="", metavar="NAME", help="for show: a name or a folder; for remove: a registered name")
+    parser.add_argument("what", choices=["list", "show", "remove", "test"], help="what to do")
+    parser.add_argument(
+        "name", nargs="?", default="", metavar="NAME", help="for show and test: a name or a folder; for remove: a registered name"
+    )
+    parser.add_argument("traces", nargs="*", metavar="TRACE", help="for test: labelled traces that training never had")
+    _labels(parser)
+    _history(parser)
+
+
+def _labels(parser: argparse.ArgumentParser) -> None:
+    """Which labels count, and where traces come from."""
+    parser.add_argument("--labels", default="", metavar="ORIGIN", help="use only labels of this origin, such as hindsight (default: all)")
+    parser.add_argument(
+        "--sources",
+        type=_path,
+        default=None,
+        metavar="FILE.csv",
+        help="columns file and repository: sources of traces (default: their folder)",
+    )
 
 
 def _policies(parser: argparse.ArgumentParser) -> None:
@@ -320,6 +331,36 @@ def _app(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _live_options(parser: argparse.ArgumentParser) -> None:
+    """What every proxy takes."""
+    parser.add_argument("--policy", default="base", metavar="NAME", help="context policy (default: base, which only records)")
+    parser.add_argument("--heads", metavar="NAME|FOLDER", default="", help=HEADS_HELP)
+    parser.add_argument("--prices", metavar="NAME|FILE.toml", default="", help=f"price table of the gate and of costs (default: {PRICES})")
+    parser.add_argument("--window", type=int, default=0, metavar="N", help="tokens that the model takes (default: not known)")
+    parser.add_argument(
+        "--deadline", type=float, default=DEADLINE, metavar="S", help="seconds a request waits for its decision (default: %(default)s)"
+    )
+    parser.add_argument("--gate", choices=["priced", "none"], default="priced", help="edit only where it pays, or always (default: priced)")
+    parser.add_argument("--port", type=int, default=0, metavar="N", help="port on 127.0.0.1 (default: a free one)")
+
+
+def _serve(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--upstream", required=True, metavar="URL", help="the model server, such as https://api.anthropic.com")
+    _live_options(parser)
+
+
+def _run(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--upstream", default="", metavar="URL", help="the model server (default: where the agent's own variables point)")
+    _live_options(parser)
+    parser.add_argument("words", nargs=argparse.REMAINDER, metavar="-- COMMAND", help="the agent and its arguments")
+
+
+def _live(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("what", choices=["list", "show"], help="what to do")
+    parser.add_argument("session", nargs="?", default="", metavar="SESSION", help="for show: a session's name, trace id or run id")
+    parser.add_argument("--prices", metavar="NAME|FILE.toml", default="", help=f"price table (see pamer-lab prices; default: {PRICES})")
+
+
 COMMANDS: dict[str, Command] = {
     "doctor": Command("doctor", "show devices, models, heads and the store, and how to get what is missing", _none),
     "import": Command("import_", "read trace files and folders into the workspace", _import),
@@ -348,6 +389,9 @@ COMMANDS: dict[str, Command] = {
     "annotate": Command("annotate", "label memory needs with a language model (rubric: docs/annotation.md)", _annotate),
     "label": Command("label", "label memory needs from what later actions used (rule: docs/hindsight.md)", _label),
     "bench": Command("bench", "run one benchmark; every number is a ratio within the run", _bench),
+    "serve": Command("serve", "put a context policy between any agent and a model server, and record every session", _serve),
+    "run": Command("run", "run an agent behind the live proxy, and print what it took: pamer-lab run -- COMMAND…", _run),
+    "live": Command("live", "list recorded live sessions, or show one with all its requests", _live),
     "app": Command("app", "start the dashboard on 127.0.0.1:8501", _app),
 }
 """Command name -> where it is, its help and its options."""

@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from pamer_lab.counts import counted
 from pamer_lab.errors import InputError
 from pamer_lab.factory import Factory
 from pamer_lab.models.profiles import load_profile
@@ -40,7 +41,10 @@ def _fit(paths: list[str], out: str | None) -> dict[str, Any]:
 def show(result: dict[str, Any]) -> None:
     if "lre" in result:
         fitted = result["lre"]
-        print(f"fitted on {fitted['steps']:,} steps of {fitted['traces']} traces ({fitted['positives']:,} positive): {result['path']}")
+        print(
+            f"fitted on {counted(fitted['steps'], 'step')} of {counted(fitted['traces'], 'trace')} "
+            f"({fitted['positives']:,} positive): {result['path']}"
+        )
         return
     for entry in result["policies"]:
         parameters = "".join(f":{name}={value}" for name, value in entry["parameters"].items())

@@ -18,6 +18,7 @@ from pamer_lab.blocks.calls import tool_tokens
 from pamer_lab.cli import say
 from pamer_lab.commands import policies
 from pamer_lab.commands.engine import engine_facts, engine_of
+from pamer_lab.counts import counted
 from pamer_lab.errors import InputError
 from pamer_lab.factory import Factory
 from pamer_lab.models.profiles import load_profile
@@ -78,7 +79,7 @@ def _table(result: dict[str, Any], prices: PriceTable, args: argparse.Namespace)
     kinds = "; ".join(sorted({f"{run['tokens_kind']} with {run['tokenizer']}" for run in runs}))
     turns = [len(run["turns"]) for run in runs if run["policy"] == runs[0]["policy"]] or [0]
     about = [
-        f"n = {found['traces']} traces of {min(turns)} to {max(turns)} turns; tokens {kinds}.",
+        f"n = {counted(found['traces'], 'trace')} of {min(turns):,} to {counted(max(turns), 'turn')}; tokens {kinds}.",
         f"Costs: simulated with the prices of `{prices.name}` ({prices.date}).",
         f"Intervals: 95 % bootstraps over tasks. Bold: no other policy beats it in both. {FIXED_ACTIONS}",
     ]
@@ -154,7 +155,11 @@ def _result(
                 {"trace_id": trace_id, "first": found.first, "second": found.second, "t": found.t, "sentence": found.sentence}
             )
     table = run_table(workspace, [outcome.run_id for outcome in outcomes])
-    failed = [{"trace_id": o.trace_id, "policy": o.policy, "error": o.error or o.status} for o in outcomes if o.status != "done"]
+    failed = [
+        {"trace_id": o.trace_id, "policy": o.policy, "error": o.error or STATUS_WORDS.get(o.status, o.status)}
+        for o in outcomes
+        if o.status != "done"
+    ]
     return {
         "runs": runs,
         "failed": failed,
@@ -189,7 +194,8 @@ def show(result: dict[str, Any]) -> None:
     if "estimate" in result:
         found = result["estimate"]
         print(
-            f"{found['runs']:,} runs, {found['turns']:,} turns; loads {', '.join(found['models']) or 'no model'}, reads at most "
+            f"{counted(found['runs'], 'run')}, {counted(found['turns'], 'turn')}; "
+            f"loads {', '.join(found['models']) or 'no model'}, reads at most "
             f"{found['read_tokens']:,} tokens; about {found['seconds']:,.0f} s ({found['basis']}); stored runs included"
         )
         return

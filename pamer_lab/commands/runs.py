@@ -4,6 +4,7 @@ import argparse
 from typing import Any
 
 from pamer_lab.commands.scanning import scan_facts, show_findings
+from pamer_lab.counts import counted
 from pamer_lab.errors import InputError
 from pamer_lab.redaction import own_scan
 from pamer_lab.runs.bundle import pack_runs, read_bundle, unpack_runs
@@ -41,8 +42,9 @@ def show(result: dict[str, Any]) -> None:
             print(entry)
         else:
             names = f"{entry['run_id']}  {entry['trace_id']}  {entry['policy']:<24}"
-            print(f"{names} {STATUS_WORDS.get(entry['status'], entry['status']):<10} {entry['turns']:>5} turns  {entry['started'][:16]}")
+            status, turns = STATUS_WORDS.get(entry["status"], entry["status"]), counted(entry["turns"], "turn")
+            print(f"{names} {status:<10} {turns:>12}  {entry['started'][:16]}")
     if "found" in result:
         show_findings(result)
     if result.get("path"):
-        print(f"{len(result['runs'])} runs, {result['bytes']:,} bytes written to {result['path']}")
+        print(f"{counted(len(result['runs']), 'run')}, {result['bytes']:,} bytes written to {result['path']}")

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from pamer_lab.counts import counted
 from pamer_lab.redaction import Scan, summary
 
 LISTED = 20
@@ -16,7 +17,10 @@ def scan_facts(scan: Scan) -> dict[str, Any]:
 def show_findings(result: dict[str, Any]) -> None:
     """What the scan found and what became of it."""
     for row in result["found"]:
-        print(f"{row['kind']}: {row['different']} different in {row['places']} places, {'redacted' if row['redacted'] else 'left in'}")
+        print(
+            f"{row['kind']}: {row['different']:,} different in {counted(row['places'], 'place')}, "
+            f"{'redacted' if row['redacted'] else 'left in'}"
+        )
     for finding in result["findings"][:LISTED]:
         print(
             f"  {finding['kind']} {finding['number']}  {finding['shown']}  {finding['place']}{'' if finding['redacted'] else '  (left in)'}"

@@ -11,6 +11,7 @@ from typing import Any
 from pamer_lab.cli import say
 from pamer_lab.commands import history
 from pamer_lab.commands.options import HISTORY, SEEDS
+from pamer_lab.counts import counted
 from pamer_lab.errors import InputError, UnknownNameError
 from pamer_lab.factory import Factory
 from pamer_lab.features.store import layer_names
@@ -200,7 +201,10 @@ def finish(args: argparse.Namespace, setting: Setting, study: Study) -> dict[str
 
 def show(result: dict[str, Any]) -> None:
     """A table for people: AUROC with sd and interval, AUPRC, F1 and gap."""
-    print(f"{result['study_id']}   {result['corpus']['decision_points']} decisions, {result['corpus']['questions']} questions")
+    print(
+        f"{result['study_id']}   {counted(result['corpus']['decision_points'], 'decision')}, "
+        f"{counted(result['corpus']['questions'], 'question')}"
+    )
     for target in dict.fromkeys(row["target"] for row in result["rows"]):
         print(f"\n{target:<46}{'AUROC':>7} {'sd':>6} {'95% interval':>15}{'AUPRC':>8}{'F1':>7}{'gap':>7}")
         for row in (row for row in result["rows"] if row["target"] == target):

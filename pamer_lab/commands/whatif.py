@@ -3,6 +3,7 @@
 import argparse
 from typing import Any
 
+from pamer_lab.counts import counted
 from pamer_lab.errors import InputError
 from pamer_lab.prices import find_prices
 from pamer_lab.runs.store import RunStore
@@ -42,6 +43,9 @@ def show(result: dict[str, Any]) -> None:
     for t in result["changed_turns"]:
         turn = result["turns"][t]
         print(f"turn {t}: {turn['stored_action']} -> {turn['action']}, {turn['active_tokens']:,} tokens ({turn['tokens_kind']})")
-    print(f"{len(result['changed_turns'])} turns change; main input {result['main_input']:,} tokens, peak {result['peak_active']:,}")
+    print(
+        f"changed: {counted(len(result['changed_turns']), 'turn')}; "
+        f"main input {result['main_input']:,} tokens, peak {result['peak_active']:,}"
+    )
     for note in result["notes"]:
         print(note)

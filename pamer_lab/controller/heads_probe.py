@@ -6,6 +6,7 @@ Invariant: heads read only the model they were trained on, and only heads traine
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from pamer_lab.controller.probe import Votes
 from pamer_lab.errors import InputError
@@ -35,24 +36,13 @@ class HeadsProbe:
         state = self.states.read(Request(messages, tools, hint=hint, active_tokens=active_tokens, probe_prompt=heads.probe_system_prompt))
         return Votes(tuple(float(value) for value in heads.logits(state)), heads.thresholds)
 
-    def read_ahead(
-        self,
-        messages: Sequence[Message],
-        tools: Sequence[Tool],
-        points: Sequence[int],
-        retained: int,
-        progress: OnProgress | None = None,
-        cancel: Cancel | None = None,
-    ) -> None:
+    def read_ahead(self, request: Request, progress: OnProgress | None = None, cancel: Cancel | None = None) -> None:
         """Compute the states of these decision points of a recorded trace together.
 
         Does nothing for heads that read the context hint: it names the size of a request, which earlier decisions determine.
         """
-        if self._heads.hint == "faithful" or not points:
-            return
-        context = f"recent{retained}" if retained else "current"
-        request = Request(messages, tools, points, context, probe_prompt=self._heads.probe_system_prompt)
-        self.states.read_ahead(request, progress, cancel)
+        if self._heads.hint != "faithful" and request.points:
+            self.states.read_ahead(replace(request, probe_prompt=self._heads.probe_system_prompt), progress, cancel)
 
 
 def _require(heads: HeadSet, model: FrozenModel) -> HeadSet:

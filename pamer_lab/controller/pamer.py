@@ -23,6 +23,7 @@ from pamer_lab.controller.request import Appended, Chat, History, Request, appen
 from pamer_lab.controller.settings import ControllerSettings
 from pamer_lab.controller.trigger import Moment, Trigger
 from pamer_lab.controller.turn import DecisionBuilder, RequestDecision
+from pamer_lab.counts import counted
 from pamer_lab.decisions import Item, ItemKind, charges_of, spans_of
 from pamer_lab.errors import InputError, StorageError
 from pamer_lab.memory import DetailWriter, LostRaceError, Memories, SessionMemory, Summariser
@@ -164,7 +165,8 @@ class PamerController:
         covered, votes = len(chosen.old), turn.votes
         said = [f"{sum(votes.votes)} of {len(votes.votes)} heads voted for it"] if votes else []
         said += [turn.verdict.reason] if turn.verdict else []
-        reason = f"{' and '.join(said)}: {covered} older blocks of {chosen.candidate_tokens:,} tokens became memory {done.memory.memory_id}"
+        blocks = f"{counted(covered, 'older block')} of {chosen.candidate_tokens:,} tokens"
+        reason = f"{' and '.join(said)}: {blocks} became memory {done.memory.memory_id}"
         if chosen.waiting:
             reason += f"; {len(chosen.waiting)} newer ones wait, because compressing more failed"
         return done.messages, turn.decision(

@@ -11,7 +11,7 @@ from hashlib import sha256
 from typing import Protocol, runtime_checkable
 
 from pamer_lab.errors import ProbeError
-from pamer_lab.features.values import Cancel, OnProgress
+from pamer_lab.features.values import Cancel, OnProgress, Request
 from pamer_lab.trajectory.values import Message, Tool
 
 
@@ -58,16 +58,8 @@ class Probe(Protocol):
 class ReadingProbe(Protocol):
     """A probe that can compute many inputs of one recorded trace together."""
 
-    def read_ahead(
-        self,
-        messages: Sequence[Message],
-        tools: Sequence[Tool],
-        points: Sequence[int],
-        retained: int,
-        progress: OnProgress | None = None,
-        cancel: Cancel | None = None,
-    ) -> None:
-        """Compute what `vote` will be asked for at these decision points, where the prefix and `retained` newest blocks determine it."""
+    def read_ahead(self, request: Request, progress: OnProgress | None = None, cancel: Cancel | None = None) -> None:
+        """Compute what `vote` will be asked for at these decision points, where their context alone determines it."""
         ...
 
 

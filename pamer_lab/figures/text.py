@@ -7,6 +7,8 @@ import html
 import math
 import re
 
+from pamer_lab.counts import counted as counted
+
 _UNSEEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e0fff]"
 )
@@ -53,11 +55,6 @@ def short(value: float) -> str:
 def share(part: float, whole: float) -> str:
     """A share as `26.0 %`; a share of nothing is said to be none."""
     return f"{100 * part / whole:.1f} %" if whole else "none"
-
-
-def counted(count: int, thing: str, things: str = "") -> str:
-    """`1 trace`, `12 traces`."""
-    return f"{count:,} {thing if count == 1 else things or thing + 's'}"
 
 
 def duration(seconds: float) -> str:

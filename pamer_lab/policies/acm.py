@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from pamer_lab.counts import counted
 from pamer_lab.decisions import Decision, spans_of
 from pamer_lab.looks import LineLook
 from pamer_lab.policies.interface import Fact, Family, History, Need, PolicySession, Resources
@@ -63,9 +64,9 @@ class _Session:
         gone = set(self._archived)
         items = (*history.head(), *history.raw(spans_of(block for block in range(history.t) if block not in gone)))
         if self._done and len(self._archived) > before:
-            reason = f"the agent called {CALL}: {len(self._archived) - before} blocks left for the summary in its result"
+            reason = f"the agent called {CALL}: {counted(len(self._archived) - before, 'block')} left for the summary in its result"
             return Decision("compress", reason, items, stored=spans_of(self._archived))
-        reason = f"{len(gone)} blocks are archived by the agent's own calls" if gone else f"the agent has not called {CALL} yet"
+        reason = f"archived by the agent's own calls: {counted(len(gone), 'block')}" if gone else f"the agent has not called {CALL} yet"
         return Decision("pass", reason, items, stored=spans_of(self._archived))
 
     def resume(self, decisions: Sequence[Decision]) -> None:

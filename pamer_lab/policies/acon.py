@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from pamer_lab.blocks import recent_start
 from pamer_lab.blocks.render import task_text
+from pamer_lab.counts import counted
 from pamer_lab.decisions import Decision, Item, Spent, spans_of
 from pamer_lab.errors import LabError
 from pamer_lab.looks import LineLook
@@ -112,7 +113,7 @@ class _Observations:
             if item is not None:
                 self._items[self._done] = item
             self._done += 1
-        reason = f"results over {self.policy.threshold:,} tokens in {len(self._items)} blocks are rewritten"
+        reason = f"results over {self.policy.threshold:,} tokens in {counted(len(self._items), 'block')} are rewritten"
         return Decision("pass", reason, (*history.head(), *arranged(history, self._items)), spent=tuple(spent), error=error)
 
     def _rewritten(self, history: History, block: int, spent: list[Spent]) -> Item | None:

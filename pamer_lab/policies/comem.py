@@ -1,5 +1,6 @@
 """`comem:K`: CoMem's schedule: every K steps a summary of all steps so far is started, and used from the next step on."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -37,8 +38,6 @@ class CoMem(PlainPolicy):
 
 
 class _Session(SummarySession):
-    from_raw = True
-
     def __init__(self, policy: CoMem, resources: Resources) -> None:
         super().__init__(resources)
         self.policy = policy
@@ -50,6 +49,9 @@ class _Session(SummarySession):
             return [], f"no summary was started at the last step; the next one starts at step {_next(history.t, k)}"
         waiting = self.waiting(history, started)
         return waiting, f"the summary started at step {started} is ready" if waiting else "the last step had nothing new to summarise"
+
+    def rereads(self, history: History, blocks: Sequence[int]) -> bool:
+        return True
 
 
 def _next(step: int, k: int) -> int:

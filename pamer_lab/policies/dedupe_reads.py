@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from pamer_lab.blocks.cut import canonical_arguments
+from pamer_lab.counts import counted
 from pamer_lab.decisions import Decision, Item
 from pamer_lab.looks import LineLook
 from pamer_lab.policies.interface import Fact, Family, History, PolicySession, Resources
@@ -48,7 +49,7 @@ class _Session:
             self._read(history, block)
         self._done = history.t
         count = sum(map(len, self._repeated.values()))
-        reason = f"{count} results were replaced by newer results of the same call" if count else "no call was made twice"
+        reason = f"newer results of the same call replace {counted(count, 'older result')}" if count else "no call was made twice"
         return Decision("pass", reason, (*history.head(), *arranged(history, self._items)))
 
     def _read(self, history: History, block: int) -> None:

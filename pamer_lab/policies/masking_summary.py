@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+from pamer_lab.counts import counted
 from pamer_lab.decisions import Item, blocks_of
 from pamer_lab.looks import LineLook
 from pamer_lab.policies.interface import Fact, Family, History, Need, PolicySession, Resources
@@ -47,7 +48,7 @@ class _Session(SummarySession):
         waiting = self.waiting(history, history.t - self.policy.m)
         if len(waiting) < self.policy.n:
             return [], f"{len(waiting)} of {self.policy.n} turns are waiting for the next summary; older results are masked"
-        return waiting[: self.policy.n], f"{len(waiting)} turns are older than the newest {self.policy.m}"
+        return waiting[: self.policy.n], f"{counted(len(waiting), 'turn')} older than the newest {self.policy.m}"
 
     def rest(self, history: History) -> Sequence[Item]:
         left_out: dict[int, Item | None] = dict.fromkeys(blocks_of(self.covered()))

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+from pamer_lab.counts import counted
 from pamer_lab.decisions import Decision, Item
 from pamer_lab.looks import LineLook
 from pamer_lab.policies.interface import Fact, Family, History, PolicySession, Resources
@@ -71,7 +72,11 @@ class _Session:
     def turn(self, history: History) -> Decision:
         first = max(history.t - self.policy.m, 0)
         masked = self._masking.before(history, first)
-        reason = f"results of {len(masked)} blocks older than the newest {self.policy.m} are masked" if first else "no turn is old enough"
+        reason = (
+            f"results of {counted(len(masked), 'block')} older than the newest {self.policy.m} are masked"
+            if first
+            else "no turn is old enough"
+        )
         return Decision("pass", reason, (*history.head(), *arranged(history, masked)))
 
     def resume(self, decisions: Sequence[Decision]) -> None:

@@ -23,7 +23,7 @@ from pamer_lab.controller.request import AppendOnly
 from pamer_lab.controller.trigger import Moment, Trigger
 from pamer_lab.decisions import Decision, Item, Span, Spent, blocks_of, spans_of
 from pamer_lab.errors import Cancelled, InputError, LabError
-from pamer_lab.features.values import Cancel, OnProgress
+from pamer_lab.features.values import Cancel, OnProgress, Request
 from pamer_lab.looks import LineLook
 from pamer_lab.memory import DetailWriter, SourceBlock, Summary
 from pamer_lab.policies.interface import Coming, Family, History, Need, Offered, PolicySession, Resources, summary_spent
@@ -154,8 +154,9 @@ class PamerPolicy(ControlledPolicy):
             return
         first = next((block.index for block in coming.blocks if block.complete), len(coming.blocks))
         points = [t for t in coming.points if first < recent_start(coming.blocks[:t], self.retained)]
+        context = f"recent{self.retained}" if self.retained else "current"
         try:
-            probe.read_ahead(coming.messages, coming.tools, points, self.retained, progress, cancel)
+            probe.read_ahead(Request(coming.messages, coming.tools, points, context), progress, cancel)
         except Cancelled:
             raise
         except Exception as error:  # each turn then asks for its own state, and its decision says what went wrong

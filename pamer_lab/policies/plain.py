@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from pamer_lab.blocks import MessageTokens
 from pamer_lab.blocks.render import render_message, task_text
+from pamer_lab.counts import counted
 from pamer_lab.decisions import Decision, Item, Span, Spent, blocks_of, gaps, spans_of
 from pamer_lab.errors import LabError
 from pamer_lab.looks import LineLook
@@ -134,8 +135,6 @@ class SummarySession:
     """
 
     heading: ClassVar[str] = "Summary of steps {first} to {last} of this session"
-    from_raw: ClassVar[bool] = False
-    """Whether a new summary reads all raw blocks again; else the last summary and the blocks after it."""
     accumulates = False
     """Whether a new summary is added to the others; else it replaces them and covers what they covered."""
 
@@ -147,17 +146,25 @@ class SummarySession:
         """The blocks to summarise now and why; no blocks: why not yet."""
         raise NotImplementedError(type(self).__name__)
 
+    def candidate(self, history: History, blocks: Sequence[int]) -> int:
+        """Tokens that a summary could replace now: those of the blocks that are due."""
+        return history.tokens(spans_of(blocks))
+
+    def rereads(self, history: History, blocks: Sequence[int]) -> bool:
+        """Whether a summary of these blocks reads all raw blocks before them again, instead of the last summary."""
+        return False
+
     def turn(self, history: History) -> Decision:
         blocks, reason = self.due(history)
-        candidate = history.tokens(spans_of(blocks))
+        candidate = self.candidate(history, blocks)
         if not blocks:
-            return Decision("pass", reason, self.items(history))
+            return Decision("pass", reason, self.items(history), candidate_tokens=candidate)
         try:
             item, spent = self.summarise(history, blocks)
         except LabError as error:
             return self.fallback(history, candidate, error)
         self.summaries = (*self.summaries, item) if self.accumulates else (item,)
-        reason = f"{reason}: {len(blocks_of(item.spans))} blocks became a summary of {item.tokens} tokens"
+        reason = f"{reason}: {counted(len(blocks_of(item.spans)), 'block')} became a summary of {item.tokens:,} tokens"
         return Decision("compress", reason, self.items(history), candidate_tokens=candidate, spent=(spent,))
 
     def resume(self, decisions: Sequence[Decision]) -> None:
@@ -187,8 +194,9 @@ class SummarySession:
         """One summary of what is summarised already and these blocks."""
         before = [] if self.accumulates else blocks_of(self.covered())
         covered = sorted({*before, *blocks})
-        source = [SourceBlock(number, tuple(history.block_messages(number))) for number in (covered if self.from_raw else blocks)]
-        if before and not self.from_raw:
+        raw = self.rereads(history, blocks)
+        source = [SourceBlock(number, tuple(history.block_messages(number))) for number in (covered if raw else blocks)]
+        if before and not raw:
             source.insert(0, SourceBlock(before[0], tuple(Message("user", item.text) for item in self.summaries)))
         summary = self.resources.summariser.summarise(task_text(history.messages[: history.prefix_end]), source)
         heading = self.heading.format(first=covered[0], last=covered[-1])

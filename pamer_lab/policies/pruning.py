@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Protocol
 
 from pamer_lab.blocks import recent_start
+from pamer_lab.counts import counted
 from pamer_lab.decisions import Decision, Item
 from pamer_lab.looks import LineLook
 from pamer_lab.memory.terms import ERROR, words
@@ -112,7 +113,7 @@ class _Session:
             if item is not None:
                 self._items[block] = item
         self._done = max(self._done, last)
-        reason = f"results of {len(self._items)} blocks older than the newest {self._keep} are {self._pruner.edit}"
+        reason = f"results of {counted(len(self._items), 'block')} older than the newest {self._keep} are {self._pruner.edit}"
         return Decision("pass", reason, (*history.head(), *arranged(history, self._items)))
 
     def resume(self, decisions: Sequence[Decision]) -> None:

@@ -6,8 +6,9 @@ ones. Bounds are in a field's metadata: `least` (0 where none is given), `most`,
 
 import dataclasses
 import re
-from typing import Any, get_type_hints
+from typing import Any, cast, get_type_hints
 
+from pamer_lab.controller.gate import Gate
 from pamer_lab.errors import InputError, UnknownNameError
 from pamer_lab.policies.acm import Acm
 from pamer_lab.policies.acon import Acon, AconObservation
@@ -26,7 +27,9 @@ from pamer_lab.policies.pamer import Pamer
 from pamer_lab.policies.pamer_no_compression import PamerNoCompression
 from pamer_lab.policies.pamer_no_recall import PamerNoRecall
 from pamer_lab.policies.pamer_plus import PamerPlus
+from pamer_lab.policies.pamer_policy import CachedPamerPolicy
 from pamer_lab.policies.periodic_summary import PeriodicSummary
+from pamer_lab.policies.priced import PARAMETERS, Priced
 from pamer_lab.policies.pruning import LinePrune, TokenPrune
 from pamer_lab.policies.random_when import RandomWhen
 from pamer_lab.policies.sam import Sam
@@ -35,6 +38,7 @@ from pamer_lab.policies.selfcompact import SelfCompact, SelfCompactRules
 from pamer_lab.policies.sliding_window import SlidingWindow
 from pamer_lab.policies.threshold_when import ThresholdWhen
 from pamer_lab.policies.truncate_results import TruncateResults
+from pamer_lab.prices import find_prices
 
 MOST_DIGITS = 9
 """Digits of a number before and after its point."""
@@ -177,8 +181,22 @@ def parse_policy(text: str) -> Policy:
     name, *given = [part.strip() for part in text.strip().split(":")]
     if name not in POLICIES:
         raise UnknownNameError("policy", name, list(POLICIES))
-    policy: Policy = POLICIES[name](**read_parameters(name, POLICIES[name], given))
-    return policy
+    kind = POLICIES[name]
+    gate = [part for part in given if part.partition("=")[0] in PARAMETERS] if "gate=priced" in given else []
+    if not gate or "gate" in parameters_of(kind):
+        return cast(Policy, kind(**read_parameters(name, kind, given)))
+    inner: Policy = kind(**read_parameters(name, kind, [part for part in given if part not in gate]))
+    return _priced(name, inner, gate)
+
+
+def _priced(name: str, inner: Policy, given: list[str]) -> Policy:
+    """A policy behind the gate that every policy can have; its parameters are those of PaMER's own."""
+    own = parameters_of(CachedPamerPolicy)
+    values = read_parameters(name, CachedPamerPolicy, given)
+    values = {key: values.get(key, own[key].default) for key in PARAMETERS}
+    changed = "".join(f":{key}={values[key]}" for key in PARAMETERS if values[key] != own[key].default)
+    gate = Gate.of(find_prices(values["prices"]), horizon=values["horizon"], window=values["window"])
+    return cast(Policy, Priced(inner, gate, changed))
 
 
 def parse_policies(text: str) -> list[Policy]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from pamer_lab.blocks.render import render_message, task_text
+from pamer_lab.counts import counted
 from pamer_lab.decisions import Decision, Item, Spent, blocks_of, gaps, spans_of
 from pamer_lab.errors import LabError
 from pamer_lab.looks import LineLook
@@ -82,7 +83,8 @@ class _Session(SummarySession):
             return self.fallback(history, history.tokens(spans_of(waiting)), error)
         if not spent:
             return Decision("pass", f"the request has {size:,} tokens, and nothing is left to flush", self.items(history))
-        reason = f"the request had {size:,} tokens, over {self.policy.budget:,}: {len(waiting)} blocks became {len(spent)} pages"
+        became = f"{counted(len(waiting), 'block')} became {counted(len(spent), 'page')}"
+        reason = f"the request had {size:,} tokens, over {self.policy.budget:,}: {became}"
         return Decision("compress", reason, self.items(history), candidate_tokens=history.tokens(spans_of(waiting)), spent=tuple(spent))
 
     def _pages(self, history: History, blocks: Sequence[int]) -> list[list[int]]:
@@ -115,7 +117,7 @@ class _Session(SummarySession):
         items = [*decision.items]
         items[len(history.head()) + len(self.summaries) : len(history.head()) + len(self.summaries)] = [item for item, _ in read]
         steps = tuple(blocks_of(span for item, _ in read for span in item.spans))
-        reason = f"{decision.reason}; {len(read)} pages share names with the newest blocks and are read"
+        reason = f"{decision.reason}; read again, for names they share with the newest blocks: {counted(len(read), 'page')}"
         return Decision("recall", reason, tuple(items), restored_steps=steps, spent=tuple(cost for _, cost in read))
 
     def _page_item(self, history: History, cue: Item) -> tuple[Item, Spent]:

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from pamer_lab.blocks.marks import break_template_tokens
 from pamer_lab.blocks.render import task_text
+from pamer_lab.counts import counted
 from pamer_lab.decisions import Decision, Spent
 from pamer_lab.errors import LabError
 from pamer_lab.looks import LineLook
@@ -126,7 +127,7 @@ class _Session(SummarySession):
         if size > limit:
             return waiting, f"the request has {size:,} tokens, over {limit:,.0f}: forced"
         if len(waiting) % self.policy.interval:
-            return [], f"{len(waiting)} blocks since the last summary; asked every {self.policy.interval}"
+            return [], f"{counted(len(waiting), 'block')} since the last summary; asked every {self.policy.interval}"
         try:
             points = self._answer(history, waiting) if self.asks else self._read(history, waiting)
         except LabError as error:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from pamer_lab.blocks import recent_start
+from pamer_lab.counts import counted
 from pamer_lab.decisions import Decision
 from pamer_lab.looks import LineLook
 from pamer_lab.policies.interface import Family, History, Need, Offered, PolicySession, Resources
@@ -53,7 +54,7 @@ class _Session:
         if budget and history.raw_tokens <= budget:
             first, reason = 0, f"the request is within the budget of {budget:,} tokens"
         elif first:
-            reason = f"{first} blocks are older than the newest {k} complete ones and are dropped"
+            reason = f"dropped {counted(first, 'block')} older than the newest {k} complete ones"
         else:
             reason = f"no block is older than the newest {k} complete ones"
         return Decision("pass", reason, (*history.head(), *history.raw([(first, history.t)])))

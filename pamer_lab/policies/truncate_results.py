@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from pamer_lab.blocks import recent_start
+from pamer_lab.counts import counted
 from pamer_lab.decisions import Decision, Item
 from pamer_lab.looks import LineLook
 from pamer_lab.memory.summary import clip
@@ -54,7 +55,7 @@ class _Session:
             if item is not None:
                 self._items[block] = item
         self._done = max(self._done, last)
-        reason = f"results over {self.policy.n:,} tokens in {len(self._items)} older blocks keep their beginning and end"
+        reason = f"results over {self.policy.n:,} tokens in {counted(len(self._items), 'older block')} keep their beginning and end"
         return Decision("pass", reason, (*history.head(), *arranged(history, self._items)))
 
     def _cut(self, history: History, block: int) -> dict[int, str]:

@@ -29,7 +29,7 @@ from pamer_lab.runs.export import deviations
 from pamer_lab.runs.recorded import recorded_events
 from pamer_lab.runs.store import RunStore
 from pamer_lab.runs.timeline import Timeline, recorded_timeline, stored_timeline
-from pamer_lab.runs.values import Run, RunInfo, Turn
+from pamer_lab.runs.values import STATUS_WORDS, Run, RunInfo, Turn
 from pamer_lab.workspace import StoredTrace, Workspace
 
 SELECTION_COLUMNS = [*(name for name in SHORT if name not in ("created_at", "table_version")), "query", "candidates"]
@@ -133,7 +133,7 @@ def _run(run: Run, timeline: Timeline, used: list[Any], workspace: Workspace, te
         "profile": head.profile,
         "settings": head.settings,
         "heads": head.heads,
-        "status": head.status,
+        "status": STATUS_WORDS[head.status],
         "error": head.error,
         "turn_limit": head.turns if head.turns < head.trace_turns else None,
         "tokenizer": head.tokenizer,

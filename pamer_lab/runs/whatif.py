@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pamer_lab.controller.gate import Gate
+from pamer_lab.counts import counted
 from pamer_lab.decisions import Action
 from pamer_lab.errors import InputError
 from pamer_lab.prices import PriceTable, find_prices
@@ -264,12 +265,14 @@ class WhatIfRun:
         if heads.get("hint") == "faithful" and answer.actions != self.actions:
             notes.append("the heads' hint names the stored run's context size, so logits after the first changed turn are approximate")
         if answer.missing:
-            notes.append(f"no logit is stored for {len(answer.missing)} turns that would need one; they count as no compression")
+            notes.append(
+                f"no logit is stored for {counted(len(answer.missing), 'turn')} where one would be needed, counted as no compression"
+            )
         if answer.gate is not None:
             timed = "" if self.run.head.times else "; the run has no time stamps, so the cache is never cold"
-            notes.append(f"edits must pay back within {answer.gate.horizon} turns at the prices of {answer.gate.prices}{timed}")
+            notes.append(f"edits must pay back within {counted(answer.gate.horizon, 'turn')} at the prices of {answer.gate.prices}{timed}")
         if answer.estimated.any():
-            notes.append(f"tokens of {int(answer.estimated.sum())} turns are based on an estimate of what would be recalled")
+            notes.append(f"tokens of {counted(int(answer.estimated.sum()), 'turn')} are based on an estimate of what would be recalled")
         return notes
 
 

@@ -18,6 +18,7 @@ from typing import Any, Literal
 import msgspec
 import pyarrow as pa
 
+from pamer_lab.counts import counted
 from pamer_lab.models.attempts import Unanswered
 from pamer_lab.models.chat import UsageKind, without_thinking
 from pamer_lab.models.usage import usage_of
@@ -141,7 +142,7 @@ def annotate(
             if rows:
                 workspace.database.upsert(ANNOTATIONS, rows)
         counts = f"{result.asked} asked, {len(result.refused)} refused, {len(result.failed)} failed"
-        say(f"{trace.trace_id}: {len(result.labels.get(trace.trace_id, ()))} labels, {counts}")
+        say(f"{trace.trace_id}: {counted(len(result.labels.get(trace.trace_id, ())), 'label')}, {counts}")
     return result
 
 

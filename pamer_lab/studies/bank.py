@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from pamer_lab.counts import counted
 from pamer_lab.features.extract import extract
 from pamer_lab.features.serialise import Hint
 from pamer_lab.features.store import FeatureStore
@@ -85,7 +86,7 @@ class BankMaker:
             for context, hint in pairs
         ]
         words = ", ".join(f"{context} with hint {hint}" for context, hint in pairs)
-        self.say(f"features of {words}: {len(self.decisions)} decision points of {len(points)} traces")
+        self.say(f"features of {words}: {counted(len(self.decisions), 'decision point')} of {counted(len(points), 'trace')}")
         store = FeatureStore(self.workspace.database, self.model) if self.workspace else None
         found = extract(requests, self.model, layers=layers, store=store, progress=self._progress)
         cost = {"tokens_computed": found.tokens_computed, "cache_hits": found.cache_hits, "seconds": round(found.seconds, 3)}

@@ -11,6 +11,7 @@ from typing import Any, Literal
 import orjson
 from msgspec import structs
 
+from pamer_lab.counts import counted
 from pamer_lab.errors import FormatError, NotThisFormat
 from pamer_lab.trajectory.values import Event, EventKind, Image, Label, Message, Source, Tool, ToolCall, Trace, Usage, Warning, WarningKind
 
@@ -244,7 +245,7 @@ class Draft:
     def _bounded_warnings(self) -> tuple[Warning, ...]:
         kept = self.warnings[:MAX_WARNINGS]
         if (left_out := len(self.warnings) - MAX_WARNINGS) > 0:
-            kept.append(Warning(self.where or "file", f"{left_out:,} more warnings of these kinds"))
+            kept.append(Warning(self.where or "file", counted(left_out, "more warning of these kinds", "more warnings of these kinds")))
         for what, (count, first) in self._empty.items():
             kept.append(self.warning(first, f"{count:,} {what.format(s='' if count == 1 else 's')}; the first is here", "empty"))
         if self._unread:

@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from pamer_lab.config import ReadLimits
+from pamer_lab.counts import counted
 from pamer_lab.errors import InputError
 from pamer_lab.trajectory.document import load_document
 from pamer_lab.trajectory.values import Label, Message, Target, Trace
@@ -141,7 +142,8 @@ class SideLabels:
             self.unused.discard(number)
             for label in entry.labels:
                 if not 0 <= label.t < trace.turns or any(not 0 <= step < label.t for step in label.steps):
-                    reason = f"labels point {label.t} with steps {list(label.steps)}; the trace {trace.trace_id} has {trace.turns} points"
+                    points = counted(trace.turns, "point")
+                    reason = f"labels point {label.t} with steps {list(label.steps)}; the trace {trace.trace_id} has {points}"
                     raise InputError(reason, path=self.path, where=f"traces[{number}]")
                 added.append(msgspec.structs.replace(label, origin=SIDE_FILE))
         return msgspec.structs.replace(trace, labels=merge(trace.labels, added)) if added else trace

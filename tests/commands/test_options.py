@@ -8,6 +8,7 @@ import pytest
 
 from pamer_lab import prices
 from pamer_lab.commands import options
+from pamer_lab.live.policy import LiveOptions
 from pamer_lab.probes.split import SEEDS
 from pamer_lab.studies.compact.registry import CAPS, parse_caps
 from pamer_lab.studies.questions import FUTURES
@@ -23,6 +24,7 @@ def test_repeated_values_are_those_of_the_library() -> None:
     assert [int(seed) for seed in options.SEEDS.split(",")] == list(SEEDS)
     assert parse_caps(options.CAPS) == CAPS
     assert options.PRICES == prices.DEFAULT
+    assert LiveOptions().deadline == options.DEADLINE
     assert (tuple(sessions.TOOLS), sessions.MOST) == (options.TOOLS, options.MOST)
 
 

@@ -17,7 +17,7 @@ from pamer_lab.models.tokenizer import profile_tokens
 from pamer_lab.redaction import Scan
 from pamer_lab.runs.engine import ReplayOptions, replay
 from pamer_lab.ui.audit.case import CHECKS, VIEWS
-from pamer_lab.ui.audit.review import ASK_NAME, DOUBTS, NAMES
+from pamer_lab.ui.audit.review import DOUBTS, NAMES
 from pamer_lab.ui.audit.tools import PARTS as TOOLS
 from pamer_lab.workspace import Workspace
 from tests.pages.conftest import Visit, chat, holds, linked, put, says, submit, table_of, texts
@@ -116,9 +116,7 @@ def test_a_case_shows_what_was_chosen_and_nearly_chosen_with_its_hash_check(
 
 
 def test_a_verdict_is_kept_and_the_next_unreviewed_selection_opens(visit: Visit, rows: list[dict[str, Any]], workspace: Workspace) -> None:
-    app = visit(PAGE, selection=rows[0]["audit_id"])
-    assert verdict(app, 1).disabled
-    named(app)
+    app = named(visit(PAGE, selection=rows[0]["audit_id"]))
     wanted(app).set_value([0, 1])
     verdict(app, 2).click().run()
     (review,) = ReviewStore(workspace.database).all()
@@ -302,10 +300,16 @@ def test_a_review_whose_steps_an_older_form_lost_is_marked_and_counts_first_as_i
     assert marked(app, "?")[0] is False
 
 
-def test_the_name_field_goes_once_a_name_is_given_and_comes_back_to_change_it(visit: Visit, chosen: list[dict[str, Any]]) -> None:
+def test_there_is_no_verdict_to_press_until_a_name_is_given_and_then_no_field_to_type_it_into(
+    visit: Visit, chosen: list[dict[str, Any]]
+) -> None:
+    def fields() -> tuple[bool, bool]:
+        keys = [str(button.key) for button in app.button]
+        return any(field.key == "reviewer" for field in app.text_input), any(key.startswith("verdict-") for key in keys)
+
     app = visit(PAGE)
-    assert ASK_NAME in texts(app)
+    assert fields() == (True, False)
     named(app, "  Ada   L. ")
-    assert not [field for field in app.text_input if field.key == "reviewer"] and ASK_NAME not in texts(app) and says(app, "Ada L.")
+    assert fields() == (False, True) and says(app, "Ada L.")
     app.button(key="reviewer-change").click().run()
-    assert app.text_input(key="reviewer") and ASK_NAME in texts(app)
+    assert fields() == (True, False)

@@ -13,7 +13,7 @@ from pamer_lab.audit.queue import SHOWS, Entry, Filters, progress
 from pamer_lab.audit.store import restored_tokens
 from pamer_lab.figures.text import counted, one_line, share
 from pamer_lab.runs.values import RunInfo
-from pamer_lab.ui.audit.reviewer import choose_reviewer
+from pamer_lab.ui.audit.reviewer import reviewing_as
 from pamer_lab.ui.shared.state import choose, chosen, settle
 from pamer_lab.ui.shared.text import in_code
 from pamer_lab.ui.shared.widgets import mark_row, table_height
@@ -65,7 +65,7 @@ def choose_filters(queue: Sequence[Entry], heads: Mapping[str, RunInfo], names: 
     )
     show = right.selectbox("Show", SHOWS, key="show", bind="query-params", help=HINTS["queue"])
     with who:
-        reviewer = choose_reviewer()
+        reviewer = reviewing_as()
     return Filters(run_id or "", outcome or "", show), reviewer
 
 

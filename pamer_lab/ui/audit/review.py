@@ -21,6 +21,7 @@ from pamer_lab.errors import LabError
 from pamer_lab.figures.text import one_line
 from pamer_lab.ui.audit.data import reviews
 from pamer_lab.ui.audit.queue import drafts, open_selection
+from pamer_lab.ui.audit.reviewer import ask_name
 from pamer_lab.ui.shared.loaders import workspace
 from pamer_lab.ui.shared.text import in_code
 from pamer_lab.ui.shared.widgets import table
@@ -31,7 +32,7 @@ DOUBTS: dict[Doubt, str] = {
     "nothing chosen": "This review finds a step at fault, but the router chose none.",
     "steps contradict": "The steps of this review do not fit its verdict.",
 }
-ASK_NAME = "**To review, enter your name above and press Enter.** Until then the keys 1 to 4 and N do nothing."
+ASK_NAME = "Then judge each selection with one key: {}. Until then no key gives a verdict."
 NAMES = {"right": "Right", "missing evidence": "Missing evidence", "unnecessary step": "Unnecessary step", "wrong step": "Wrong step"}
 
 
@@ -60,6 +61,12 @@ def review_form(row: Mapping[str, Any], entry: Entry, shown: Sequence[Entry], re
     note = draft if draft is not None else own.note if own else ""
     if failed := st.session_state.pop("not-kept", ""):
         st.error(in_code(failed, 300))
+    if not reviewer:
+        with st.container(border=True, key="review"):
+            ask_name()
+            st.caption(ASK_NAME.format(", ".join(f"{number} {NAMES[verdict].lower()}" for number, verdict in enumerate(VERDICTS, 1))))
+        _others(said, reviewer, set(chosen))
+        return
     with st.container(border=True, key="review"):
         buttons = st.container(horizontal=True, vertical_alignment="center")
         start = _steps(own, chosen)
@@ -78,17 +85,13 @@ def review_form(row: Mapping[str, Any], entry: Entry, shown: Sequence[Entry], re
                     NAMES[verdict],
                     key=f"verdict-{number}-{case}",
                     type="primary" if own and own.verdict == verdict else "secondary",
-                    disabled=not reviewer or (not chosen and verdict in NEEDS_STEPS),
+                    disabled=not chosen and verdict in NEEDS_STEPS,
                     shortcut=str(number),
                     help=HINTS[verdict] if chosen or verdict not in NEEDS_STEPS else HINTS["nothing chosen"],
                     on_click=_save,
                     args=(entry.audit_id, verdict, reviewer, note, shown, f"wanted-{case}", tuple(wanted)),
                 )
-            st.button(
-                "Note", key="note-open", icon=":material/edit_note:", shortcut="n", type="tertiary", disabled=not reviewer, on_click=_ask
-            )
-        if not reviewer:
-            st.markdown(f":material/person: {ASK_NAME}")
+            st.button("Note", key="note-open", icon=":material/edit_note:", shortcut="n", type="tertiary", on_click=_ask)
         if note:
             st.text(f"Note: {one_line(note, 300)}")
         if draft is not None:

@@ -1,6 +1,6 @@
 """Under which name the reader reviews: asked once, remembered by the browser, never in a link.
 
-Once a name is entered its field goes away, so that the keys for verdicts are not typed into it.
+The field is where the verdict buttons will be, and goes away once a name is entered: no key is for a verdict while one types a name.
 """
 
 from pathlib import Path
@@ -18,25 +18,36 @@ _memory = st.components.v2.component(
 )
 
 
-def choose_reviewer() -> str:
-    """The reviewer's name; empty until it is entered."""
+def reviewing_as() -> str:
+    """The reviewer's name with a button that changes it; empty, and nothing is shown, until a name is entered."""
     name = str(st.session_state.get(NAME, ""))
     forget = bool(st.session_state.pop("reviewer-forgotten", False))
-    _memory(key="reviewer-memory", data={"name": name, "forget": forget}, width="content", on_remembered_change=_remembered)
+    _memory(
+        key="reviewer-memory",
+        data={"name": name, "forget": forget},
+        width="content",
+        on_remembered_change=_remembered,
+        on_typed_change=_typed,
+    )
     if name:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.markdown(f"You: {in_code(name, NAME_CHARACTERS)}", help=HINTS["reviewer"], width="content")
             st.button("Change", key="reviewer-change", type="tertiary", on_click=_forget)
-    else:
+    return name
+
+
+def ask_name() -> None:
+    """The field for the name; Enter, the button, or leaving the field takes it."""
+    with st.container(horizontal=True, vertical_alignment="bottom"):
         st.text_input(
             "Your name",
             key="reviewer",
-            placeholder="type it and press Enter",
             help=HINTS["reviewer"],
             max_chars=NAME_CHARACTERS,
+            width=300,
             on_change=lambda: _take(st.session_state["reviewer"]),
         )
-    return name
+        st.button("Start reviewing", key="reviewer-start", type="primary")
 
 
 def _take(name: object) -> None:
@@ -46,6 +57,13 @@ def _take(name: object) -> None:
 
 def _remembered() -> None:
     _take(st.session_state["reviewer-memory"].get("remembered"))
+
+
+def _typed() -> None:
+    """What was typed before a refresh goes back into the field."""
+    text = st.session_state["reviewer-memory"].get("typed")
+    if isinstance(text, str) and not st.session_state.get("reviewer"):
+        st.session_state["reviewer"] = text[:NAME_CHARACTERS]
 
 
 def _forget() -> None:

@@ -4,6 +4,7 @@ import polars as pl
 import streamlit as st
 
 from pamer_lab.analysis.compact import CELLS, Line, State, best_line, budget_table, expanded_table, orderings, paired_table, retrieval_table
+from pamer_lab.counts import counted
 from pamer_lab.figures.text import layer_words
 from pamer_lab.spreadsheet import csv_text
 from pamer_lab.studies.compact.values import FULL
@@ -132,7 +133,7 @@ def pairs(study: Study) -> None:
         key="pairs",
         height=table_height(len(lines), most=460),
     )
-    st.caption(f"Measured over {seeds} seeds; with {seeds}, p cannot be below {2 / 2**seeds:.4f}.", help=HINTS["signflip"])
+    st.caption(f"Measured over {counted(seeds, 'seed')}; with {seeds}, p cannot be below {2 / 2**seeds:.4f}.", help=HINTS["signflip"])
 
 
 def retrievers(study: Study) -> None:
@@ -191,7 +192,7 @@ def budgets(study: Study) -> None:
     table(rows, key="budgets")
     count = next((line["evidence_tokens"]["n"] for line in lines if line["evidence_tokens"]), 0)
     st.caption(
-        f"Tokens of recalled evidence only, in complete blocks; n = {count:,} decisions with an older block, measured with "
+        f"Tokens of recalled evidence only, in complete blocks; n = {counted(count, 'decision')} with an older block, measured with "
         f"{in_code(str(study.settings.get('tokenizer', study.model)), 40)}. A cap that never binds changes nothing.",
         help=HINTS["budget"],
     )

@@ -12,17 +12,16 @@ import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, MutableMapping
 from contextlib import asynccontextmanager
 from typing import Any
-from urllib.parse import parse_qsl, quote, urlencode, urlsplit
+from urllib.parse import parse_qsl, quote, urlencode
 
 import streamlit as st
 from streamlit import config
 
 from pamer_lab.config import TOKEN_VARIABLE
 from pamer_lab.errors import InputError
+from pamer_lab.hosts import LOOPBACK, host_allowed, own_origin
 from pamer_lab.reviewer_mode import reviewer_mode
 
-LOOPBACK = ("localhost", "127.0.0.1", "::1")
-"""Names of this computer, where `server.allowedHosts` lists none."""
 MODES = ("files", "required")
 """What the token is asked for: files: reading this computer's files; required: everything."""
 TOKEN = secrets.token_urlsafe(32)
@@ -138,43 +137,16 @@ def refusal(kind: str, headers: Iterable[tuple[str, str]]) -> str:
     found: dict[str, list[str]] = {}
     for name, value in headers:
         found.setdefault(name, []).append(value)
-    hosts, origins = found.get("host", []), found.get("origin", [])
-    if len(hosts) != 1 or not _host_allowed(hosts[0]):
+    hosts, origins, own = found.get("host", []), found.get("origin", []), _option("server.corsAllowedOrigins") or ()
+    if len(hosts) != 1 or not host_allowed(hosts[0], _option("server.allowedHosts") or LOOPBACK):
         return "The dashboard does not answer under this name; add it to server.allowedHosts if it is yours."
-    if len(origins) > 1 or any(not _own(origin, hosts[0]) for origin in origins) or (kind == "websocket" and not origins):
+    if len(origins) > 1 or any(not own_origin(origin, hosts[0], own) for origin in origins) or (kind == "websocket" and not origins):
         return "The dashboard does not answer to pages of other sites; add the origin to server.corsAllowedOrigins if it is yours."
     fetched = {name: (found.get(f"sec-fetch-{name}") or [""])[0] for name in ("site", "mode", "dest")}
     opened = fetched["mode"] == "navigate" and fetched["dest"] == "document"
     if not origins and fetched["site"] in ("cross-site", "same-site") and not opened:
         return "The dashboard cannot be part of another site's page."
     return ""
-
-
-def _host_allowed(host: str) -> bool:
-    name = _host_name(host)
-    for allowed in _option("server.allowedHosts") or LOOPBACK:
-        pattern = str(allowed).strip().lower().strip("[]").rstrip(".")
-        if name and (pattern in ("*", name) or (pattern.startswith("*.") and name.endswith(pattern[1:]))):
-            return True
-    return False
-
-
-def _host_name(host: str) -> str:
-    """The name in a Host header, without its port; empty where the header is not a plain name."""
-    try:
-        parts = urlsplit(f"//{host}")
-        plain = parts.netloc == host and parts.username is None and parts.port is not False
-    except ValueError:
-        return ""
-    return (parts.hostname or "").lower().rstrip(".") if plain else ""
-
-
-def _own(origin: str, host: str) -> bool:
-    """Whether a page of this origin is a page of this dashboard: the same host and port, or an origin that is allowed by name."""
-    if origin in {str(allowed).strip() for allowed in _option("server.corsAllowedOrigins") or ()}:
-        return True
-    scheme, _, place = origin.partition("://")
-    return scheme in ("http", "https") and place.lower() == host.lower()
 
 
 def _known(token: str) -> bool:

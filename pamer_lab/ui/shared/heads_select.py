@@ -58,7 +58,11 @@ def describe_heads(factory: Factory) -> None:
         if corpus
         else "training corpus unknown"
     )
-    score = f"AUROC {auroc['mean']:.3f} ± {auroc['sd']:.3f} ({auroc['seeds']} seeds, their own test splits)" if auroc else "AUROC unknown"
+    score = (
+        f"AUROC {auroc['mean']:.3f} ± {auroc['sd']:.3f} ({counted(auroc['seeds'], 'seed')}, their own test splits)"
+        if auroc
+        else "AUROC unknown"
+    )
     hint = "no hint" if row["hint"] == "none" else f"{row['hint']} hint"
     st.caption(
         f"Voting heads: {in_code(row['name'], 64)} ({row['source']}) read {in_code(row['model'], 64)} at "

@@ -179,7 +179,7 @@ def study_details(study: Study) -> None:
         for cost in study.notes.get("features", []):
             st.caption(
                 f"Hidden states, {in_code(str(cost['inputs']), 120)}: {cost['tokens_computed']:,} tokens computed, "
-                f"{cost['cache_hits']:,} decisions cached, {cost['seconds']:,.1f} s."
+                f"{counted(cost['cache_hits'], 'decision')} cached, {cost['seconds']:,.1f} s."
             )
         body = orjson.dumps(study.to_json(), option=orjson.OPT_INDENT_2).decode()
         download("All rows as JSON", body, f"{study.study_id}.json", "application/json", key="study-json", quiet=False)

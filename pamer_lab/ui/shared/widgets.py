@@ -30,7 +30,7 @@ def body(text: str, *, key: str, at: int = 0, language: str | None = None) -> No
     if len(text) <= CAP:
         st.code(visible(text), language=language, wrap_lines=True)
         return
-    size = f"{len(text):,} characters"
+    size = counted(len(text), "character")
     if st.toggle(f"Show all {size}", key=f"all-{key}"):
         _whole(text, key)
         return

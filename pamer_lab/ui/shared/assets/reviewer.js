@@ -1,13 +1,28 @@
-// Keeps the reviewer's name in this browser, so that a refresh does not forget it. It is never sent anywhere else than to this page.
+// Keeps the reviewer's name in this browser, also while it is being typed, so that a refresh does not forget it. It is never sent
+// anywhere else than to this page.
 
 const KEY = "pamer-lab-reviewer";
+const TYPED = "pamer-lab-reviewer-typed";
 
 export default function ({ data, setTriggerValue }) {
+  const typing = (event) => {
+    if (event.target.closest?.(".st-key-reviewer")) localStorage.setItem(TYPED, event.target.value);
+  };
   try {
-    if (data.name) localStorage.setItem(KEY, data.name);
-    else if (data.forget) localStorage.removeItem(KEY);
-    else if (localStorage.getItem(KEY)?.trim()) setTriggerValue("remembered", localStorage.getItem(KEY));
+    if (data.name) {
+      localStorage.setItem(KEY, data.name);
+      localStorage.removeItem(TYPED);
+    } else if (data.forget) {
+      localStorage.removeItem(KEY);
+    } else if (localStorage.getItem(KEY)?.trim()) {
+      setTriggerValue("remembered", localStorage.getItem(KEY));
+    } else if (localStorage.getItem(TYPED)?.trim() && !document.querySelector(".st-key-reviewer input")?.value) {
+      setTriggerValue("typed", localStorage.getItem(TYPED));
+    }
   } catch {
     // A browser that keeps nothing: the page asks for the name.
+    return;
   }
+  document.addEventListener("input", typing);
+  return () => document.removeEventListener("input", typing);
 }

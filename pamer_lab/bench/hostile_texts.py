@@ -1,6 +1,6 @@
-"""Every compiled pattern of the package, and inputs that make a bad one slow.
+"""Every compiled pattern of the package, and texts that make a bad one slow.
 
-Inputs are made from the pattern itself: its literals and one character of each class, alone, in pairs and after its beginning, repeated.
+Texts are made from the pattern itself: its literals and one character of each class, alone, in pairs and after its beginning, repeated.
 """
 
 import ast
@@ -97,7 +97,7 @@ def _beginning(parsed: Any) -> str:
         elif op in (sre.MAX_REPEAT, sre.MIN_REPEAT, sre.POSSESSIVE_REPEAT):
             low, high, inner = value
             if high is sre.MAXREPEAT or high > 50:
-                return out + _beginning(inner) * min(low, 50)
+                return out + _beginning(inner) * int(min(low, 50))
             out += _beginning(inner) * low
         elif op is sre.ATOMIC_GROUP:
             out += _beginning(value)

@@ -1,0 +1,100 @@
+"""`pamer-lab run -- COMMAND…`: an agent behind a proxy of its own, with a summary at the end.
+
+Base-URL variables are set for the child process alone; nothing of the user's configuration changes.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+from typing import Any
+
+import orjson
+
+from pamer_lab.cli import say
+from pamer_lab.commands.serve import options_of, warmed
+from pamer_lab.errors import InputError
+from pamer_lab.live.desk import OUTSIDE
+from pamer_lab.live.serve import build, running
+from pamer_lab.live.summary import summary
+from pamer_lab.prices import find_prices
+from pamer_lab.workspace import Workspace
+
+OPENAI = "https://api.openai.com/v1"
+ANTHROPIC = "https://api.anthropic.com"
+NOT_FOUND = 127
+
+
+def run(args: argparse.Namespace) -> dict[str, Any]:
+    words = args.words[1:] if args.words[:1] == ["--"] else args.words
+    if not words:
+        raise InputError("run needs the agent to start: pamer-lab run -- COMMAND…")
+    workspace = Workspace()
+    given = os.environ
+    openai = args.upstream or given.get("OPENAI_BASE_URL") or given.get("OPENAI_API_BASE") or OPENAI
+    anthropic = "" if args.upstream else given.get("ANTHROPIC_BASE_URL") or ANTHROPIC
+    live = build(workspace, openai, options_of(args), anthropic=anthropic)
+    warmed(live)
+    before = {thread.record.session: len(thread.record.asked) for thread in live.desk.threads.all()}
+    with running(workspace, live, args.port) as found:
+        say(f"{words[0]} runs behind {found.url} with the policy {found.policy}")
+        code = _child(words, child_environment(found.url), quiet=args.json)
+    prices = find_prices(args.prices, workspace.path)
+    records = [thread.record for thread in live.desk.threads.all() if thread.record.session != OUTSIDE]
+    rows = [summary(record, prices) for record in records if len(record.asked) > before.get(record.session, 0)]
+    return {"exit_code": code, "command": words[0], "policy": found.policy, "sessions": rows, "totals": _totals(rows), "page": "Live"}
+
+
+def child_environment(url: str) -> dict[str, str]:
+    """This process's variables, with those that common agents read for their model's address."""
+    direct = ",".join(filter(None, [os.environ.get("NO_PROXY", ""), "127.0.0.1,localhost"]))
+    providers = {"openai": {"options": {"baseURL": f"{url}/v1"}}, "anthropic": {"options": {"baseURL": f"{url}/v1"}}}
+    own = {
+        "OPENAI_BASE_URL": f"{url}/v1",
+        "OPENAI_API_BASE": f"{url}/v1",
+        "ANTHROPIC_BASE_URL": url,
+        "ANTHROPIC_API_BASE": url,
+        "NO_PROXY": direct,
+        "no_proxy": direct,
+    }
+    if "OPENCODE_CONFIG_CONTENT" not in os.environ:
+        own["OPENCODE_CONFIG_CONTENT"] = orjson.dumps({"provider": providers}).decode()
+    return dict(os.environ) | own
+
+
+def _child(words: list[str], environment: dict[str, str], *, quiet: bool) -> int:
+    """The agent's exit code; with --json what it prints goes to stderr."""
+    try:
+        with subprocess.Popen(words, env=environment, stdout=sys.stderr if quiet else None) as child:
+            while True:
+                try:
+                    return child.wait()
+                except KeyboardInterrupt:  # the agent got it too; it may take its time
+                    continue
+    except FileNotFoundError:
+        say(f"{words[0]}: command not found")
+        return NOT_FOUND
+
+
+def _totals(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    spent, base = [[row["cost"].get(key) for row in rows if row["cost"].get(key) is not None] for key in ("simulated", "passed_through")]
+    sums = {key: sum(row[key] for row in rows) for key in ("turns", "edits", "fallbacks")}
+    tokens = {key: sum(row["tokens"][key] for row in rows) for key in ("client", "model")}
+    known = [row["cost"]["total"] for row in rows]
+    cost = {
+        "recorded": sum(known) if known and None not in known else None,
+        "simulated": sum(spent),
+        "passed_through": sum(base),
+        "vs_base": sum(spent) / sum(base) if sum(base) else None,
+    }
+    return sums | {"tokens": tokens, "cost": cost}
+
+
+def show(result: dict[str, Any]) -> None:
+    totals = result["totals"]
+    cost, tokens = totals["cost"], totals["tokens"]
+    relative = f"{cost['vs_base']:.2f} x passing through (simulated)" if cost["vs_base"] is not None else "unknown"
+    print(f"\n{len(result['sessions'])} sessions, {totals['turns']} turns with the policy {result['policy']}")
+    print(f"  tokens: the client sent {tokens['client']:,}, the model saw {tokens['model']:,}")
+    print(f"  cost: {relative}; edits: {totals['edits']}; fallbacks: {totals['fallbacks']}")
+    print("  page: pamer-lab app, then Live; or: pamer-lab live list")

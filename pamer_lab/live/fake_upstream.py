@@ -1,0 +1,305 @@
+"""A model server for tests and the bench: answers the three APIs, keeps every byte it got, and bills with a prefix cache of its own clock.
+
+Its answer is a function of the request's text alone, so direct and proxied access can be compared. A client asks for a fault with the
+header `x-fake` (`status=429`, `wait=0.2`, `cut=3`, `split`, `tool`), which a proxy passes on like any other. Tokens are a quarter of a
+message's bytes, rounded up; a message's cache marks do not count. Simulated: no model is asked.
+"""
+
+import asyncio
+import hashlib
+import time
+from collections.abc import Callable, Iterator, MutableMapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from threading import Thread
+from typing import Any
+
+import orjson
+
+Scope = MutableMapping[str, Any]
+COUNT_TOKENS = "/v1/messages/count_tokens"
+MODELS = {"object": "list", "data": [{"id": "fake", "object": "model", "created": 0, "owned_by": "pamer-lab"}]}
+
+
+@dataclass(frozen=True)
+class Billed:
+    """Tokens of one request as this server bills them."""
+
+    uncached: int = 0
+    read: int = 0
+    write: int = 0
+    output: int = 0
+
+
+@dataclass(frozen=True)
+class Received:
+    """One request as it arrived."""
+
+    method: str
+    target: str
+    headers: tuple[tuple[str, str], ...]
+    body: bytes
+    at: float
+    billed: Billed | None = None
+    """None: it was not answered by the model."""
+
+
+@dataclass
+class FakeUpstream:
+    """An ASGI application."""
+
+    clock: Callable[[], float] = time.monotonic
+    lifetime: float = 300.0
+    """Seconds a prefix stays cached after its last use."""
+    reply: Callable[[dict[str, Any], str], str] = lambda request, digest: f"Answer {digest[:12]} … ✓"
+    """The text of an answer, from the request and its digest."""
+    ledger: list[Received] = field(default_factory=list)
+    cancelled: int = 0
+    """Answers that the client did not wait for."""
+    _cache: dict[bytes, float] = field(default_factory=dict)
+
+    @property
+    def totals(self) -> Billed:
+        bills = [entry.billed for entry in self.ledger if entry.billed]
+        return Billed(*(sum(getattr(bill, name) for bill in bills) for name in ("uncached", "read", "write", "output")))
+
+    async def __call__(self, scope: Scope, receive: Callable[..., Any], send: Callable[..., Any]) -> None:
+        if scope["type"] != "http":
+            await _lifespan(scope, receive, send)
+            return
+        body = b""
+        while True:
+            event = await receive()
+            body += event.get("body", b"")
+            if not event.get("more_body"):
+                break
+        headers = tuple((name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"])
+        target = scope["raw_path"].decode() + (f"?{scope['query_string'].decode()}" if scope["query_string"] else "")
+        asked = dict(part.partition("=")[::2] for part in dict(headers).get("x-fake", "").split(",") if part)
+        entry = Received(scope["method"], target, headers, body, self.clock())
+        await asyncio.sleep(float(asked.get("wait", 0)))
+        if "status" in asked or not scope["path"].startswith("/v1/"):
+            self.ledger.append(entry)
+            status = int(asked.get("status", 404))
+            await _json(send, status, {"type": "error", "error": {"type": f"fake_{status}", "message": "asked for"}}, retry=status == 429)
+            return
+        await self._answer(entry, scope["path"], asked, receive, send)
+
+    async def _answer(self, entry: Received, path: str, asked: dict[str, str], receive: Any, send: Any) -> None:
+        if entry.method == "GET":
+            self.ledger.append(entry)
+            await _json(send, 200, MODELS)
+            return
+        try:
+            request = orjson.loads(entry.body)
+        except orjson.JSONDecodeError:
+            self.ledger.append(entry)
+            await _json(send, 400, {"error": {"type": "invalid_request_error", "message": "not JSON"}})
+            return
+        pieces = _pieces(request)
+        if path == COUNT_TOKENS:
+            self.ledger.append(entry)
+            await _json(send, 200, {"input_tokens": sum(map(_tokens, pieces))})
+            return
+        digest = hashlib.sha256(b"".join(pieces)).hexdigest()
+        text = self.reply(request, digest)
+        billed = self._bill(pieces, b"cache_control" in entry.body or path != "/v1/messages", _tokens(text.encode()))
+        self.ledger.append(Received(entry.method, entry.target, entry.headers, entry.body, entry.at, billed))
+        shape = {"/v1/messages": _messages, "/v1/responses": _responses}.get(path, _chat)
+        whole, events = shape(request, text, digest, billed, asked)
+        if not request.get("stream"):
+            await _json(send, 200, whole)
+            return
+        await self._stream(b"".join(events), asked, receive, send)
+
+    def _bill(self, pieces: list[bytes], caches: bool, output: int) -> Billed:
+        now, read, total = self.clock(), 0, sum(map(_tokens, pieces))
+        digest, cached = hashlib.sha256(), True
+        for piece in pieces:
+            digest.update(piece)
+            key = digest.digest()
+            cached = cached and now - self._cache.get(key, float("-inf")) <= self.lifetime
+            read += _tokens(piece) if cached and caches else 0
+            if caches:
+                self._cache[key] = now
+        return Billed(0 if caches else total, read, total - read if caches else 0, output)
+
+    async def _stream(self, data: bytes, asked: dict[str, str], receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/event-stream; charset=utf-8")]})
+        gone = asyncio.ensure_future(receive())
+        chunks = [data[at : at + 7] for at in range(0, len(data), 7)] if "split" in asked else data.split(b"\n\n")
+        try:
+            for number, chunk in enumerate(chunks):
+                if "cut" in asked and number == int(asked["cut"]):
+                    raise ConnectionAbortedError("cut in mid-stream, as asked")
+                if gone.done():
+                    self.cancelled += 1
+                    return
+                end = b"" if "split" in asked or not chunk else b"\n\n"
+                await send({"type": "http.response.body", "body": chunk + end, "more_body": True})
+                await asyncio.sleep(float(asked.get("pace", 0)))
+            await send({"type": "http.response.body", "body": b""})
+        finally:
+            gone.cancel()
+
+
+def _pieces(request: dict[str, Any]) -> list[bytes]:
+    """What a prefix cache compares, in the order in which the model reads it."""
+    given = request.get("messages", request.get("input", []))
+    listed = given if isinstance(given, list) else [given]
+    return [
+        orjson.dumps(unmarked(part)) for part in (request.get("tools"), request.get("system", request.get("instructions")), *listed) if part
+    ]
+
+
+def unmarked(value: Any) -> Any:
+    """The value without the marks of a prompt cache."""
+    if isinstance(value, dict):
+        return {key: unmarked(inner) for key, inner in value.items() if key != "cache_control"}
+    return [unmarked(inner) for inner in value] if isinstance(value, list) else value
+
+
+def _tokens(text: bytes) -> int:
+    return (len(text) + 3) // 4
+
+
+def _event(data: Any, name: str = "") -> bytes:
+    head = f"event: {name}\n".encode() if name else b""
+    return head + b"data: " + (data if isinstance(data, bytes) else orjson.dumps(data)) + b"\n\n"
+
+
+Answer = tuple[dict[str, Any], list[bytes]]
+
+
+def _chat(request: dict[str, Any], text: str, digest: str, billed: Billed, asked: dict[str, str]) -> Answer:
+    sent = billed.uncached + billed.read + billed.write
+    usage = {
+        "prompt_tokens": sent,
+        "completion_tokens": billed.output,
+        "total_tokens": sent + billed.output,
+        "prompt_tokens_details": {"cached_tokens": billed.read, "cache_write_tokens": billed.write},
+    }
+    about = {"id": f"chatcmpl-{digest[:16]}", "created": 0, "model": request.get("model", "fake")}
+    call = {"id": f"call_{digest[:8]}", "type": "function", "function": {"name": "look", "arguments": '{"at": 1.0}'}}
+    calls = {"tool_calls": [call]} if "tool" in asked else {}
+    end = "tool_calls" if calls else "stop"
+    message = {"role": "assistant", "content": text, **calls}
+    whole = about | {"object": "chat.completion", "choices": [{"index": 0, "message": message, "finish_reason": end}], "usage": usage}
+    half = len(text) // 2
+    deltas: list[dict[str, Any]] = [{"role": "assistant", "content": text[:half]}, {"content": text[half:]}]
+    deltas += [{"tool_calls": [{"index": 0, **call}]}] if calls else []
+    chunk = about | {"object": "chat.completion.chunk"}
+    events = [_event(chunk | {"choices": [{"index": 0, "delta": delta, "finish_reason": None}]}) for delta in deltas]
+    events.append(_event(chunk | {"choices": [{"index": 0, "delta": {}, "finish_reason": end}]}))
+    if (request.get("stream_options") or {}).get("include_usage"):
+        events.append(_event(chunk | {"choices": [], "usage": usage}))
+    return whole, [*events, _event(b"[DONE]")]
+
+
+def _messages(request: dict[str, Any], text: str, digest: str, billed: Billed, asked: dict[str, str]) -> Answer:
+    usage = {
+        "input_tokens": billed.uncached,
+        "cache_read_input_tokens": billed.read,
+        "cache_creation_input_tokens": billed.write,
+        "output_tokens": billed.output,
+    }
+    call = {"type": "tool_use", "id": f"toolu_{digest[:8]}", "name": "look", "input": {"at": 1}}
+    content: list[dict[str, Any]] = [{"type": "text", "text": text}, *([call] if "tool" in asked else [])]
+    end = "tool_use" if "tool" in asked else "end_turn"
+    about = {
+        "id": f"msg_{digest[:16]}",
+        "type": "message",
+        "role": "assistant",
+        "model": request.get("model", "fake"),
+        "stop_sequence": None,
+    }
+    start = about | {"content": [], "stop_reason": None, "usage": usage | {"output_tokens": 1}}
+    events = [_event({"type": "message_start", "message": start}, "message_start"), _event({"type": "ping"}, "ping")]
+    for index, part in enumerate(content):
+        empty: dict[str, Any] = {"text": ""} if part["type"] == "text" else {"input": {}}
+        opened = part | empty
+        events.append(_event({"type": "content_block_start", "index": index, "content_block": opened}, "content_block_start"))
+        pieces: list[dict[str, Any]] = [{"type": "input_json_delta", "partial_json": '{"at": 1}'}]
+        if part["type"] == "text":
+            pieces = [{"type": "text_delta", "text": text[: len(text) // 2]}, {"type": "text_delta", "text": text[len(text) // 2 :]}]
+        events += [_event({"type": "content_block_delta", "index": index, "delta": delta}, "content_block_delta") for delta in pieces]
+        events.append(_event({"type": "content_block_stop", "index": index}, "content_block_stop"))
+    ended = {"type": "message_delta", "delta": {"stop_reason": end, "stop_sequence": None}, "usage": {"output_tokens": billed.output}}
+    events += [_event(ended, "message_delta"), _event({"type": "message_stop"}, "message_stop")]
+    return about | {"content": content, "stop_reason": end, "usage": usage}, events
+
+
+def _responses(request: dict[str, Any], text: str, digest: str, billed: Billed, asked: dict[str, str]) -> Answer:
+    sent = billed.uncached + billed.read + billed.write
+    usage = {
+        "input_tokens": sent,
+        "input_tokens_details": {"cached_tokens": billed.read, "cache_write_tokens": billed.write},
+        "output_tokens": billed.output,
+        "output_tokens_details": {"reasoning_tokens": 0},
+        "total_tokens": sent + billed.output,
+    }
+    part = {"type": "output_text", "text": text, "annotations": []}
+    item: dict[str, Any] = {"type": "message", "id": f"msg_{digest[:12]}", "role": "assistant", "status": "completed", "content": [part]}
+    call = {"type": "function_call", "id": f"fc_{digest[:8]}", "call_id": f"call_{digest[:8]}", "name": "look", "arguments": "{}"}
+    output = [item, *([call | {"status": "completed"}] if "tool" in asked else [])]
+    about = {
+        "id": f"resp_{digest[:16]}",
+        "object": "response",
+        "created_at": 0,
+        "model": request.get("model", "fake"),
+        "parallel_tool_calls": True,
+        "tool_choice": "auto",
+        "tools": [],
+    }
+    whole = about | {"status": "completed", "output": output, "usage": usage}
+    steps: list[dict[str, Any]] = [{"type": "response.created", "response": about | {"status": "in_progress", "output": []}}]
+    for index, entry in enumerate(output):
+        steps.append(
+            {"type": "response.output_item.added", "output_index": index, "item": entry | ({"content": []} if entry is item else {})}
+        )
+        if entry is item:
+            at = {"item_id": item["id"], "output_index": index, "content_index": 0}
+            steps.append({"type": "response.content_part.added", **at, "part": part | {"text": ""}})
+            steps.append({"type": "response.output_text.delta", **at, "delta": text, "logprobs": []})
+            steps.append({"type": "response.output_text.done", **at, "text": text, "logprobs": []})
+            steps.append({"type": "response.content_part.done", **at, "part": part})
+        steps.append({"type": "response.output_item.done", "output_index": index, "item": entry})
+    steps.append({"type": "response.completed", "response": whole})
+    return whole, [_event(step | {"sequence_number": number}, step["type"]) for number, step in enumerate(steps)]
+
+
+async def _json(send: Callable[..., Any], status: int, value: Any, *, retry: bool = False) -> None:
+    body = orjson.dumps(value)
+    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode()), (b"x-request-id", b"req_fake")]
+    headers += [(b"retry-after", b"7")] if retry else []
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+async def _lifespan(scope: Scope, receive: Callable[..., Any], send: Callable[..., Any]) -> None:
+    while scope["type"] == "lifespan":
+        event = await receive()
+        await send({"type": f"{event['type']}.complete"})
+        if event["type"] == "lifespan.shutdown":
+            return
+
+
+@contextmanager
+def serving(app: Any, port: int = 0) -> Iterator[str]:
+    """An ASGI application on loopback, in a thread of its own; its address."""
+    import uvicorn
+
+    config = uvicorn.Config(app, host="127.0.0.1", port=port, log_level="critical", ws="none", server_header=False, date_header=False)
+    server = uvicorn.Server(config)
+    thread = Thread(target=server.run, daemon=True)
+    thread.start()
+    while not server.started:
+        if not thread.is_alive():
+            raise OSError(f"no server could be started on port {port}")
+        time.sleep(0.005)
+    bound = server.servers[0].sockets[0].getsockname()[1]
+    try:
+        yield f"http://127.0.0.1:{bound}"
+    finally:
+        server.should_exit = server.force_exit = True
+        thread.join(10)

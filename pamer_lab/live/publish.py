@@ -1,0 +1,72 @@
+"""Live sessions as traces and runs of the workspace, so that every page and command reads them like any others.
+
+Publishing again adds what is new; replays of a trace that has grown since are dropped, since they are of another trace now. One process
+at a time publishes a session. Invariant: what is published is what the session's frames say.
+"""
+
+from pathlib import Path
+
+from filelock import FileLock
+from msgspec import structs
+
+from pamer_lab.live.logs import Logs
+from pamer_lab.live.record import Record
+from pamer_lab.live.summary import run_of
+from pamer_lab.models.profiles import load_profile
+from pamer_lab.models.tokenizer import profile_tokens
+from pamer_lab.runs.accounting import totals
+from pamer_lab.runs.store import RunStore
+from pamer_lab.runs.timeline import Timeline, lay_out
+from pamer_lab.storage import equals
+from pamer_lab.workspace import Workspace
+
+
+def publish(workspace: Workspace, record: Record) -> bool:
+    """Bring a session's trace and run up to date; False where there is nothing to publish yet."""
+    trace = record.trace
+    if trace is None or not trace.turns:
+        return False
+    lock = FileLock(Path(workspace.path) / "locks" / f"{record.trace_id}.lock", timeout=60)
+    Path(lock.lock_file).parent.mkdir(parents=True, exist_ok=True)
+    with lock:
+        tokens = profile_tokens(load_profile(record.opened.profile, workspace.path))
+        store = RunStore(workspace)
+        known = workspace.trace_rows(equals("trace_id", record.trace_id))
+        if not known or known[0]["messages"] != len(trace.messages):
+            workspace.add_traces([trace], tokens)
+            for head in store.heads(trace_id=record.trace_id):
+                if not head.run_id.startswith(f"r-{record.trace_id}"):
+                    store.remove(head.run_id)
+        _publish_run(store, record, lay_out(trace, tokens))
+    return True
+
+
+def _publish_run(store: RunStore, record: Record, line: Timeline) -> None:
+    # A turn without an answer yet has no place in the trace.
+    turns = [structs.replace(turn, output_tokens=line.output_tokens[turn.t]) for turn in record.turns[: line.turns]]
+    if not turns:
+        return
+    stored = store.stored_count(record.run_id)
+    if stored < len(turns):
+        store.add_turns(record.run_id, turns[stored:])
+    run = run_of(record, turns)
+    head = structs.replace(
+        run.head,
+        trace_turns=line.turns,
+        prefix_tokens=line.prefix_tokens,
+        tools_tokens=line.tools_tokens,
+        block_tokens=tuple(line.block_tokens[: len(turns)]),
+        incomplete=tuple(block.index for block in line.pieces.blocks[: len(turns)] if not block.complete),
+        totals=totals(line, turns) | {"live": True},
+        times=run.head.times[: len(turns)],
+    )
+    store.put_head(head)
+
+
+def publish_all(workspace: Workspace) -> list[Record]:
+    """Every session of a workspace, the newest first, published."""
+    logs = Logs(workspace.path)
+    records = [record for name in logs.names() if (record := logs.read(name)[0]) is not None]
+    for record in records:
+        publish(workspace, record)
+    return records

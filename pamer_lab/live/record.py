@@ -1,0 +1,222 @@
+"""What is kept of a live session: frames in an append-only file, and the session they add up to.
+
+The proxy goes on from the same frames after a restart that pages and commands read while it runs. A frame holds messages, decisions, sizes,
+times and the provider's usage; nothing of a header and no key. Invariant: frames are only ever added; a history is rebuilt from them.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from msgspec import Struct, structs
+
+from pamer_lab.live.usage import Billing
+from pamer_lab.live.wire import Api
+from pamer_lab.runs.values import Turn
+from pamer_lab.trajectory.values import Message, Tool, Trace, Usage
+
+Sent = Literal["original", "edited", "kept"]
+"""`original`: the client's own bytes. `edited`: the view that the policy decided on. `kept`: the view of the request before, and what came
+since."""
+How = Literal["header", "body", "lineage", "first message", "unread"]
+"""How a request's session was found: by a header, an id in the body, a history that it continues, a first message that is new; `unread`:
+the body could not be read, and belongs to none."""
+
+
+class Opened(Struct, frozen=True, omit_defaults=True, tag="opened"):
+    """The session begins."""
+
+    session: str
+    scope: str
+    """Hash of upstream, API and credential."""
+    named: str
+    """Hash of the id that the client gave; empty where it gave none."""
+    how: How
+    api: Api
+    client: str
+    upstream: str
+    profile: str
+    policy: str
+    tokenizer: str
+    tokens_kind: str
+    at: float
+    trace_id: str
+    preamble: tuple[Message, ...] = ()
+    tools: tuple[Tool, ...] = ()
+    parent: str = ""
+    """The session whose history it left."""
+    settings: dict[str, Any] = {}
+    """What the policy is set to."""
+    heads: dict[str, str] = {}
+
+
+class Asked(Struct, frozen=True, omit_defaults=True, tag="asked"):
+    """A request came, and this was sent."""
+
+    n: int
+    """Names the request within its session."""
+    at: float
+    t: int
+    """Blocks of the client's history: the decision point."""
+    kept: int
+    """Units of the history before that are still there; the new ones follow."""
+    digests: tuple[str, ...] = ()
+    units: tuple[tuple[Message, ...], ...] = ()
+    turns: tuple[Turn, ...] = ()
+    """Decisions that are new with this request; the last one is about it."""
+    sent: Sent = "original"
+    edit: bool = False
+    """What was sent does not begin with what was sent before."""
+    reason: str = ""
+    fallback: str = ""
+    """Why the client's own request was sent although a policy is on; empty where nothing failed."""
+    model: str = ""
+    client_bytes: int = 0
+    sent_bytes: int = 0
+    ms: dict[str, float] = {}
+    """Milliseconds of each stage before the request went out."""
+    again: bool = False
+    """The same request as before."""
+    path: str = ""
+
+
+class Answered(Struct, frozen=True, omit_defaults=True, tag="answered"):
+    """The answer to a request, or what came instead."""
+
+    n: int
+    at: float
+    status: int
+    message: Message | None = None
+    usage: Billing | None = None
+    """None: the provider did not say."""
+    ms: dict[str, float] = {}
+    """`first_byte` and `total`, from the moment the request went out."""
+    error: str = ""
+    refused: int = 0
+    """Status with which an edited request was refused before the original was sent."""
+    response_id: str = ""
+
+
+class Side(Struct, frozen=True, omit_defaults=True, tag="side"):
+    """A call beside the conversation, such as counting tokens."""
+
+    at: float
+    path: str
+    status: int = 0
+
+
+class Changed(Struct, frozen=True, omit_defaults=True, tag="changed"):
+    """Someone paused the session, let it go on, or gave it another policy; or editing was stopped for good."""
+
+    at: float
+    policy: str = ""
+    paused: bool = False
+    stopped: str = ""
+    """Why nothing more is edited."""
+    settings: dict[str, Any] = {}
+    heads: dict[str, str] = {}
+    by_hand: bool = False
+    """Someone chose the policy for this session; else it is the one that the proxy was started with."""
+
+
+Frame = Opened | Asked | Answered | Side | Changed
+
+
+@dataclass
+class Record:
+    """A session as its frames tell it."""
+
+    opened: Opened
+    policy: str = ""
+    part: int = 0
+    """How often the policy was changed: each policy has a run of its own."""
+    settings: dict[str, Any] = field(default_factory=dict)
+    heads: dict[str, str] = field(default_factory=dict)
+    by_hand: bool = False
+    paused: bool = False
+    stopped: str = ""
+    digests: list[str] = field(default_factory=list)
+    units: list[tuple[Message, ...]] = field(default_factory=list)
+    turns: list[Turn] = field(default_factory=list)
+    """Decisions of the policy in force, from the first turn on."""
+    asked: list[Asked] = field(default_factory=list)
+    answers: dict[int, Answered] = field(default_factory=dict)
+    sides: list[Side] = field(default_factory=list)
+    changes: list[Changed] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.policy, self.settings, self.heads = self.opened.policy, self.opened.settings, self.opened.heads
+
+    def add(self, frame: Frame) -> None:
+        """One more frame."""
+        match frame:
+            case Asked():
+                del self.digests[frame.kept :]
+                del self.units[frame.kept :]
+                self.digests += frame.digests
+                self.units += frame.units
+                self.turns += frame.turns
+                self.asked.append(structs.replace(frame, turns=(), units=(), digests=()))
+            case Answered():
+                self.answers[frame.n] = frame
+            case Side():
+                self.sides.append(frame)
+            case Changed():
+                self.changes.append(frame)
+                self.paused, self.stopped = frame.paused, frame.stopped or self.stopped
+                if frame.policy and frame.policy != self.policy:
+                    self.policy, self.settings, self.heads = frame.policy, frame.settings, frame.heads
+                    self.part, self.turns, self.stopped, self.by_hand = self.part + 1, [], "", frame.by_hand
+            case Opened():
+                self.opened = frame
+
+    @property
+    def session(self) -> str:
+        return self.opened.session
+
+    @property
+    def trace_id(self) -> str:
+        return self.opened.trace_id
+
+    @property
+    def run_id(self) -> str:
+        return f"r-{self.opened.trace_id}" + (f"-{self.part + 1}" if self.part else "")
+
+    @property
+    def history(self) -> tuple[Message, ...]:
+        """The client's messages as it last sent them."""
+        return (*self.opened.preamble, *(message for unit in self.units for message in unit))
+
+    @property
+    def last(self) -> float:
+        """When something last happened."""
+        return max([self.opened.at, *(asked.at for asked in self.asked[-1:]), *(answer.at for answer in self.answers.values())])
+
+    @property
+    def trace(self) -> Trace | None:
+        """The session as a trace: what the client sent, and the newest answer; None while there is no message."""
+        usages: dict[int, Usage] = {}
+        for asked in self.asked:
+            answer = self.answers.get(asked.n)
+            if answer and answer.usage:
+                usages[asked.t] = answer.usage.as_usage()
+        messages: list[Message] = []
+        turn = 0
+        newest = self.asked[-1] if self.asked else None
+        answer = self.answers.get(newest.n) if newest else None
+        last = [answer.message] if answer and answer.message else []
+        for message in (*self.history, *last):
+            if message.role == "assistant":
+                message, turn = structs.replace(message, usage=usages.get(turn)), turn + 1
+            messages.append(message)
+        if not messages:
+            return None
+        first = next((message.content for message in messages if message.role == "user"), "")
+        return Trace(
+            self.trace_id,
+            f"live {self.session}",
+            "live",
+            tuple(messages),
+            self.opened.tools,
+            model=newest.model if newest else "",
+            meta={"client": self.opened.client, "api": self.opened.api, "policy": self.policy, "task": first[:200]},
+        )

@@ -1,0 +1,185 @@
+"""A live proxy, put together and run: on loopback, announced in the workspace while it runs, its sessions published as it goes."""
+
+import asyncio
+import os
+import secrets
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from pamer_lab.errors import InputError, LabError
+from pamer_lab.live.control import Control
+from pamer_lab.live.desk import Desk
+from pamer_lab.live.logs import FOLDER, Logs
+from pamer_lab.live.policy import LiveOptions, Workshop
+from pamer_lab.live.proxy import Proxy
+from pamer_lab.live.publish import publish
+from pamer_lab.live.upstream import Upstream
+from pamer_lab.reviewer_mode import refuse_in_reviewer_mode
+from pamer_lab.workspace import Workspace
+
+PUBLISH_EVERY = 2.0
+"""Seconds between two looks for sessions with something new."""
+PUBLISH_SHARE = 20
+"""A session is published again after so many times the time its last publishing took."""
+
+
+class Running(msgspec.Struct, frozen=True):
+    """A proxy that is running, as its workspace announces it to pages on this computer."""
+
+    url: str
+    token: str
+    upstream: str
+    policy: str
+    pid: int
+    started: float
+
+
+@dataclass(frozen=True)
+class Live:
+    """A proxy's parts."""
+
+    proxy: Proxy
+    desk: Desk
+    token: str
+
+
+def build(
+    workspace: Workspace, upstream: str, options: LiveOptions, *, anthropic: str = "", clock: Callable[[], float] = time.time
+) -> Live:
+    """The proxy for an upstream; `InputError` where the policy cannot run or the address is none.
+
+    `anthropic`: where calls of Anthropic's API go, where that is another server.
+    """
+    refuse_in_reviewer_mode("A live proxy", workspace.path)
+    server, other = Upstream(upstream.rstrip("/")), Upstream(anthropic.rstrip("/")) if anthropic else None
+    desk = Desk(Logs(workspace.path), Workshop(workspace, options), window=options.window, clock=clock)
+    token = secrets.token_urlsafe(32)
+    return Live(Proxy(server, desk, Control(desk, token), deadline=options.deadline, anthropic=other), desk, token)
+
+
+def listening(port: int) -> socket.socket:
+    """A socket on loopback; `InputError` where the port is taken."""
+    found = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        found.bind(("127.0.0.1", port))
+    except (OSError, OverflowError) as error:
+        found.close()
+        raise InputError(f"port {port} cannot be used ({error}); choose another with --port, or 0 for any") from error
+    return found
+
+
+def server_for(app: Any) -> Any:
+    import uvicorn
+
+    config = uvicorn.Config(
+        app,
+        log_level="critical",
+        access_log=False,
+        ws="none",
+        server_header=False,
+        date_header=False,
+        timeout_graceful_shutdown=5,
+        proxy_headers=False,
+    )
+    return uvicorn.Server(config)
+
+
+@contextmanager
+def running(workspace: Workspace, live: Live, port: int = 0) -> Iterator[Running]:
+    """A proxy in a thread of its own, until the block ends."""
+    with listening(port) as bound:
+        server = server_for(live.proxy)
+        thread = threading.Thread(target=lambda: asyncio.run(server.serve([bound])), daemon=True)
+        thread.start()
+        while not server.started and thread.is_alive():
+            time.sleep(0.005)
+        with announced(workspace, live, bound.getsockname()[1]) as found, publishing(workspace, live.desk):
+            try:
+                yield found
+            finally:
+                server.should_exit = True
+                thread.join(20)
+
+
+@contextmanager
+def announced(workspace: Workspace, live: Live, port: int) -> Iterator[Running]:
+    """The proxy's address and token in a file that only this user reads, while it runs."""
+    desk = live.desk
+    found = Running(f"http://127.0.0.1:{port}", live.token, live.proxy.upstream.url, desk.workshop.policy.name, os.getpid(), time.time())
+    folder = workspace.path / FOLDER / "proxies"
+    path = folder / f"{os.getpid()}-{port}.json"
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        descriptor = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
+        os.write(descriptor, msgspec.json.encode(found))
+        os.close(descriptor)
+    except OSError:
+        path = Path(os.devnull)
+    try:
+        yield found
+    finally:
+        if path != Path(os.devnull):
+            path.unlink(missing_ok=True)
+
+
+def running_proxies(workspace: Workspace) -> list[Running]:
+    """The proxies that run on a workspace now; the files of dead ones are removed."""
+    found: list[Running] = []
+    for path in sorted((workspace.path / FOLDER / "proxies").glob("*.json")):
+        try:
+            entry = msgspec.json.decode(path.read_bytes(), type=Running)
+            os.kill(entry.pid, 0)
+            found.append(entry)
+        except (ProcessLookupError, msgspec.DecodeError):
+            path.unlink(missing_ok=True)
+        except OSError:
+            continue
+    return found
+
+
+@contextmanager
+def publishing(workspace: Workspace, desk: Desk) -> Iterator[None]:
+    """Publish sessions as they grow, in a thread, and all of them at the end."""
+    stop = threading.Event()
+    seen: dict[str, tuple[int, float]] = {}
+
+    def publish_changed(now: float, *, last: bool = False) -> None:
+        for thread in desk.threads.all():
+            place, again = seen.get(thread.record.session, (0, 0.0))
+            if thread.place == place or (now < again and not last):
+                continue
+            began = time.monotonic()
+            with thread.lock:
+                found = thread.place
+                try:
+                    record = desk.logs.read(thread.record.session)[0]
+                except OSError:
+                    continue
+            try:
+                if record is not None:
+                    publish(workspace, record)
+            except (LabError, OSError):  # a full disk, a table in use: the frames are there, and the next look tries again
+                continue
+            seen[thread.record.session] = (found, time.monotonic() + PUBLISH_SHARE * (time.monotonic() - began))
+
+    def work() -> None:
+        while not stop.wait(PUBLISH_EVERY):
+            publish_changed(time.monotonic())
+
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join(60)
+        publish_changed(time.monotonic(), last=True)

@@ -1,0 +1,159 @@
+"""A live session in numbers: what the client sent, what the model saw, what the provider billed, and what passing through would have cost.
+
+Billed tokens are the provider's own, `recorded`; a call whose usage is not known counts as unknown, never as zero. The comparison with
+passing through is `simulated`: both sides are priced with the same cache model and the same tokenizer, on the requests that were sent.
+"""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from msgspec import structs
+
+from pamer_lab.live.record import Answered, Asked, Record
+from pamer_lab.live.usage import Billing
+from pamer_lab.prices import PriceTable, find_prices
+from pamer_lab.runs.cost import run_cost
+from pamer_lab.runs.values import Run, RunInfo, Turn
+
+BILLED = ("uncached", "read", "write", "output")
+
+
+def sent_turns(record: Record) -> list[Turn]:
+    """The turns at which a request was sent under the policy in force, each once, with the output that the provider reported."""
+    output = dict.fromkeys((asked.t for asked in record.asked), 0)
+    for asked in record.asked:
+        answer = record.answers.get(asked.n)
+        if answer and answer.usage:
+            output[asked.t] = answer.usage.output or 0
+    return [structs.replace(turn, output_tokens=output[turn.t]) for turn in record.turns if turn.t in output]
+
+
+def run_of(record: Record, turns: list[Turn] | None = None) -> Run:
+    """The session as a run: what the model saw at each turn, and why."""
+    known = record.turns if turns is None else turns
+    first = record.turns[0] if record.turns else None
+    sizes = [now.raw_tokens - before.raw_tokens for before, now in zip(record.turns, record.turns[1:], strict=False)]
+    head_tokens = {item.kind: item.tokens for item in first.items if item.kind in ("tools", "prefix")} if first else {}
+    opened = record.opened
+    head = RunInfo(
+        run_id=record.run_id,
+        trace_id=record.trace_id,
+        question_id=f"live {record.session}",
+        task_id="",
+        policy=record.policy,
+        profile=opened.profile,
+        settings=record.settings,
+        tokenizer=opened.tokenizer,
+        tokens_kind=opened.tokens_kind,
+        turns=len(known),
+        trace_turns=len(known),
+        prefix_tokens=head_tokens.get("prefix", 0),
+        tools_tokens=head_tokens.get("tools", 0),
+        block_tokens=(*sizes, known[-1].output_tokens) if known else (),
+        status="done",
+        started=datetime.fromtimestamp(opened.at, UTC).isoformat(timespec="milliseconds"),
+        finished=datetime.fromtimestamp(record.last, UTC).isoformat(timespec="milliseconds"),
+        heads=record.heads,
+        times=_times(record),
+    )
+    return Run(head, tuple(known))
+
+
+def _times(record: Record) -> tuple[float, ...]:
+    """When the request of each turn came; a turn without one has the time of the request that brought it."""
+    times: list[float] = []
+    for asked in record.asked:
+        times += [asked.at] * (asked.t + 1 - len(times))
+    return tuple(times[: len(record.turns)])
+
+
+def billed(record: Record) -> tuple[Billing, int]:
+    """What the provider reported of all calls, part by part (None: it never said), and the number of answered calls without usage."""
+    known = [answer.usage for answer in record.answers.values() if answer.usage]
+    answered = sum(answer.status < 400 and answer.status != 0 for answer in record.answers.values())
+    sums = [[value for usage in known if (value := getattr(usage, name)) is not None] for name in BILLED]
+    return Billing(*(sum(values) if values else None for values in sums)), answered - len(known)
+
+
+def summary(record: Record, prices: PriceTable | None = None) -> dict[str, Any]:
+    """One line of `pamer-lab live list`."""
+    prices = prices or find_prices("")
+    turns, opened = sent_turns(record), record.opened
+    total, unknown = billed(record)
+    return {
+        "session": record.session,
+        "client": opened.client,
+        "api": opened.api,
+        "policy": record.policy,
+        "turns": len({asked.t for asked in record.asked if not asked.fallback or asked.digests}),
+        "requests": len(record.asked),
+        "edits": sum(asked.edit for asked in record.asked),
+        "fallbacks": sum(bool(asked.fallback) for asked in record.asked),
+        "errors": sum(bool(answer.error) for answer in record.answers.values()),
+        "paused": record.paused,
+        "stopped": record.stopped,
+        "parent": opened.parent,
+        "found_by": opened.how,
+        "started": opened.at,
+        "last": record.last,
+        "upstream": opened.upstream,
+        "tokens": {
+            "client": sum(turn.raw_tokens for turn in turns),
+            "model": sum(turn.active_tokens for turn in turns),
+            "recalled": sum(item.tokens for turn in turns for item in turn.items if item.kind in ("recalled", "evidence")),
+            "tokenizer": opened.tokenizer,
+            "kind": opened.tokens_kind,
+            "billed": structs.asdict(total) | {"kind": "recorded", "calls_without_usage": unknown},
+        },
+        "cost": cost(record, prices, total, unknown),
+        "trace_id": record.trace_id,
+        "run_id": record.run_id,
+    }
+
+
+def cost(record: Record, prices: PriceTable, total: Billing, unknown: int) -> dict[str, Any]:
+    """What the provider's tokens cost at a table's prices, and the session against passing through."""
+    turns = sent_turns(record)
+    found: dict[str, Any] = {"prices": prices.name, "currency": prices.currency, "kind": "recorded", "total": total.money(prices)}
+    found["complete"] = not unknown and found["total"] is not None
+    if turns:
+        simulated = run_cost(run_of(record, turns), prices)
+        found |= {"simulated": simulated.total, "passed_through": simulated.base_total, "vs_base": simulated.vs_base}
+        found |= {"auxiliary": simulated.parts["auxiliary"], "rewritten": simulated.tokens["rewritten"]}
+    return found
+
+
+def described(record: Record, prices: PriceTable | None = None) -> dict[str, Any]:
+    """A session with all its requests, for `pamer-lab live show` and the page."""
+    return summary(record, prices) | {
+        "requests": [request_row(record, asked, record.answers.get(asked.n)) for asked in record.asked],
+        "side_calls": [structs.asdict(side) for side in record.sides],
+        "changes": [structs.asdict(change) | {"settings": {}, "heads": {}} for change in record.changes],
+    }
+
+
+def request_row(record: Record, asked: Asked, answer: Answered | None) -> dict[str, Any]:
+    """One request: what happened, why, and what came back."""
+    turn = record.turns[asked.t] if asked.t < len(record.turns) else None
+    usage = answer.usage if answer else None
+    return {
+        "n": asked.n,
+        "at": asked.at,
+        "t": asked.t,
+        "action": turn.action if turn else "pass",
+        "sent": asked.sent,
+        "edit": asked.edit,
+        "reason": asked.reason,
+        "fallback": asked.fallback,
+        "again": asked.again,
+        "model": asked.model,
+        "client_tokens": turn.raw_tokens if turn else None,
+        "model_tokens": turn.active_tokens if turn else None,
+        "client_bytes": asked.client_bytes,
+        "sent_bytes": asked.sent_bytes,
+        "usage": structs.asdict(usage) if usage else None,
+        "status": answer.status if answer else None,
+        "error": answer.error if answer else "",
+        "refused": answer.refused if answer else 0,
+        "ms": asked.ms | ({f"upstream_{name}": value for name, value in answer.ms.items()} if answer else {}),
+    }

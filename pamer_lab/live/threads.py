@@ -1,0 +1,203 @@
+"""The sessions that a proxy knows, and which of them a request continues.
+
+A request continues the session whose complete history it begins with; among equal ones the longest. One that shares only a part leaves that
+session's line: it becomes a session of its own, so that nothing of the other's later history reaches it. Invariant: two lines of history
+never share a session, whatever ids their client sends.
+"""
+
+import hashlib
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from pamer_lab.decisions import Item
+from pamer_lab.live.logs import GrownError, Logs
+from pamer_lab.live.policy import LiveActing
+from pamer_lab.live.record import Frame, Opened, Record
+from pamer_lab.live.whose import Who
+from pamer_lab.live.wire import Wire
+
+KNOWN = 500
+"""Sessions, newest first, that a starting proxy reads."""
+ACTING = 64
+"""Sessions whose policy stays at work in this process; the others go on from their record."""
+
+
+@dataclass
+class Thread:
+    """One session in this process."""
+
+    record: Record
+    place: int
+    """Where its file ends, as far as it was read here."""
+    lock: threading.RLock = field(default_factory=threading.RLock)
+    acting: LiveActing | None = None
+    view: tuple[int, tuple[Item, ...]] | None = None
+    """The decision point of the newest request and what was sent for it; None where it went out as it came."""
+    unwritten: list[Frame] = field(default_factory=list)
+    """Frames that could not be written; they wait for the next one."""
+    used: float = 0.0
+
+    def common(self, digests: Sequence[str]) -> int:
+        """Units of the session's history that a request begins with."""
+        own = self.record.digests
+        return next((at for at, (one, other) in enumerate(zip(own, digests, strict=False)) if one != other), min(len(own), len(digests)))
+
+    def opens_before(self, units: int) -> bool:
+        """Whether the model has said something within the first units."""
+        return any(message.role == "assistant" for unit in self.record.units[:units] for message in unit)
+
+
+class Threads:
+    """All sessions of a workspace, by whose they are."""
+
+    def __init__(self, logs: Logs, clock: Callable[[], float] = time.time) -> None:
+        self.logs, self._clock = logs, clock
+        self.lock = threading.RLock()
+        self._threads: dict[str, Thread] = {}
+        for name in logs.names()[:KNOWN]:
+            self._load(name)
+
+    def all(self) -> list[Thread]:
+        with self.lock:
+            return list(self._threads.values())
+
+    def get(self, session: str) -> Thread | None:
+        return self._threads.get(session)
+
+    def _load(self, name: str) -> Thread | None:
+        record, place = self.logs.read(name)
+        if record is None:
+            return None
+        self._threads[name] = Thread(record, place)
+        return self._threads[name]
+
+    def find(self, who: Who, wire: Wire, begin: Callable[[str, str], Opened]) -> tuple[Thread, int]:
+        """The session that a request belongs to, and how many units of its history the request begins with.
+
+        `begin`: the first frame of a new session, from its name and its parent's.
+        """
+        digests = wire.digests
+        with self.lock:
+            own = self._own(who)
+            best = _continued(own, digests)
+            if best is None:
+                self._look_for_others(who)
+                own = self._own(who)
+                best = _continued(own, digests)
+            if best is not None:
+                return best, len(best.record.digests)
+            parent = max(own, key=lambda thread: thread.common(digests), default=None)
+            shares = parent is not None and parent.opens_before(parent.common(digests))
+            thread = self.create(who, wire, begin, parent.record.session if parent and shares else "")
+            return thread, 0
+
+    def by_response(self, who: Who, response: str) -> Thread | None:
+        """The session whose newest answers include this one."""
+        for thread in self._own(who):
+            if any(answer.response_id == response for answer in thread.record.answers.values()):
+                return thread
+        return None
+
+    def _own(self, who: Who) -> list[Thread]:
+        return [
+            thread
+            for thread in self._threads.values()
+            if (thread.record.opened.scope, thread.record.opened.named) == (who.scope, who.named)
+        ]
+
+    def _look_for_others(self, who: Who) -> None:
+        """Read what other processes have added."""
+        for name in self.logs.names()[:KNOWN]:
+            thread = self._threads.get(name)
+            if thread is None:
+                self._load(name)
+            elif self.logs.size(name) > thread.place:
+                self.refresh(thread)
+
+    def refresh(self, thread: Thread) -> bool:
+        """Read what another process added to a session; True where there was anything."""
+        with thread.lock:
+            before = thread.place
+            _, thread.place = self.logs.read(thread.record.session, thread.record, before)
+            if thread.place > before:
+                thread.acting, thread.view = None, None
+            return thread.place > before
+
+    def create(self, who: Who, wire: Wire, begin: Callable[[str, str], Opened], parent: str) -> Thread:
+        first = hashlib.sha256("\0".join([who.scope, who.named, *wire.digests[:1], str(self._clock())]).encode()).hexdigest()
+        wanted = who.label or f"s-{first[:12]}"
+        number = 1
+        while True:
+            name = wanted if number == 1 else f"{wanted[:70]}~{number}"
+            number += 1
+            if name in self._threads or self.logs.size(name):
+                continue
+            frame = begin(name, parent)
+            thread = Thread(Record(frame), 0)
+            try:
+                thread.place = self.logs.create(name, frame)
+            except FileExistsError:
+                continue
+            except OSError:  # a full disk; the frame waits with those that follow
+                thread.unwritten.append(frame)
+            self._threads[name] = thread
+            return thread
+
+    def append(self, thread: Thread, frame: Frame) -> str:
+        """Add a frame to the session, here and in its file; what could not be written is kept and tried again. Returns why not."""
+        with thread.lock:
+            thread.record.add(frame)
+            thread.unwritten.append(frame)
+            return self.write(thread)
+
+    def write(self, thread: Thread) -> str:
+        """Write the frames that wait; returns why not, or nothing."""
+        name = thread.record.session
+        with thread.lock:
+            for _ in range(3):
+                if not thread.unwritten:
+                    return ""
+                try:
+                    if isinstance(thread.unwritten[0], Opened):
+                        thread.place = self.logs.create(name, thread.unwritten[0])
+                        thread.unwritten.pop(0)
+                        continue
+                    thread.place = self.logs.append(name, thread.place, thread.unwritten)
+                    thread.unwritten = []
+                    return ""
+                except GrownError:
+                    thread.record, thread.place = _read_again(self.logs, name, thread.unwritten)
+                    thread.acting, thread.view = None, None
+                except (OSError, TimeoutError) as error:
+                    return f"the record could not be written ({getattr(error, 'strerror', None) or error})"
+        return ""
+
+    def tidy(self) -> None:
+        """Let go of the policies of sessions that were not used for long."""
+        working = sorted((thread for thread in self.all() if thread.acting is not None), key=lambda thread: thread.used, reverse=True)
+        for thread in working[ACTING:]:
+            if thread.lock.acquire(blocking=False):
+                thread.acting = None
+                thread.lock.release()
+
+
+def _continued(own: list[Thread], digests: Sequence[str]) -> Thread | None:
+    """The session with the longest history that these units begin with."""
+    found = [
+        thread for thread in own if len(thread.record.digests) <= len(digests) and thread.common(digests) == len(thread.record.digests)
+    ]
+    found = [thread for thread in found if thread.record.digests]
+    return max(found, key=lambda thread: len(thread.record.digests), default=None)
+
+
+def _read_again(logs: Logs, name: str, ours: Sequence[Frame]) -> tuple[Record, int]:
+    """The session with another process's frames, and then our own that are not written yet."""
+    record, place = logs.read(name)
+    if record is None:
+        raise OSError(f"the session file {name} has gone")
+    for frame in ours:
+        if not isinstance(frame, Opened):
+            record.add(frame)
+    return record, place

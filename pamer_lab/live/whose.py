@@ -1,0 +1,95 @@
+"""Whose request it is: by a header, an id in the body, or nothing but the history itself; always with upstream, API and credential.
+
+Only hashes of ids and credentials leave this module, and the name that a client gave its session for the lab (`x-session-id`).
+"""
+
+import hmac
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pamer_lab.live.logs import SAFE
+from pamer_lab.live.record import How
+from pamer_lab.live.wire import Wire
+
+NAME = "x-session-id"
+"""What a client calls its session for the lab."""
+HEADERS = (NAME, "x-claude-code-session-id", "session-id", "session_id", "x-session-affinity")
+"""Headers that name a session, in the order in which they count."""
+BESIDE = ("x-claude-code-agent-id", "thread-id", "x-openai-subagent", "x-parent-session-id")
+"""Headers that tell one agent of a session from another."""
+CREDENTIALS = ("authorization", "x-api-key", "api-key", "x-goog-api-key", "cookie", "openai-organization", "openai-project")
+CLIENTS = {
+    "claude-cli": "claude-code",
+    "codex": "codex",
+    "opencode": "opencode",
+    "litellm": "litellm",
+    "openai": "openai-sdk",
+    "asyncopenai": "openai-sdk",
+    "anthropic": "anthropic-sdk",
+    "asyncanthropic": "anthropic-sdk",
+    "ai-sdk": "ai-sdk",
+    "curl": "curl",
+}
+"""Beginnings of `user-agent` -> what the client is called here."""
+
+
+@dataclass(frozen=True)
+class Who:
+    """Who sent a request, as hashes."""
+
+    scope: str
+    """Of upstream, API and credential."""
+    named: str
+    """Of the ids that the client gave; empty where it gave none."""
+    how: How
+    client: str
+    label: str = ""
+    """The name that the client gave its session for the lab, where it can be a file's."""
+
+
+def who_sent(headers: Mapping[str, str], wire: Wire | None, upstream: str, api: str, salt: bytes) -> Who:
+    """The identity in a request's headers and body."""
+
+    def digest(*parts: str) -> str:
+        return hmac.new(salt, "\0".join(parts).encode("utf-8", "replace"), "sha256").hexdigest()[:20]
+
+    scope = digest(upstream, api, *(headers.get(name, "") for name in CREDENTIALS))
+    agent = headers.get("user-agent", "").lower()
+    client = next((name for start, name in CLIENTS.items() if agent.startswith(start)), "unknown")
+    beside = [headers.get(name, "") for name in BESIDE]
+    label = headers.get(NAME, "")
+    for name in HEADERS:
+        if headers.get(name):
+            return Who(scope, digest(name, headers[name], *beside), "header", client, label if SAFE.fullmatch(label) else "")
+    found = body_id(wire.fields) if wire else ""
+    if found:
+        return Who(scope, digest("body", found, *beside), "body", client)
+    return Who(scope, digest("beside", *beside) if any(beside) else "", "lineage", client)
+
+
+def body_id(fields: Mapping[str, Any]) -> str:
+    """The session's id in a body; ids of users name no session."""
+    if isinstance(key := fields.get("prompt_cache_key"), str):
+        return key
+    metadata = fields.get("metadata")
+    if isinstance(metadata, dict):
+        for name in ("session_id", "conversation_id", "thread_id"):
+            if isinstance(metadata.get(name), str):
+                return str(metadata[name])
+        user = metadata.get("user_id")
+        if isinstance(user, str) and "session" in user:
+            return user
+    conversation = fields.get("conversation")
+    if isinstance(conversation, dict):
+        conversation = conversation.get("id")
+    return conversation if isinstance(conversation, str) else ""
+
+
+def secrets_of(headers: Mapping[str, str]) -> list[str]:
+    """The credentials in a request's headers, as they may come again in texts."""
+    found: set[str] = set()
+    for name, value in headers.items():
+        if name in CREDENTIALS or "key" in name or "token" in name or "secret" in name:
+            found |= {value, value.removeprefix("Bearer ").removeprefix("Basic ").strip()}
+    return sorted((value for value in found if len(value) >= 8), key=len, reverse=True)
