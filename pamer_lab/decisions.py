@@ -4,9 +4,11 @@ The controller, every policy and every stored turn use these values; a live requ
 Knows no model and no storage. Invariant: the items, in order, are the request, and their tokens sum to it.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Literal
+from functools import lru_cache
+from operator import is_
+from typing import Any, Literal
 
 from msgspec import Struct
 
@@ -130,6 +132,19 @@ def letters(decision: Decision, t: int) -> str:
         for first, last in spans:
             states[first:last] = letter * (last - first)
     return states.decode()
+
+
+def shared_start(one: Sequence[object], other: Sequence[object], alike: Callable[[Any, Any], bool] = is_) -> int:
+    """Entries that both start with, being the same objects; compared without a step in Python for each."""
+    same = list(map(alike, one, other))
+    return same.index(False) if False in same else len(same)
+
+
+@lru_cache(maxsize=64)
+def head_items(tools_tokens: int | None, prefix_tokens: int | None) -> tuple[Item, ...]:
+    """What every context starts with, the same objects at every turn; None: the trace has none."""
+    tools = (Item("tools", tools_tokens),) if tools_tokens is not None else ()
+    return (*tools, Item("prefix", prefix_tokens)) if prefix_tokens is not None else tools
 
 
 def block_states(text: str) -> list[BlockState]:

@@ -23,10 +23,10 @@ from pamer_lab.models.tokenizer import profile_tokens
 from pamer_lab.policies.registry import DEFAULT_POLICIES, parse_policy
 from pamer_lab.policies.resources import RunResources
 from pamer_lab.runs.accounting import totals
-from pamer_lab.runs.engine import replay_turns
 from pamer_lab.runs.ledger import LedgerError
 from pamer_lab.runs.recount import faults
 from pamer_lab.runs.timeline import Timeline, lay_out
+from pamer_lab.runs.turns import replay_turns
 from pamer_lab.trajectory import Trace, iter_traces
 from pamer_lab.workspace import Workspace
 from pamer_lab.workspace.ingest import DEMO_FOLDER

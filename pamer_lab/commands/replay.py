@@ -196,7 +196,7 @@ def show(result: dict[str, Any]) -> None:
         print(
             f"{counted(found['runs'], 'run')}, {counted(found['turns'], 'turn')}; "
             f"loads {', '.join(found['models']) or 'no model'}, reads at most "
-            f"{found['read_tokens']:,} tokens; about {found['seconds']:,.0f} s ({found['basis']}); stored runs included"
+            f"{found['read_tokens']:,} tokens; about {_seconds(found['seconds'])} s ({found['basis']}); stored runs included"
         )
         return
     if "runs" not in result:
@@ -222,6 +222,10 @@ def show(result: dict[str, Any]) -> None:
         prices, note = result["frontier"]["prices"], result["runs"][0]["cost"]["note"]
         print(f"cost: relative to the base agent, simulated with prices {prices}. {note}".rstrip())
         print(f"tokens: {result['runs'][0]['tokens_kind']}, {result['runs'][0]['tokenizer']}. {FIXED_ACTIONS}")
+
+
+def _seconds(value: float) -> str:
+    return f"{value:,.0f}" if value >= 10 else f"{value:.2g}"
 
 
 def _show_cheapest(found: dict[str, Any]) -> None:

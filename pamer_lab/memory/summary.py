@@ -227,9 +227,9 @@ class CachedSummariser:
 
     def __init__(self, inner: Summariser) -> None:
         self.name = inner.name
-        self._inner = inner
+        self.inner = inner
         self._kept: Bounded[Hashable, Summary] = Bounded(KEPT)
 
     def summarise(self, task: str, blocks: Sequence[SourceBlock]) -> Summary:
         key = (task, tuple((block.step, block.messages) for block in blocks))
-        return self._kept.one(key, lambda: self._inner.summarise(task, blocks))
+        return self._kept.one(key, lambda: self.inner.summarise(task, blocks))

@@ -13,7 +13,7 @@ from pamer_lab.looks import LineLook
 from pamer_lab.memory.summary import SourceBlock
 from pamer_lab.models.usage import usage_of
 from pamer_lab.policies.interface import Fact, Family, History, Need, PolicySession, Resources, summary_spent
-from pamer_lab.policies.plain import PlainPolicy, Shortened, SummarySession, arranged
+from pamer_lab.policies.plain import Arranged, PlainPolicy, Shortened, SummarySession
 
 _SOURCES = ("ACON, microsoft/acon", "PaMER paper, ACON-Core (a name we found nowhere else)")
 _GUIDELINE = "the guideline is not optimised: ACON's contribution needs paired runs that succeed and fail, which a replay cannot give"
@@ -94,6 +94,7 @@ REWRITTEN = "rewritten"
 
 class _Observations:
     def __init__(self, policy: AconObservation, resources: Resources) -> None:
+        self._arranged = Arranged()
         self.policy, self.resources = policy, resources
         self._shortened = Shortened(resources.tokens)
         self._items: dict[int, Item | None] = {}
@@ -114,7 +115,7 @@ class _Observations:
                 self._items[self._done] = item
             self._done += 1
         reason = f"results over {self.policy.threshold:,} tokens in {counted(len(self._items), 'block')} are rewritten"
-        return Decision("pass", reason, (*history.head(), *arranged(history, self._items)), spent=tuple(spent), error=error)
+        return Decision("pass", reason, (*history.head(), *self._arranged(history, self._items)), spent=tuple(spent), error=error)
 
     def _rewritten(self, history: History, block: int, spent: list[Spent]) -> Item | None:
         messages = history.block_messages(block)

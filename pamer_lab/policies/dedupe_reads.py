@@ -9,7 +9,7 @@ from pamer_lab.counts import counted
 from pamer_lab.decisions import Decision, Item
 from pamer_lab.looks import LineLook
 from pamer_lab.policies.interface import Fact, Family, History, PolicySession, Resources
-from pamer_lab.policies.plain import PlainPolicy, Shortened, arranged
+from pamer_lab.policies.plain import Arranged, PlainPolicy, Shortened
 
 PLACEHOLDER = "[The same call was made again later; its newer result is below]"
 
@@ -37,6 +37,7 @@ class DedupeReads(PlainPolicy):
 
 class _Session:
     def __init__(self, resources: Resources) -> None:
+        self._arranged = Arranged()
         self._shortened = Shortened(resources.tokens)
         self._newest: dict[tuple[str, str], tuple[int, int]] = {}
         """Call -> block and place of its newest result."""
@@ -50,7 +51,7 @@ class _Session:
         self._done = history.t
         count = sum(map(len, self._repeated.values()))
         reason = f"newer results of the same call replace {counted(count, 'older result')}" if count else "no call was made twice"
-        return Decision("pass", reason, (*history.head(), *arranged(history, self._items)))
+        return Decision("pass", reason, (*history.head(), *self._arranged(history, self._items)))
 
     def _read(self, history: History, block: int) -> None:
         messages = history.block_messages(block)

@@ -15,7 +15,7 @@ from pamer_lab.controller.recall import Recaller
 from pamer_lab.controller.router import Recorder
 from pamer_lab.controller.router_index import RouterKind
 from pamer_lab.controller.settings import ControllerSettings
-from pamer_lab.decisions import Decision, Item, ItemKind, Span, Spent
+from pamer_lab.decisions import Decision, Item, ItemKind, Span, Spent, head_items
 from pamer_lab.features.values import Cancel, OnProgress
 from pamer_lab.looks import LineLook
 from pamer_lab.memory import BufferedMemories, DetailWriter, Summariser
@@ -54,8 +54,7 @@ class History:
 
     def head(self) -> list[Item]:
         """The items every context starts with."""
-        items = [Item("tools", self.tools_tokens)] if self.tools else []
-        return [*items, Item("prefix", self.prefix_tokens)] if self.prefix_end else items
+        return list(head_items(self.tools_tokens if self.tools else None, self.prefix_tokens if self.prefix_end else None))
 
     def raw(self, spans: Iterable[Span]) -> list[Item]:
         """Raw blocks as items, one per span; empty spans vanish."""

@@ -7,7 +7,7 @@ from typing import ClassVar
 from pamer_lab.decisions import Decision, Item
 from pamer_lab.looks import LineLook
 from pamer_lab.policies.interface import Fact, Family, History, PolicySession, Resources
-from pamer_lab.policies.plain import PlainPolicy, Shortened, arranged
+from pamer_lab.policies.plain import Arranged, PlainPolicy, Shortened
 
 CLEARED = "cleared"
 PLACEHOLDER = "[Old tool result content cleared]"
@@ -45,6 +45,7 @@ class KeepLastTokens(PlainPolicy):
 
 class _Session:
     def __init__(self, policy: KeepLastTokens, resources: Resources) -> None:
+        self._arranged = Arranged()
         self.policy = policy
         self._shortened = Shortened(resources.tokens)
         self._sizes: list[int] = []
@@ -61,7 +62,7 @@ class _Session:
             reason = f"{size:,} tokens of results are older than the newest {self.policy.n:,} and are cleared"
         else:
             reason = f"{size:,} tokens of results could be cleared, not more than the minimum of {self.policy.minimum:,}"
-        return Decision("pass", reason, (*history.head(), *arranged(history, self._cleared)))
+        return Decision("pass", reason, (*history.head(), *self._arranged(history, self._cleared)))
 
     def _beyond(self, history: History) -> list[int]:
         """Blocks whose results lie before the protected tokens and can be made shorter."""

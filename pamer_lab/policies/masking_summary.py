@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from pamer_lab.counts import counted
-from pamer_lab.decisions import Item, blocks_of
+from pamer_lab.decisions import Item, gaps
 from pamer_lab.looks import LineLook
 from pamer_lab.policies.interface import Fact, Family, History, Need, PolicySession, Resources
 from pamer_lab.policies.observation_masking import Masking
@@ -51,6 +51,8 @@ class _Session(SummarySession):
         return waiting[: self.policy.n], f"{counted(len(waiting), 'turn')} older than the newest {self.policy.m}"
 
     def rest(self, history: History) -> Sequence[Item]:
-        left_out: dict[int, Item | None] = dict.fromkeys(blocks_of(self.covered()))
         masked = self._masking.before(history, max(history.t - self.policy.m, 0))
-        return list(arranged(history, masked | left_out))
+        found: list[Item] = []
+        for first, last in gaps(self.covered(), history.t):
+            found += arranged(history, {block: masked[block] for block in range(first, last) if block in masked}, first, last)
+        return found

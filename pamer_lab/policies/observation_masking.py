@@ -8,7 +8,7 @@ from pamer_lab.counts import counted
 from pamer_lab.decisions import Decision, Item
 from pamer_lab.looks import LineLook
 from pamer_lab.policies.interface import Fact, Family, History, PolicySession, Resources
-from pamer_lab.policies.plain import PlainPolicy, Shortened, arranged
+from pamer_lab.policies.plain import Arranged, PlainPolicy, Shortened
 
 MASKED = "masked"
 
@@ -66,6 +66,7 @@ def placeholder(text: str) -> str:
 
 class _Session:
     def __init__(self, policy: ObservationMasking, resources: Resources) -> None:
+        self._arranged = Arranged()
         self.policy = policy
         self._masking = Masking(resources)
 
@@ -77,7 +78,7 @@ class _Session:
             if first
             else "no turn is old enough"
         )
-        return Decision("pass", reason, (*history.head(), *arranged(history, masked)))
+        return Decision("pass", reason, (*history.head(), *self._arranged(history, masked)))
 
     def resume(self, decisions: Sequence[Decision]) -> None:
         """What is masked follows from the history."""

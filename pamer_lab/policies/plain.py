@@ -7,6 +7,7 @@ the request.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
+from operator import eq
 from typing import Any, ClassVar
 
 from msgspec.structs import replace
@@ -14,7 +15,7 @@ from msgspec.structs import replace
 from pamer_lab.blocks import MessageTokens
 from pamer_lab.blocks.render import render_message, task_text
 from pamer_lab.counts import counted
-from pamer_lab.decisions import Decision, Item, Span, Spent, blocks_of, gaps, spans_of
+from pamer_lab.decisions import Decision, Item, Span, Spent, blocks_of, gaps, shared_start, spans_of
 from pamer_lab.errors import LabError
 from pamer_lab.looks import LineLook
 from pamer_lab.memory.summary import SourceBlock
@@ -115,7 +116,7 @@ class Shortened:
         return self._tokens.total([message])
 
 
-def arranged(history: History, other: Mapping[int, Item | None], first: int = 0) -> Iterator[Item]:
+def arranged(history: History, other: Mapping[int, Item | None], first: int = 0, last: int | None = None) -> Iterator[Item]:
     """The history's blocks from `first` on: raw, except those that have an item of their own (None: left out)."""
     place = first
     for block in sorted(other):
@@ -125,7 +126,30 @@ def arranged(history: History, other: Mapping[int, Item | None], first: int = 0)
         if (item := other[block]) is not None:
             yield item
         place = block + 1
-    yield from history.raw([(place, history.t)])
+    yield from history.raw([(place, history.t if last is None else last)])
+
+
+class Arranged:
+    """`arranged` turn after turn: what comes before the first change is kept as it was, so that a turn costs what it changes."""
+
+    def __init__(self) -> None:
+        self._blocks: list[int] = []
+        self._edits: list[Item | None] = []
+        self._laid: list[Item] = []
+        self._counts: list[int] = []
+        """Items laid out up to each edited block, itself included."""
+
+    def __call__(self, history: History, other: Mapping[int, Item | None]) -> tuple[Item, ...]:
+        blocks = sorted(other)
+        edits = [*map(other.__getitem__, blocks)]
+        same = min(shared_start(self._blocks, blocks, eq), shared_start(self._edits, edits))
+        del self._laid[self._counts[same - 1] if same else 0 :], self._counts[same:]
+        for number in range(same, len(blocks)):
+            self._laid += history.raw([(blocks[number - 1] + 1 if number else 0, blocks[number])])
+            self._laid += [item] if (item := edits[number]) is not None else []
+            self._counts.append(len(self._laid))
+        self._blocks, self._edits = blocks, edits
+        return (*self._laid, *history.raw([(blocks[-1] + 1 if blocks else 0, history.t)]))
 
 
 class SummarySession:

@@ -16,7 +16,7 @@ from pamer_lab.decisions import Decision, Item
 from pamer_lab.looks import LineLook
 from pamer_lab.memory.terms import ERROR, words
 from pamer_lab.policies.interface import Fact, Family, History, PolicySession, Resources
-from pamer_lab.policies.plain import PlainPolicy, Shortened, arranged
+from pamer_lab.policies.plain import Arranged, PlainPolicy, Shortened
 from pamer_lab.trajectory.values import Message
 
 SHORTEST = 500
@@ -97,6 +97,7 @@ class _Pruner(Protocol):
 
 class _Session:
     def __init__(self, pruner: _Pruner, keep: int, resources: Resources) -> None:
+        self._arranged = Arranged()
         self._pruner, self._keep = pruner, keep
         self._shortened = Shortened(resources.tokens)
         self._items: dict[int, Item | None] = {}
@@ -114,7 +115,7 @@ class _Session:
                 self._items[block] = item
         self._done = max(self._done, last)
         reason = f"results of {counted(len(self._items), 'block')} older than the newest {self._keep} are {self._pruner.edit}"
-        return Decision("pass", reason, (*history.head(), *arranged(history, self._items)))
+        return Decision("pass", reason, (*history.head(), *self._arranged(history, self._items)))
 
     def resume(self, decisions: Sequence[Decision]) -> None:
         """What is pruned follows from the history."""

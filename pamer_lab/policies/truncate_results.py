@@ -10,7 +10,7 @@ from pamer_lab.decisions import Decision, Item
 from pamer_lab.looks import LineLook
 from pamer_lab.memory.summary import clip
 from pamer_lab.policies.interface import Fact, Family, History, PolicySession, Resources
-from pamer_lab.policies.plain import PlainPolicy, Shortened, arranged
+from pamer_lab.policies.plain import Arranged, PlainPolicy, Shortened
 
 TRUNCATED = "truncated"
 
@@ -43,6 +43,7 @@ class TruncateResults(PlainPolicy):
 
 class _Session:
     def __init__(self, policy: TruncateResults, resources: Resources) -> None:
+        self._arranged = Arranged()
         self.policy = policy
         self._shortened = Shortened(resources.tokens)
         self._items: dict[int, Item | None] = {}
@@ -56,7 +57,7 @@ class _Session:
                 self._items[block] = item
         self._done = max(self._done, last)
         reason = f"results over {self.policy.n:,} tokens in {counted(len(self._items), 'older block')} keep their beginning and end"
-        return Decision("pass", reason, (*history.head(), *arranged(history, self._items)))
+        return Decision("pass", reason, (*history.head(), *self._arranged(history, self._items)))
 
     def _cut(self, history: History, block: int) -> dict[int, str]:
         messages = history.block_messages(block)

@@ -11,29 +11,29 @@ from dataclasses import dataclass
 from msgspec.structs import replace
 
 from pamer_lab.blocks import MessageTokens
-from pamer_lab.decisions import Decision, Item, letters
+from pamer_lab.decisions import Decision, Item
 from pamer_lab.policies.growing import GrowingHistory
 from pamer_lab.policies.interface import History, Policy, Resources
 from pamer_lab.policies.rebuilt import rebuilt
-from pamer_lab.runs import ledger
-from pamer_lab.runs.prefix_cache import cached_tokens
+from pamer_lab.runs.ledger import Ledger
 from pamer_lab.runs.values import Turn
 from pamer_lab.trajectory.values import Message, Tool
 
 
 def made_turn(
-    decision: Decision, history: History, previous: Sequence[Item], tokens: MessageTokens, *, output: int = 0, seconds: float = 0.0
+    decision: Decision, history: History, previous: Sequence[Item] | Ledger, tokens: MessageTokens, *, output: int = 0, seconds: float = 0.0
 ) -> Turn:
-    """A decision as a turn, once the ledger has accepted it; `previous`: the items of the request before."""
-    ledger.check(decision, history)
+    """A decision as a turn, once the ledger has accepted it; `previous`: the items of the request before, or the ledger that has them."""
+    ledger = previous if isinstance(previous, Ledger) else Ledger(previous)
+    active, cached, states = ledger.follow(decision, history, tokens.counter)
     return Turn(
         **{name: getattr(decision, name) for name in Decision.__struct_fields__},
         t=history.t,
         raw_tokens=history.raw_tokens,
-        active_tokens=decision.tokens,
+        active_tokens=active,
         output_tokens=output,
-        cached_tokens=cached_tokens(previous, decision.items, history.cumulative, tokens.counter),
-        states=letters(decision, history.t),
+        cached_tokens=cached,
+        states=states,
         seconds=seconds,
     )
 

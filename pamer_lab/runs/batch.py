@@ -168,7 +168,9 @@ def replay_batch(
     turns = {row["trace_id"]: row["turns"] for row in workspace.trace_rows()}
     lengths = {trace_id: min(turns.get(trace_id, 0), options.turn_limit or turns.get(trace_id, 0)) for trace_id in unique}
     known = [trace_id for trace_id in unique if trace_id in turns]
-    asked = Estimator(factory, options.turn_limit).costs(dict.fromkeys(policies, known))
+    estimator = Estimator(factory, options.turn_limit)
+    estimator.try_unknown(dict.fromkeys(policies, known))
+    asked = estimator.costs(dict.fromkeys(policies, known))
     state = _State(lengths, tuple(policies), expected={(trace_id, policy): cost for (policy, trace_id), cost in asked.items()})
     common = {"profile": options.profile, "device": options.device, "turn_limit": options.turn_limit, "fresh": options.fresh}
     common |= {"heads": options.heads}

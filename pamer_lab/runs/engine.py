@@ -8,7 +8,7 @@ killed process loses no more than that. One process at a time works on a run (th
 """
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -23,20 +23,20 @@ from filelock import FileLock, Timeout
 from pamer_lab.blocks import MessageTokens
 from pamer_lab.errors import Cancelled, InputError, StorageError
 from pamer_lab.factory import Factory, Parts
-from pamer_lab.features.values import Cancel, OnProgress
+from pamer_lab.features.values import OnProgress
 from pamer_lab.models.kept_embeddings import KeptEmbeddings
 from pamer_lab.models.profiles import load_profile, remember_profile
 from pamer_lab.models.trust import require_confirmed
-from pamer_lab.policies.interface import Coming, Policy, ReadsAhead, Resources
+from pamer_lab.policies.interface import Policy
 from pamer_lab.policies.plain import PlainPolicy
 from pamer_lab.policies.registry import parse_policy
 from pamer_lab.policies.resources import RunResources
 from pamer_lab.reviewer_mode import refuse_in_reviewer_mode
 from pamer_lab.runs.accounting import totals
-from pamer_lab.runs.acting import made_turn
 from pamer_lab.runs.estimate import Estimator
 from pamer_lab.runs.store import RunStore
 from pamer_lab.runs.timeline import Timeline, lay_out
+from pamer_lab.runs.turns import replay_turns
 from pamer_lab.runs.values import Run, RunInfo, Status, Turn
 from pamer_lab.storage import equals
 from pamer_lab.trajectory.values import Trace
@@ -46,6 +46,8 @@ VERSION = 2
 """Raised whenever the same inputs would give other turns, so that no run mixes two programs' turns."""
 STORE_EVERY = 0.25
 """Seconds; turns that follow each other faster are stored in one commit."""
+CORRECT_AFTER = 0.5
+"""Seconds of turns after which a first guess gives way to the pace of the run itself."""
 STORE_SHARE = 0.1
 """Share of the time that storing may take; where the disk is slow, commits become rarer."""
 
@@ -128,35 +130,6 @@ def _alone(workspace: Workspace, run: str) -> Iterator[None]:
         lock.release()
 
 
-def replay_turns(
-    timeline: Timeline,
-    policy: Policy,
-    resources: Resources,
-    known: Sequence[Turn] = (),
-    *,
-    progress: OnProgress | None = None,
-    cancelled: Cancel | None = None,
-) -> Iterator[Turn]:
-    """The turns after the known ones, each checked against the ledger; stores nothing of its own.
-
-    `progress`, `cancelled`: for the states that are read ahead, before the first turn.
-    """
-    if isinstance(policy, ReadsAhead) and len(known) < timeline.turns:
-        trace, blocks = timeline.trace, timeline.pieces.blocks
-        policy.read_ahead(Coming(trace.messages, trace.tools, blocks, range(len(known), timeline.turns)), resources, progress, cancelled)
-    session = policy.start(resources)
-    session.resume(known)
-    previous = known[-1].items if known else ()
-    for t in range(len(known), timeline.turns):
-        began = time.perf_counter()
-        history = timeline.at(t)
-        decision = session.turn(history)
-        yield made_turn(
-            decision, history, previous, resources.tokens, output=timeline.output_tokens[t], seconds=time.perf_counter() - began
-        )
-        previous = decision.items
-
-
 class _Replaying:
     """One run being made: its turns go to the store as they come."""
 
@@ -166,7 +139,9 @@ class _Replaying:
         self.timeline, self.policy, self.head, self.store, self.options = timeline, policy, head, store, options
         self.resources = resources
         self.turns: list[Turn] = []
-        self.stored = 0
+        self.stored = self.before = 0
+        self.guessed = False
+        """The time of a turn was guessed: nothing like this policy has run or been tried here."""
         self.began = time.monotonic()
 
     def run(self) -> Run:
@@ -202,12 +177,15 @@ class _Replaying:
         size = TraceSize(line.turns, line.prefix_tokens + line.tools_tokens, line.cumulative[max(line.turns - 1, 0)])
         asked = Estimator(self.resources.factory)
         asked.load(self.policy, self.resources)
-        left = asked.cost(self.policy, self.timeline.trace.trace_id, size, self.stored).seconds
+        trace_id = self.timeline.trace.trace_id
+        self.guessed = asked.known(self.policy, trace_id) is None
+        left = asked.cost(self.policy, trace_id, size, self.stored).seconds
         self.head = msgspec.structs.replace(self.head, estimated=round(self.head.taken + left, 2))
         self.store.put_head(self.head)
         self.began = time.monotonic()
 
     def _loop(self) -> None:
+        self.before = len(self.turns)
         self._ask_whether_to_stop()
         last_stored, wait = time.monotonic(), STORE_EVERY
         for turn in replay_turns(
@@ -218,9 +196,22 @@ class _Replaying:
                 self._flush()
                 last_stored = time.monotonic()
                 wait = max(STORE_EVERY, (last_stored - now) / STORE_SHARE) if STORE_EVERY else 0.0
+            if self.guessed:
+                self._correct()
             if self.options.watch:
                 self.options.watch(turn, self.timeline.turns)
             self._ask_whether_to_stop()
+
+    def _correct(self) -> None:
+        """Once some turns are there, expect of the others what those took."""
+        new = self.turns[self.before :]
+        spent = sum(turn.seconds for turn in new)
+        if spent < CORRECT_AFTER:
+            return
+        self.guessed = False
+        left = spent / len(new) * (self.timeline.turns - len(self.turns))
+        self.head = msgspec.structs.replace(self.head, estimated=round(self.head.taken + time.monotonic() - self.began + left, 2))
+        self.store.put_head(self.head)
 
     def _ask_whether_to_stop(self) -> None:
         if len(self.turns) < self.timeline.turns and self.options.cancelled():

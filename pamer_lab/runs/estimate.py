@@ -2,7 +2,8 @@
 
 Time is loading, reading and turns. Heads read the prefix once and the newest blocks that their policy retains at every turn; policies
 that read the same share the states, and states that an earlier run read are in the workspace. How fast this machine reads is
-`features/pace.py`'s to say; a turn takes as long as in the policy's last run here, else a first guess by the machine's matrix product.
+`features/pace.py`'s to say. A turn takes as long as it did: in a run of the same policy on the same trace, in a short trial on it
+(`trial.py`), on another trace, in a run of the same class with other parameters; else it is a first guess by the matrix product.
 """
 
 import time
@@ -16,18 +17,20 @@ from pamer_lab.errors import LabError
 from pamer_lab.factory import Factory
 from pamer_lab.features.pace import Pace, depth_of, loaded_pace, pace_of, remember
 from pamer_lab.models.speed import matrix_speed
-from pamer_lab.policies.availability import loads
+from pamer_lab.policies.availability import is_light, loads
 from pamer_lab.policies.interface import Need, Policy, Resources
 from pamer_lab.policies.registry import parse_policy
 from pamer_lab.runs.samples import sample_run_ids
 from pamer_lab.runs.store import RunStore, newest
+from pamer_lab.runs.trial import MOST, Trial, trials, try_policy
+from pamer_lab.runs.values import RunInfo
 from pamer_lab.workspace import TraceSize
 
 TURN: dict[Need | Literal[""], float] = {"": 0.0005, "summariser": 0.012, "heads": 0.18, "router": 0.37}
 """Seconds a turn takes, beside reading, by the heaviest thing a policy needs, on a machine with `REFERENCE`: first guesses for policies
 that never ran here. `router` was measured on a real trace of 131 turns, almost all of it embedding; `heads` embeds half as much."""
-REFERENCE = 1.6e11
-"""Operations a second of the matrix product where `TURN` was measured: two cores."""
+REFERENCE, REFERENCE_TOKENS = 1.6e11, 500
+"""Operations a second of the matrix product where `TURN` was measured, on two cores, and tokens of a block there."""
 
 LOADED = 0.5
 """Seconds under which models were there already."""
@@ -54,6 +57,19 @@ class Cost:
 
 
 @dataclass(frozen=True)
+class Known:
+    """How long a turn took in a run or a trial."""
+
+    policy: str
+    trace_id: str
+    tokens: float
+    """Of a block, in the mean."""
+    seconds: float = 0.0
+    """Of a turn; 0: `run_id` knows."""
+    run_id: str = ""
+
+
+@dataclass(frozen=True)
 class Estimate:
     """What replaying traces through policies takes."""
 
@@ -66,21 +82,27 @@ class Estimate:
     """Tokens that the frozen model reads."""
     seconds: float
     basis: Basis
+    policies: dict[str, float]
+    """Seconds of each policy's runs, without loading."""
 
 
 def estimate(todo: Mapping[str, Sequence[str]], factory: Factory, *, turn_limit: int = 0) -> Estimate:
     """What it takes to replay each policy's traces, all turns or the first ones; of unfinished runs what is left."""
     asked = Estimator(factory, turn_limit)
+    asked.try_unknown(todo)
     costs = asked.costs(todo)
     models = dict.fromkeys(name for policy in todo for name in loads(parse_policy(policy), factory))
     reads = sum(cost.read_tokens for cost in costs.values())
-    known = [asked.known_turn(policy) is not None for policy in todo] + ([asked.pace.basis == "measured"] if reads else [])
+    known = [asked.known(parse_policy(policy), trace_ids[0]) is not None for policy, trace_ids in todo.items() if trace_ids] + (
+        [asked.pace.basis == "measured"] if reads else []
+    )
     return Estimate(
         runs=len(costs),
         turns=sum(cost.turns for cost in costs.values()),
         models=tuple(models),
         read_tokens=reads,
         seconds=sum(cost.seconds for cost in costs.values()) + (asked.pace.loading if models else 0.0),
+        policies={name: sum(cost.seconds for (policy, _), cost in costs.items() if policy == name) for name in todo},
         basis="measured" if all(known) else "mixed" if any(known) else "guessed",
     )
 
@@ -106,15 +128,38 @@ class Estimator:
         return depth_of(self.factory.profile, layer)
 
     @cached_property
-    def _newest(self) -> dict[tuple[str, str], str]:
-        return self._store.newest_done(without=sample_run_ids())
+    def _known(self) -> list[Known]:
+        """Everything that was measured here with this profile, trials before runs, the newest last."""
+        profile, samples = self.factory.profile.name, sample_run_ids()
+        tried = [_of_trial(trial) for trial in trials(self.factory.workspace.path) if trial.profile == profile]
+        return tried + [
+            _of_run(head) for head in self._store.heads() if head.profile == profile and head.taken and head.run_id not in samples
+        ]
 
-    def known_turn(self, policy: str) -> float | None:
-        """Seconds of a turn in a policy's last run here; a policy with heads that never ran is like another one with heads."""
-        own = {name: run for (name, profile), run in self._newest.items() if profile == self.factory.profile.name}
-        alike = [name for name in own if _has_heads(name)] if _has_heads(policy) else []
-        known = own.get(policy) or (own[alike[-1]] if alike else None)
-        return self._store.seconds_per_turn(known) if known is not None else None
+    def known(self, policy: Policy, trace_id: str) -> Known | None:
+        """What is most like a policy's turns on a trace; a policy with heads that never ran is like another one with heads."""
+        ranked = [(_likeness(known, policy, trace_id), number) for number, known in enumerate(self._known)]
+        likeness, number = max(ranked, default=(0, 0))
+        return self._known[number] if likeness else None
+
+    def try_unknown(self, todo: Mapping[str, Sequence[str]]) -> None:
+        """Try every policy that can be tried, on the longest of its traces, where nothing is known of it there."""
+        sizes = self.factory.workspace.trace_sizes({trace_id for names in todo.values() for trace_id in names})
+        longest = {name: max(ids, key=lambda trace_id: sizes[trace_id].turns) for name, ids in todo.items() if ids}
+        policies = [(parse_policy(name), trace_id) for name, trace_id in longest.items()]
+        waiting = [pair for pair in policies if is_light(pair[0], self.factory) and _likeness_of(self.known(*pair), *pair) < SAME]
+        for policy, trace_id in waiting:
+            trial = try_policy(policy, trace_id, self.factory, MOST / len(waiting))
+            self._known += [_of_trial(trial)] if trial else []
+
+    def turn_seconds(self, policy: Policy, trace_id: str, size: TraceSize) -> float:
+        """What one turn should take; between traces half of it grows with the size of their blocks."""
+        tokens = size.later_tokens / max(size.turns, 1)
+        found = self.known(policy, trace_id)
+        if found is None:
+            return guessed_turn(policy) * _by_size(tokens, REFERENCE_TOKENS)
+        seconds = found.seconds or self._store.seconds_per_turn(found.run_id)
+        return seconds * (_by_size(tokens, found.tokens) if found.trace_id != trace_id else 1.0)
 
     def costs(self, todo: Mapping[str, Sequence[str]]) -> dict[tuple[str, str], Cost]:
         """Policy and trace -> what the run takes; states are counted where they are read first."""
@@ -157,9 +202,8 @@ class Estimator:
         """What a run takes of which so many turns are there; its states are there too then."""
         turns = min(size.turns, self.turn_limit) if self.turn_limit else size.turns
         tokens = 0 if stored or self._was_read(policy, trace_id, turns) else self._read(policy, size, turns)
-        seconds = self.known_turn(policy.name)
         pace = self.pace.seconds(tokens, self.depth) if tokens else 0.0
-        return Cost(tokens, max(turns - stored, 0), pace, guessed_turn(policy) if seconds is None else seconds)
+        return Cost(tokens, max(turns - stored, 0), pace, self.turn_seconds(policy, trace_id, size))
 
     def _was_read(self, policy: Policy, trace_id: str, turns: int) -> bool:
         """Whether another run of this workspace read the states that a policy needs."""
@@ -187,11 +231,42 @@ class Estimator:
         return min(read, turns * limit) if limit else read
 
 
-def _has_heads(policy: str) -> bool:
+SAME = 4
+"""Likeness of the same policy on the same trace; less: on another trace, of the same class, another with heads; 0: nothing alike."""
+
+
+def _likeness(known: Known, policy: Policy, trace_id: str) -> int:
+    if known.policy == policy.name:
+        return SAME if known.trace_id == trace_id else 3
     try:
-        return parse_policy(policy).needs_models
+        other = parse_policy(known.policy)
     except LabError:  # a policy of another version of the program
-        return False
+        return 0
+    return 2 if type(other) is type(policy) else 1 if other.needs_models and policy.needs_models else 0
+
+
+def _likeness_of(known: Known | None, policy: Policy, trace_id: str) -> int:
+    return _likeness(known, policy, trace_id) if known else 0
+
+
+def _of_trial(trial: Trial) -> Known:
+    return Known(trial.policy, trial.trace_id, trial.tokens, trial.seconds)
+
+
+def _of_run(head: RunInfo) -> Known:
+    """A run that read states knows its turns' own times; else everything that it took is its turns'."""
+    tokens = sum(head.block_tokens) / max(len(head.block_tokens), 1)
+    own = head.taken / head.turns if head.status == "done" and head.turns and not head.heads else 0.0
+    return Known(head.policy, head.trace_id, tokens, own, head.run_id)
+
+
+def _by_size(tokens: float, other: float) -> float:
+    """How much longer a turn takes with blocks of another size: half of it is the same at any size."""
+    return 0.5 + 0.5 * min(tokens / other, MOST_LARGER) if other else 1.0
+
+
+MOST_LARGER = 20.0
+"""Times by which blocks count as larger at most; what a turn reads has limits."""
 
 
 def retained(policy: Policy) -> int:

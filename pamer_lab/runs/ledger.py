@@ -1,44 +1,116 @@
 """The conservation ledger: at every turn, every earlier block is in exactly one state, and every token is accounted for.
 
-`check` recounts a decision from its items and refuses one that does not add up, so a wrong picture is never stored. The states
-themselves are `decisions.letters`.
+`Ledger.follow` recounts a decision from its items and refuses one that does not add up, so a wrong picture is never stored. The states
+it finds are `decisions.letters`. What a request starts with as the one before did is counted once: a turn costs what it changes.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 
-from pamer_lab.decisions import Decision, Item, blocks_of
+from pamer_lab.blocks import TokenCounter
+from pamer_lab.decisions import Decision, Item, Span, blocks_of, shared_start
 from pamer_lab.errors import LabError
 from pamer_lab.policies.interface import History
+from pamer_lab.runs.prefix_cache import cached_tokens
 
 
 class LedgerError(LabError):
     """Raised when a policy's decision does not account for every block and token; the run stops there."""
 
 
-def check(decision: Decision, history: History) -> None:
-    """Refuse a decision whose blocks or tokens do not add up."""
-    t, place = history.t, 0
-    for item in decision.items:
-        if item.kind not in ("blocks", "edited"):
+OVER: dict[str, tuple[bytes, bytes]] = {"summary": (b".", b"S"), "recalled": (b".S", b"RR"), "evidence": (b".SR", b"XXX")}
+"""Kind of an added text -> the states that it replaces where it stands for a block, and what they become."""
+OVER_STATES = {kind: bytes.maketrans(before, after) for kind, (before, after) in OVER.items()}
+
+
+@dataclass
+class _Counted:
+    """The first items of a request, checked and counted."""
+
+    items: int = 0
+    tokens: int = 0
+    laid: bytearray = field(default_factory=bytearray)
+    """States of the blocks so far by raw and edited items alone."""
+    texts: list[Item] = field(default_factory=list)
+    """Added texts among the items."""
+
+    def copy(self) -> "_Counted":
+        return _Counted(self.items, self.tokens, self.laid[:], self.texts[:])
+
+    def add(self, item: Item, history: History) -> None:
+        """Count one more item, or refuse it."""
+        t = history.t
+        if item.kind in ("blocks", "edited"):
+            self._lay(item, history)
+        else:
             if any(not 0 <= first < last <= t for first, last in item.spans):
                 raise LedgerError(f"turn {t}: a {item.kind} item stands for blocks {item.spans}, and only {t} exist")
             if not set(item.in_part) <= (set(blocks_of(item.spans)) if item.kind == "evidence" else set()):
                 raise LedgerError(f"turn {t}: a {item.kind} item restores blocks {item.in_part} in part, and stands for {item.spans}")
-            continue
+            self.texts += [item] if item.text and item.kind in OVER else []
+        self.items += 1
+        self.tokens += item.tokens
+
+    def _lay(self, item: Item, history: History) -> None:
         (span,) = item.spans
-        first, last = span
-        if not place <= first < last <= t:
+        (first, last), t = span, history.t
+        if not len(self.laid) <= first < last <= t:
             raise LedgerError(f"turn {t}: blocks {first}..{last - 1} are out of order, doubled or unknown (before block {t})")
         if item.kind == "edited" and (last != first + 1 or not item.text):
             raise LedgerError(f"turn {t}: an edited item is one block with its text; this one has blocks {first}..{last - 1}")
         if item.kind == "blocks" and item.tokens != history.tokens([span]):
             raise LedgerError(f"turn {t}: blocks {first}..{last - 1} count {history.tokens([span])} tokens, the item says {item.tokens}")
-        place = last
+        self.laid += b"." * (first - len(self.laid)) + (b"A" if item.kind == "blocks" else b"S") * (last - first)
+
+    def states(self, stored: Iterable[Span], t: int) -> str:
+        """One letter per block, as `decisions.letters` has them."""
+        found = self.laid.ljust(t, b".")
+        texts = [(kind, span) for kind in OVER for item in self.texts if item.kind == kind for span in item.spans]
+        for kind, (first, last) in (*(("summary", span) for span in stored), *texts):
+            found[first:last] = found[first:last].translate(OVER_STATES[kind])
+        return found.decode()
+
+
+class Ledger:
+    """The decisions of one run in their order."""
+
+    def __init__(self, previous: Sequence[Item] = ()) -> None:
+        self._previous = previous
+        self._start = _Counted()
+        """What the last two requests both start with."""
+
+    def follow(self, decision: Decision, history: History, counter: TokenCounter) -> tuple[int, int, str]:
+        """Tokens of the request, how many of them it shares with the one before, and its blocks' states; refused if it does not add up."""
+        items, previous = decision.items, self._previous
+        same = shared_start(previous, items)
+        if same < self._start.items:
+            self._start = _Counted()
+        for item in items[self._start.items : same]:
+            self._start.add(item, history)
+        counted = self._start.copy()
+        for item in items[same:]:
+            counted.add(item, history)
+        check_ends(decision, history, counted.tokens)
+        self._previous = items
+        cached = self._start.tokens + cached_tokens(previous[same:], items[same:], history.cumulative, counter)
+        return counted.tokens, cached, counted.states(decision.stored, history.t)
+
+
+def check_ends(decision: Decision, history: History, tokens: int) -> None:
+    """Refuse a request without its start, and a fallback that changed something."""
     head = history.head()
     if list(decision.items[: len(head)]) != head:
-        raise LedgerError(f"turn {t}: the context does not start with the tools and the prefix")
-    if decision.action == "fallback" and decision.tokens != history.raw_tokens:
-        raise LedgerError(f"turn {t}: a fallback must return the request as it came")
+        raise LedgerError(f"turn {history.t}: the context does not start with the tools and the prefix")
+    if decision.action == "fallback" and tokens != history.raw_tokens:
+        raise LedgerError(f"turn {history.t}: a fallback must return the request as it came")
+
+
+def check(decision: Decision, history: History) -> None:
+    """Refuse a decision whose blocks or tokens do not add up."""
+    counted = _Counted()
+    for item in decision.items:
+        counted.add(item, history)
+    check_ends(decision, history, counted.tokens)
 
 
 def expand(items: Iterable[Item], block_tokens: list[int]) -> list[dict[str, object]]:

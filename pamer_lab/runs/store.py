@@ -2,7 +2,8 @@
 
 Order of writes: texts, then the turns that name them, so that a stored turn is always whole; the run's row is written
 first as `running` and again when it ends. A crash leaves the turns that were written, and the next replay of the same run
-goes on after them. Rows are appended; `tidy` merges the small files that many appends leave.
+goes on after them. Rows are appended; `tidy` merges the small files that many appends leave. A turn's items are stored from the first one
+on that differs from the turn before, with a number in front: how many it starts with as that one did. A long run thus grows with its turns.
 """
 
 import hashlib
@@ -13,7 +14,7 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
-from pamer_lab.decisions import Action, Item, Span, Spent
+from pamer_lab.decisions import Action, Item, Span, Spent, shared_start
 from pamer_lab.errors import InputError
 from pamer_lab.memory import MemoryStore
 from pamer_lab.memory.records import Memory
@@ -58,6 +59,8 @@ class RunStore:
         self._folder = workspace.path
         self._texts: dict[str, set[str]] = {}
         """Texts already written, by run."""
+        self._items: dict[str, tuple[Item, ...]] = {}
+        """Items of the turn written last, by run."""
 
     def put_head(self, head: RunInfo) -> None:
         """Write the run's row, new or changed."""
@@ -67,12 +70,14 @@ class RunStore:
         """Append finished turns in one commit, after the texts they name."""
         known = self._texts.setdefault(run_id, set())
         fresh: dict[str, str] = {}
-        rows = [_turn_row(run_id, turn, fresh, known) for turn in turns]
+        before = [self._items.get(run_id, ()), *(turn.items for turn in turns)]
+        rows = [_turn_row(run_id, turn, previous, fresh, known) for turn, previous in zip(turns, before, strict=False)]
         if fresh:
             self.database.append(TEXTS, [{"run_id": run_id, "text_id": key, "text": text} for key, text in fresh.items()])
             known |= fresh.keys()
         if rows:
             self.database.append(TURNS, rows)
+            self._items[run_id] = before[-1]
 
     def heads(self, *, trace_id: str = "", run_ids: Iterable[str] | None = None) -> list[RunInfo]:
         """Runs of the workspace, or of one trace, or those named; oldest first."""
@@ -96,11 +101,11 @@ class RunStore:
         return self.database.count(TURNS, equals("run_id", run_id)) if self.database.exists(TURNS) else 0
 
     def last_turn(self, run_id: str) -> Turn | None:
-        """The newest stored turn, without its texts."""
+        """The newest stored turn, without its items."""
         number = self.stored_count(run_id) - 1
         where = f"{equals('run_id', run_id)} AND t = {number}"
         rows = self.database.rows(TURNS, where=where, limit=1) if number >= 0 else []
-        return _turn(rows[0], {}) if rows else None
+        return _turn(rows[0], ()) if rows else None
 
     def first_turn(self, run_id: str, action: Action) -> int | None:
         """The first turn at which a run did something; None where it never did."""
@@ -158,9 +163,11 @@ class RunStore:
                 self.database.delete(spec, equals("run_id", run_id))
         MemoryStore(self.database).forget_session(run_id)
         self._texts.pop(run_id, None)
+        self._items.pop(run_id, None)
 
     def forget_after(self, run_id: str, turns: int) -> None:
         """Drop turns from number `turns` on (those behind a gap)."""
+        self._items.pop(run_id, None)
         if self.database.exists(TURNS):
             self.database.delete(TURNS, f"{equals('run_id', run_id)} AND t >= {int(turns)}")
 
@@ -177,8 +184,10 @@ class RunStore:
         rows = {(row["run_id"], row["t"]): row for row in self.database.rows(TURNS, where=is_in("run_id", run_ids))}
         known = self._load_texts(run_ids) if texts else {}
         for run_id, ordered in found.items():
+            items: tuple[Item, ...] = ()
             while (row := rows.get((run_id, len(ordered)))) is not None:
-                ordered.append(_turn(row, known.get(run_id, {})))
+                items = _unpacked(row["items"], items, known.get(run_id, {}))
+                ordered.append(_turn(row, items))
         return found
 
     def _load_texts(self, run_ids: Sequence[str]) -> dict[str, dict[str, str]]:
@@ -212,9 +221,21 @@ def text_id(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:24]
 
 
-def _turn_row(run_id: str, turn: Turn, fresh: dict[str, str], known: set[str]) -> dict[str, Any]:
-    items: list[Item] = []
-    for item in turn.items:
+def packed(run_id: str, turns: Sequence[Turn]) -> pa.Table:
+    """A run's first turns as they are stored; writes nothing."""
+    before = [(), *(turn.items for turn in turns)]
+    fresh: dict[str, str] = {}
+    return TURNS.arrow([_turn_row(run_id, turn, previous, fresh, set()) for turn, previous in zip(turns, before, strict=False)])
+
+
+StoredItems = tuple[int | Item, ...]
+"""A turn's items as they are stored. A number comes first where so many are those that the turn before starts with."""
+
+
+def _turn_row(run_id: str, turn: Turn, previous: tuple[Item, ...], fresh: dict[str, str], known: set[str]) -> dict[str, Any]:
+    same = shared_start(previous, turn.items) if turn.t else 0
+    items: list[int | Item] = [same] if same else []
+    for item in turn.items[same:]:
         if item.text:
             key = text_id(item.text)
             if key not in known:
@@ -228,10 +249,21 @@ def _turn_row(run_id: str, turn: Turn, fresh: dict[str, str], known: set[str]) -
     return row | {"run_id": run_id} | {name: msgspec.msgpack.encode(value) for name, value in packed.items()}
 
 
-def _turn(row: dict[str, Any], texts: dict[str, str]) -> Turn:
-    items = msgspec.msgpack.decode(row["items"], type=tuple[Item, ...])
+def _unpacked(body: bytes, previous: tuple[Item, ...], texts: dict[str, str]) -> tuple[Item, ...]:
+    """The items of a turn, given those of the turn before; their texts too where those are given."""
+    same, items = split_items(msgspec.msgpack.decode(body, type=StoredItems))
     if texts:
         items = tuple(msgspec.structs.replace(item, text=texts[item.text]) if item.text else item for item in items)
+    return (*previous[:same], *items)
+
+
+def split_items(stored: StoredItems) -> tuple[int, tuple[Item, ...]]:
+    """How many items come from the turn before, and the turn's own; numbers elsewhere than in front are not items."""
+    same = stored[0] if stored and isinstance(stored[0], int) else 0
+    return same, tuple(item for item in stored if isinstance(item, Item))
+
+
+def _turn(row: dict[str, Any], items: tuple[Item, ...]) -> Turn:
     given = {name: row[name] for name in TURNS.schema.names if name not in ("run_id", "items", "stored", "spent")}
     for name in ("logits", "thresholds", "votes", "memory_ids", "restored_steps"):
         given[name] = tuple(given[name])

@@ -14,17 +14,17 @@ import pyarrow as pa
 
 from pamer_lab.audit.tables import MOST_STEP, MOST_TOKENS, SELECTIONS, are_steps, check_selection
 from pamer_lab.blocks.tokens import CountKind
-from pamer_lab.decisions import LETTERS, Action, Item, Span, Spent
+from pamer_lab.decisions import LETTERS, Action, Span, Spent
 from pamer_lab.errors import FormatError, InputError
 from pamer_lab.memory.schema import MEMORIES
 from pamer_lab.policies.registry import parse_policy
-from pamer_lab.runs.store import TEXTS, TURNS, run_row
+from pamer_lab.runs.store import TEXTS, TURNS, StoredItems, run_row, split_items
 from pamer_lab.runs.values import RunInfo
 from pamer_lab.workspace import RUNS
 
 PLAIN = re.compile(r"[\w .,@+~/\\:-]{0,200}")
 """A name of a model, tokenizer or profile, folders included: no brackets, quotes or line breaks."""
-PACKED = {"items": tuple[Item, ...], "stored": tuple[Span, ...], "spent": tuple[Spent, ...]}
+PACKED = {"items": StoredItems, "stored": tuple[Span, ...], "spent": tuple[Spent, ...]}
 """Columns of a turn that hold packed values, with their types."""
 
 
@@ -32,6 +32,8 @@ HEADS = ("logits", "thresholds", "votes")
 """Columns of a turn with one value per head."""
 PACKED_BYTES, HEAD_BYTES = 2_000_000, 10_000_000
 """Bytes of one packed column of a turn, and of a run's head: small values become large objects."""
+ITEMS_FREE, ITEMS_PER_BLOCK = 100, 4
+"""Items that any turn may have, and how many more for each block before it."""
 ROWS_AT_ONCE = 1_000
 
 
@@ -65,8 +67,13 @@ def admit(tables: Mapping[str, pa.Table], path: str = "") -> None:
         _run(row, path)
     texts = tables[TEXTS.name]
     known = set(zip(texts["run_id"].to_pylist(), texts["text_id"].to_pylist(), strict=True))
+    counts: dict[tuple[str, int], tuple[int, int]] = {}
     for row in _rows(tables[TURNS.name].select(["run_id", "t", "action", "states", "restored_steps", *HEADS, *PACKED])):
-        _turn(row, known, path)
+        counts[row["run_id"], row["t"]] = _turn(row, known, path)
+    for (run, t), (same, own) in counts.items():
+        before = sum(counts.get((run, t - 1), (0, 0)))
+        if not 0 <= same <= before or same + own > ITEMS_FREE + ITEMS_PER_BLOCK * t:
+            raise FormatError("has more items than its blocks or the turn before give", path=path, where=f"run {run}, turn {t}")
     for row in _rows(tables[SELECTIONS.name]):
         try:
             check_selection(row)
@@ -84,7 +91,8 @@ def _rows(table: pa.Table) -> Iterator[dict[str, Any]]:
         yield from batch.to_pylist()
 
 
-def _turn(row: dict[str, Any], texts: set[tuple[str, str]], path: str) -> None:
+def _turn(row: dict[str, Any], texts: set[tuple[str, str]], path: str) -> tuple[int, int]:
+    """Checks a turn and says how many items it takes from the turn before and how many it has of its own."""
     where = f"run {row['run_id']}, turn {row['t']}"
     states = row["states"] or ""
     if row["action"] not in get_args(Action) or not set(states) <= LETTERS.keys():
@@ -95,6 +103,7 @@ def _turn(row: dict[str, Any], texts: set[tuple[str, str]], path: str) -> None:
     if any(len(row[name] or b"") > PACKED_BYTES for name in PACKED):
         raise FormatError("holds more than this program writes for a turn", path=path, where=where)
     packed = {name: _decoded(row[name], kind, path, where) for name, kind in PACKED.items()}
+    same, packed["items"] = split_items(packed["items"])
     spans = [*packed["stored"], *(span for item in packed["items"] for span in item.spans)]
     steps = [*(row["restored_steps"] or ()), *(step for item in packed["items"] for step in item.in_part)]
     if not all(0 <= first <= last <= t + 1 for first, last in spans) or not are_steps(steps, t):
@@ -103,6 +112,7 @@ def _turn(row: dict[str, Any], texts: set[tuple[str, str]], path: str) -> None:
         raise FormatError("counts tokens that no request has", path=path, where=where)
     if any(item.text and (row["run_id"], item.text) not in texts for item in packed["items"]):
         raise FormatError("names a text that is not in the file", path=path, where=where)
+    return same, len(packed["items"])
 
 
 def _run(row: dict[str, Any], path: str) -> None:

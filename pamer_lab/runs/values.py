@@ -77,7 +77,8 @@ class RunInfo(Struct, frozen=True, omit_defaults=True):
     times: tuple[float, ...] = ()
     """When each request was sent, in seconds, by the trace's time stamps; empty where it has none."""
     estimated: float = 0.0
-    """Seconds the run was expected to take when it started, models loaded; one that was continued: what it had taken, and the rest."""
+    """Seconds the run was expected to take when it started, models loaded; one that was continued: what it had taken, and the rest. Where
+    nothing like it was measured here before, by the pace of its own first turns."""
     taken: float = 0.0
     """Seconds it took, without loading models."""
 

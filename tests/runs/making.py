@@ -14,8 +14,8 @@ from pamer_lab.models.embedder import HashingEmbedder
 from pamer_lab.models.profiles import load_profile
 from pamer_lab.policies.registry import parse_policy
 from pamer_lab.policies.resources import RunResources
-from pamer_lab.runs.engine import replay_turns
 from pamer_lab.runs.timeline import Timeline, lay_out
+from pamer_lab.runs.turns import replay_turns
 from pamer_lab.runs.values import Turn
 from pamer_lab.trajectory.values import Message, Tool, ToolCall, Trace
 from pamer_lab.workspace import Workspace

@@ -65,12 +65,12 @@ HELD_UP = """
 import os, time
 from pamer_lab.runs import engine, ledger
 engine.STORE_EVERY = 0.0
-plain, parent = ledger.check, os.getppid()
-def held_up(answer, history):
+plain, parent = ledger.Ledger.follow, os.getppid()
+def held_up(self, answer, history, counter):
     while history.t == 5 and os.getppid() == parent:
         time.sleep(0.01)
-    return plain(answer, history)
-ledger.check = held_up
+    return plain(self, answer, history, counter)
+ledger.Ledger.follow = held_up
 """
 """Python runs a `sitecustomize` at start: at turn 5 the processes wait until the one that started them is killed."""
 

@@ -15,9 +15,9 @@ from pamer_lab.policies.registry import parse_policy
 from pamer_lab.policies.resources import RunResources
 from pamer_lab.prices import PriceTable
 from pamer_lab.runs.cost import FREE, NO_TIMES, RunCost, run_cost
-from pamer_lab.runs.engine import replay_turns
 from pamer_lab.runs.prefix_cache import rendered
 from pamer_lab.runs.timeline import Timeline, lay_out, request_times
+from pamer_lab.runs.turns import replay_turns
 from pamer_lab.runs.values import Run, RunInfo, Turn
 from pamer_lab.trajectory.values import Trace
 from pamer_lab.workspace import Workspace

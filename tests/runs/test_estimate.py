@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from pamer_lab.errors import Cancelled
 from pamer_lab.factory import Factory
@@ -12,12 +13,13 @@ from pamer_lab.models import speed
 from pamer_lab.models.profiles import FrozenSettings, load_profile
 from pamer_lab.models.speed import EFFICIENCY, LOADING, MEASURED, guessed_blocks
 from pamer_lab.policies.registry import parse_policy
+from pamer_lab.runs import engine
 from pamer_lab.runs import estimate as estimates
 from pamer_lab.runs.batch import BatchOptions, BatchProgress, replay_batch
 from pamer_lab.runs.engine import ReplayOptions, replay
-from pamer_lab.runs.estimate import REFERENCE, TURN, estimate, guessed_turn
+from pamer_lab.runs.estimate import REFERENCE, REFERENCE_TOKENS, Estimator, estimate, guessed_turn
 from pamer_lab.runs.store import RunStore
-from pamer_lab.workspace import Workspace
+from pamer_lab.workspace import TraceSize, Workspace
 from tests.runs.making import PARTS, estimated, long_trace
 
 EMBEDDED = load_profile("embedded")
@@ -34,6 +36,12 @@ def factory(workspace: Workspace) -> Factory:
     return Factory(EMBEDDED, workspace)
 
 
+def guesses(workspace: Workspace, traces: list[str], *policies: str) -> float:
+    """Seconds of all turns of policies that never ran here."""
+    asked, sizes = Estimator(factory(workspace)), workspace.trace_sizes(traces)
+    return sum(size.turns * asked.turn_seconds(parse_policy(name), trace, size) for name in policies for trace, size in sizes.items())
+
+
 @pytest.fixture
 def traces(workspace: Workspace) -> list[str]:
     return [row["trace_id"] for row in workspace.add_traces([long_trace(size, trace_id=f"t-{size}") for size in (6, 10)], estimated())]
@@ -41,8 +49,8 @@ def traces(workspace: Workspace) -> list[str]:
 
 def test_a_policy_without_models_reads_nothing(workspace: Workspace, traces: list[str]) -> None:
     found = estimate({"base": traces}, factory(workspace))
-    assert (found.runs, found.turns, found.models, found.read_tokens, found.basis) == (2, 16, (), 0, "guessed")
-    assert found.seconds == pytest.approx(16 * TURN[""])
+    assert (found.runs, found.turns, found.models, found.read_tokens, found.basis) == (2, 16, (), 0, "measured")
+    assert found.policies == {"base": pytest.approx(found.seconds)}
 
 
 def test_what_heads_read_is_the_prefix_once_and_the_retained_blocks_and_is_shared(workspace: Workspace, traces: list[str]) -> None:
@@ -62,7 +70,7 @@ def test_models_load_once_and_a_first_guess_is_by_the_matrix_product(workspace: 
     found = estimate({"pamer": traces, "pamer+": traces}, asked)
     assert len(found.models) == 2 and found.basis == "guessed"
     reading = found.read_tokens * depth_of(EMBEDDED, asked.heads.heads.layer) / guessed_blocks(EMBEDDED)
-    turns = 16 * (guessed_turn(parse_policy("pamer")) + guessed_turn(parse_policy("pamer+")))
+    turns = guesses(workspace, traces, "pamer", "pamer+")
     assert found.seconds == pytest.approx(LOADING + reading + turns)
 
 
@@ -71,7 +79,7 @@ def test_a_pace_that_was_measured_here_is_believed(workspace: Workspace, traces:
     slow = {f"{factory(workspace).model_name} cpu": {"blocks": guessed_blocks(EMBEDDED) / 4, "loading": 3.0}}
     (workspace.path / FILE).write_text(json.dumps(slow))
     found = estimate({"pamer": traces}, factory(workspace))
-    turns = 16 * guessed_turn(parse_policy("pamer"))
+    turns = guesses(workspace, traces, "pamer")
     assert found.basis == "mixed"
     assert found.seconds - 3 - turns == pytest.approx(4 * (guess.seconds - LOADING - turns))
     (workspace.path / FILE).write_text("no json")
@@ -80,19 +88,30 @@ def test_a_pace_that_was_measured_here_is_believed(workspace: Workspace, traces:
 
 def test_a_policy_that_ran_here_is_estimated_by_its_own_pace(workspace: Workspace) -> None:
     run = replay(long_trace(8), "sliding-window:2", workspace)
-    pace = RunStore(workspace).seconds_per_turn(run.run_id)
+    stored = replace(run.head, taken=4.0)
+    RunStore(workspace).put_head(stored)
     found = estimate({"sliding-window:2": [run.head.trace_id]}, factory(workspace))
-    assert found.basis == "measured" and found.seconds == pytest.approx(8 * pace)
-    both = estimate({"sliding-window:2": [run.head.trace_id], "base": [run.head.trace_id]}, factory(workspace))
-    assert both.basis == "mixed" and both.seconds == pytest.approx(8 * pace + 8 * TURN[""])
+    assert found.basis == "measured" and found.seconds == pytest.approx(4.0)
+    asked = Estimator(factory(workspace))
+    same_class, other = parse_policy("sliding-window:3"), parse_policy("base")
+    assert asked.known(same_class, "t-elsewhere") == asked.known(parse_policy("sliding-window:2"), run.head.trace_id)
+    assert asked.known(other, run.head.trace_id) is None
+
+
+def test_between_traces_half_of_a_turn_grows_with_its_blocks(workspace: Workspace) -> None:
+    run = replay(long_trace(8), "sliding-window:2", workspace)
+    RunStore(workspace).put_head(replace(run.head, taken=4.0))
+    asked, policy = Estimator(factory(workspace)), parse_policy("sliding-window:2")
+    tokens = sum(run.head.block_tokens)
+    assert asked.turn_seconds(policy, "t-other", TraceSize(8, 50, 3 * tokens)) == pytest.approx(0.5 * (0.5 + 0.5 * 3))
 
 
 def test_a_policy_with_heads_that_never_ran_is_like_one_that_did(workspace: Workspace) -> None:
     run = replay(long_trace(8), "pamer", workspace, ReplayOptions(device="cpu", parts=PARTS))
-    pace = RunStore(workspace).seconds_per_turn(run.run_id)
+    RunStore(workspace).put_head(replace(run.head, taken=4.0))
     again = Factory(EMBEDDED, workspace, parts=PARTS)
-    assert estimate({"pamer+": [run.head.trace_id]}, again).seconds == pytest.approx(8 * pace + LOADING)
-    assert estimate({"base": [run.head.trace_id]}, again).seconds == pytest.approx(8 * TURN[""])
+    assert estimate({"pamer+": [run.head.trace_id]}, again).seconds == pytest.approx(4.0 + LOADING)
+    assert Estimator(again).known(parse_policy("base"), run.head.trace_id) is None
 
 
 def test_a_run_that_was_stopped_is_estimated_for_its_rest_and_keeps_what_it_took(workspace: Workspace) -> None:
@@ -100,17 +119,28 @@ def test_a_run_that_was_stopped_is_estimated_for_its_rest_and_keeps_what_it_took
     stopping = ReplayOptions(watch=lambda turn, of: seen.append(turn.t), cancelled=lambda: len(seen) == 3)
     with pytest.raises(Cancelled):
         replay(long_trace(8), "base", workspace, stopping)
-    assert estimate({"base": ["t-long"]}, factory(workspace)).turns == 5
     before = RunStore(workspace).heads()[0]
+    RunStore(workspace).put_head(replace(before, taken=3.0))
+    left = estimate({"base": ["t-long"]}, factory(workspace))
+    pace = RunStore(workspace).seconds_per_turn(before.run_id)
+    assert (left.turns, left.basis) == (5, "measured") and left.seconds == pytest.approx(5 * pace)
     run = replay(long_trace(8), "base", workspace)
-    assert run.head.taken >= before.taken
-    assert run.head.estimated == pytest.approx(before.taken + 5 * TURN[""], abs=0.02)
+    assert run.head.taken >= 3.0
+    assert run.head.estimated == pytest.approx(3.0 + left.seconds, abs=0.02)
 
 
 def test_every_run_records_what_was_estimated_and_what_it_took(workspace: Workspace) -> None:
     run = replay(long_trace(8), "pamer", workspace, ReplayOptions(device="cpu", parts=PARTS))
-    assert run.head.estimated == pytest.approx(8 * guessed_turn(parse_policy("pamer")), abs=0.02)
+    tokens = sum(run.head.block_tokens) / 8
+    guess = guessed_turn(parse_policy("pamer")) * (0.5 + 0.5 * tokens / REFERENCE_TOKENS)
+    assert run.head.estimated == pytest.approx(8 * guess, rel=0.2)
     assert RunStore(workspace).head(run.run_id) == run.head and run.head.taken > 0
+
+
+def test_a_guess_gives_way_to_the_pace_of_the_runs_own_turns(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "CORRECT_AFTER", 0.0)
+    run = replay(long_trace(8), "pamer", workspace, ReplayOptions(device="cpu", parts=PARTS))
+    assert run.head.estimated < 8 * guessed_turn(parse_policy("pamer")) / 4
 
 
 def test_the_time_left_is_known_from_the_start_and_follows_the_turns(workspace: Workspace, traces: list[str]) -> None:

@@ -16,9 +16,9 @@ from pamer_lab.models.tokenizer import embedded_counter
 from pamer_lab.policies.registry import parse_policy
 from pamer_lab.policies.resources import RunResources
 from pamer_lab.runs.accounting import totals
-from pamer_lab.runs.engine import replay_turns
 from pamer_lab.runs.evidence import Use, fates, uses
 from pamer_lab.runs.timeline import Timeline, lay_out
+from pamer_lab.runs.turns import replay_turns
 from pamer_lab.trajectory import Trace, iter_traces
 from pamer_lab.workspace import Workspace
 from tests.runs.making import PAMER, PARTS
