@@ -148,7 +148,7 @@ def _memory(parser: argparse.ArgumentParser) -> None:
 
 
 def _audit(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("what", choices=["list", "export", "import", "agreement", "check"], help="what to do")
+    parser.add_argument("what", choices=["list", "export", "import", "agreement", "check", "labels"], help="what to do")
     parser.add_argument(
         "file",
         nargs="?",
