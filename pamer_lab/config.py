@@ -3,10 +3,15 @@
 Knows the environment variables and nothing of what the settings do.
 """
 
+import hashlib
 import os
+import re
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 from pydantic import BaseModel, ConfigDict
+
+from pamer_lab.errors import InputError
 
 WORKSPACE_VARIABLE = "PAMER_LAB_HOME"
 CACHE_VARIABLE = "PAMER_LAB_CACHE"
@@ -58,8 +63,58 @@ def app_folder() -> Path:
 
 
 def default_workspace() -> Path:
-    """The workspace folder when none was named."""
-    return Path(os.environ.get(WORKSPACE_VARIABLE) or ".pamer-lab")
+    """The workspace folder when none was named; of a workspace in an object store, its local folder."""
+    return local_folder(os.environ.get(WORKSPACE_VARIABLE) or ".pamer-lab")
+
+
+SCHEMES = ("s3", "gs", "az")
+"""Object stores that LanceDB reads and writes."""
+ADDRESS_FILE = "object-store.txt"
+"""In the local folder of a workspace that is in an object store: its address."""
+
+
+def local_folder(place: str | Path) -> Path:
+    """The folder of a workspace: itself, or for one in an object store what this machine keeps beside it (locks, cached reads, copies
+    of heads and profiles), which can be deleted at any time."""
+    address = object_store(str(place))
+    if not address:
+        text = str(place)
+        return Path(unquote(urlsplit(text).path)) if text.startswith("file://") else Path(place)
+    name = re.sub(r"[^A-Za-z0-9]+", "-", address)[:80].strip("-")
+    folder = cache_folder() / "workspaces" / f"{name}-{hashlib.sha256(address.encode()).hexdigest()[:12]}"
+    marker = folder / ADDRESS_FILE
+    try:
+        if not marker.exists():
+            folder.mkdir(parents=True, exist_ok=True)
+            marker.write_text(address, encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"cannot be written ({error.strerror}); set {CACHE_VARIABLE} to a folder that can", path=str(folder)) from error
+    return folder
+
+
+def object_store(text: str) -> str:
+    """The address, without a slash at its end, if a text names a place in an object store; empty for a folder.
+
+    Credentials belong into the environment: an address that carries any is refused, and not repeated.
+    """
+    scheme, separator, rest = text.partition("://")
+    if not separator or scheme == "file":
+        return ""
+    if scheme not in SCHEMES:
+        raise InputError(f"a workspace is a folder or one of {', '.join(f'{name}://' for name in SCHEMES)}, not {scheme[:20]}://")
+    if "@" in rest or "?" in rest:
+        raise InputError("a workspace's address holds no credentials or options; set them in the environment (docs/scale.md)")
+    if not rest.strip("/"):
+        raise InputError(f"{scheme}:// needs a bucket, such as {scheme}://bucket/workspace")
+    return f"{scheme}://{rest.rstrip('/')}"
+
+
+def address_of(folder: Path) -> str:
+    """The object store that a local folder belongs to; empty where the folder is the workspace itself."""
+    marker = folder / ADDRESS_FILE
+    if marker.parent.parent.name != "workspaces" or not marker.is_file():
+        return ""
+    return object_store(marker.open(encoding="utf-8").readline().strip())
 
 
 def cache_folder() -> Path:

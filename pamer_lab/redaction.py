@@ -14,7 +14,7 @@ from typing import Any, Literal
 from pamer_lab.counts import counted
 from pamer_lab.detection import KEYS, PERSONAL, Kind, Known, Place, find_secrets, is_secret_value, with_known
 
-_NAME = re.compile(r"(?i)(?:api_?key|token|secret|passw(?:or)?d)$")
+_NAME = re.compile(r"(?i)(?:api_?key|token|secret|passw(?:or)?d|access_key(?:_id)?|account_key|storage_key)$")
 LEAST_VALUE = 8
 """Characters that a value must have to be looked for; shorter ones are no keys, and would be found everywhere."""
 NO_KEY = "none"

@@ -11,8 +11,10 @@ import subprocess
 import sys
 from typing import Any
 
-from pamer_lab.config import TOKEN_VARIABLE, app_folder
+from pamer_lab.cli import say
+from pamer_lab.config import TOKEN_VARIABLE, address_of, app_folder, default_workspace
 from pamer_lab.errors import InputError
+from pamer_lab.reviewer_mode import READONLY_VARIABLE, reviewer_mode
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
@@ -20,7 +22,21 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     if not script.exists():
         raise InputError("the dashboard is not installed; install the wheel again, or `pip install -e .` in a checkout", path=str(script))
     command = [sys.executable, "-m", "streamlit", "run", str(script), "--server.port", str(args.port)]
-    environment = dict(os.environ) | ({TOKEN_VARIABLE: args.token} if args.token else {})
+    environment = dict(os.environ) | ({TOKEN_VARIABLE: args.token} if args.token else {}) | _reviewer()
     with subprocess.Popen(command, env=environment) as server:
         signal.signal(signal.SIGTERM, lambda *_: server.terminate())
         return {"exit_code": server.wait()}
+
+
+def _reviewer() -> dict[str, str]:
+    """Reviewer mode where the credentials for an object store may only read; else nothing."""
+    folder = default_workspace()
+    if not address_of(folder) or reviewer_mode(folder):
+        return {}
+    from pamer_lab.workspace import Workspace
+    from pamer_lab.workspace.store import may_write
+
+    if may_write(Workspace(folder)):
+        return {}
+    say("the credentials may only read this workspace: the dashboard starts in reviewer mode")
+    return {READONLY_VARIABLE: "1"}

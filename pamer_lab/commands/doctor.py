@@ -4,7 +4,7 @@ import argparse
 import tempfile
 from typing import Any
 
-from pamer_lab.config import default_workspace
+from pamer_lab.config import address_of, default_workspace
 from pamer_lab.models import health
 from pamer_lab.models.frozen import chosen_model, model_name
 from pamer_lab.models.health import GB, Check, guarded
@@ -52,11 +52,24 @@ def _store() -> Check:
     from importlib.metadata import version
 
     folder = default_workspace()
+    if address := address_of(folder):
+        return _object_store(address, version("lancedb"))
     place = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     with tempfile.NamedTemporaryFile(dir=place, prefix=".pamer-lab-doctor-"):
         pass
     tables = len(list((folder / "lance").glob("*.lance"))) if (folder / "lance").is_dir() else 0
     return Check("LanceDB", True, f"lancedb {version('lancedb')}, workspace {folder} is writable ({tables} tables)")
+
+
+def _object_store(address: str, version: str) -> Check:
+    """Whether the object store answers with the credentials of the environment, and lets them write."""
+    from pamer_lab.workspace import Workspace
+    from pamer_lab.workspace.store import may_write
+
+    workspace = Workspace(address)
+    traces = len(workspace.trace_rows())
+    words = "may write" if may_write(workspace) else "may only read"
+    return Check("LanceDB", True, f"lancedb {version}, {address} answers, the credentials {words} ({traces} traces)")
 
 
 def show(result: dict[str, Any]) -> None:

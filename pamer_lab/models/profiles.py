@@ -16,6 +16,7 @@ from pydantic import AfterValidator, Field, PrivateAttr, ValidationError
 from pamer_lab.config import Settings
 from pamer_lab.errors import InputError, UnknownNameError
 from pamer_lab.opening import parse_toml, read_file, read_text
+from pamer_lab.storage.shared_files import publish, refresh
 
 EMBEDDED = "embedded"
 """As a model's name: the weights that install with the package."""
@@ -176,6 +177,8 @@ def load_profile(name_or_file: str | Path, workspace: Path | None = None) -> Pro
         return PROFILES[text]
     if text.startswith(HUB):
         return _hub_profile(text)
+    if workspace is not None:
+        refresh(workspace)
     if workspace is not None and (kept := _kept(text, workspace)).is_file():
         try:
             return _read_from_file(Profile.model_validate_json(read_file(kept)))
@@ -199,6 +202,7 @@ def remember_profile(profile: Profile, workspace: Path) -> None:
     draft = path.with_suffix(f".{os.getpid()}.draft")
     draft.write_bytes(body)
     draft.replace(path)
+    publish(workspace, path)
 
 
 def known_profiles(workspace: Path) -> list[str]:

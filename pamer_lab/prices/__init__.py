@@ -15,6 +15,7 @@ from pamer_lab.errors import InputError, UnknownNameError
 from pamer_lab.opening import read_file
 from pamer_lab.reviewer_mode import refuse_in_reviewer_mode
 from pamer_lab.storage.files import write_whole
+from pamer_lab.storage.shared_files import publish, refresh
 
 PACKAGED = Path(__file__).parent / "tables"
 PACKAGED_NAMES = tuple(sorted(path.stem for path in PACKAGED.glob("*.toml")))
@@ -81,6 +82,8 @@ def read_table(path: Path) -> PriceTable:
 
 def price_tables(workspace: Path | None = None) -> list[PriceTable]:
     """All tables: the packaged ones, then the workspace's own, which replace packaged ones of the same name."""
+    if workspace:
+        refresh(workspace)
     folders = [PACKAGED, *([workspace / FOLDER] if workspace else [])]
     found = {path.stem: path for folder in folders for path in sorted(folder.glob("*.toml"))}
     return [read_table(path) for path in found.values()]
@@ -104,4 +107,5 @@ def write_table(table: PriceTable, workspace: Path) -> Path:
     path = workspace / FOLDER / f"{table.name}.toml"
     fields = {name: value for name, value in msgspec.structs.asdict(table).items() if name != "name"}
     write_whole(path, "".join(f"{name} = {msgspec.json.encode(value).decode()}\n" for name, value in fields.items()).encode(), parents=True)
+    publish(workspace, path)
     return path

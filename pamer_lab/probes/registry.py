@@ -14,6 +14,7 @@ from typing import Any, Literal
 from pamer_lab.errors import InputError, LabError
 from pamer_lab.probes.artefact import FACTS, TRAIN, WEIGHTS, HeadSet
 from pamer_lab.reviewer_mode import refuse_in_reviewer_mode
+from pamer_lab.storage.shared_files import publish, refresh, withdraw
 
 PACKAGED = Path(__file__).parent / "heads"
 """Heads that come with the package, one folder per name."""
@@ -69,6 +70,7 @@ def list_heads(workspace: Path) -> tuple[list[NamedHeads], list[str]]:
     """All heads that can be read, packaged ones first, and a sentence for each folder that cannot."""
     found: list[NamedHeads] = []
     faults: list[str] = []
+    refresh(workspace)
     for source, root in (("package", PACKAGED), ("workspace", workspace / "heads")):
         for facts in sorted(root.glob(f"*/{FACTS}")):
             try:
@@ -80,6 +82,7 @@ def list_heads(workspace: Path) -> tuple[list[NamedHeads], list[str]]:
 
 def find_heads(text: str, workspace: Path) -> NamedHeads:
     """The heads that a name or a folder means."""
+    refresh(workspace)
     for source, root in (("package", PACKAGED), ("workspace", workspace / "heads")):
         if is_name(text) and (root / text / FACTS).is_file():
             return NamedHeads(text, source, HeadSet.load(root / text))  # type: ignore[arg-type]
@@ -118,6 +121,7 @@ def register(heads: HeadSet, name: str, workspace: Path) -> NamedHeads:
     """Keep heads in the workspace under a name; heads registered under it before are replaced."""
     check_name(name)
     folder = heads.save(workspace / "heads" / name)
+    publish(workspace, folder / FACTS, folder / WEIGHTS)
     return NamedHeads(name, "workspace", HeadSet.load(folder))
 
 
@@ -144,6 +148,7 @@ def remove(name: str, workspace: Path) -> Path:
             "come with the package and cannot be removed" if is_name(name) and (PACKAGED / name / FACTS).is_file() else "are not registered"
         )
         raise InputError(f"the heads {name!r} {why}")
+    withdraw(workspace, folder / FACTS, folder / WEIGHTS)
     (folder / FACTS).unlink()  # without it the folder counts as none
     (folder / WEIGHTS).unlink(missing_ok=True)
     shutil.rmtree(folder, ignore_errors=True)

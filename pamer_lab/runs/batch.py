@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from uuid import uuid4
 
 from pamer_lab.engines import Engine, LocalEngine
 from pamer_lab.engines.crew import Crew
@@ -173,10 +174,10 @@ def replay_batch(
     asked = estimator.costs(dict.fromkeys(policies, known))
     state = _State(lengths, tuple(policies), expected={(trace_id, policy): cost for (policy, trace_id), cost in asked.items()})
     common = {"profile": options.profile, "device": options.device, "turn_limit": options.turn_limit, "fresh": options.fresh}
-    common |= {"heads": options.heads}
+    common |= {"heads": options.heads, "batch": uuid4().hex}
     engine = engine or LocalEngine()
     for part in fast_first(policies):
-        jobs = [Job(str(workspace.path), trace_id, part, **common) for trace_id in unique]  # type: ignore[arg-type]
+        jobs = [Job(workspace.address, trace_id, part, **common) for trace_id in unique]  # type: ignore[arg-type]
         batch = _Batch(state, min(options.processes, len(jobs)), report, cancelled)
         if parse_policy(part[0]).needs_models and engine.name == "local":
             with in_line(workspace.path, waiting=lambda ahead: report(replace(state.progress(1, ""), ahead=ahead)), cancelled=cancelled):

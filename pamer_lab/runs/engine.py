@@ -16,6 +16,7 @@ from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+from uuid import uuid4
 
 import msgspec
 from filelock import FileLock, Timeout
@@ -39,6 +40,7 @@ from pamer_lab.runs.timeline import Timeline, lay_out
 from pamer_lab.runs.turns import replay_turns
 from pamer_lab.runs.values import Run, RunInfo, Status, Turn
 from pamer_lab.storage import equals
+from pamer_lab.storage.leases import lease
 from pamer_lab.trajectory.values import Trace
 from pamer_lab.workspace import TraceSize, Workspace
 
@@ -75,6 +77,8 @@ class ReplayOptions:
     """Models to use instead of the profile's."""
     heads: str = ""
     """Name or folder of the heads that vote; empty: the profile's, else those that fit its model."""
+    owner: str = ""
+    """Who replays, in a workspace that machines share; whoever has the same name goes on with what another has left. Empty: nobody else."""
 
 
 def replay(trace: Trace | str, policy: str | Policy, workspace: Workspace | None = None, options: ReplayOptions | None = None) -> Run:
@@ -109,13 +113,13 @@ def _replay(trace: Trace | str, policy: str | Policy, workspace: Workspace, opti
     head = _head(timeline, chosen, resources, demo)
     resources.session_id, resources.trace_id = head.run_id, head.trace_id
     remember_profile(profile, workspace.path)
-    with _alone(workspace, head.run_id):
+    with _alone(workspace, head.run_id, options.owner):
         return _Replaying(timeline, chosen, head, RunStore(workspace), options, resources).run()
 
 
 @contextmanager
-def _alone(workspace: Workspace, run: str) -> Iterator[None]:
-    """No other process works on this run meanwhile."""
+def _alone(workspace: Workspace, run: str, owner: str) -> Iterator[None]:
+    """No other process works on this run meanwhile, nor another machine where the workspace is in an object store."""
     lock = FileLock(workspace.path / "locks" / f"{run}.lock")
     try:
         Path(lock.lock_file).parent.mkdir(parents=True, exist_ok=True)
@@ -125,7 +129,13 @@ def _alone(workspace: Workspace, run: str) -> Iterator[None]:
     except OSError as error:
         raise StorageError(f"the workspace {workspace.path} cannot be written ({error.strerror or error})") from error
     try:
-        yield
+        if not workspace.remote:
+            yield
+            return
+        with lease(workspace.database, run, owner or uuid4().hex) as ours:
+            if not ours:
+                raise InputError(f"run {run} is being replayed on another machine; follow it, or wait until it ends")
+            yield
     finally:
         lock.release()
 

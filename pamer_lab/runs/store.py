@@ -73,11 +73,18 @@ class RunStore:
         before = [self._items.get(run_id, ()), *(turn.items for turn in turns)]
         rows = [_turn_row(run_id, turn, previous, fresh, known) for turn, previous in zip(turns, before, strict=False)]
         if fresh:
-            self.database.append(TEXTS, [{"run_id": run_id, "text_id": key, "text": text} for key, text in fresh.items()])
+            self._add(TEXTS, [{"run_id": run_id, "text_id": key, "text": text} for key, text in fresh.items()])
             known |= fresh.keys()
         if rows:
-            self.database.append(TURNS, rows)
+            self._add(TURNS, rows)
             self._items[run_id] = before[-1]
+
+    def _add(self, spec: TableSpec, rows: list[dict[str, Any]]) -> None:
+        """New rows; where other machines may write the same run (its lease ran out while we slept), only those that nobody added."""
+        if self.database.remote:
+            self.database.insert(spec, rows)
+        else:
+            self.database.append(spec, rows)
 
     def heads(self, *, trace_id: str = "", run_ids: Iterable[str] | None = None) -> list[RunInfo]:
         """Runs of the workspace, or of one trace, or those named; oldest first."""

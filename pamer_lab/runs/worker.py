@@ -33,6 +33,8 @@ class Job(msgspec.Struct, frozen=True):
     turn_limit: int = 0
     fresh: bool = False
     heads: str = ""
+    batch: str = ""
+    """Names the batch; the run that a lost worker of it left belongs to whoever goes on."""
 
 
 class Note(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -74,7 +76,7 @@ def work(job: Job, tell: Any) -> None:
                 last = time.monotonic()
                 tell(Note(policy, read=progress.done, to_read=progress.total))
 
-        options = ReplayOptions(job.profile, job.device, job.turn_limit, job.fresh, watch, reading, heads=job.heads)
+        options = ReplayOptions(job.profile, job.device, job.turn_limit, job.fresh, watch, reading, heads=job.heads, owner=job.batch)
         try:
             tell(Note(policy, doing=_first_steps(job, policy, workspace)))
             run = replay(job.trace_id, policy, workspace, options)

@@ -3,8 +3,10 @@
 What a table looks like is its `TableSpec`; filters are made by `equals` and `is_in`. A write that loses a race against another
 process is tried again. Readers see the newest commit (`read_consistency_interval` is zero); a fault of the engine becomes one
 sentence. In reviewer mode a table is written only where its spec says `reviewers_write`; a table that is not there reads as empty.
+In an object store a commit is a conditional write, and what was read is kept on this machine as long as its version is the newest.
 """
 
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -16,9 +18,11 @@ from typing import Any
 
 import pyarrow as pa
 
+from pamer_lab.config import local_folder, object_store
 from pamer_lab.errors import LabError, StorageError
-from pamer_lab.reviewer_mode import refuse_in_reviewer_mode, reviewer_mode
+from pamer_lab.reviewer_mode import refuse_in_reviewer_mode
 from pamer_lab.storage import faults
+from pamer_lab.storage.read_cache import ReadCache
 from pamer_lab.storage.specs import TableSpec, migrate
 
 TIDY_EVERY = 64
@@ -34,9 +38,11 @@ class Database:
 
     def __init__(self, uri: str | Path) -> None:
         self.uri = str(uri)
-        self.folder = Path(self.uri).parent
-        """The workspace, where the database lies in one."""
         self._tables = Tables(self.uri)
+        self.folder = self._tables.folder
+        self.remote = bool(object_store(self.uri))
+        """In an object store, where other machines may write too."""
+        self._cache = ReadCache(self.folder / "reads", self.uri) if self.remote else None
 
     def table(self, spec: TableSpec) -> Any:
         """The open LanceDB table, created or migrated if need be."""
@@ -73,6 +79,22 @@ class Database:
         version = self._write(spec, write)
         return added, version
 
+    def replace_if(self, spec: TableSpec, row: dict[str, Any], condition: str) -> bool:
+        """Add a row, or replace the one of its key where `condition` (about `target`, the old row) holds; says whether it did.
+
+        Of several processes that try at the same time, each sees what the one before it wrote.
+        """
+        changed = 0
+
+        def write(table: Any) -> None:
+            nonlocal changed
+            merge = table.merge_insert(list(spec.key)).when_matched_update_all(where=condition).when_not_matched_insert_all()
+            result = merge.execute(spec.arrow([row]))
+            changed = int(result.num_inserted_rows) + int(result.num_updated_rows)
+
+        self._write(spec, write)
+        return changed == 1
+
     def tidy(self, spec: TableSpec) -> bool:
         """Join the small files of many commits where enough have gathered; True if it was done now.
 
@@ -104,12 +126,10 @@ class Database:
             empty = spec.schema.empty_table()
             return empty.select(list(columns)) if columns is not None else empty
         with self._tables.reading(spec) as table:
-            query = table.search()
-            if where:
-                query = query.where(where)
-            if columns is not None:
-                query = query.select(list(columns))
-            return query.limit(limit).to_arrow() if limit is not None else query.to_arrow()
+            if self._cache is None:
+                return _query(table, where, columns, limit)
+            key = (spec.name, int(table.version), where, *(columns or ("*",)), str(limit))
+            return self._cache.get(key, lambda: _query(table, where, columns, limit))
 
     def count(self, spec: TableSpec, where: str = "") -> int:
         if self._tables.unwritten(spec):
@@ -144,13 +164,22 @@ class Database:
         raise AssertionError("unreachable")
 
 
+def _query(table: Any, where: str, columns: Sequence[str] | None, limit: int | None) -> pa.Table:
+    query = table.search()
+    if where:
+        query = query.where(where)
+    if columns is not None:
+        query = query.select(list(columns))
+    return query.limit(limit).to_arrow() if limit is not None else query.to_arrow()
+
+
 class Tables:
     """The open tables of one database, shared by the threads of a process: each is opened, created or migrated when first used."""
 
     def __init__(self, uri: str) -> None:
         self.uri = uri
-        self.folder = Path(uri).parent
-        """The workspace, where the database lies in one."""
+        self.folder = local_folder(uri.rpartition("/")[0]) if object_store(uri) else Path(uri).parent
+        """The workspace, where the database lies in one; of an object store, its local folder."""
         self._open: dict[str, Any] = {}
         self._lock = threading.RLock()
 
@@ -171,8 +200,8 @@ class Tables:
         return spec.name in self._open or spec.name in self._names()
 
     def unwritten(self, spec: TableSpec) -> bool:
-        """A table that is not there and that reviewer mode forbids to make; it reads as empty."""
-        return not self.exists(spec) and reviewer_mode(self.folder) and not spec.reviewers_write
+        """A table that is not there, and that reading does not make; it reads as empty."""
+        return not self.exists(spec)
 
     def refuse(self, spec: TableSpec) -> None:
         """Stop what would write a table that reviewer mode keeps."""
@@ -200,17 +229,19 @@ class Tables:
         import lancedb  # here: it takes seconds to import, and a workspace without tables needs none of it
 
         try:
-            return lancedb.connect(self.uri, read_consistency_interval=timedelta(0))
+            return lancedb.connect(self.uri, read_consistency_interval=timedelta(0), storage_options=_options(self.uri))
         except Exception as error:
-            raise StorageError(f"the database at {self.uri} cannot be opened ({faults.short(error)})") from error
+            raise StorageError(f"the database at {self.uri} cannot be opened ({faults.short(error)}){faults.advice(error)}") from error
 
     def _names(self) -> list[str]:
         if "://" not in self.uri and not Path(self.uri).exists():
             return []  # Connecting would make the folder.
         try:
             return list(self._connection.list_tables().tables)
+        except LabError:
+            raise
         except Exception as error:
-            raise StorageError(f"the database at {self.uri} cannot be listed ({faults.short(error)})") from error
+            raise StorageError(f"the database at {self.uri} cannot be listed ({faults.short(error)}){faults.advice(error)}") from error
 
     def _opened(self, spec: TableSpec) -> Any:
         for attempt in range(OPEN_ATTEMPTS):
@@ -234,3 +265,9 @@ class Tables:
         folder = Path(self.uri) / f"{spec.name}.lance"
         files = [path for path in folder.rglob("*") if path.is_file()] if folder.is_dir() else [folder]
         return not any(path.name[:1] != "." for path in files)
+
+
+def _options(uri: str) -> dict[str, str] | None:
+    """LanceDB takes credentials, region and endpoint from the environment itself; an endpoint without TLS has to be allowed."""
+    endpoint = next((os.environ[name] for name in ("AWS_ENDPOINT_URL", "AWS_ENDPOINT") if os.environ.get(name)), "")
+    return {"allow_http": "true"} if uri.startswith("s3://") and endpoint.startswith("http://") else None

@@ -9,6 +9,7 @@ import re
 from pathlib import Path
 
 from pamer_lab.errors import StorageError
+from pamer_lab.redaction import without_keys
 from pamer_lab.storage.specs import TableSpec
 
 _PLACE = re.compile(r",? ?[^\s,]{0,300}\.rs:\d{1,9}:\d{1,9}")
@@ -20,6 +21,14 @@ WORDS = (
     (
         ("read-only file system", "os error 30", "permission denied", "os error 13", "operation not permitted"),
         "it is read-only: change its permissions, or choose another folder with --workspace",
+    ),
+    (
+        ("accessdenied", "access denied", "403", "forbidden", "invalidaccesskeyid", "signaturedoesnotmatch", "lacked the"),
+        "the credentials in the environment do not allow it: a reviewer with read-only ones sets PAMER_LAB_READONLY=1",
+    ),
+    (
+        ("error sending request", "connection refused", "dns error", "timed out", "credential"),
+        "the object store does not answer: check AWS_ENDPOINT_URL, AWS_REGION, the credentials in the environment and the network",
     ),
     (("too many open files", "os error 24"), "too many files are open: close other programs, or raise `ulimit -n`"),
     (
@@ -34,7 +43,7 @@ def short(error: Exception) -> str:
     """The first line of an error, without the engine's own places."""
     text = str(error).strip()
     first = text.splitlines()[0] if text else type(error).__name__
-    return _PREFIX.sub("", _PLACE.sub("", first))[:LONGEST]
+    return without_keys(_PREFIX.sub("", _PLACE.sub("", first)))[:LONGEST]
 
 
 def advice(error: Exception) -> str:

@@ -9,14 +9,16 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 import msgspec
 import pyarrow as pa
 
 from pamer_lab.blocks import MessageTokens, context_before, cut
-from pamer_lab.config import default_workspace
-from pamer_lab.errors import InputError
+from pamer_lab.config import address_of, default_workspace, local_folder
+from pamer_lab.errors import InputError, StorageError
 from pamer_lab.storage import Database, TableSpec, equals, is_in
+from pamer_lab.storage.leases import lease
 from pamer_lab.trajectory.labels import HINDSIGHT
 from pamer_lab.trajectory.values import Label, Trace
 
@@ -109,11 +111,14 @@ class TraceSize:
 class Workspace:
     """A workspace folder: traces, runs and all that is computed from them.
 
-    `path`: the folder; None takes `PAMER_LAB_HOME`, or else `.pamer-lab` below the current one. Nothing is created before the first write.
+    `path`: the folder, or an address such as `s3://bucket/workspace` (docs/scale.md).
+    None takes `PAMER_LAB_HOME`, or else `.pamer-lab` below the current one. Nothing is created before the first write.
     """
 
     def __init__(self, path: str | Path | None = None) -> None:
-        self.path = Path(path) if path is not None else default_workspace()
+        self.path = local_folder(path) if path is not None else default_workspace()
+        self.remote = address_of(self.path)
+        """The object store's address; empty for a folder."""
         try:
             wrong = self.path.exists() and not self.path.is_dir()
         except (OSError, ValueError) as error:
@@ -122,16 +127,21 @@ class Workspace:
         if wrong:
             raise InputError("is a file, not a workspace folder; choose another with --workspace or PAMER_LAB_HOME", path=str(self.path))
 
+    @property
+    def address(self) -> str:
+        """What another process or machine needs to open the same workspace."""
+        return self.remote or str(self.path.absolute())
+
     @cached_property
     def database(self) -> Database:
-        return Database(self.path / "lance")
+        return Database(f"{self.remote}/lance" if self.remote else self.path / "lance")
 
     def table_version(self, spec: TableSpec) -> tuple[int, int]:
         """Changes whenever a table does, also when the folder was deleted and made again; zeros where there is no such table."""
         folder = self.path / "lance"
-        if not folder.exists() or not self.database.exists(spec):
+        if (not self.remote and not folder.exists()) or not self.database.exists(spec):
             return (0, 0)
-        return (folder.stat().st_ctime_ns, self.database.version(spec))
+        return (0 if self.remote else folder.stat().st_ctime_ns, self.database.version(spec))
 
     def add_traces(self, traces: Iterable[Trace], tokens: MessageTokens, *, demo: bool = False) -> list[dict[str, Any]]:
         """Store traces in one commit and return their summary rows; a known trace adds nothing."""
@@ -193,7 +203,7 @@ class Workspace:
         """One trace with its token counts; an unknown id is answered with what to do."""
         found = self.database.rows(TRACES, where=equals("trace_id", trace_id)) if self.path.exists() else []
         if not found:
-            raise InputError(f"trace {trace_id!r} is not in the workspace {self.path}; import its file first")
+            raise InputError(f"trace {trace_id!r} is not in the workspace {self.remote or self.path}; import its file first")
         row = found[0]
         trace = msgspec.msgpack.decode(row.pop("body"), type=Trace)
         return StoredTrace(trace, row, tuple(row.pop("message_tokens")))
@@ -219,6 +229,15 @@ class Workspace:
 
     def remove_trace(self, trace_id: str) -> None:
         self.database.delete(TRACES, equals("trace_id", trace_id))
+
+
+def may_write(workspace: Workspace) -> bool:
+    """Whether the credentials for a workspace in an object store allow writing, found by taking and giving back a lease."""
+    try:
+        with lease(workspace.database, "may-write", uuid4().hex):
+            return True
+    except StorageError:
+        return False
 
 
 def trace_row(trace: Trace, tokens: MessageTokens, *, demo: bool = False) -> dict[str, Any]:
