@@ -78,7 +78,16 @@ def show(result: dict[str, Any]) -> None:
             else "unknown"
         )
         facts = f"{row['layer']:<10}{row['hint']:<10}{auroc:>15}  {corpus:<32}{row['sha256'][:12]:<14}{row['source']}"
-        print(f"{row['name']:<24}{row['model']:<26}{facts}")
+        print(f"{row['name']:<24}{row['model']:<26}{facts}{' (default)' if row['default'] else ''}")
+    for row in result["heads"]:
+        if row["default"]:
+            print(f"{row['name']} is the default: {row['why_default']}")
+        if found := row.get("unseen"):
+            low, high = found["auroc"]["interval"]
+            print(
+                f"{row['name']} on unseen sources: AUROC {found['auroc']['mean']:.3f} [{low:.3f}, {high:.3f}], "
+                f"{found['labels']} labels, n = {found['n']} decisions of {counted(found['traces'], 'trace')}"
+            )
     for row in result["heads"]:
         if "thresholds" in row:
             print(
