@@ -96,7 +96,9 @@ def current(database: Database) -> list[LabelReview]:
 
 def agreement(reviews: Sequence[LabelReview], labels: Iterable[tuple[str, Label]]) -> list[dict[str, Any]]:
     """By target and value: reviews, agreed, the share and its 95 % Wilson interval; reviews of labels that have changed are left out."""
-    now = {(trace_id, label.t, label.target, label.origin): label.value for trace_id, label in labels}
+    now: dict[tuple[str, int, str, str], bool] = {
+        (trace_id, label.t, label.target, label.origin): label.value for trace_id, label in labels
+    }
     counted = [review for review in reviews if now.get(review.place) == review.value]
     found = []
     for target, value in sorted({(review.target, review.value) for review in counted}):

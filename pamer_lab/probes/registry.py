@@ -21,7 +21,7 @@ PACKAGED = Path(__file__).parent / "heads"
 DEFAULTS = {
     "SmolLM2-135M-Instruct": (
         "smollm2-generated",
-        "heads trained on real traces rank hindsight labels of sources they never had at chance (docs/studies.md)",
+        "on two unseen real traces they cost less than smollm2-real in every layout, at 98 % evidence against 98 to 100 % (docs/cost.md)",
     )
 }
 """Model -> the packaged heads that vote where none are named, and why."""
