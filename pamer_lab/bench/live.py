@@ -76,7 +76,9 @@ async def _session(
         history += [{"role": "assistant", "content": f"step {turn}"}, {"role": "user", "content": f"session {number} goes on"}]
 
 
-def _counted(fake: FakeUpstream, folder: Path, seconds: dict[str, list[tuple[float, float]]], sent: list[bytes]) -> Any:
+def _counted(
+    fake: FakeUpstream, folder: Path, seconds: dict[str, list[tuple[float, float]]], sent: list[bytes]
+) -> tuple[dict[str, Any], dict[str, Any]]:
     ours = [entry for entry in fake.ledger if "x-session-id" not in dict(entry.headers)]
     logs = Logs(folder)
     records = [record for name in logs.names() if (record := logs.read(name)[0]) is not None]
