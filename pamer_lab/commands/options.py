@@ -93,6 +93,7 @@ def _study(parser: argparse.ArgumentParser) -> None:
     _history(parser)
     parser.add_argument("--replicas", type=int, default=0, metavar="N", help="use the first N traces of each question (default: all)")
     parser.add_argument("--probe-prompt", default=None, metavar="TEXT|@FILE", help=PROMPT_HELP)
+    _engine(parser)
     parser.add_argument("--name", default="", help="a name for the study")
     parser.add_argument("--out", type=_path, default=None, metavar="FILE.json", help="also write the study to a file")
 
@@ -120,6 +121,7 @@ def _extract(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--hint", choices=["none", "faithful"], default="none", help="whether the context-token hint is added")
     parser.add_argument("--probe-prompt", default=None, metavar="TEXT|@FILE", help=PROMPT_HELP)
     _history(parser)
+    _engine(parser)
     parser.add_argument("--layers", default="all", help="all, or names such as block_4,final")
     parser.add_argument("--poolings", default="last,mean", help="last, mean")
 
