@@ -27,11 +27,12 @@ BENCHES: dict[str, str] = {
     "compact": "compact",
     "load": "load",
     "start": "start",
+    "scale": "scale",
 }
 """Bench name -> module under `pamer_lab/bench/`."""
 OVER_TRACES = ("traces",)
 """Benches that take paths of traces."""
-COUNTED = {"crash": "kills", "load": "sessions"}
+COUNTED = {"crash": "kills", "load": "sessions", "scale": "traces"}
 """Benches that do something a number of times, and what `--count` counts."""
 
 

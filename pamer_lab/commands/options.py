@@ -260,7 +260,7 @@ def _bench(parser: argparse.ArgumentParser) -> None:
         nargs="*",
         help="`traces` only: files or folders of traces (default: the traces that come with the package)",
     )
-    parser.add_argument("--count", type=int, metavar="N", help="how many kills (`crash`) or sessions (`load`)")
+    parser.add_argument("--count", type=int, metavar="N", help="how many kills (`crash`), sessions (`load`) or traces (`scale`)")
 
 
 def _app(parser: argparse.ArgumentParser) -> None:
