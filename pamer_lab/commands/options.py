@@ -134,6 +134,25 @@ def _generate(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--demo", action="store_true", help="write the three long demo traces instead, one file each")
 
 
+def _arena(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--agent", default="reader", help="reader (simulated), reader:notes=off, or openai:MODEL at OPENAI_BASE_URL")
+    parser.add_argument(
+        "--policy", default="", help="NAME[,NAME...], or all that can act on a running agent; base and the bounds always play"
+    )
+    parser.add_argument("--tasks", type=int, default=20, metavar="N", help="tasks, the same for every policy (default 20)")
+    parser.add_argument("--seed", type=int, default=1, metavar="S", help="the same seed gives the same worlds (default 1)")
+    parser.add_argument("--level", default="4-2-4", metavar="FACTS-DISTANCE-NOISE", help="how hard the tasks are (default 4-2-4)")
+    parser.add_argument("--heads", metavar="NAME|FOLDER", default="", help=HEADS_HELP)
+    parser.add_argument("--prices", metavar="NAME|FILE.toml", default="", help=f"price table (see pamer-lab prices; default: {PRICES})")
+    parser.add_argument(
+        "--processes", type=int, default=0, metavar="N", help="processes for policies without models (default: one per core)"
+    )
+    parser.add_argument("--fresh", action="store_true", help="play again what was played before")
+    parser.add_argument("--list", action="store_true", help="list the arenas of the workspace")
+    parser.add_argument("--show", metavar="ARENA", default="", help="show an arena's results without playing")
+    parser.add_argument("--open", metavar="ARENA/TASK/POLICY", default="", help="store one episode as a trace with its run, for Replay")
+
+
 def _memory(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("what", choices=["check"], help="what to do")
     parser.add_argument("--repair", action="store_true", help="delete damaged records; their blocks become active again")
@@ -307,6 +326,7 @@ COMMANDS: dict[str, Command] = {
     "import": Command("import_", "read trace files and folders into the workspace", _import),
     "extract": Command("extract", "compute the frozen model's states at every decision point and cache them in the workspace", _extract),
     "generate": Command("generate", "write labelled synthetic traces", _generate),
+    "arena": Command("arena", "let an agent act on what each policy lets it see: score, tokens and cost of the closed loop", _arena),
     "prepare": Command("prepare", "verify and prepare the embedded weights once, so that later starts are fast", _none),
     "memory": Command("memory", "check the stored memories: orphans, missing blocks, hash mismatches, duplicates", _memory),
     "audit": Command(

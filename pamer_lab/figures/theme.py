@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from pamer_lab.decisions import Action
 from pamer_lab.looks import Colour, LineLook
+from pamer_lab.policies.bounds import BOUNDS
 from pamer_lab.policies.registry import POLICIES
 
 Meaning = Literal[
@@ -152,5 +153,5 @@ def look(policy: str, beside: Sequence[str] = ()) -> Look:
 
 def line_look(policy: str) -> LineLook:
     """What a policy's class states; parameters do not change it. A run of a policy that is gone looks like an ablation."""
-    kind = POLICIES.get(policy.partition(":")[0])
+    kind = (POLICIES | BOUNDS).get(policy.partition(":")[0])
     return kind.look if kind else UNKNOWN

@@ -14,6 +14,7 @@ from pamer_lab.policies.acm import Acm
 from pamer_lab.policies.acon import Acon, AconObservation
 from pamer_lab.policies.auto_compact import AutoCompact
 from pamer_lab.policies.base import Base
+from pamer_lab.policies.bounds import BOUNDS
 from pamer_lab.policies.comem import CoMem
 from pamer_lab.policies.dedupe_reads import DedupeReads
 from pamer_lab.policies.interface import Offered, Policy
@@ -179,9 +180,10 @@ def live_policies() -> tuple[str, ...]:
 def parse_policy(text: str) -> Policy:
     """The policy that a user's text names."""
     name, *given = [part.strip() for part in text.strip().split(":")]
-    if name not in POLICIES:
+    known = POLICIES | BOUNDS
+    if name not in known:
         raise UnknownNameError("policy", name, list(POLICIES))
-    kind = POLICIES[name]
+    kind = known[name]
     gate = [part for part in given if part.partition("=")[0] in PARAMETERS] if "gate=priced" in given else []
     if not gate or "gate" in parameters_of(kind):
         return cast(Policy, kind(**read_parameters(name, kind, given)))

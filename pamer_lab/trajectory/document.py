@@ -20,6 +20,7 @@ from pamer_lab.trajectory.markdown_chats import reason_of
 from pamer_lab.trajectory.parsing import Record, parse_text
 from pamer_lab.trajectory.sqlite_file import SQLITE_MAGIC, is_wal, read_tables
 from pamer_lab.trajectory.unpacking import gunzip, json_members, mb, refuse_many_values
+from pamer_lab.trajectory.yaml_cassette import is_cassette, read_cassette
 
 Kind = Literal["json", "jsonl", "zip", "folder", "sqlite"]
 """`json`: one value. `jsonl`: one value per line (or several). `zip`: named members. `folder`: numbered event files.
@@ -80,6 +81,8 @@ def parse_document(data: bytes, limits: ReadLimits, *, name: str) -> Document:
         if data[: len(SQLITE_MAGIC)] == SQLITE_MAGIC:
             notes = (("file", WAL_NOTE),) if is_wal(data) else ()
             return Document(name, "sqlite", digest, (Record("", read_tables(data, limits)),), notes, Budget(len(data)))
+        if is_cassette(data):
+            return Document(name, "json", digest, (Record("", read_cassette(data, limits)),), budget=Budget(len(data)))
         refuse_many_values(data, limits)
         parsed = parse_text(data, limits.max_members)
     except InputError as error:

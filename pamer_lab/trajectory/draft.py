@@ -5,7 +5,7 @@ answers exactly one earlier call of its own block, ids are unique within a block
 """
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, Literal
 
 import orjson
@@ -23,6 +23,8 @@ Orphans = Literal["refuse", "as_user"]
 NO_ARGUMENTS = "".join("{}")
 """The arguments of a call whose source gives none at all. Compared by identity, so that a written `{}` is not taken for it."""
 
+UNNAMED = "unnamed_tool"
+"""What a call is named whose source names none."""
 MOST_CALLS = 2_000
 """Calls of one message; real ones have a few, and each result is looked up among them."""
 MOST_DEPTH = 100
@@ -59,6 +61,8 @@ class Draft:
         """What came out empty: kind -> (how often, the first place)."""
         self._unread: dict[str, tuple[int, str]] = {}
         """Lines and parts that were not read: type -> (how often, the first place)."""
+        self._passed: dict[str, int] = {}
+        """Lines that hold nothing of the conversation: type -> how often."""
 
     @classmethod
     def broken(cls, format: str, where: str, fault: FormatError) -> "Draft":
@@ -80,6 +84,13 @@ class Draft:
         """Count a line, part or field that no rule takes; the trace gets one warning with each type, its count and the first place."""
         before, first = self._unread.get(type, (0, where))
         self._unread[type] = (before + count, first)
+
+    def passed(self, type: str, where: str, known: Collection[str] = ()) -> None:
+        """Count a line that is not read; only one whose type is not `known` to hold nothing of the conversation causes a warning."""
+        if type in known:
+            self._passed[type] = self._passed.get(type, 0) + 1
+        else:
+            self.unread(type, where)
 
     def fault(self, where: str, reason: str) -> FormatError:
         """An error to raise, with its place in the file."""
@@ -151,7 +162,9 @@ class Draft:
                 self._came_out_empty("call{s} without arguments", where)
             self._open.setdefault(call.id or own, (own, call.name))
             self._open.setdefault(own, (own, call.name))
-            yield call if own == call.id else ToolCall(own, call.name, call.arguments)
+            if not call.name:
+                self._came_out_empty("call{s} without a tool's name", where)
+            yield call if own == call.id and call.name else ToolCall(own, call.name or UNNAMED, call.arguments)
 
     def tool(self, call_id: str, text: str, *, name: str = "", images: Sequence[Image] = (), error: bool = False, where: str = "") -> None:
         """Add a tool result; with no id it answers the first open call (of that name, where a name is given)."""
@@ -214,8 +227,8 @@ class Draft:
             self.warn("reward", "is not a finite number; left out")
             reward = None
         task = str(self.task_id)
-        if self._unread:
-            self.meta["other_lines"] = {type: count for type, (count, _) in sorted(self._unread.items())}
+        if others := self._passed | {type: count for type, (count, _) in self._unread.items()}:
+            self.meta["other_lines"] = dict(sorted(others.items()))
         return Trace(
             trace_id=trace_id,
             question_id=str(self.question_id) or task or trace_id,

@@ -65,9 +65,11 @@ def _parse_text(data: bytes, max_records: int) -> Parsed:
     try:
         value, noted = parse_json(data)
     except InputError:
-        if not _starts_with_several_values(data):
-            raise
-        return Parsed(True, _parse_lines(data, max_records, notes), notes)
+        if _starts_with_several_values(data):
+            return Parsed(True, _parse_lines(data, max_records, notes), notes)
+        if several := _values_in_a_row(data, max_records):
+            return Parsed(True, several, [("file", f"{len(several)} JSON values one after another; each was read")])
+        raise
     return Parsed(False, [Record("", value)], [("file", text) for text in noted])
 
 
@@ -151,11 +153,34 @@ def _glued_values(line: bytes) -> list[Any]:
             if not isinstance(value, dict | list):
                 return []
             values.append(value)
-            while position < len(text) and text[position] in " \t\r\n,":
-                position += 1
+            position = _next_value(text, position)
     except (ValueError, RecursionError):
         return []
     return values if len(values) > 1 else []
+
+
+def _values_in_a_row(data: bytes, max_records: int) -> list[Record]:
+    """Objects that follow each other, each over several lines, as OpenTelemetry's console exporter prints them; else nothing."""
+    if data.lstrip()[:1] != b"{":
+        return []
+    records: list[Record] = []
+    decoder = json.JSONDecoder()
+    try:
+        text, position = data.decode(), 0
+        while (start := _next_value(text, position)) < len(text):
+            _, position = decoder.raw_decode(text, start)
+            records.append(Record(f"value {len(records) + 1}", parse_json(text[start:position].encode())[0]))
+            if len(records) > max_records or not isinstance(records[-1].value, dict):
+                return []
+    except (ValueError, RecursionError, InputError):
+        return []
+    return records if len(records) > 1 else []
+
+
+def _next_value(text: str, position: int) -> int:
+    while position < len(text) and text[position] in " \t\r\n,":
+        position += 1
+    return position
 
 
 def _in_line(line: str, inner: str) -> str:

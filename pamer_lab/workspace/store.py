@@ -233,6 +233,8 @@ def trace_row(trace: Trace, tokens: MessageTokens, *, demo: bool = False) -> dic
     """The stored form of a trace: its counts, and the trace itself as MessagePack."""
     counts: Sequence[int] = tokens.counts(trace.messages)
     pieces = cut(trace.messages)
+    blocks, prefix_end = len(pieces.blocks), pieces.prefix_end
+    del pieces  # a trace of tiny messages has as many blocks as messages
     source = trace.source
     path = source.path if source else ""
     return {
@@ -246,10 +248,10 @@ def trace_row(trace: Trace, tokens: MessageTokens, *, demo: bool = False) -> dic
         "model": trace.model,
         "messages": len(trace.messages),
         "turns": trace.turns,
-        "blocks": len(pieces.blocks),
+        "blocks": blocks,
         "tool_calls": sum(len(message.tool_calls) for message in trace.messages),
         "tool_results": trace.results,
-        "prefix_messages": pieces.prefix_end,
+        "prefix_messages": prefix_end,
         "tokens": sum(counts) + tokens.tools(trace.tools),
         "tokenizer": tokens.counter.name,
         "tokens_kind": tokens.counter.kind,

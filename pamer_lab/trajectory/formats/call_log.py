@@ -27,7 +27,7 @@ from pamer_lab.trajectory.values import Tool, Usage
 
 NAME = "model-call-log"
 SUFFIXES = (".har",)
-HOLDERS = ("interactions", "http_interactions", "recordings", "entries", "flows", "calls", "requests", "exchanges", "logs", "data")
+HOLDERS = "interactions llm_interactions http_interactions recordings entries flows calls requests exchanges logs data".split()
 PAIRS = (
     ("request", "response"),
     ("request_body", "response_body"),
@@ -36,6 +36,7 @@ PAIRS = (
     ("raw_request", "raw_response"),
     ("llm_request", "llm_response"),
     ("req", "res"),
+    ("input_messages", "response"),
     ("body", "response"),
     ("inputs", "outputs"),
     ("inputs", "output"),
@@ -47,8 +48,10 @@ PAIRS = (
     ("messages", "output"),
 )
 """Where a row keeps what was sent and what came back."""
-BODIES = ("body", "postData", "content", "json", "data", "payload", "text", "string")
+BODIES = ("body", "inputBodyJson", "outputBodyJson", "postData", "content", "json", "data", "payload", "text", "string")
 SESSIONS = ("trial_id", "session_id", "sessionId", "conversation_id", "thread_id", "run_id", "trace_id", "prompt_cache_key")
+ANSWERED = {"role", "tool_calls", "finish_reason", "stop_reason"}
+"""Fields of a message beside its content."""
 ANSWERS = ("choices", "candidates", "output", "content", "message", "completion", "generations")
 
 
@@ -91,9 +94,18 @@ def _rows(document: Document) -> Iterator[tuple[str, Any]]:
         holder = get.obj(value, "log") or value
         key = next((key for key in HOLDERS if get.objects(holder, key)), "")
         if key and not any(isinstance(holder, dict) and first in holder and second in holder for first, second in PAIRS):
-            yield from get.placed(holder[key], f"{where} {key}".strip())
+            for number, (place, row) in enumerate(get.placed(holder[key], f"{where} {key}".strip())):
+                yield place, _of_run(row, number) if key == "llm_interactions" else row
         else:
             yield where, value
+
+
+def _of_run(row: Any, number: int) -> Any:
+    """A request of Trae's runs, which holds only what is new and goes on from the one before it."""
+    answer = get.obj(row, "response")
+    request = {"messages": get.items(row, "input_messages"), "previous_response_id": f"request {number - 1}"}
+    response = {"id": f"request {number}", "choices": [{"message": answer}], **get.facts(answer, "usage", "model")}
+    return {"request": request, "response": response, "timestamp": get.text(row, "timestamp")}
 
 
 def read_call_row(value: Any, where: str) -> list[ModelCall] | None:
@@ -176,7 +188,7 @@ def _body(value: Any, depth: int = 0) -> Any:
             return answer
     for key in BODIES:
         inner = value.get(key)
-        if key == "content" and ("role" in value or value.get("type") == "message"):
+        if key == "content" and (ANSWERED & value.keys() or value.get("type") == "message"):
             return value
         if key in ("text", "string", "content") and value.get("encoding") == "base64" and isinstance(inner, str):
             try:

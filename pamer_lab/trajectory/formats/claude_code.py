@@ -9,7 +9,6 @@ the abandoned messages, and a `context_edit` event marks where it went back. Lin
 snapshots are counted in `meta["other_lines"]`; `toolUseResult`, a second copy of results for the interface, is not read.
 """
 
-from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -22,6 +21,12 @@ from pamer_lab.trajectory.shared.rows import Row, head, rows, warn_strays
 from pamer_lab.trajectory.shared.steps import Mark, add_steps, keep_none
 
 NAME = "claude-code-jsonl"
+QUIET = frozenset(
+    "file-history-snapshot last-prompt queue-operation custom-title ai-title agent-name agent-color pr-link mode tag summary "
+    "permission-mode worktree-state system/stop_hook_summary system/turn_duration progress/bash_progress progress/hook_progress "
+    "progress/mcp_progress progress/waiting_for_task progress/query_update progress/search_results_received".split()
+)
+"""Lines that hold nothing of the conversation."""
 MADE_BY_PROGRAM = "<synthetic>"
 """The model name of assistant lines that Claude Code wrote itself, such as an API error."""
 
@@ -64,7 +69,6 @@ class _Builder:
     def __init__(self, draft: Draft, ordered: list[Row]) -> None:
         self.draft = draft
         self.lines: list[Line | Mark] = []
-        self.other: Counter[str] = Counter()
         self.sides = SideAgents(self.lines)
         self._rows = {row["uuid"]: row for _, row in ordered if isinstance(row.get("uuid"), str)}
         self._last = ""
@@ -84,7 +88,7 @@ class _Builder:
             else:
                 self._message(line, row)
         elif kind == "system":
-            self._system(row)
+            self._system(where, row)
         elif kind == "attachment" and isinstance(row.get("attachment"), dict):
             self._attachment(where, row["attachment"])
         elif kind == "queue-operation" and isinstance(row.get("content"), str):
@@ -92,7 +96,7 @@ class _Builder:
         elif kind == "progress" and isinstance(row.get("data"), dict):
             self._progress(where, row)
         else:
-            self.other[str(kind)] += 1
+            self.draft.passed(str(kind), where, QUIET)
 
     def _message(self, line: Line, row: dict[str, Any]) -> None:
         if line.role == "assistant":
@@ -128,7 +132,7 @@ class _Builder:
             row = above
         return get.text(row, "uuid")
 
-    def _system(self, row: dict[str, Any]) -> None:
+    def _system(self, where: str, row: dict[str, Any]) -> None:
         facts = dict(get.obj(row, "compactMetadata", "microcompactMetadata"))
         before = get.as_count(facts.pop("preTokens", None))
         match row.get("subtype"):
@@ -145,7 +149,7 @@ class _Builder:
             case subtype if isinstance(row.get("content"), str) and row["content"]:
                 self.lines.append(Mark("note", row["content"], {"system": subtype}))
             case subtype:
-                self.other[f"system/{subtype}"] += 1
+                self.draft.passed(f"system/{subtype}", where, QUIET)
 
     def _attachment(self, where: str, attachment: dict[str, Any]) -> None:
         if attachment.get("type") == "queued_command" and attachment.get("prompt"):
@@ -163,7 +167,7 @@ class _Builder:
             agent = get.text(data, "agentId")
             self.sides.add(agent, line, agent=agent, call=row.get("parentToolUseID"))
         else:
-            self.other[f"progress/{data.get('type')}"] += 1
+            self.draft.passed(f"progress/{data.get('type')}", where, QUIET)
 
 
 def _is_prompt(body: dict[str, Any]) -> bool:
@@ -180,18 +184,15 @@ def _close(draft: Draft, builder: _Builder, ordered: list[Row], only_side: bool)
             if name not in facts and isinstance(row.get(key), str) and (name != "agent" or only_side):
                 facts[name] = row[key]
     draft.meta.update(facts)
-    others = builder.other + Counter(draft.meta.pop("loose", {}))
-    draft.meta["other_lines"] = dict(sorted(others.items()))
 
 
 def _add_loose(draft: Draft, loose: list[Row]) -> None:
     """Lines that belong to no session: titles are kept, the rest is counted."""
-    counts: Counter[str] = Counter()
     titles: list[str] = []
-    for _, row in loose:
+    for where, row in loose:
         title = row.get("summary") if row.get("type") == "summary" else None
         if isinstance(title, str):
             titles.append(title)
         else:
-            counts[str(row.get("type"))] += 1
-    draft.meta.update(titles=titles, loose=counts)
+            draft.passed(str(row.get("type")), where, QUIET)
+    draft.meta["titles"] = titles

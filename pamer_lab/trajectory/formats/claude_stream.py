@@ -6,7 +6,6 @@ cost of the run. The prompt is often not logged, so a trace may begin with the a
 (`parent_tool_use_id`) become one `subagent` event each.
 """
 
-from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -20,6 +19,11 @@ from pamer_lab.trajectory.shared.steps import Mark, add_steps, keep_none
 from pamer_lab.trajectory.shared.usage import priced, read_usage
 
 NAME = "claude-agent-sdk-stream"
+QUIET = frozenset(
+    "stream_event rate_limit_event keep_alive tool_progress auth_status system/hook_started system/hook_response system/hook_progress "
+    "system/task_started system/task_progress system/task_notification system/files_persisted control_request control_response".split()
+)
+"""Lines that hold nothing of the conversation, or repeat it piece by piece."""
 
 
 def detect(document: Document) -> bool:
@@ -65,7 +69,6 @@ def _sessions(found: list[Row]) -> list[list[Row]]:
 def _read_session(draft: Draft, group: list[Row]) -> Draft:
     lines: list[Line | Mark] = []
     sides = SideAgents(lines)
-    other: Counter[str] = Counter()
     ended = ""
     for where, row in group:
         kind, body = row.get("type"), row.get("message")
@@ -80,21 +83,20 @@ def _read_session(draft: Draft, group: list[Row]) -> Draft:
                 draft.warn(ended, "the run went on after this result, so its usage and cost are not of the whole run")
                 ended = ""
         elif kind == "system":
-            _add_system(draft, lines, _payload(row), other)
+            _add_system(draft, lines, _payload(row), where)
         elif kind == "result":
             _add_result(draft, _payload(row))
             ended = where
         else:
-            other[str(kind)] += 1
+            draft.passed(str(kind), where, QUIET)
     sides.close()
-    draft.meta["other_lines"] = dict(sorted(other.items()))
     add_steps(draft, to_steps(draft, lines))
     models = (get.text(line.body, "model") for line in lines if isinstance(line, Line))
     draft.model = draft.model or next(filter(None, models), "")
     return draft
 
 
-def _add_system(draft: Draft, lines: list[Line | Mark], body: dict[str, Any], other: Counter[str]) -> None:
+def _add_system(draft: Draft, lines: list[Line | Mark], body: dict[str, Any], where: str) -> None:
     match body.get("subtype"):
         case "init":
             draft.tools = read_tools(body.get("tools")) or draft.tools
@@ -112,7 +114,7 @@ def _add_system(draft: Draft, lines: list[Line | Mark], body: dict[str, Any], ot
         case subtype if text := get.text(body, "content"):
             lines.append(Mark("note", text, {"system": subtype}))
         case subtype:
-            other[f"system/{subtype}"] += 1
+            draft.passed(f"system/{subtype}", where, QUIET)
 
 
 def _add_result(draft: Draft, body: dict[str, Any]) -> None:

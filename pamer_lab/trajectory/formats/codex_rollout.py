@@ -6,7 +6,6 @@ a compaction event, and its summary the user message it became; what came before
 JSON text stays that text.
 """
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
@@ -27,6 +26,18 @@ ENVELOPE = ("session_meta", "response_item", "event_msg", "turn_context", "compa
 ITEMS = ("message", "reasoning", "function_call", "function_call_output", "custom_tool_call", "local_shell_call", "web_search_call")
 NOT_SENT = ("ghost_snapshot", "other", "compaction", "compaction_summary", "compaction_trigger")
 """Items that Codex keeps for itself and that hold no readable text."""
+REPEATS = (
+    "exec_command_begin exec_command_end exec_command_output_delta exec_approval_request apply_patch_approval_request patch_apply_begin "
+    "patch_apply_end mcp_tool_call_begin mcp_tool_call_end web_search_begin web_search_end view_image_tool_call image_generation_begin "
+    "image_generation_end dynamic_tool_call_request dynamic_tool_call_response item_started item_completed raw_response_item "
+    "context_compacted task_started task_complete turn_started turn_complete turn_diff plan_update session_configured "
+    "agent_reasoning_section_break agent_message_delta agent_reasoning_delta background_event entered_review_mode exited_review_mode "
+    "guardian_assessment undo_started undo_completed sub_agent_activity thread_goal_updated thread_name_updated thread_settings_applied "
+    "collab_agent_spawn_begin collab_agent_spawn_end collab_agent_interaction_begin collab_agent_interaction_end collab_waiting_begin "
+    "collab_waiting_end collab_close_begin collab_close_end"
+).split()
+QUIET = frozenset(("state", "world_state", "inter_agent_communication_metadata", *(f"event_msg/{kind}" for kind in REPEATS)))
+"""Lines that repeat items for the interface, or hold nothing of the conversation."""
 TOKENS = {"sent": "input_tokens", "given": "output_tokens", "cached": "cached_input_tokens"}
 
 
@@ -54,7 +65,6 @@ class _Reader:
     def __init__(self, draft: Draft, found: list[Row]) -> None:
         self.draft = draft
         self.items = Items(draft)
-        self.other: Counter[str] = Counter()
         self.tokens: int | None = None
         """Size of the context at the newest token count."""
         self.instructions: list[str] = []
@@ -83,17 +93,17 @@ class _Reader:
             case "compacted":
                 self._compacted(body)
             case None if row.get("record_type"):
-                self.other[get.text(row, "record_type")] += 1
+                self.draft.passed(get.text(row, "record_type"), where, QUIET)
             case None if "role" not in row:
                 self._header(row)
             case _ if "payload" in row:
-                self.other[str(row.get("type"))] += 1
+                self.draft.passed(str(row.get("type")), where, QUIET)
             case _:
                 self._item(row, where)
 
     def _item(self, item: dict[str, Any], where: str) -> None:
         if item.get("type") in NOT_SENT:
-            self.other[str(item["type"])] += 1
+            self.draft.passed(str(item["type"]), where, NOT_SENT)
         else:
             self.items.add(item, where)
 
@@ -126,7 +136,7 @@ class _Reader:
                 text = get.text(body, "message", "reason")
                 self.items.say(Mark("note", text, {"event": kind}))
             case _:
-                self.other[f"event_msg/{kind}"] += 1
+                self.draft.passed(f"event_msg/{kind}", where, QUIET)
 
     def _from_event(self, kind: str, text: str, where: str) -> None:
         """A rollout that kept events only: they are then the conversation."""
@@ -185,7 +195,6 @@ class _Reader:
         said = [step.text for step in steps if isinstance(step, Said)]
         heads = [Said("system", text) for text in self.instructions if not any(text in other for other in said)]
         self.draft.usage = usage_in(self.total, **TOKENS)
-        self.draft.meta["other_lines"] = dict(sorted(self.other.items()))
         add_steps(self.draft, [*heads, *steps])
 
 

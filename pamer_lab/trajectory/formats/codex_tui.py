@@ -16,6 +16,12 @@ from pamer_lab.trajectory.shared.steps import Result, Said, add_steps
 from pamer_lab.trajectory.shared.usage import usage_in
 
 NAME = "codex-tui-session-log"
+QUIET = frozenset(
+    "app_event insert_history key_event log_line op session_end event/agent_message_delta event/agent_reasoning_delta "
+    "event/agent_reasoning_section_break event/exec_command_output_delta event/session_configured event/shutdown_complete "
+    "event/task_complete event/task_started event/turn_diff".split()
+)
+"""What the interface did, and events that repeat others piece by piece."""
 
 
 def detect(document: Document) -> bool:
@@ -25,21 +31,20 @@ def detect(document: Document) -> bool:
 def read(document: Document) -> Iterator[Draft]:
     draft = Draft(NAME, orphans="as_user")
     items = Items(draft)
-    unread = 0
     for where, row in rows(document):
         body = get.obj(row, "payload")
         match row.get("kind"):
             case "codex_event" if isinstance(body.get("msg"), dict):
-                unread += not _add_event(items, body["msg"], where)
+                if not _add_event(items, body["msg"], where):
+                    draft.passed(f"event/{get.text(body['msg'], 'type')}", where, QUIET)
             case "op" if isinstance(body.get("items"), list):
                 for text in filter(None, (get.text(item, "text") for item in body["items"])):
                     items.say(Said("user", text))
             case "session_start":
                 draft.model = get.text(row, "model")
                 draft.meta["cwd"] = row.get("cwd")
-            case _:
-                unread += 1
-    draft.meta["other_lines"] = unread
+            case kind:
+                draft.passed(str(kind), where, QUIET)
     if not any(isinstance(step, Said) for step in items.steps):
         draft.warn("file", "the log holds the user's key strokes, not the prompts; they are missing")
     add_steps(draft, items.steps)

@@ -4,7 +4,6 @@
 and usage. A compaction is an event with its token counts, and the summary is the user message it became.
 """
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
@@ -20,6 +19,11 @@ from pamer_lab.trajectory.shared.usage import usage_in
 from pamer_lab.trajectory.values import Message
 
 NAME = "kimi-cli-jsonl"
+QUIET = frozenset(
+    "metadata usage.record turn.prompt turn.cancel full_compaction.begin full_compaction.complete plan_mode.enter plan_mode.exit "
+    "permission.record_approval_result".split()
+)
+"""Lines that hold nothing of the conversation that others do not."""
 
 
 def detect(document: Document) -> bool:
@@ -31,7 +35,6 @@ def read(document: Document) -> Iterator[Draft]:
     for where, row in rows(document):
         reader.add(where, row)
     add_steps(reader.draft, [step for step in reader.steps if not isinstance(step, Turn) or step.texts or step.calls or step.thinking])
-    reader.draft.meta["other_lines"] = dict(sorted(reader.other.items()))
     yield reader.draft
 
 
@@ -40,7 +43,6 @@ class _Reader:
         self.draft = draft
         self.steps: list[Step] = []
         self.turns: dict[str, Turn] = {}
-        self.other: Counter[str] = Counter()
 
     def add(self, where: str, row: dict[str, Any]) -> None:
         match row.get("type"):
@@ -67,7 +69,7 @@ class _Reader:
                 if summary := get.text(row, "contextSummary"):
                     self.steps.append(Said("user", summary))
             case kind:
-                self.other[str(kind)] += 1
+                self.draft.passed(str(kind), where, QUIET)
 
     def _loop(self, where: str, event: dict[str, Any]) -> None:
         kind = event.get("type")

@@ -16,7 +16,7 @@ from pamer_lab.trajectory.shared.fields import read_tools
 from pamer_lab.trajectory.shared.parts import read_content
 from pamer_lab.trajectory.shared.rows import one_value
 from pamer_lab.trajectory.shared.steps import Mark, Result, Said, Step, Turn, add_steps
-from pamer_lab.trajectory.shared.usage import usage_in
+from pamer_lab.trajectory.shared.usage import read_usage, usage_in
 
 NAME = "langfuse-trace-export"
 
@@ -120,5 +120,5 @@ def _add_facts(draft: Draft, about: dict[str, Any], calls: list[dict[str, Any]],
     if len(turns) == len(calls):
         for turn, call in zip(turns, calls, strict=True):
             cached = "input_cache_read|prompt_details.cache_read"
-            turn.usage = usage_in(call.get("usageDetails"), sent="input", given="output", cached=cached)
+            turn.usage = usage_in(call.get("usageDetails"), sent="input", given="output", cached=cached) or read_usage(call.get("usage"))
     draft.meta = get.facts(about, "id", "name", "sessionId", "environment", "tags", "timestamp")

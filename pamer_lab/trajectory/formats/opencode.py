@@ -17,7 +17,7 @@ from pamer_lab.trajectory.shared.parts import Content, add_image
 from pamer_lab.trajectory.shared.rows import one_value
 from pamer_lab.trajectory.shared.steps import Mark, Result, Said, Step, Turn, add_steps, keep_none
 from pamer_lab.trajectory.shared.usage import usage_in
-from pamer_lab.trajectory.values import Tool, ToolCall
+from pamer_lab.trajectory.values import Tool, ToolCall, Usage
 
 NAME = "opencode-events"
 
@@ -204,7 +204,11 @@ def _steps(draft: Draft, session: _Session) -> list[Step]:
         if info.get("role") == "assistant":
             if info.get("summary") is True:
                 steps.append(Mark("compaction", "", {"message": key}, keep_none, Turn))
-            steps += _turns(draft, parts, key)
+            turns = _turns(draft, parts, key)
+            last = next((step for step in reversed(turns) if isinstance(step, Turn)), None)
+            if last is not None and not any(isinstance(step, Turn) and step.usage for step in turns):
+                last.usage = _usage(info)
+            steps += turns
         elif parts:
             content = Content()
             for part in parts:
@@ -242,15 +246,20 @@ def _turns(draft: Draft, parts: list[dict[str, Any]], where: str) -> list[Step]:
             case "tool":
                 _add_tool(turn, answers, part, where)
             case "step-finish":
-                tokens = get.obj(part, "tokens")
-                tokens = {**tokens, **get.obj(tokens, "cache")}
-                turn.usage = usage_in(tokens, sent="input read write", given="output reasoning", cached="read", cost=part.get("cost"))
+                turn.usage = _usage(part)
             case "patch" | "snapshot" | "agent" | "retry":
                 continue
             case kind:
                 turn.texts.append(draft.kept_as_json(where, f"part of type {kind!r}", part))
         used = True
     return [*steps, turn, *answers] if used else steps
+
+
+def _usage(holder: dict[str, Any]) -> Usage | None:
+    """The tokens of a step, or of a message whose steps were not recorded."""
+    tokens = get.obj(holder, "tokens")
+    tokens = {**tokens, **get.obj(tokens, "cache")}
+    return usage_in(tokens, sent="input read write", given="output reasoning", cached="read", cost=holder.get("cost"))
 
 
 def _add_tool(turn: Turn, answers: list[Step], part: dict[str, Any], where: str) -> None:

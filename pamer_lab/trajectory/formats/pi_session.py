@@ -4,7 +4,6 @@ A compaction is an event with the recorded tokens; its summary is the user messa
 (`bashExecution`) and messages that an extension put into the context (`custom_message`, as OpenClaw does) are user messages.
 """
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
@@ -20,6 +19,8 @@ from pamer_lab.trajectory.shared.usage import usage_in
 from pamer_lab.trajectory.values import Message
 
 NAME = "pi-session-jsonl"
+QUIET = frozenset("model_change thinking_level_change custom label session_info".split())
+"""Lines that hold nothing of the conversation."""
 
 
 def detect(document: Document) -> bool:
@@ -43,7 +44,6 @@ def _is_message(row: dict[str, Any]) -> bool:
 def read(document: Document) -> Iterator[Draft]:
     draft = Draft(NAME, orphans="as_user")
     steps: list[Step] = []
-    other: Counter[str] = Counter()
     entries: dict[Any, int] = {}
     """Messages before each entry, by its number and its id: compactions name the first entry they kept."""
     for number, (where, row) in enumerate(rows(document)):
@@ -62,13 +62,12 @@ def read(document: Document) -> Iterator[Draft]:
             steps.append(Said("user", content.text, content.images, get.text(row, "customType")))
         elif row.get("type") == "model_change":
             draft.model = draft.model or get.text(row, "modelId")
-            other["model_change"] += 1
+            draft.passed("model_change", where, QUIET)
         elif row.get("type") == "session":
             draft.meta |= {"session": row.get("id"), "cwd": row.get("cwd"), "thinking_level": row.get("thinkingLevel")}
             draft.model = draft.model or get.text(row, "modelId")
         else:
-            other[str(row.get("type"))] += 1
-    draft.meta["other_lines"] = dict(sorted(other.items()))
+            draft.passed(str(row.get("type")), where, QUIET)
     add_steps(draft, steps)
     yield draft
 

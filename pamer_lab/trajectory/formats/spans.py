@@ -39,7 +39,7 @@ def detect(document: Document) -> bool:
     if not any(isinstance(value, dict) for value in head):
         return False
     spans = collect(chain(("", value) for value in head))
-    return any(kind_of(span) in ("llm", "tool") for span in spans)
+    return any(kind_of(span) in ("llm", "tool") or (kind_of(span) == "agent" and exchanged(span)) for span in spans)
 
 
 def read(document: Document) -> Iterator[Draft]:

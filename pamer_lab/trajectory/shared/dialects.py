@@ -10,10 +10,10 @@ from pamer_lab.trajectory.draft import Draft
 from pamer_lab.trajectory.shared import get
 from pamer_lab.trajectory.shared.fields import read_calls
 from pamer_lab.trajectory.shared.gemini_parts import to_steps as gemini_steps
-from pamer_lab.trajectory.shared.parts import content_of
+from pamer_lab.trajectory.shared.parts import content_of, read_output
 from pamer_lab.trajectory.shared.responses_items import Items
 from pamer_lab.trajectory.shared.steps import Result, Said, Step, Turn
-from pamer_lab.trajectory.shared.vocabulary import RESULT_IDS, calls_beside, read_id, role_of
+from pamer_lab.trajectory.shared.vocabulary import RESULT_IDS, calls_beside, read_id, result_of, role_of
 
 
 def parsed(value: Any) -> Any:
@@ -57,6 +57,9 @@ def message_steps(draft: Draft, message: dict[str, Any], where: str) -> list[Ste
         message = {"role": kind, **message["kwargs"]}
     role = get.text(message, "role")
     role = role_of(role) or role
+    if role == "user" and (given := get.obj(message, "tool_result")) and not message.get("content"):
+        call_id, output, failed = result_of(given)
+        return [Result(call_id, read_output(output).text, where, error=failed)]
     parts = message.get("parts")
     if isinstance(parts, list):
         if not any(isinstance(part, dict) and "type" in part for part in parts):

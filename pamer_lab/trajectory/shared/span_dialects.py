@@ -80,6 +80,8 @@ def kind_of(span: Span) -> Kind:
     for _, more in span.events:
         if "output.messages" in more:
             return _kind_of_output(more["output.messages"])
+    if "pydantic_ai.all_messages" in facts or "all_messages_events" in facts:
+        return "agent"
     return "tool" if "gen_ai.tool.name" in facts or "tool_arguments" in facts else ""
 
 
@@ -113,8 +115,9 @@ def _conventions(span: Span) -> Exchanged | None:
     sent, got = facts.get("gen_ai.input.messages"), facts.get("gen_ai.output.messages")
     history = facts.get("pydantic_ai.all_messages")
     if not sent and not got and history:
-        words = prompt_of(history)
-        return Exchanged(_instructed(facts, words), [], [])
+        words = _instructed(facts, prompt_of(history))
+        last = -1 if words and words[-1].get("role") == "assistant" else len(words)
+        return Exchanged(words[:last], words[last:], [])
     if not sent and not got:
         return None
     return Exchanged(_instructed(facts, prompt_of(sent)), answers_of(got), read_tools(parsed(facts.get("gen_ai.tool.definitions"))))

@@ -7,8 +7,9 @@ from msgspec import structs
 from pamer_lab.trajectory.shared import get
 from pamer_lab.trajectory.values import Usage
 
-SENT = "prompt_tokens input_tokens prompt_token_count tokens_sent inputTokens promptTokens promptTokenCount".split()
-GIVEN = "completion_tokens output_tokens candidates_token_count tokens_received outputTokens completionTokens candidatesTokenCount".split()
+SENT = "prompt_tokens input_tokens prompt_token_count tokens_sent inputTokens promptTokens promptTokenCount input".split()
+GIVEN = "completion_tokens output_tokens candidates_token_count tokens_received outputTokens completionTokens".split()
+GIVEN += ["candidatesTokenCount", "output"]
 CACHED = "cached_tokens cache_read_tokens prompt_cache_hit_tokens cachedInputTokens cacheReadTokens cachedContentTokenCount".split()
 DETAILS = ("prompt_tokens_details", "input_tokens_details", "input_token_details", "promptTokensDetails")
 

@@ -49,6 +49,8 @@ HINTS = {
     "logit": "The head's score for compression. Above 0, the head considers it more likely than not.",
     "head_threshold": "The logit at which this head votes yes, chosen on validation data when the head was trained.",
     "margin": "The logit minus the threshold's logit. A positive margin is a yes vote.",
+    "live_cost": "Both sides are priced with the same cache model and tokenizer on the requests that were sent: the model's view "
+    "against the client's history passed through unchanged. What the agent would have done without the policy is not known.",
     "baseline": "The policy that every change in the table is relative to.",
     "mean_peak": "The largest context of each trace under this policy, averaged over traces.",
     "common": "Compares policies on the same traces. If off, each policy uses all the traces it has.",
