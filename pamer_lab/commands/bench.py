@@ -32,7 +32,7 @@ BENCHES: dict[str, str] = {
 """Bench name -> module under `pamer_lab/bench/`."""
 OVER_TRACES = ("traces",)
 """Benches that take paths of traces."""
-COUNTED = {"crash": "kills", "load": "sessions", "scale": "traces"}
+COUNTED = {"crash": "kills", "load": "sessions", "replay": "blocks", "fuzz": "cases", "scale": "traces"}
 """Benches that do something a number of times, and what `--count` counts."""
 
 

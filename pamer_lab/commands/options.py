@@ -186,7 +186,7 @@ def _replay(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--policy",
         default="",
-        help="NAME[,NAME...], or all: every policy that can run here; see pamer-lab policies",
+        help="NAME[,NAME...]; all: every policy that can run here, light: those without a model, or a family; see pamer-lab policies",
     )
     parser.add_argument("--turn-limit", type=int, default=0, metavar="N", help="replay only the first N turns of each trace")
     _engine(parser)
@@ -279,7 +279,8 @@ def _bench(parser: argparse.ArgumentParser) -> None:
         nargs="*",
         help="`traces` only: files or folders of traces (default: the traces that come with the package)",
     )
-    parser.add_argument("--count", type=int, metavar="N", help="how many kills (`crash`), sessions (`load`) or traces (`scale`)")
+    counted = "kills (`crash`), sessions (`load`), cases (`fuzz`), blocks (`replay`) or traces (`scale`)"
+    parser.add_argument("--count", type=int, metavar="N", help=f"how many {counted}")
 
 
 def _app(parser: argparse.ArgumentParser) -> None:
