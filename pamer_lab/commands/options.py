@@ -103,6 +103,7 @@ def _study(parser: argparse.ArgumentParser) -> None:
         help="what stays in one part of a split: a question, or a source (default: question)",
     )
     parser.add_argument("--probe-prompt", default=None, metavar="TEXT|@FILE", help=PROMPT_HELP)
+    _engine(parser)
     parser.add_argument("--name", default="", help="a name for the study")
     parser.add_argument("--out", type=_path, default=None, metavar="FILE.json", help="also write the study to a file")
 
@@ -130,6 +131,7 @@ def _extract(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--hint", choices=["none", "faithful"], default="none", help="whether the context-token hint is added")
     parser.add_argument("--probe-prompt", default=None, metavar="TEXT|@FILE", help=PROMPT_HELP)
     _history(parser)
+    _engine(parser)
     parser.add_argument("--layers", default="all", help="all, or names such as block_4,final")
     parser.add_argument("--poolings", default="last,mean", help="last, mean")
 
@@ -338,9 +340,8 @@ def _bench(parser: argparse.ArgumentParser) -> None:
         nargs="*",
         help="`traces` only: files or folders of traces (default: the traces that come with the package)",
     )
-    parser.add_argument(
-        "--count", type=int, metavar="N", help="how many kills (`crash`), sessions (`load`), cases (`fuzz`) or blocks (`replay`)"
-    )
+    counted = "kills (`crash`), sessions (`load`), cases (`fuzz`), blocks (`replay`) or traces (`scale`)"
+    parser.add_argument("--count", type=int, metavar="N", help=f"how many {counted}")
 
 
 def _app(parser: argparse.ArgumentParser) -> None:
