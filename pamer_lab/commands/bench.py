@@ -31,7 +31,7 @@ BENCHES: dict[str, str] = {
 """Bench name -> module under `pamer_lab/bench/`."""
 OVER_TRACES = ("traces",)
 """Benches that take paths of traces."""
-COUNTED = {"crash": "kills", "load": "sessions"}
+COUNTED = {"crash": "kills", "load": "sessions", "replay": "blocks", "fuzz": "cases"}
 """Benches that do something a number of times, and what `--count` counts."""
 
 

@@ -277,7 +277,9 @@ def _bench(parser: argparse.ArgumentParser) -> None:
         nargs="*",
         help="`traces` only: files or folders of traces (default: the traces that come with the package)",
     )
-    parser.add_argument("--count", type=int, metavar="N", help="how many kills (`crash`) or sessions (`load`)")
+    parser.add_argument(
+        "--count", type=int, metavar="N", help="how many kills (`crash`), sessions (`load`), cases (`fuzz`) or blocks (`replay`)"
+    )
 
 
 def _app(parser: argparse.ArgumentParser) -> None:

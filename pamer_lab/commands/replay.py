@@ -208,6 +208,8 @@ def show(result: dict[str, Any]) -> None:
     for run in result["runs"]:
         totals, kept = run["totals"], run["evidence"]["in_context_pct"]
         survived = "none used" if kept is None else f"{kept:.0f} % of {run['evidence']['uses']}"
+        stopped = run["evidence"]["searched_to_turn"]
+        survived += "" if stopped is None else f", searched to turn {stopped}"
         actions, versus = totals["actions"], run["cost"]["vs_base"]
         cost = "" if versus is None else f"{versus:.2f}"
         print(
