@@ -1,11 +1,11 @@
 """`pamer-lab bench replay`: what replay itself costs when the models' answers are there already.
 
-One synthetic trace of 256 turns and 200,000 tokens goes through all policies twice: the first time fills a memory of
-summaries and embeddings, the second time is measured, storage included. Then what-if over 1,000 turns, and the per-turn mean
+One synthetic trace of 256 turns and 200,000 tokens goes through the usual policies and all that need no model, twice: the first time
+fills a memory of summaries and embeddings, the second time is measured, storage included. Then what-if over 1,000 turns, and the per-turn mean
 table over 260 stored runs of 256 turns.
 
 `turn256_vs_turn32` asks whether a run is linear in its turns: the median time of a turn among the last 32 of 256, over that among
-turns 16 to 47, each summed over the policies. 1 means that a turn costs the same however long the history is; a turn that went
+turns 16 to 47, each summed over the policies; `turn256_vs_turn32_worst` is that of the policy that grows most. 1 means that a turn costs the same however long the history is; a turn that went
 through its whole history again would give about 7.5. `turns2000_vs_4x500` asks the same of complete runs, and `bench/reading.py`
 compares a `pamer` replay with the bare forward pass it needs.
 """
@@ -25,7 +25,7 @@ from pamer_lab.bench import reading
 from pamer_lab.bench.measure import say
 from pamer_lab.controller import Votes
 from pamer_lab.decisions import Item
-from pamer_lab.factory import Parts
+from pamer_lab.factory import Factory, Parts
 from pamer_lab.memory.extractive import ExtractiveSummariser
 from pamer_lab.memory.summary import CachedSummariser
 from pamer_lab.models.embedder import HashingEmbedder
