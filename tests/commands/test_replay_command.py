@@ -62,6 +62,19 @@ def test_an_estimate_replays_nothing(workspace: Workspace, trace_file: Path, cap
     assert re.search(r"\b18\b", capsys.readouterr().out)
 
 
+def test_a_group_is_replayed_without_what_cannot_run_and_a_name_fails_with_its_reason(
+    workspace: Workspace, trace_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["replay", str(trace_file), "--policy", "light", "--turn-limit", "3", "--json"]) == 0
+    out, said = capsys.readouterr()
+    names = [run["policy"] for run in json.loads(out)["runs"]]
+    assert {"base", "acon", "auto-compact", "lre"} <= {*names} and "acm" not in names and "pamer" not in names
+    assert "acm is left out" in said
+    assert main(["replay", str(trace_file), "--policy", "base,acm", "--json"]) == 1
+    failed = json.loads(capsys.readouterr().out)["failed"]
+    assert [entry["policy"] for entry in failed] == ["acm"] and "manage_context" in failed[0]["error"]
+
+
 def test_people_get_a_table_and_the_caveat(workspace: Workspace, trace_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["replay", str(trace_file), "--policy", PLAIN, "--turn-limit", "4"]) == 0
     shown = capsys.readouterr().out
