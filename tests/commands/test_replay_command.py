@@ -56,7 +56,7 @@ def test_a_file_is_imported_and_replayed_with_the_contracts_keys(
 def test_an_estimate_replays_nothing(workspace: Workspace, trace_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["replay", str(trace_file), "--policy", PLAIN, "--estimate", "--turn-limit", "4", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)["estimate"]
-    assert (found["runs"], found["turns"], found["models"], found["basis"]) == (3, 12, [], "guessed") and found["seconds"] > 0
+    assert (found["runs"], found["turns"], found["models"], found["basis"]) == (3, 12, [], "measured") and found["seconds"] > 0
     assert RunStore(workspace).heads() == []
     assert main(["replay", str(trace_file), "--policy", PLAIN, "--estimate"]) == 0
     assert re.search(r"\b18\b", capsys.readouterr().out)
