@@ -27,6 +27,7 @@ STUDENTS_LAYER = (
 )
 CONDITIONS_LAYER = "layer all conditions are read at; preferred: by validation on the Full Context (default: preferred; final for paper)"
 HINT_HELP = "context hint in the students' input (default: none; faithful for paper)"
+TEACHER_HELP = "full: students also learn from probes on the full context (default); none: from labels alone"
 ENGINE_HELP = "local: processes of this machine; ray: a Ray cluster, here or at ADDRESS (docs/scale.md; default: %(default)s)"
 HISTORIES = ("full", "recorded")
 HISTORY = "recorded"
@@ -34,6 +35,8 @@ FUTURES = ("none", "action")
 PRICES = "relative-0.1"
 DEADLINE = 5.0
 SEEDS = "0,1,2,3,4"
+HORIZON = 5
+SPLITS = ("question", "source")
 CAPS = "8K,16K"
 WORKSPACE = "@workspace"
 """In place of traces: all labelled ones of the workspace."""
@@ -92,7 +95,15 @@ def _study(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seeds", default=SEEDS, help="split and initialisation seeds (default: %(default)s)")
     _history(parser)
     parser.add_argument("--replicas", type=int, default=0, metavar="N", help="use the first N traces of each question (default: all)")
+    _labels(parser)
+    parser.add_argument(
+        "--split-by",
+        choices=SPLITS,
+        default="question",
+        help="what stays in one part of a split: a question, or a source (default: question)",
+    )
     parser.add_argument("--probe-prompt", default=None, metavar="TEXT|@FILE", help=PROMPT_HELP)
+    _engine(parser)
     parser.add_argument("--name", default="", help="a name for the study")
     parser.add_argument("--out", type=_path, default=None, metavar="FILE.json", help="also write the study to a file")
 
@@ -120,6 +131,7 @@ def _extract(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--hint", choices=["none", "faithful"], default="none", help="whether the context-token hint is added")
     parser.add_argument("--probe-prompt", default=None, metavar="TEXT|@FILE", help=PROMPT_HELP)
     _history(parser)
+    _engine(parser)
     parser.add_argument("--layers", default="all", help="all, or names such as block_4,final")
     parser.add_argument("--poolings", default="last,mean", help="last, mean")
 
@@ -135,7 +147,7 @@ def _generate(parser: argparse.ArgumentParser) -> None:
 def _arena(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--agent", default="reader", help="reader (simulated), reader:notes=off, or openai:MODEL at OPENAI_BASE_URL")
     parser.add_argument(
-        "--policy", default="", help="NAME[,NAME...], or all that can act on a running agent; base and the bounds always play"
+        "--policy", default="", help="NAME[,NAME...], or all that can act on a running agent; base and the bounds are always included"
     )
     parser.add_argument("--tasks", type=int, default=20, metavar="N", help="tasks, the same for every policy (default 20)")
     parser.add_argument("--seed", type=int, default=1, metavar="S", help="the same seed gives the same worlds (default 1)")
@@ -145,9 +157,9 @@ def _arena(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--processes", type=int, default=0, metavar="N", help="processes for policies without models (default: one per core)"
     )
-    parser.add_argument("--fresh", action="store_true", help="play again what was played before")
+    parser.add_argument("--fresh", action="store_true", help="discard finished episodes and play them again")
     parser.add_argument("--list", action="store_true", help="list the arenas of the workspace")
-    parser.add_argument("--show", metavar="ARENA", default="", help="show an arena's results without playing")
+    parser.add_argument("--show", metavar="ARENA", default="", help="show the results of an arena")
     parser.add_argument("--open", metavar="ARENA/TASK/POLICY", default="", help="store one episode as a trace with its run, for Replay")
 
 
@@ -157,7 +169,7 @@ def _memory(parser: argparse.ArgumentParser) -> None:
 
 
 def _audit(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("what", choices=["list", "export", "import", "agreement", "check"], help="what to do")
+    parser.add_argument("what", choices=["list", "export", "import", "agreement", "check", "labels"], help="what to do")
     parser.add_argument(
         "file",
         nargs="?",
@@ -170,8 +182,25 @@ def _audit(parser: argparse.ArgumentParser) -> None:
 
 
 def _heads(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("what", choices=["list", "show", "remove"], help="what to do")
-    parser.add_argument("name", nargs="?", default="", metavar="NAME", help="for show: a name or a folder; for remove: a registered name")
+    parser.add_argument("what", choices=["list", "show", "remove", "test"], help="what to do")
+    parser.add_argument(
+        "name", nargs="?", default="", metavar="NAME", help="for show and test: a name or a folder; for remove: a registered name"
+    )
+    parser.add_argument("traces", nargs="*", metavar="TRACE", help="for test: labelled traces that training never had")
+    _labels(parser)
+    _history(parser)
+
+
+def _labels(parser: argparse.ArgumentParser) -> None:
+    """Which labels count, and where traces come from."""
+    parser.add_argument("--labels", default="", metavar="ORIGIN", help="use only labels of this origin, such as hindsight (default: all)")
+    parser.add_argument(
+        "--sources",
+        type=_path,
+        default=None,
+        metavar="FILE.csv",
+        help="columns file and repository: sources of traces (default: their folder)",
+    )
 
 
 def _policies(parser: argparse.ArgumentParser) -> None:
@@ -211,7 +240,7 @@ def _whatif(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--min-candidate", metavar="TOKENS", type=int, default=None, help="minimum candidate size (tokens)")
     parser.add_argument("--retained", metavar="BLOCKS", type=int, default=None, help="complete blocks kept (approximate)")
     parser.add_argument(
-        "--horizon", metavar="TURNS", type=int, default=None, help="compress only where that pays back within so many turns"
+        "--horizon", metavar="TURNS", type=int, default=None, help="compress only where it pays back within this many turns"
     )
     parser.add_argument("--prices", metavar="NAME|FILE.toml", default="", help="price table of that rule (see pamer-lab prices)")
 
@@ -236,7 +265,9 @@ def _train(parser: argparse.ArgumentParser) -> None:
     _study(parser)
     parser.add_argument("--contexts", default="recent2", help="compact contexts of the students (default: %(default)s)")
     parser.add_argument("--layer", default="", help=STUDENTS_LAYER)
+    parser.add_argument("--layers", default="all", help="layers among which preferred chooses (default: %(default)s)")
     parser.add_argument("--hint", choices=("none", "faithful"), default="", help=HINT_HELP)
+    parser.add_argument("--teacher", choices=("full", "none"), default="full", help=TEACHER_HELP)
     parser.add_argument(
         "--heads", default="", metavar="NAME|FOLDER", help="register the compression heads (students of the first context) in the workspace"
     )
@@ -247,6 +278,12 @@ def _layerwise(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--layers", default="all", help="all, or names such as block_4,block_8,final (default: %(default)s)")
     parser.add_argument("--context", default="full", help="full, current, recent1, recent2 or recent4 (default: %(default)s)")
     parser.add_argument("--hint", choices=["none", "faithful"], default="none")
+
+
+def _controls(parser: argparse.ArgumentParser) -> None:
+    _study(parser)
+    parser.add_argument("--layers", default="all", help="layers of the hidden state (default: %(default)s)")
+    parser.add_argument("--context", default="full", help="context of the hidden state (default: %(default)s)")
 
 
 def _compact(parser: argparse.ArgumentParser) -> None:
@@ -269,6 +306,32 @@ def _annotate(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--limit", type=int, default=None, metavar="N", help="ask at most N questions in this run; the next run continues")
 
 
+def _label(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "traces",
+        nargs="+",
+        metavar="TRACE",
+        help=f"trace files or folders (they are imported), ids of imported traces, or {WORKSPACE}: all of the workspace",
+    )
+    parser.add_argument("--rule", choices=["hindsight"], default="hindsight", help="how labels are made (default: %(default)s)")
+    parser.add_argument(
+        "--horizon", type=int, default=HORIZON, metavar="H", help="turns without use before compression (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--retained", type=int, default=2, metavar="BLOCKS", help="complete blocks that count as recent (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--minimum",
+        type=int,
+        default=1024,
+        metavar="TOKENS",
+        help="older tokens below which compression is not asked (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--out", type=_path, default=None, metavar="FILE.jsonl", help="also write the labelled traces to this file, in our own format"
+    )
+
+
 def _bench(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME", help="`list` shows the names")
     parser.add_argument(
@@ -277,9 +340,8 @@ def _bench(parser: argparse.ArgumentParser) -> None:
         nargs="*",
         help="`traces` only: files or folders of traces (default: the traces that come with the package)",
     )
-    parser.add_argument(
-        "--count", type=int, metavar="N", help="how many kills (`crash`), sessions (`load`), cases (`fuzz`) or blocks (`replay`)"
-    )
+    counted = "kills (`crash`), sessions (`load`), cases (`fuzz`), blocks (`replay`) or traces (`scale`)"
+    parser.add_argument("--count", type=int, metavar="N", help=f"how many {counted}")
 
 
 def _app(parser: argparse.ArgumentParser) -> None:
@@ -287,7 +349,7 @@ def _app(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--token",
         choices=["files", "required"],
-        help="what needs the token of the printed link: reading this computer's files (default), or everything, for shared machines",
+        help="what requires the token in the printed link: reading files on this computer (default), or everything (for shared machines)",
     )
 
 
@@ -296,9 +358,9 @@ def _live_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--policy", default="base", metavar="NAME", help="context policy (default: base, which only records)")
     parser.add_argument("--heads", metavar="NAME|FOLDER", default="", help=HEADS_HELP)
     parser.add_argument("--prices", metavar="NAME|FILE.toml", default="", help=f"price table of the gate and of costs (default: {PRICES})")
-    parser.add_argument("--window", type=int, default=0, metavar="N", help="tokens that the model takes (default: not known)")
+    parser.add_argument("--window", type=int, default=0, metavar="N", help="context window of the model in tokens (default: unknown)")
     parser.add_argument(
-        "--deadline", type=float, default=DEADLINE, metavar="S", help="seconds a request waits for its decision (default: %(default)s)"
+        "--deadline", type=float, default=DEADLINE, metavar="S", help="maximum seconds to wait for a decision (default: %(default)s)"
     )
     parser.add_argument("--gate", choices=["priced", "none"], default="priced", help="edit only where it pays, or always (default: priced)")
     parser.add_argument("--port", type=int, default=0, metavar="N", help="port on 127.0.0.1 (default: a free one)")
@@ -310,7 +372,7 @@ def _serve(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--upstream", default="", metavar="URL", help="the model server (default: where the agent's own variables point)")
+    parser.add_argument("--upstream", default="", metavar="URL", help="the model server (default: from the agent's environment variables)")
     _live_options(parser)
     parser.add_argument("words", nargs=argparse.REMAINDER, metavar="-- COMMAND", help="the agent and its arguments")
 
@@ -326,7 +388,7 @@ COMMANDS: dict[str, Command] = {
     "import": Command("import_", "read trace files and folders into the workspace", _import),
     "extract": Command("extract", "compute the frozen model's states at every decision point and cache them in the workspace", _extract),
     "generate": Command("generate", "write labelled synthetic traces", _generate),
-    "arena": Command("arena", "let an agent act on what each policy lets it see: score, tokens and cost of the closed loop", _arena),
+    "arena": Command("arena", "let an agent act on the context each policy leaves it, and compare success, tokens and cost", _arena),
     "prepare": Command("prepare", "verify and prepare the embedded weights once, so that later starts are fast", _none),
     "memory": Command("memory", "check the stored memories: orphans, missing blocks, hash mismatches, duplicates", _memory),
     "audit": Command(
@@ -345,12 +407,13 @@ COMMANDS: dict[str, Command] = {
     "layerwise": Command(
         "layerwise", "how well each layer predicts compression and recall needs, with last-token and mean pooling", _layerwise
     ),
-    "controls": Command("controls", "compare the hidden state with controls that need no model, on the same splits", _study),
+    "controls": Command("controls", "compare the hidden state with controls that need no model, on the same splits", _controls),
     "compact": Command("compact", "token share, AUROC, F1 and agreement of every compact context, compared with the full one", _compact),
     "annotate": Command("annotate", "label memory needs with a language model (rubric: docs/annotation.md)", _annotate),
+    "label": Command("label", "label memory needs from what later actions used (rule: docs/hindsight.md)", _label),
     "bench": Command("bench", "run one benchmark; every number is a ratio within the run", _bench),
     "serve": Command("serve", "put a context policy between any agent and a model server, and record every session", _serve),
-    "run": Command("run", "run an agent behind the live proxy, and print what it took: pamer-lab run -- COMMAND…", _run),
+    "run": Command("run", "run an agent behind the live proxy, and print its tokens and cost: pamer-lab run -- COMMAND…", _run),
     "live": Command("live", "list recorded live sessions, or show one with all its requests", _live),
     "app": Command("app", "start the dashboard on 127.0.0.1:8501", _app),
 }
