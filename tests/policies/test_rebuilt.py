@@ -22,7 +22,8 @@ from tests.runs.making import PAMER, SMALL, call, estimated, huge_trace, long_tr
 from tests.strategies import conversation
 
 APPENDED = [f"pamer:inject=append{SMALL}", f"pamer+:inject=append{SMALL}"]
-TRIED = ["base", "sliding-window:2", "periodic-summary:2", *SMALL_RIVALS, *(name + SMALL for name in PAMER), *APPENDED]
+TRIGGERED = [f"random-when:0.5{SMALL}", f"threshold-when:300{SMALL}"]
+TRIED = ["base", "sliding-window:2", "periodic-summary:2", *SMALL_RIVALS, *(name + SMALL for name in PAMER), *APPENDED, *TRIGGERED]
 
 
 def check(trace: Trace, policy: str, workspace: Path) -> set[str]:
