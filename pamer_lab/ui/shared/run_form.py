@@ -38,7 +38,7 @@ AT_ONCE = 400
 """Turns up to which policies without models are replayed at once."""
 STARTING = "Starting a worker process"
 DRAWN = "drawn-turns"
-"""Session key of the stored turns that the page was last drawn with, by policy."""
+"""Session key of the stored turns that the page was last drawn with, by run."""
 AWAITED = "awaited"
 """Session key of the runs that the reader started and has not seen; the first of them opens at its first event when all have ended."""
 
@@ -253,7 +253,7 @@ def _moved_on(batch: Batch, trace_id: str) -> bool:
     if trace_id not in batch.trace_ids:
         return False
     stored = {
-        head.policy: run_store().stored_count(head.run_id)
+        head.run_id: run_store().stored_count(head.run_id)
         for head in newest(run_store().heads(trace_id=trace_id), list(batch.policies), batch.options.profile).values()
     }
     drawn = st.session_state.get(DRAWN)
@@ -261,7 +261,7 @@ def _moved_on(batch: Batch, trace_id: str) -> bool:
     if drawn is None or drawn[0] != trace_id:
         st.session_state[DRAWN] = now
         return False
-    more = any(count - drawn[1].get(policy, 0) >= max(1, drawn[1].get(policy, 0) // 20) for policy, count in stored.items())
+    more = any(count - drawn[1].get(run_id, 0) >= max(1, drawn[1].get(run_id, 0) // 20) for run_id, count in stored.items())
     if more:
         st.session_state[DRAWN] = now
     return more
