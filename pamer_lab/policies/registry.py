@@ -17,8 +17,9 @@ from pamer_lab.policies.base import Base
 from pamer_lab.policies.bounds import BOUNDS
 from pamer_lab.policies.comem import CoMem
 from pamer_lab.policies.dedupe_reads import DedupeReads
-from pamer_lab.policies.interface import Offered, Policy
+from pamer_lab.policies.interface import Family, Offered, Policy
 from pamer_lab.policies.keep_last_tokens import KeepLastTokens
+from pamer_lab.policies.llmlingua2 import LlmLingua2
 from pamer_lab.policies.lre import Lre
 from pamer_lab.policies.masking_summary import MaskingSummary
 from pamer_lab.policies.memgpt import MemGpt
@@ -34,9 +35,11 @@ from pamer_lab.policies.priced import PARAMETERS, Priced
 from pamer_lab.policies.pruning import LinePrune, TokenPrune
 from pamer_lab.policies.random_when import RandomWhen
 from pamer_lab.policies.sam import Sam
+from pamer_lab.policies.sculptor import Sculptor
 from pamer_lab.policies.self_gc import SelfGc, SelfGcRules
 from pamer_lab.policies.selfcompact import SelfCompact, SelfCompactRules
 from pamer_lab.policies.sliding_window import SlidingWindow
+from pamer_lab.policies.swe_pruner import SwePruner
 from pamer_lab.policies.threshold_when import ThresholdWhen
 from pamer_lab.policies.truncate_results import TruncateResults
 from pamer_lab.prices import find_prices
@@ -144,11 +147,14 @@ POLICIES: dict[str, Any] = {
     "pace-code": PaceCode,
     "self-gc": SelfGc,
     "self-gc-rules": SelfGcRules,
+    "sculptor": Sculptor,
     "sam": Sam,
     "lre": Lre,
     "acm": Acm,
     "selfcompact": SelfCompact,
     "selfcompact-rules": SelfCompactRules,
+    "llmlingua-2": LlmLingua2,
+    "swe-pruner": SwePruner,
     "lineprune-lexical": LinePrune,
     "tokenprune-idf": TokenPrune,
     "pamer": Pamer,
@@ -175,6 +181,12 @@ DEFAULT_POLICIES = offered_policies("first", "also")
 def live_policies() -> tuple[str, ...]:
     """Policies with their default parameters that can act on a running agent."""
     return tuple(name for name in offered_policies() if parse_policy(name).acts_live)
+
+
+def family_of(policy: str) -> Family:
+    """The family of a policy's name; one that is gone counts as a baseline."""
+    kind = POLICIES.get(policy.partition(":")[0])
+    return kind.family if kind else "baseline"
 
 
 def parse_policy(text: str) -> Policy:

@@ -177,6 +177,25 @@ class Draft:
             self._came_out_empty("empty tool result{s}", where)
         self.messages.append(Message("tool", text, (), own, name or call_name, "", tuple(images), None, error))
 
+    def asked(self, text: str, calls: Sequence[ToolCall], name: str) -> bool:
+        """Add an assistant message of which nothing needs a second look; False, and nothing added, where something does."""
+        opened = {call.id: (call.id, call.name) for call in calls}
+        if "" in opened or len(opened) != len(calls) or len(calls) > MOST_CALLS or not (calls or (text and not text.isspace())):
+            return False
+        self._open, self._answered = opened, set()
+        self._turns += 1
+        self.messages.append(Message("assistant", text, tuple(calls), "", name))
+        return True
+
+    def answered(self, call_id: str, text: str, name: str) -> bool:
+        """Add a result with content that names an open call; False, and nothing added, where it does not."""
+        own, call_name = self._open.get(call_id, ("", ""))
+        if not own or own in self._answered or not text or text.isspace():
+            return False
+        self._answered.add(own)
+        self.messages.append(Message("tool", text, (), own, name or call_name))
+        return True
+
     def stamp(self, first: int, at: float | None) -> None:
         """Note when the messages from number `first` on were recorded; None leaves them without a time."""
         if at is not None:
@@ -208,10 +227,8 @@ class Draft:
 
     def size(self) -> int:
         """Characters of all messages, which is what storing them takes at least."""
-        return sum(
-            len(message.content) + len(message.thinking) + sum(len(call.arguments) for call in message.tool_calls)
-            for message in self.messages
-        )
+        texts = sum([len(message.content) + len(message.thinking) for message in self.messages])
+        return texts + sum([len(call.arguments) for message in self.messages if message.tool_calls for call in message.tool_calls])
 
     def finish(self, source: Source, trace_id: str) -> Trace:
         """The finished trace; refuses one that holds no agent turn."""

@@ -26,7 +26,6 @@ STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?[ \t\r\n]*+(:?)', re.DOTALL)
 
 FEW, CHUNK = 1 << 13, 1 << 20
 """Bytes below which a text is counted without arrays, and bytes that an array looks at together."""
-BLANKS = np.frombuffer(b" \t\r\n", dtype=np.uint8)
 MOST_BACKSLASHES = 64
 """Backslashes before a quote that are counted; behind more of them it may be anything."""
 
@@ -124,7 +123,7 @@ def _key_ends(data: bytes) -> int:
     for start in range(0, len(text), CHUNK):
         colons = np.flatnonzero(text[start : start + CHUNK] == ord(":")) + start
         before = text[colons - 1]  # of a colon at the very beginning: the last byte, which is no quote of a key
-        if np.isin(before, BLANKS).any() and (spaced := len(BLANK_END.findall(data, max(0, start - CHUNK), start + CHUNK))):
+        if (before <= ord(" ")).any() and (spaced := len(BLANK_END.findall(data, max(0, start - CHUNK), start + CHUNK))):
             found += spaced
         quotes = colons[before == ord('"')] - 1
         escaped = quotes[text[quotes - 1] == ord("\\")]

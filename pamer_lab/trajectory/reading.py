@@ -136,8 +136,9 @@ def read_bytes(data: bytes, name: str, limits: ReadLimits | None = None) -> Read
     except InputError as error:
         reading.add(Rejection(name, error.where, error.reason))
         return reading
-    for item in traces_of(document):
-        reading.add(item)
+    with uncollected():  # all traces are kept, so nothing is gained by looking for garbage between them
+        for item in traces_of(document):
+            reading.add(item)
     return reading
 
 

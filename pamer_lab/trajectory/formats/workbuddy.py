@@ -5,7 +5,6 @@ A trial's requests become one trace with the reward of its task, which any recor
 """
 
 from collections.abc import Iterator
-from itertools import islice
 from typing import Any
 
 from pamer_lab.errors import NotThisFormat
@@ -15,7 +14,7 @@ from pamer_lab.trajectory.formats.call_log import read_call_row
 from pamer_lab.trajectory.shared import get
 from pamer_lab.trajectory.shared.growing import Conversation, ModelCall, conversations
 from pamer_lab.trajectory.shared.rewards import reward_of
-from pamer_lab.trajectory.shared.rows import Row, attempt, rows
+from pamer_lab.trajectory.shared.rows import Row, attempt, head, rows
 
 NAME = "workbuddy-bench-proxy"
 DOMAINS = {"code": "Code", "office": "Office", "sec": "Security", "security": "Security", "web": "Web"}
@@ -25,9 +24,9 @@ DOMAINS = {"code": "Code", "office": "Office", "sec": "Security", "security": "S
 def detect(document: Document) -> bool:
     if document.kind not in ("json", "jsonl"):
         return False
-    first = [row for row in islice(rows(document), 40) if get.text(row[1], "trial_id")]
-    owned = any({"route", "instance_id", "reward", "task_id"} & row.keys() for _, row in first)
-    return owned and any(read_call_row(row, where) for where, row in first)
+    first = [row for row in head(document, 40) if get.text(row, "trial_id")]
+    owned = any({"route", "instance_id", "reward", "task_id"} & row.keys() for row in first)
+    return owned and any(read_call_row(row, "") for row in first)
 
 
 def read(document: Document) -> Iterator[Draft]:

@@ -23,12 +23,13 @@ KNOWN = frozenset(
 )
 """Fields of a message that are taken, or that carry nothing a conversation needs."""
 PLAIN_KEYS = frozenset(("role", "content", "name", "tool_calls", "tool_call_id", "timestamp", "id", "turn_idx"))
+QUICK_KEYS = frozenset(("role", "content", "name", "tool_calls", "tool_call_id"))
 META = ("answer", "status", "domain", "source", "split", "tag", "category", "env_name", "termination_reason", "success")
 
 
 def warn_unused(draft: Draft, messages: list[Any], known: frozenset[str] = KNOWN) -> None:
     """One warning that names the fields of messages that no rule takes."""
-    if unused := {key for item in messages for key in item} - known:
+    if unused := set().union(*messages) - known:
         draft.warn("messages", f"fields of messages that were left out: {', '.join(sorted(unused)[:20])}")
 
 
@@ -57,8 +58,41 @@ def add_messages(draft: Draft, messages: Any, *, place: str = "messages") -> Non
     """Append OpenAI-shaped messages (Anthropic parts inside them are understood too)."""
     if not isinstance(messages, list):
         raise draft.fault(place, f"is {type(messages).__name__}, not a list of messages")
-    for where, item in get.placed(messages, place):
-        add_message(draft, item, where)
+    for number, item in enumerate(messages):
+        if not _add_quickly(draft, item):
+            add_message(draft, item, f"{place}[{number}]")
+
+
+def _add_quickly(draft: Draft, item: Any) -> bool:
+    """The commonest messages, in which nothing can need a warning; False for any other."""
+    if type(item) is not dict or not item.keys() <= QUICK_KEYS:
+        return False
+    text, name = item.get("content"), item.get("name", "")
+    if (type(text) is not str and (text is not None or "tool_calls" not in item)) or type(name) is not str:
+        return False
+    match item.get("role"):
+        case "user" if "tool_calls" not in item and "tool_call_id" not in item:
+            draft.messages.append(Message("user", text or "", name=name))
+            return True
+        case "tool" if type(own := item.get("tool_call_id")) is str and "tool_calls" not in item:
+            return draft.answered(own, text or "", name)
+        case "assistant" if "tool_call_id" not in item:
+            calls = _plain_calls(item["tool_calls"]) if "tool_calls" in item else ()
+            return calls is not None and draft.asked(text or "", calls, name)
+    return False
+
+
+def _plain_calls(given: Any) -> list[ToolCall] | None:
+    """Calls in OpenAI's own shape; None where one is in any other."""
+    calls: list[ToolCall] = []
+    for call in given if type(given) is list else (None,):
+        if type(call) is not dict or type(body := call.get("function")) is not dict or type(own := call.get("id")) is not str:
+            return None
+        name, arguments = body.get("name"), body.get("arguments")
+        if type(name) is not str or type(arguments) is not str or not name:
+            return None
+        calls.append(ToolCall(own, name, arguments))
+    return calls
 
 
 def add_message(draft: Draft, item: Any, where: str) -> None:

@@ -6,7 +6,7 @@ HINTS = {
     "turn": "One assistant message. Turn 0 is the first.",
     "tokens": "Counted with the named tokenizer; 'estimated' means characters divided by four.",
     "context": "The complete recorded history before the agent's message, including tool descriptions. Thinking text is not counted.",
-    "labels": "Where memory was needed: older history had to be compressed (▼) or earlier evidence recalled (▲).",
+    "labels": "Where memory was needed: older history had to be compressed (▼) or earlier evidence recalled (▲). Hindsight labels too.",
     "events": "What the source recorded about its own context: a compaction, a memory read or write, a sub-agent.",
     "sessions": "Lists what Claude Code, Codex, Copilot, Cursor and others keep in their usual folders. You choose what is imported.",
     "confidence": "recognised: its reader found what it needs; second choice: another reader let go first; guessed: no reader knows it.",
