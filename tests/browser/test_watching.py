@@ -20,8 +20,8 @@ from tests.runs.making import long_trace
 pytestmark = pytest.mark.browser
 
 POLICY = "periodic-summary:3"
-POINTS = f"""document.querySelector('.st-key-context .js-plotly-plot')?.data
-    ?.filter(line => line.name?.startsWith('{POLICY}')).map(line => line.x.length)[0] ?? 0"""
+POINTS = f"""document.querySelector('.st-key-context .js-plotly-plot')?.calcdata
+    ?.filter(line => line[0].trace.name === '{POLICY}' && line[0].trace.mode.includes('lines')).map(line => line.length)[0] ?? 0"""
 
 
 def shows(page: Page, turns: int) -> None:

@@ -214,7 +214,8 @@ def estimated(todo: Mapping[str, Sequence[str]], factory: Factory) -> tuple[Esti
 
 def what_it_takes(trace_id: str, todo: Sequence[str], choice: Choice) -> str:
     found, time = estimated({policy: [trace_id] for policy in todo}, choice.factory)
-    loaded = f"loads {' and '.join(found.models)} on {choice.factory.device}" if found.models else "loads no model"
+    device = "" if choice.factory.device == "auto" else f" on {choice.factory.device}"
+    loaded = f"loads {' and '.join(found.models)}{device}" if found.models else "loads no model"
     return f"**{', '.join(todo)}** over {counted(found.turns // len(todo), 'turn')}: {loaded}, {time}."
 
 
