@@ -28,6 +28,7 @@ BENCHES: dict[str, str] = {
     "compact": "compact",
     "load": "load",
     "start": "start",
+    "live": "live",
     "scale": "scale",
 }
 """Bench name -> module under `pamer_lab/bench/`."""

@@ -36,8 +36,8 @@ def check(trace: Trace, policy: str, workspace: Path) -> set[str]:
         assert violations(messages) == [] or violations(list(history.messages)) != []
         assert tokens.total(messages) + history.tools_tokens * any(item.kind == "tools" for item in turn.items) == turn.active_tokens
         own = {id(message) for message in history.messages}
-        raw = [message for message in messages if id(message) in own]
-        assert [message for message in history.messages if message in raw] == raw or turn.t == 0, "in the history's order"
+        raw = [id(message) for message in messages if id(message) in own]
+        assert [id(message) for message in history.messages if id(message) in raw] == raw or turn.t == 0, "in the history's order"
         kinds |= {item.kind for item in turn.items}
     return kinds
 
