@@ -20,6 +20,8 @@ else:
                 st.Page("pages/trace.py", title="Transcript", icon=":material/article:", url_path="trace"),
                 st.Page("pages/replay.py", title="Replay", icon=":material/replay:", url_path="replay"),
                 st.Page("pages/growth.py", title="Context growth", icon=":material/trending_up:", url_path="growth"),
+                st.Page("pages/live.py", title="Live", icon=":material/sensors:", url_path="live"),
+                st.Page("pages/arena.py", title="Arena", icon=":material/stadium:", url_path="arena"),
                 st.Page("pages/audit.py", title="Audit", icon=":material/fact_check:", url_path="audit"),
             ],
             "Studies": [

@@ -6,16 +6,10 @@ from pathlib import Path
 PROJECT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(PROJECT))
 
+from pamer_lab.policies.interface import FAMILIES  # noqa: E402
 from pamer_lab.policies.registry import describe_policies  # noqa: E402
 
 PAGE = PROJECT / "docs" / "policies.md"
-FAMILIES = {
-    "baseline": "Baselines",
-    "host": "What agent programs do",
-    "method": "Published methods",
-    "pruning": "Pruning of tool results",
-    "pamer": "PaMER",
-}
 HEAD = """# Policies
 
 Written by `python docs/policies.py` from the classes in `pamer_lab/policies/`. `pamer-lab policies` shows the same and says which of

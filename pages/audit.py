@@ -9,6 +9,7 @@ from pamer_lab.report.replay_part import choice_of
 from pamer_lab.runs.values import RunInfo
 from pamer_lab.ui.audit.case import evidence, facts, title
 from pamer_lab.ui.audit.data import full_row, heads_of, provenance, queue, selection_rows, versions
+from pamer_lab.ui.audit.labels import known_labels, label_review
 from pamer_lab.ui.audit.queue import choose_filters, current, headline, queue_table
 from pamer_lab.ui.audit.review import moves, review_form
 from pamer_lab.ui.audit.start import missing_selection, start_here
@@ -17,7 +18,9 @@ from pamer_lab.ui.shared.loaders import rows_or_demo
 from pamer_lab.ui.shared.page import run as run_page
 from pamer_lab.ui.shared.share import Sections, share
 from pamer_lab.ui.shared.state import choose, chosen
+from pamer_lab.ui.shared.widgets import choose_part
 
+REVIEWED = ["Selections", "Hindsight labels"]
 QUESTION = (
     "PaMER+ restores only the steps that a router selects. Were they the right ones? Review one selection at a time, with its text "
     "verified against the trace."
@@ -58,6 +61,9 @@ def main() -> None:
     name, link = st.columns([7, 1], vertical_alignment="bottom")
     name.title("Evidence audit", help=QUESTION)
     known = queue()
+    if known_labels() and choose_part(REVIEWED, key="reviewed") == REVIEWED[1]:
+        label_review()
+        return
     if not known:
         start_here(rows)
         return

@@ -6,15 +6,17 @@ from streamlit.delta_generator import DeltaGenerator
 
 from pamer_lab import figures
 from pamer_lab.analysis.growth import REFERENCE_LINE, complete_traces, counting, covering
-from pamer_lab.figures.growth import MOST_LINES, drawn_traces
+from pamer_lab.figures.growth import MOST_BANDS, MOST_LINES, by_family, drawn_traces
 from pamer_lab.figures.text import counted, short
 from pamer_lab.policies.registry import parse_policy
 from pamer_lab.report.config import GrowthSection
 from pamer_lab.spreadsheet import csv_text
+from pamer_lab.ui.growth.every_policy import every_policy
 from pamer_lab.ui.growth.frontier import cost_frontier
 from pamer_lab.ui.growth.per_trace import per_trace
 from pamer_lab.ui.growth.table import comparison, growth_verdicts
 from pamer_lab.ui.growth.view import (
+    MOST_COMPARED,
     choose_traces,
     divergences,
     ensure_something,
@@ -34,6 +36,7 @@ from pamer_lab.ui.shared.share import share
 from pamer_lab.ui.shared.text import in_code
 from pamer_lab.ui.shared.words import HINTS
 
+VIEWS = ["By family", "One chart"]
 MOST_NAMES = 5
 # Names of traces that are left out. (A bare string here would be drawn on the page.)
 
@@ -49,6 +52,11 @@ def chart(runs: pl.DataFrame, policies: list[str], asked: int, names: dict[str, 
         bind="query-params",
         help=f"At most {MOST_LINES} lines, the longest traces first, each with its name.",
     )
+    families, highlight = False, []
+    if len(policies) > MOST_BANDS:
+        families = controls.segmented_control("View", VIEWS, default=VIEWS[0], key="view", bind="query-params", required=True) == VIEWS[0]
+        if not families:
+            highlight = controls.multiselect("Highlight", policies, key="highlight", bind="query-params", placeholder="all lines alike")
     reference = controls.toggle(
         "128K line", value=near, key="line128", bind="query-params", help="For reference only; no limit is enforced."
     )
@@ -61,7 +69,8 @@ def chart(runs: pl.DataFrame, policies: list[str], asked: int, names: dict[str, 
             ends.append(f"{policy} {short(float(part['peak_active'].mean() or 0))}")
     traces, drawn = runs["trace_id"].n_unique(), drawn_traces(runs) if single else []
     n = counted(traces, "trace") if traces == asked else f"{traces:,} of {asked:,} chosen traces"
-    band = "The band covers 80 % of the traces" if not single else f"Thin lines are {len(drawn):,} of {counted(traces, 'trace')}"
+    bands = "The band covers 80 % of the traces" if len(policies) <= MOST_BANDS else "Lines are means, without bands"
+    band = bands if not single else f"Thin lines are {len(drawn):,} of {counted(traces, 'trace')}"
     answer = (
         f"Mean peak: {', '.join(ends)} tokens; n = {n}, {counted_how(runs)}. {band}; means are over the traces still running, "
         f"counted in the lower panel. Actions are fixed.{demo_words(runs)}"
@@ -71,9 +80,13 @@ def chart(runs: pl.DataFrame, policies: list[str], asked: int, names: dict[str, 
         "Mean context size per turn",
         drawing(
             "means",
-            (version(), tuple(runs["run_id"]), tuple(policies), single, reference, tuple(lines.values())),
-            lambda colours: figures.mean_context(
-                means, policies, colours, singles=turns if single else None, names=lines, reference=reference
+            (version(), tuple(runs["run_id"]), tuple(policies), single, reference, tuple(lines.values()), families, tuple(highlight)),
+            lambda colours: (
+                by_family(means, policies, colours)
+                if families
+                else figures.mean_context(
+                    means, policies, colours, singles=turns if single else None, names=lines, reference=reference, highlight=highlight
+                )
             ),
         ),
         answer,
@@ -118,7 +131,7 @@ def main() -> None:
     with left:
         named = [known[name] for name in asked.split(",") if name in known]
         first = first_policies(named or fitting)
-        policies = choose_policies(first=first)
+        policies = choose_policies(first=first, most=MOST_COMPARED)
     if "traces" not in st.session_state:
         st.session_state["traces"] = [name for name in asked.split(",") if name in known]
     gone = [name for name in asked.split(",") if name and name not in known]
@@ -148,6 +161,7 @@ def main() -> None:
     if not runs.is_empty():
         runs = runs.filter(pl.col("policy").is_in(policies) & pl.col("trace_id").is_in(trace_ids))
     run_missing(trace_ids, policies, runs, factory, first)
+    every_policy(trace_ids, policies, factory)
     if runs.is_empty():
         st.info("None of these traces has been replayed with these policies. Start with the button above.")
         return

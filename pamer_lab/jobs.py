@@ -219,6 +219,10 @@ class Process:
     def interrupt(self) -> None:
         self._process.terminate()
 
+    def kill(self) -> None:
+        """End it at once; what it was doing is lost."""
+        self._process.kill()
+
     def stop(self) -> None:
         """Interrupt it, so that finished work is put away, and kill it if it takes too long."""
         self.interrupt()

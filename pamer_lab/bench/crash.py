@@ -1,7 +1,8 @@
 """`bench crash`: kills a compressing process with SIGKILL at random moments and checks for partial writes; and many processes at one store.
 
 After every kill the store is reopened: every memory must be complete, the check clean, no block of the history lost, and the next process
-continues the session. `run` does 200 kills; the test suite does a few. Of several processes that compress at once, the store must have
+continues the session. Every `ROUND` kills a new store begins, so that a kill costs the same however many there are. `run` does 200 kills;
+the test suite does a few. Of several processes that compress at once, the store must have
 exactly what each reports, sound, in one line per session, with every covered block byte for byte as the history has it.
 """
 
@@ -12,6 +13,7 @@ import tempfile
 import time
 import warnings
 from collections.abc import Sequence
+from dataclasses import dataclass
 from multiprocessing.process import BaseProcess
 from queue import Empty
 from typing import Any
@@ -27,11 +29,15 @@ from pamer_lab.memory.records import unpack
 from pamer_lab.models.embedder import HashingEmbedder
 from pamer_lab.storage import Database
 
-HELP = "200 SIGKILLs at random moments of a compressing process"
+HELP = "200 SIGKILLs at random moments of a compressing process; --count 1000 for more"
 KILLS = 200
+ROUND = 25
+"""Kills of one store: checking it costs as much as it has memories."""
+LONGEST_LIFE = 0.25
+"""Seconds that a child works at most before it is killed; a compression takes some hundredths."""
 SESSION = "crash 'test'"
-TURNS = 4_000
-"""Length of the session that the child works through; more than all children together reach."""
+TURNS = 1_000
+"""Length of the session that the children of a round work through; more than they reach together."""
 START_SECONDS = 120.0
 LOOK_SECONDS = 0.5
 TRIES = 5
@@ -39,7 +45,7 @@ TRIES = 5
 warnings.filterwarnings("ignore", message="lancedb fork support")
 PROCESSES = multiprocessing.get_context("forkserver")
 """Children are forked from a server that has imported everything once and opened nothing."""
-PROCESSES.set_forkserver_preload(["pamer_lab.bench.crash"])
+PROCESSES.set_forkserver_preload(["pamer_lab.bench.crash", "lancedb"])
 
 
 def chat(turns: int) -> list[Chat]:
@@ -66,48 +72,74 @@ def controller(folder: str) -> PamerController:
 
 
 def child(folder: str, ready: Any) -> None:
-    """Compress without end, continuing the session."""
+    """Compress without end, continuing the session; ready once it has compressed, so that a kill falls among writes."""
     pamer = controller(folder)
     messages = chat(TURNS)
     start = len(pamer.store.load(SESSION).covered)
-    ready.send("ready")
     for turn in range(start + 2, TURNS):
-        pamer.transform(SESSION, messages[: 1 + 2 * turn])
+        _, decision = pamer.transform(SESSION, messages[: 1 + 2 * turn])
+        if ready is not None and decision.action == "compress":
+            ready.send("ready")
+            ready = None
 
 
 def run(kills: int = KILLS, seed: int = 0) -> tuple[dict[str, Any], dict[str, Any]]:
     chance = random.Random(seed)  # noqa: S311
-    partial = lost = stuck = 0
-    orphans = memories = 0
     began = time.perf_counter()
-    with tempfile.TemporaryDirectory() as folder:
-        messages = chat(TURNS)
-        for number in range(kills):
-            _kill_one(folder, chance)
-            findings = check(Database(folder))
-            partial += not findings.clean
-            lost += _lost(folder, messages)
-            stuck += findings.memories < memories
-            orphans, memories = len(findings.orphans), findings.memories
-            if sys.stderr.isatty():
-                sys.stderr.write(f"\r{number + 1} of {kills} kills, {memories} memories")
-        covered = len(MemoryStore(Database(folder)).load(SESSION).covered)
-        _, decision = controller(folder).transform(SESSION, messages[: 1 + 2 * (covered + 12)])
-    ratios = {"kills": kills, "partial_memories": partial, "lost_blocks": lost}
+    rounds: list[Round] = []
+    for first in range(0, kills, ROUND):
+        rounds.append(kill_round(min(ROUND, kills - first), chance))
+        spent = time.perf_counter() - began
+        done = min(first + ROUND, kills)
+        print(f"{done} of {kills} kills, {spent:.0f} s, about {spent / done * (kills - done):.0f} s left", file=sys.stderr)
+    ratios = {"kills": kills, "partial_memories": sum(r.partial for r in rounds), "lost_blocks": sum(r.lost for r in rounds)}
     details = {
-        "memories": memories,
-        "covered_blocks": covered,
-        "orphans_left": orphans,
-        "memories_that_vanished": stuck,
-        "goes_on": decision.action == "compress",
+        "memories": sum(r.memories for r in rounds),
+        "covered_blocks": sum(r.covered for r in rounds),
+        "orphans_left": sum(r.orphans for r in rounds),
+        "memories_that_vanished": sum(r.vanished for r in rounds),
+        "goes_on": all(r.goes_on for r in rounds),
+        "rounds": len(rounds),
         "seconds": time.perf_counter() - began,
     }
     return ratios, details
 
 
+@dataclass
+class Round:
+    """What the kills of one store came to."""
+
+    partial: int = 0
+    lost: int = 0
+    vanished: int = 0
+    """Kills after which there were fewer memories than before."""
+    memories: int = 0
+    orphans: int = 0
+    covered: int = 0
+    goes_on: bool = False
+
+
+def kill_round(kills: int, chance: random.Random) -> Round:
+    """Kill so many children at one store, checking it after each, and then go on with it."""
+    found = Round()
+    with tempfile.TemporaryDirectory() as folder:
+        messages = chat(TURNS)
+        for _ in range(kills):
+            _kill_one(folder, chance)
+            findings = check(Database(folder))
+            found.partial += not findings.clean
+            found.lost += _lost(folder, messages)
+            found.vanished += findings.memories < found.memories
+            found.orphans, found.memories = len(findings.orphans), findings.memories
+        found.covered = len(MemoryStore(Database(folder)).load(SESSION).covered)
+        _, decision = controller(folder).transform(SESSION, messages[: 1 + 2 * (found.covered + 12)])
+        found.goes_on = decision.action == "compress"
+    return found
+
+
 def _kill_one(folder: str, chance: random.Random) -> None:
     """Start a child, let it work for a random moment, kill it; one that did not come up proves nothing, so another is taken."""
-    if not any(_worked(folder, chance.uniform(0.0, 0.5)) for _ in range(TRIES)):
+    if not any(_worked(folder, chance.uniform(0.0, LONGEST_LIFE)) for _ in range(TRIES)):
         raise LabError(f"{TRIES} processes in a row did not come up; run: pamer-lab doctor")
 
 

@@ -23,6 +23,7 @@ import polars as pl
 from pamer_lab.audit.exchange import audit_rows
 from pamer_lab.audit.offline import read_reviews
 from pamer_lab.audit.tables import REVIEWS, SELECTIONS
+from pamer_lab.bench.measure import say
 from pamer_lab.bench.mutations import mutated_bytes, mutated_json, mutated_tables, mutated_text
 from pamer_lab.config import WORKSPACE_VARIABLE, app_folder
 from pamer_lab.errors import InputError, LabError
@@ -84,12 +85,12 @@ Target = Callable[[random.Random, int], tuple[int, Callable[[], Any]]]
 """Makes a case: its size in bytes, and the call that reads it. Making it is not measured."""
 
 
-def run() -> tuple[dict[str, float], dict[str, Any]]:
+def run(cases: int = CASES) -> tuple[dict[str, float], dict[str, Any]]:
     seeds = list(seed_files(app_folder() / "sample_traces")) + list(seed_files(Path("../shared/traces/open")))
     with tempfile.TemporaryDirectory() as name:
-        outcome = fuzz(targets(seeds, Path(name)), CASES)
+        outcome = fuzz(targets(seeds, Path(name)), cases)
     ratios = {
-        "cases": float(CASES),
+        "cases": float(cases),
         "tracebacks": float(outcome.failed("traceback")),
         "freezes": float(outcome.failed("freeze")),
         "over_memory": float(outcome.failed("memory")),
@@ -167,6 +168,7 @@ def fuzz(made: Mapping[str, Target], cases: int, *, seed: int = 0) -> Outcome:
         for number in range(max(1, round(cases * SHARES[name] / total))):
             rng = random.Random(f"{seed}/{name}/{number}")  # noqa: S311 - mutations, not secrets
             _one(outcome, name, number, *target(rng, number))
+        say(f"{name}: {dict(outcome.counts)}, {len(outcome.failures)} failures")
     return outcome
 
 

@@ -156,3 +156,8 @@ def _qwen(shape: dict[str, Any], positions: int) -> Any:
     }
     config = Qwen3_5TextConfig(**shape, **linear, num_hidden_layers=4, head_dim=16, max_position_embeddings=positions)
     return Qwen3_5ForCausalLM(config)  # type: ignore[no-untyped-call]
+
+
+def say(text: str) -> None:
+    """One line of progress."""
+    print(text, file=sys.stderr, flush=True)

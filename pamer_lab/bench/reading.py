@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from pamer_lab.bench.extract import recent_bound, resident
-from pamer_lab.bench.measure import WORDS, fresh_peak, own_peak
+from pamer_lab.bench.measure import WORDS, fresh_peak, own_peak, say
 from pamer_lab.controller.heads_probe import HeadsProbe
 from pamer_lab.factory import Parts
 from pamer_lab.features.inputs import inputs_of
@@ -43,7 +43,7 @@ PRODUCT_ROWS = 1_024
 """Rows of the matrix product that the reading is compared with."""
 
 
-def reading_trace(model: FrozenModel) -> Trace:
+def reading_trace(model: FrozenModel, blocks: int = BLOCKS) -> Trace:
     """Blocks of all lengths between the shortest and the longest, as many short as long ones."""
     chance = random.Random(0)  # noqa: S311 - a fixed text, no secret
 
@@ -52,8 +52,8 @@ def reading_trace(model: FrozenModel) -> Trace:
         return str(model.tokenizer.decode(model.tokenizer(words, add_special_tokens=False)["input_ids"][: int(tokens)]))
 
     messages = [Message("system", text(PREFIX - 60)), Message("user", "Who founded the museum named in the first letter?")]
-    sizes = np.exp(np.linspace(np.log(SHORTEST), np.log(LONGEST), BLOCKS))
-    chance.shuffle(order := list(range(BLOCKS)))
+    sizes = np.exp(np.linspace(np.log(SHORTEST), np.log(LONGEST), blocks))
+    chance.shuffle(order := list(range(blocks)))
     for number, place in enumerate(order):
         call = ToolCall(f"c{number}", "search", f'{{"q": "letter {number}"}}')
         body = text(max(sizes[place] - 40, 1))
@@ -61,21 +61,23 @@ def reading_trace(model: FrozenModel) -> Trace:
     return Trace("t-reading", "q-reading", "bench", tuple(messages), (Tool("search", "finds letters"),))
 
 
-def measured(folder: Path) -> tuple[dict[str, float], dict[str, Any]]:
+def measured(folder: Path, blocks: int = BLOCKS) -> tuple[dict[str, float], dict[str, Any]]:
     """Ratios, and what they are made of."""
     import torch
 
     torch.set_num_threads(1)
     model = load_frozen("embedded", "cpu")
-    trace = reading_trace(model)
+    trace = reading_trace(model, blocks)
     requests = trace_requests([trace], ["recent2"], "none")
     lengths = [len(tokens) for _, tokens in inputs_of(requests[0], model, serialiser_for(model))]
     bound = recent_bound(trace, model)
     workspace = Workspace(folder / "reading")
     workspace.add_traces([trace], profile_tokens(load_profile("embedded")))  # opens the store, whose library is large
     bare_passes(model, lengths[0], lengths[:1])
+    say(f"reading {bound:,} tokens for pamer")
     first, memory, computed, turns = _replayed(trace, model, "none", "pamer", workspace)
     second, _, _, _ = _replayed(trace, model, "none", "pamer+", workspace)
+    say(f"pamer took {first:.0f} s of processor time; the bare pass takes about as much, then pamer with the hint")
     bare, bare_memory = _cost(lambda: bare_passes(model, computed, lengths))
     hinted, _, _, _ = _replayed(trace, model, "faithful", "pamer", Workspace(folder / "hinted"))
     product = matrix_product(model)

@@ -22,6 +22,7 @@ import numpy as np
 
 from pamer_lab.analysis.growth import mean_context, run_table, turn_table
 from pamer_lab.bench import reading
+from pamer_lab.bench.measure import say
 from pamer_lab.controller import Votes
 from pamer_lab.decisions import Item
 from pamer_lab.factory import Parts
@@ -31,7 +32,7 @@ from pamer_lab.models.embedder import HashingEmbedder
 from pamer_lab.models.kept_embeddings import KeptEmbeddings
 from pamer_lab.models.profiles import load_profile
 from pamer_lab.models.tokenizer import profile_tokens
-from pamer_lab.policies.registry import DEFAULT_POLICIES
+from pamer_lab.policies.registry import DEFAULT_POLICIES, offered_policies, parse_policy
 from pamer_lab.runs.engine import ReplayOptions, replay
 from pamer_lab.runs.store import RunStore
 from pamer_lab.runs.values import Run, RunInfo, Turn
@@ -79,13 +80,16 @@ def make_trace(turns: int, tokens: int) -> Trace:
     return Trace("t-bench", "q-bench", "bench", tuple(messages), (Tool("search", "finds letters"),))
 
 
-def run() -> tuple[dict[str, float], dict[str, Any]]:
+def run(blocks: int = reading.BLOCKS) -> tuple[dict[str, float], dict[str, Any]]:
+    """`blocks`: of the trace that is read; fewer for a shorter try."""
     with tempfile.TemporaryDirectory() as folder:
+        say("all policies over 256 turns")
         overhead, details = _all_policies(Path(folder))
+        say("what-if, and the table of 260 runs")
         milliseconds, asked = _what_if()
         seconds, rows = _mean_table(Path(folder))
         linear, by_policy = _linear(Path(folder))
-        read, facts = reading.measured(Path(folder))
+        read, facts = reading.measured(Path(folder), blocks)
     ratios = overhead | {"whatif_ms_1000_turns": milliseconds, "mean_table_seconds": seconds, "turns2000_vs_4x500": linear} | read
     return ratios, details | {"whatif": asked, "mean_table_rows": rows, "turns2000_vs_4x500": by_policy} | facts
 
@@ -134,7 +138,7 @@ def _linear(folder: Path) -> tuple[float, dict[str, float]]:
     few, many = LENGTHS
     traces = {turns: make_trace(turns, 200 * turns) for turns in LENGTHS}
     found: dict[str, float] = {}
-    for policy in DEFAULT_POLICIES:
+    for policy in grown_policies():
         seconds: dict[int, float] = {}
         for turns, trace in traces.items():
             parts = Parts(CachedSummariser(ExtractiveSummariser(tokens.counter)), KeptEmbeddings(HashingEmbedder()), KeptVotes())
@@ -144,7 +148,13 @@ def _linear(folder: Path) -> tuple[float, dict[str, float]]:
             replay(trace, policy, workspace, ReplayOptions(parts=parts))
             seconds[turns] = time.process_time() - began
         found[policy] = seconds[many] / (many / few * seconds[few])
+        say(f"{policy}: {seconds[few]:.1f} s for {few} turns, {seconds[many]:.1f} s for {many:,}")
     return max(found.values()), found
+
+
+def grown_policies() -> list[str]:
+    """Every policy that runs over a made trace: none that asks a chat server, needs weights of its own, or reads recorded calls."""
+    return [name for name in offered_policies() if not {"chat", "weights", "recorded calls"} & {*parse_policy(name).needs}]
 
 
 def _by_action(turns: Sequence[Turn]) -> dict[str, dict[str, float]]:

@@ -7,7 +7,7 @@ as many of the most recent steps. The paper's volume identity is asserted for ev
 """
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -28,7 +28,8 @@ from pamer_lab.memory.records import pack, seal
 from pamer_lab.models.embedder import load_embedder
 from pamer_lab.models.profiles import load_profile
 from pamer_lab.models.tokenizer import embedded_counter
-from pamer_lab.trajectory.values import Message
+from pamer_lab.trajectory.formats.native import NativeTrace
+from pamer_lab.trajectory.values import Message, Trace
 
 HELP = "the step routers (index and archive) against known needs, and three references"
 SEED, QUESTIONS, REPLICAS = 4_000, 20, 2
@@ -74,6 +75,8 @@ class Case:
     query: RouterQuery
     needed: set[int]
     tokens: dict[int, int] = field(default_factory=dict)
+    t: int = 0
+    trace: Trace | NativeTrace | None = None
 
 
 @dataclass
@@ -119,7 +122,7 @@ def run(questions: int = QUESTIONS, replicas: int = REPLICAS) -> tuple[dict[str,
     embedder = load_embedder(load_profile("embedded"))
     index = Routed(EmbeddedRouter(embedder))
     archive = Routed(EmbeddedRouter(embedder, ArchiveSource(lambda blocks: {block.raw_hash: raw[block.raw_hash] for block in blocks})))
-    for case in _cases(questions, replicas, raw):
+    for case in cases(write_corpus(SEED, questions, replicas), raw):
         selection = index.route(case)
         archive.route(case)
         chosen, covered = set(selection.steps), sorted(case.tokens)
@@ -138,10 +141,11 @@ def run(questions: int = QUESTIONS, replicas: int = REPLICAS) -> tuple[dict[str,
     return ratios | archive.ratios("_archive"), details
 
 
-def _cases(questions: int, replicas: int, raw: dict[str, Sequence[Message]]) -> Iterator[Case]:
+def cases(traces: Iterable[Trace | NativeTrace], raw: dict[str, Sequence[Message]]) -> Iterator[Case]:
+    """The points with a recall label; `raw` gets the blocks by their hash."""
     counter = embedded_counter()
     tokens, summariser = MessageTokens(counter), ExtractiveSummariser(counter)
-    for number, trace in enumerate(write_corpus(SEED, questions, replicas)):
+    for number, trace in enumerate(traces):
         messages = trace.messages
         pieces = cut(messages)
         blocks = [block.of(messages) for block in pieces.blocks]
@@ -150,22 +154,26 @@ def _cases(questions: int, replicas: int, raw: dict[str, Sequence[Message]]) -> 
         raw.update({entry.raw_hash: block for entry, block in zip(archived, blocks, strict=True)})
         task = "\n".join(message.content for message in messages[: pieces.prefix_end] if message.role == "user")
         sizes = [tokens.total(block) for block in blocks]
+        known: dict[range, Memory] = {}
         for label in trace.labels:
             if label.target != "recall" or label.t <= RECENT:
                 continue
             memories: list[Memory] = []
             for start in range(0, label.t - RECENT, STEPS_PER_MEMORY):
                 steps = range(start, min(start + STEPS_PER_MEMORY, label.t - RECENT))
-                summary = summariser.summarise(task, [SourceBlock(step, tuple(blocks[step])) for step in steps])
-                covered = tuple(
-                    CoveredBlock(step, names[step], archived[step].raw_hash, detail, sizes[step])
-                    for step, detail in zip(steps, summary.details, strict=True)
-                )
-                draft = MemoryDraft(f"t{number}", summary.text, np.ones(1, dtype=np.float32), covered, 0, counter.name, "", "")
-                memories.append(seal(draft, len(memories), datetime(2026, 1, 1, tzinfo=UTC)))
+                if steps not in known:
+                    summary = summariser.summarise(task, [SourceBlock(step, tuple(blocks[step])) for step in steps])
+                    covered = tuple(
+                        CoveredBlock(step, names[step], archived[step].raw_hash, detail, sizes[step])
+                        for step, detail in zip(steps, summary.details, strict=True)
+                    )
+                    draft = MemoryDraft(f"t{number}", summary.text, np.ones(1, dtype=np.float32), covered, 0, counter.name, "", "")
+                    known[steps] = seal(draft, len(memories), datetime(2026, 1, 1, tzinfo=UTC))
+                memories.append(known[steps])
             session = SessionMemory(f"t{number}", tuple(memories), (), len(memories))
             recent = tuple(tuple(blocks[step]) for step in range(label.t - RECENT, label.t))
-            yield Case(RouterQuery(task, recent, session), set(label.steps), {step: sizes[step] for step in range(label.t - RECENT)})
+            needed = set(label.steps) if label.value else set()
+            yield Case(RouterQuery(task, recent, session), needed, {step: sizes[step] for step in range(label.t - RECENT)}, label.t, trace)
 
 
 def _assert_volume(selection: Selection) -> None:

@@ -1,15 +1,29 @@
-"""`pamer-lab bench start`: what the program costs before it does anything, against a Python that does nothing.
+"""`pamer-lab bench start`: what the program costs before it does anything, against a Python and a page that do nothing.
 
-Times are processor seconds of fresh processes, the shortest of several, in turns, so that other programs on the machine do not count.
+Times of commands are processor seconds of fresh processes, the shortest of several, in turns, so that other programs do not count. The
+first page is timed by the clock: the first visit to a fresh server in a fresh Chromium, to the first chart or table, over that of an
+otherwise empty Streamlit page with one chart; medians of several starts of both.
 """
 
 import resource
+import statistics
 import subprocess
 import sys
+import tempfile
+import time
+from pathlib import Path
 from typing import Any
 
-HELP = "processor time of `--help`, of every `COMMAND --help` and of `import pamer_lab`, against `python -c pass`"
+HELP = "time of `--help`, every `COMMAND --help` and `import pamer_lab` against `python -c pass`; of the first page against an empty one"
 ROUNDS = 5
+STARTS = 3
+"""Servers of each kind that are started."""
+CHARTED = """import plotly.graph_objects as go
+import streamlit as st
+
+st.title("Empty")
+st.plotly_chart(go.Figure(go.Scatter(y=[1, 2, 3])))
+"""
 PASS = ("-c", "pass")
 WAYS: dict[str, tuple[str, ...]] = {"pass": PASS, "help": ("-m", "pamer_lab.cli", "--help"), "import": ("-c", "import pamer_lab")}
 
@@ -26,11 +40,40 @@ def run() -> tuple[dict[str, float], dict[str, Any]]:
     commands = {name: seconds / best["pass"] for name, seconds in best.items() if name not in WAYS}
     slowest = max(commands, key=lambda name: commands[name])
     ratios = {
-        "help_vs_pass": best["help"] / best["pass"],
-        "command_help_vs_pass": commands[slowest],
-        "import_vs_pass": best["import"] / best["pass"],
+        "help_vs_python": best["help"] / best["pass"],
+        "command_help_vs_python": commands[slowest],
+        "import_vs_python": best["import"] / best["pass"],
     }
-    return ratios, {"cpu_seconds": best, "slowest_command": slowest, "rounds": ROUNDS}
+    first, empty = first_pages()
+    ratios["first_page_vs_empty_page"] = statistics.median(first) / statistics.median(empty)
+    details = {"cpu_seconds": best, "slowest_command": slowest, "rounds": ROUNDS, "first_page_seconds": first, "empty_page_seconds": empty}
+    return ratios, details
+
+
+def first_pages() -> tuple[list[float], list[float]]:
+    """Seconds of the first visit to fresh servers: the dashboard's, and an empty page's, in turns."""
+    from pamer_lab.bench.server import APP
+
+    with tempfile.TemporaryDirectory() as name:
+        script = Path(name) / "empty.py"
+        script.write_text(CHARTED)
+        found = [
+            (first_visit(Path(name) / f"home-{number}", APP), first_visit(Path(name) / f"empty-{number}", script))
+            for number in range(STARTS)
+        ]
+    return [home for home, _ in found], [empty for _, empty in found]
+
+
+def first_visit(workspace: Path, script: Path) -> float:
+    """Seconds from the request to the first chart or table, server and browser being new."""
+    from pamer_lab.bench.pages import CHART, TABLE
+    from pamer_lab.bench.server import chromium, serving
+
+    with chromium() as page, serving(workspace, script) as (address, _):
+        began = time.perf_counter()
+        page.goto(address)
+        page.locator(f"{CHART}, {TABLE}").first.wait_for()
+        return time.perf_counter() - began
 
 
 def processor_seconds(words: tuple[str, ...]) -> float:

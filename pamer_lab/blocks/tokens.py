@@ -71,7 +71,12 @@ class MessageTokens:
         self._known: dict[Message, int] = {}
 
     def counts(self, messages: Sequence[Message]) -> list[int]:
-        """Tokens of each message in its rendered form."""
+        """Tokens of each message in its rendered form; of more messages than are remembered, none is kept."""
+        if len(messages) > self._limit:
+            windows = range(0, len(messages), self._limit)
+            found = [count for start in windows for count in self.counts(messages[start : start + self._limit])]
+            self._known.clear()
+            return found
         try:
             missing = [message for message in dict.fromkeys(messages) if message not in self._known]
         except TypeError:  # a message built by hand with an unhashable value

@@ -1,4 +1,4 @@
-"""`pamer-lab audit list | export FILE | import FILE | agreement | check`: the selections of PaMER+ and what people said about them."""
+"""`pamer-lab audit list | export FILE | import FILE | agreement | check | labels`: selections, hindsight labels, and their reviews."""
 
 import argparse
 from dataclasses import asdict
@@ -8,12 +8,16 @@ from pamer_lab.audit import AuditStore, ReviewStore, export_audit, import_audit,
 from pamer_lab.audit.agreement import all_agreements
 from pamer_lab.audit.doubts import doubts
 from pamer_lab.audit.exchange import audit_bytes
+from pamer_lab.audit.labels import agreement as label_agreement
+from pamer_lab.audit.labels import current
 from pamer_lab.audit.store import steps_of
 from pamer_lab.commands.scanning import scan_facts, show_findings
 from pamer_lab.counts import counted
 from pamer_lab.errors import InputError
 from pamer_lab.figures.text import one_line
 from pamer_lab.redaction import own_scan
+from pamer_lab.storage import Database
+from pamer_lab.trajectory.labels import HINDSIGHT
 from pamer_lab.workspace import Workspace
 
 
@@ -36,6 +40,8 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
                 "agreement": [asdict(pair) for pair in all_agreements(reviews)],
                 "quality": asdict(quality(reviews, selected)),
             }
+        case "labels":
+            return _labels(database)
         case "check":
             reviews = ReviewStore(database).current()
             found = doubts(reviews, steps_of(AuditStore(database).rows()))
@@ -43,6 +49,14 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         case _:
             rows = AuditStore(database).rows(run_id=args.run)
             return {"selections": [row | {"created_at": row["created_at"].isoformat()} for row in rows]}
+
+
+def _labels(database: Database) -> dict[str, Any]:
+    """What people said about the hindsight labels of this workspace."""
+    lab = Workspace()
+    names = [row["trace_id"] for row in lab.trace_rows("labels > 0")]
+    known = [(name, label) for name in names for label in lab.trace(name).trace.labels if label.origin == HINDSIGHT]
+    return {"labels": len(known), "origin": HINDSIGHT, "label_agreement": label_agreement(current(database), known)}
 
 
 def show(result: dict[str, Any]) -> None:
@@ -75,6 +89,10 @@ def show(result: dict[str, Any]) -> None:
             print(f"{name}: {bound}{found[name]:.3f} (n = {n})" if found[name] is not None else f"{name}: none")
         if found["unnamed"]:
             print(f"{found['unnamed']} negative verdicts name no steps; each counts as if one step were at fault")
+    for row in result.get("label_agreement", []):
+        named = f"{row['target']} {'' if row['value'] is None else 'yes' if row['value'] else 'no'}"
+        share = f"{100 * row['share']:.0f} % [{100 * row['interval'][0]:.0f}, {100 * row['interval'][1]:.0f}]" if row["reviews"] else "none"
+        print(f"{named:<16} {row['agreed']} of {row['reviews']} reviews agree with the hindsight labels: {share}")
     if "doubtful" in result:
         for one in result["doubtful"]:
             steps, chosen = (" ".join(map(str, one[name])) or "none" for name in ("steps", "chosen"))

@@ -18,6 +18,7 @@ BENCHES: dict[str, str] = {
     "controller": "controller",
     "crash": "crash",
     "selection": "selection",
+    "hindsight": "hindsight",
     "replay": "replay",
     "traces": "traces",
     "extract": "extract",
@@ -29,9 +30,9 @@ BENCHES: dict[str, str] = {
     "start": "start",
 }
 """Bench name -> module under `pamer_lab/bench/`."""
-OVER_TRACES = ("traces",)
+OVER_TRACES = ("traces", "hindsight")
 """Benches that take paths of traces."""
-COUNTED = {"crash": "kills", "load": "sessions"}
+COUNTED = {"crash": "kills", "load": "sessions", "replay": "blocks", "fuzz": "cases"}
 """Benches that do something a number of times, and what `--count` counts."""
 
 

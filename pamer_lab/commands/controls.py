@@ -17,9 +17,10 @@ __all__ = ["run", "show"]
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
     setting = studying.read_setting(args)
+    options = {name: value for name, value, usual in (("layers", args.layers, "all"), ("context", args.context, "full")) if value != usual}
     frozen, maker = setting.model(args.device)
     counter = LoadedCounter(frozen.tokenizer, frozen.name)
-    bank = maker.get("full")
+    bank = maker.get(args.context, layers="all" if args.layers == "all" else args.layers.split(","))
     hidden, chosen = hidden_rows(setting.decisions, setting.splits, bank, device=frozen.device)
     embedder = setting.factory(args.device).embedder
     seen = observable_rows(setting.traces, setting.decisions, setting.splits, MessageTokens(counter), embedder)
@@ -32,10 +33,10 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     study = Study(
         kind="controls",
         name=args.name or "Hidden state against controls",
-        command=studying.command_line(args),
+        command=studying.command_line(args, **options),
         model=frozen.name,
         corpus=setting.decisions.facts(),
-        settings={"seeds": args.seeds, "replicas": args.replicas, "tokenizer": counter.name, "embedder": embedder.name},
+        settings=options | {"seeds": args.seeds, "replicas": args.replicas, "tokenizer": counter.name, "embedder": embedder.name},
         rows=rows,
         comparisons=compared,
         notes={"splits": setting.checks, "preferred_layer": chosen, "features": maker.costs},

@@ -1,4 +1,4 @@
-"""`pamer-lab heads list | show NAME | remove NAME`: the heads that can vote, packaged and trained in this workspace."""
+"""`pamer-lab heads list | show NAME | remove NAME | test NAME TRACE...`: the heads that can vote, and how they do on labelled traces."""
 
 import argparse
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from pamer_lab.cli import say
 from pamer_lab.counts import counted
 from pamer_lab.errors import InputError
-from pamer_lab.probes.registry import find_heads, list_heads, remove
+from pamer_lab.probes.registry import NamedHeads, find_heads, list_heads, remove
 from pamer_lab.workspace import Workspace
 
 
@@ -24,11 +24,48 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         remove(args.name, folder)
         return {"removed": entry.row()}
     entry = find_heads(args.name, folder)
+    if args.what == "test":
+        return _test(args, entry)
     made = {key: entry.heads.facts.get(key) for key in ("metrics", "teacher", "splits")}
     return {"heads": [entry.row() | {"thresholds": list(entry.heads.thresholds), "seeds": list(entry.heads.seeds)} | made]}
 
 
+def _test(args: argparse.Namespace, entry: NamedHeads) -> dict[str, Any]:
+    """The heads on labelled traces; nothing is fitted, so these should be traces that training never had."""
+    from pamer_lab.commands.studying import find_traces
+    from pamer_lab.factory import Factory
+    from pamer_lab.models.profiles import load_profile
+    from pamer_lab.studies.bank import BankMaker
+    from pamer_lab.studies.decisions import TARGETS, decisions_of, with_origin
+    from pamer_lab.studies.sources import sources_of
+    from pamer_lab.studies.unseen import by_group, test_of
+
+    workspace, heads = Workspace(), entry.heads
+    if not args.traces:
+        raise InputError("heads test needs labelled traces: files, folders, ids, or @workspace")
+    traces = find_traces(args.traces, workspace)
+    traces = with_origin(traces, args.labels) if args.labels else traces
+    decisions = decisions_of(traces, args.history, sources_of(traces, args.sources), by_source=True)
+    frozen = Factory(load_profile(args.profile, workspace.path), workspace, args.device).model
+    heads.require(frozen.name, frozen.width, frozen.fingerprint)
+    maker = BankMaker({trace.trace_id: trace for trace in traces}, decisions, frozen, workspace, say, heads.probe_system_prompt)
+    layer = heads.layer.replace(":", "_")
+    bank = maker.get(heads.context, "faithful" if heads.hint == "faithful" else "none", [layer])
+    origins = sorted({label.origin for trace in traces for label in trace.labels})
+    found = test_of(heads, decisions, bank.of(layer, heads.pooling))
+    sources = by_group(decisions, TARGETS.index(heads.target))
+    return {"heads": [entry.row()], "test": found | {"labels": origins, "traces": decisions.facts()["traces"], "sources": sources}}
+
+
 def show(result: dict[str, Any]) -> None:
+    if test := result.get("test"):
+        found = test["metrics"]["auroc"]
+        low, high = found["interval"] or (float("nan"), float("nan"))
+        print(
+            f"{result['heads'][0]['name']}: AUROC {found['mean']:.3f} [{low:.3f}, {high:.3f}] at {test['n']} decisions of {test['traces']} "
+            f"traces and {len(test['sources'])} sources ({', '.join(test['labels'])} labels, base rate {test['base_rate']:.3f})"
+        )
+        return
     if "removed" in result:
         print(f"removed {result['removed']['name']} ({result['removed']['sha256'][:12]})")
         return
@@ -41,7 +78,16 @@ def show(result: dict[str, Any]) -> None:
             else "unknown"
         )
         facts = f"{row['layer']:<10}{row['hint']:<10}{auroc:>15}  {corpus:<32}{row['sha256'][:12]:<14}{row['source']}"
-        print(f"{row['name']:<24}{row['model']:<26}{facts}")
+        print(f"{row['name']:<24}{row['model']:<26}{facts}{' (default)' if row['default'] else ''}")
+    for row in result["heads"]:
+        if row["default"]:
+            print(f"{row['name']} is the default: {row['why_default']}")
+        if found := row.get("unseen"):
+            low, high = found["auroc"]["interval"]
+            print(
+                f"{row['name']} on unseen sources: AUROC {found['auroc']['mean']:.3f} [{low:.3f}, {high:.3f}], "
+                f"{found['labels']} labels, n = {found['n']} decisions of {counted(found['traces'], 'trace')}"
+            )
     for row in result["heads"]:
         if "thresholds" in row:
             print(

@@ -27,6 +27,7 @@ STUDENTS_LAYER = (
 )
 CONDITIONS_LAYER = "layer all conditions are read at; preferred: by validation on the Full Context (default: preferred; final for paper)"
 HINT_HELP = "context hint in the students' input (default: none; faithful for paper)"
+TEACHER_HELP = "full: students also learn from probes on the full context (default); none: from labels alone"
 ENGINE_HELP = "local: processes of this machine; ray: a Ray cluster, here or at ADDRESS (docs/scale.md; default: %(default)s)"
 HISTORIES = ("full", "recorded")
 HISTORY = "recorded"
@@ -34,6 +35,8 @@ FUTURES = ("none", "action")
 PRICES = "relative-0.1"
 DEADLINE = 5.0
 SEEDS = "0,1,2,3,4"
+HORIZON = 5
+SPLITS = ("question", "source")
 CAPS = "8K,16K"
 WORKSPACE = "@workspace"
 """In place of traces: all labelled ones of the workspace."""
@@ -92,6 +95,13 @@ def _study(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seeds", default=SEEDS, help="split and initialisation seeds (default: %(default)s)")
     _history(parser)
     parser.add_argument("--replicas", type=int, default=0, metavar="N", help="use the first N traces of each question (default: all)")
+    _labels(parser)
+    parser.add_argument(
+        "--split-by",
+        choices=SPLITS,
+        default="question",
+        help="what stays in one part of a split: a question, or a source (default: question)",
+    )
     parser.add_argument("--probe-prompt", default=None, metavar="TEXT|@FILE", help=PROMPT_HELP)
     parser.add_argument("--name", default="", help="a name for the study")
     parser.add_argument("--out", type=_path, default=None, metavar="FILE.json", help="also write the study to a file")
@@ -132,13 +142,32 @@ def _generate(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--demo", action="store_true", help="write the three long demo traces instead, one file each")
 
 
+def _arena(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--agent", default="reader", help="reader (simulated), reader:notes=off, or openai:MODEL at OPENAI_BASE_URL")
+    parser.add_argument(
+        "--policy", default="", help="NAME[,NAME...], or all that can act on a running agent; base and the bounds always play"
+    )
+    parser.add_argument("--tasks", type=int, default=20, metavar="N", help="tasks, the same for every policy (default 20)")
+    parser.add_argument("--seed", type=int, default=1, metavar="S", help="the same seed gives the same worlds (default 1)")
+    parser.add_argument("--level", default="4-2-4", metavar="FACTS-DISTANCE-NOISE", help="how hard the tasks are (default 4-2-4)")
+    parser.add_argument("--heads", metavar="NAME|FOLDER", default="", help=HEADS_HELP)
+    parser.add_argument("--prices", metavar="NAME|FILE.toml", default="", help=f"price table (see pamer-lab prices; default: {PRICES})")
+    parser.add_argument(
+        "--processes", type=int, default=0, metavar="N", help="processes for policies without models (default: one per core)"
+    )
+    parser.add_argument("--fresh", action="store_true", help="play again what was played before")
+    parser.add_argument("--list", action="store_true", help="list the arenas of the workspace")
+    parser.add_argument("--show", metavar="ARENA", default="", help="show an arena's results without playing")
+    parser.add_argument("--open", metavar="ARENA/TASK/POLICY", default="", help="store one episode as a trace with its run, for Replay")
+
+
 def _memory(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("what", choices=["check"], help="what to do")
     parser.add_argument("--repair", action="store_true", help="delete damaged records; their blocks become active again")
 
 
 def _audit(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("what", choices=["list", "export", "import", "agreement", "check"], help="what to do")
+    parser.add_argument("what", choices=["list", "export", "import", "agreement", "check", "labels"], help="what to do")
     parser.add_argument(
         "file",
         nargs="?",
@@ -151,8 +180,25 @@ def _audit(parser: argparse.ArgumentParser) -> None:
 
 
 def _heads(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("what", choices=["list", "show", "remove"], help="what to do")
-    parser.add_argument("name", nargs="?", default="", metavar="NAME", help="for show: a name or a folder; for remove: a registered name")
+    parser.add_argument("what", choices=["list", "show", "remove", "test"], help="what to do")
+    parser.add_argument(
+        "name", nargs="?", default="", metavar="NAME", help="for show and test: a name or a folder; for remove: a registered name"
+    )
+    parser.add_argument("traces", nargs="*", metavar="TRACE", help="for test: labelled traces that training never had")
+    _labels(parser)
+    _history(parser)
+
+
+def _labels(parser: argparse.ArgumentParser) -> None:
+    """Which labels count, and where traces come from."""
+    parser.add_argument("--labels", default="", metavar="ORIGIN", help="use only labels of this origin, such as hindsight (default: all)")
+    parser.add_argument(
+        "--sources",
+        type=_path,
+        default=None,
+        metavar="FILE.csv",
+        help="columns file and repository: sources of traces (default: their folder)",
+    )
 
 
 def _policies(parser: argparse.ArgumentParser) -> None:
@@ -165,7 +211,7 @@ def _replay(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--policy",
         default="",
-        help="NAME[,NAME...], or all: every policy that can run here; see pamer-lab policies",
+        help="NAME[,NAME...]; all: every policy that can run here, light: those without a model, or a family; see pamer-lab policies",
     )
     parser.add_argument("--turn-limit", type=int, default=0, metavar="N", help="replay only the first N turns of each trace")
     _engine(parser)
@@ -217,7 +263,9 @@ def _train(parser: argparse.ArgumentParser) -> None:
     _study(parser)
     parser.add_argument("--contexts", default="recent2", help="compact contexts of the students (default: %(default)s)")
     parser.add_argument("--layer", default="", help=STUDENTS_LAYER)
+    parser.add_argument("--layers", default="all", help="layers among which preferred chooses (default: %(default)s)")
     parser.add_argument("--hint", choices=("none", "faithful"), default="", help=HINT_HELP)
+    parser.add_argument("--teacher", choices=("full", "none"), default="full", help=TEACHER_HELP)
     parser.add_argument(
         "--heads", default="", metavar="NAME|FOLDER", help="register the compression heads (students of the first context) in the workspace"
     )
@@ -228,6 +276,12 @@ def _layerwise(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--layers", default="all", help="all, or names such as block_4,block_8,final (default: %(default)s)")
     parser.add_argument("--context", default="full", help="full, current, recent1, recent2 or recent4 (default: %(default)s)")
     parser.add_argument("--hint", choices=["none", "faithful"], default="none")
+
+
+def _controls(parser: argparse.ArgumentParser) -> None:
+    _study(parser)
+    parser.add_argument("--layers", default="all", help="layers of the hidden state (default: %(default)s)")
+    parser.add_argument("--context", default="full", help="context of the hidden state (default: %(default)s)")
 
 
 def _compact(parser: argparse.ArgumentParser) -> None:
@@ -250,6 +304,32 @@ def _annotate(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--limit", type=int, default=None, metavar="N", help="ask at most N questions in this run; the next run continues")
 
 
+def _label(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "traces",
+        nargs="+",
+        metavar="TRACE",
+        help=f"trace files or folders (they are imported), ids of imported traces, or {WORKSPACE}: all of the workspace",
+    )
+    parser.add_argument("--rule", choices=["hindsight"], default="hindsight", help="how labels are made (default: %(default)s)")
+    parser.add_argument(
+        "--horizon", type=int, default=HORIZON, metavar="H", help="turns without use before compression (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--retained", type=int, default=2, metavar="BLOCKS", help="complete blocks that count as recent (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--minimum",
+        type=int,
+        default=1024,
+        metavar="TOKENS",
+        help="older tokens below which compression is not asked (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--out", type=_path, default=None, metavar="FILE.jsonl", help="also write the labelled traces to this file, in our own format"
+    )
+
+
 def _bench(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME", help="`list` shows the names")
     parser.add_argument(
@@ -258,7 +338,9 @@ def _bench(parser: argparse.ArgumentParser) -> None:
         nargs="*",
         help="`traces` only: files or folders of traces (default: the traces that come with the package)",
     )
-    parser.add_argument("--count", type=int, metavar="N", help="how many kills (`crash`) or sessions (`load`)")
+    parser.add_argument(
+        "--count", type=int, metavar="N", help="how many kills (`crash`), sessions (`load`), cases (`fuzz`) or blocks (`replay`)"
+    )
 
 
 def _app(parser: argparse.ArgumentParser) -> None:
@@ -305,6 +387,7 @@ COMMANDS: dict[str, Command] = {
     "import": Command("import_", "read trace files and folders into the workspace", _import),
     "extract": Command("extract", "compute the frozen model's states at every decision point and cache them in the workspace", _extract),
     "generate": Command("generate", "write labelled synthetic traces", _generate),
+    "arena": Command("arena", "let an agent act on what each policy lets it see: score, tokens and cost of the closed loop", _arena),
     "prepare": Command("prepare", "verify and prepare the embedded weights once, so that later starts are fast", _none),
     "memory": Command("memory", "check the stored memories: orphans, missing blocks, hash mismatches, duplicates", _memory),
     "audit": Command(
@@ -323,9 +406,10 @@ COMMANDS: dict[str, Command] = {
     "layerwise": Command(
         "layerwise", "how well each layer predicts compression and recall needs, with last-token and mean pooling", _layerwise
     ),
-    "controls": Command("controls", "compare the hidden state with controls that need no model, on the same splits", _study),
+    "controls": Command("controls", "compare the hidden state with controls that need no model, on the same splits", _controls),
     "compact": Command("compact", "token share, AUROC, F1 and agreement of every compact context, compared with the full one", _compact),
     "annotate": Command("annotate", "label memory needs with a language model (rubric: docs/annotation.md)", _annotate),
+    "label": Command("label", "label memory needs from what later actions used (rule: docs/hindsight.md)", _label),
     "bench": Command("bench", "run one benchmark; every number is a ratio within the run", _bench),
     "serve": Command("serve", "put a context policy between any agent and a model server, and record every session", _serve),
     "run": Command("run", "run an agent behind the live proxy, and print what it took: pamer-lab run -- COMMAND…", _run),

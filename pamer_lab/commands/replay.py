@@ -22,8 +22,8 @@ from pamer_lab.counts import counted
 from pamer_lab.errors import InputError
 from pamer_lab.factory import Factory
 from pamer_lab.models.profiles import load_profile
-from pamer_lab.policies.availability import runnable
-from pamer_lab.policies.registry import DEFAULT_POLICIES, parse_policies, parse_policy
+from pamer_lab.policies.availability import expanded, refused
+from pamer_lab.policies.registry import DEFAULT_POLICIES, parse_policy
 from pamer_lab.prices import PriceTable, find_prices
 from pamer_lab.runs.batch import BatchOptions, BatchProgress, Outcome, default_processes, replay_batch
 from pamer_lab.runs.cost import run_cost
@@ -39,8 +39,6 @@ from pamer_lab.storage.files import write_whole
 from pamer_lab.workspace import Workspace
 from pamer_lab.workspace.ingest import import_paths
 
-ALL = "all"
-"""Stands for every policy that can run here."""
 LINE_EVERY = 10.0
 """Seconds between two progress lines where stderr is no terminal."""
 
@@ -58,6 +56,11 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     names = _policies(args.policy, factory)
     tokens = factory.tokens
     trace_ids = _trace_ids(args.traces, workspace, tokens)
+    asked_for = {word.strip().partition(":")[0] for word in args.policy.split(",")}
+    # What a group brought in and no trace has the recorded calls for is left out; what was named is tried and fails with its reason.
+    for name, reason in refused([name for name in names if name.partition(":")[0] not in asked_for], trace_ids, workspace).items():
+        say(f"{name} is left out: {reason}")
+        names.remove(name)
     if args.estimate:
         return {"estimate": asdict(estimate(dict.fromkeys(names, trace_ids), factory, turn_limit=args.turn_limit))}
     with engine_of(args, factory.profile if any(parse_policy(name).needs_models for name in names) else None) as engine:
@@ -89,10 +92,8 @@ def _table(result: dict[str, Any], prices: PriceTable, args: argparse.Namespace)
 
 
 def _policies(given: str, factory: Factory) -> list[str]:
-    """Names as they were given; `all` is every policy that can run here, and what cannot is said."""
-    if given.strip() != ALL:
-        return [policy.name for policy in parse_policies(given or ",".join(DEFAULT_POLICIES))]
-    names, others = runnable(factory)
+    """Names as they were given, groups as their policies that can run here; what cannot is said."""
+    names, others = expanded(given or ",".join(DEFAULT_POLICIES), factory)
     for name, reason in others.items():
         say(f"{name} is left out: {reason}")
     return names
@@ -207,6 +208,8 @@ def show(result: dict[str, Any]) -> None:
     for run in result["runs"]:
         totals, kept = run["totals"], run["evidence"]["in_context_pct"]
         survived = "none used" if kept is None else f"{kept:.0f} % of {run['evidence']['uses']}"
+        stopped = run["evidence"]["searched_to_turn"]
+        survived += "" if stopped is None else f", searched to turn {stopped}"
         actions, versus = totals["actions"], run["cost"]["vs_base"]
         cost = "" if versus is None else f"{versus:.2f}"
         print(

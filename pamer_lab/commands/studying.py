@@ -21,7 +21,8 @@ from pamer_lab.opening import read_text
 from pamer_lab.probes.metrics import MOST_DIFFERENCES
 from pamer_lab.probes.split import Split
 from pamer_lab.studies.bank import BankMaker
-from pamer_lab.studies.decisions import Decisions, decisions_of, make_splits
+from pamer_lab.studies.decisions import Decisions, decisions_of, make_splits, with_origin
+from pamer_lab.studies.sources import sources_of
 from pamer_lab.studies.study import ALL, Study, save_study, write_study
 from pamer_lab.trajectory import read_all
 from pamer_lab.trajectory.values import Trace
@@ -66,7 +67,9 @@ def read_setting(args: argparse.Namespace) -> Setting:
     if args.replicas < 0:
         raise InputError(f"--replicas must be a number of traces per question (0 for all), not {args.replicas}")
     kept = first_replicas(find_traces(args.traces, Workspace()), args.replicas)
-    decisions = decisions_of(kept, args.history)
+    kept = with_origin(kept, args.labels) if args.labels else kept
+    sources = sources_of(kept, args.sources) if args.split_by == "source" or args.sources else None
+    decisions = decisions_of(kept, args.history, sources, by_source=args.split_by == "source")
     said = history.sentence(args.history, decisions.recorded_traces, len({trace_id for trace_id, _ in decisions.keys}))
     splits, checks = make_splits(decisions, seeds)
     say(said)
@@ -172,6 +175,12 @@ def command_line(args: argparse.Namespace, **options: str) -> str:
         options["seeds"] = args.seeds
     if args.profile != "embedded":
         options["profile"] = args.profile
+    if args.labels:
+        options["labels"] = args.labels
+    if args.split_by != "question":
+        options["split-by"] = args.split_by
+    if args.sources:
+        options["sources"] = str(args.sources)
     if args.probe_prompt is not None:
         options["probe-prompt"] = args.probe_prompt
     for name, value in options.items():
@@ -182,6 +191,7 @@ def command_line(args: argparse.Namespace, **options: str) -> str:
 def finish(args: argparse.Namespace, setting: Setting, study: Study) -> dict[str, Any]:
     """Store the study, with the history it is about, and return what the command prints as JSON."""
     rebuilt = {"history": "recorded"} if setting.decisions.history == "recorded" else {}
+    rebuilt |= {"split_by": args.split_by} if args.split_by != "question" else {}
     study = replace(study, settings=study.settings | rebuilt, notes=study.notes | {"history": setting.history, "labels": setting.origins})
     save_study(setting.workspace, study)
     if args.out is not None:

@@ -29,10 +29,17 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     if asked not in ("preferred", "teacher"):
         asked = studying.layer_name(frozen, asked)
     lab = Lab(setting.decisions, setting.splits, frozen.device)
-    none, faithful = maker.get_all([("full", "none"), ("full", "faithful")])
-    rows, teacher, layers = _reference(lab, {"none": none, "faithful": faithful}, "final" if asked == "final" else "preferred")
+    choice: str | list[str] = "all" if args.layers == "all" else args.layers.split(",")
+    rows: list[dict[str, Any]] = []
+    teacher: Fitted | None = None
+    layers: dict[str, str] = {}
+    if args.teacher == "full":
+        none, faithful = maker.get_all([("full", "none"), ("full", "faithful")])
+        rows, teacher, layers = _reference(lab, {"none": none, "faithful": faithful}, "final" if asked == "final" else "preferred")
+    elif asked == "teacher":
+        raise InputError("--layer teacher needs a teacher; name a layer, or use --layer preferred")
     named = layers["full"] if asked == "teacher" else asked
-    compact = maker.get_all([(context, hint) for context in contexts], "all" if named == "preferred" else [named])
+    compact = maker.get_all([(context, hint) for context in contexts], choice if named == "preferred" else [named])
     compared: list[dict[str, Any]] = []
     students = {}
     for context, bank in zip(contexts, compact, strict=True):
@@ -41,7 +48,8 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         own, pairs, student = student_rows(lab, bank, layer, teacher, context.capitalize())
         rows, compared = [*rows, *own], [*compared, *pairs]
         students[context] = (student, bank, own)
-    command = studying.command_line(args, contexts=args.contexts, layer=args.layer, hint=args.hint, heads=args.heads)
+    apart = {name: value for name, value, usual in (("layers", args.layers, "all"), ("teacher", args.teacher, "full")) if value != usual}
+    command = studying.command_line(args, contexts=args.contexts, layer=args.layer, hint=args.hint, heads=args.heads, **apart)
     student, bank, own = students[contexts[0]]
     heads = make_heads(lab, student, bank, frozen, setting.probe_prompt, _facts(setting, command, own, teacher))
     decisions, stability = stability_of(lab, heads, student.features)
@@ -53,6 +61,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         model=frozen.name,
         corpus=setting.decisions.facts(),
         settings={"contexts": args.contexts, "layer": asked, "hint": hint, "seeds": args.seeds, "replicas": args.replicas}
+        | apart
         | ({"probe_prompt": setting.probe_prompt} if setting.probe_prompt else {}),
         rows=rows,
         comparisons=compared,
@@ -87,14 +96,15 @@ def _reference(lab: Lab, banks: dict[str, Bank], place: str) -> tuple[list[dict[
     return rows, fits[place, "faithful"], {"full": places[place]}
 
 
-def _facts(setting: studying.Setting, command: str, rows: list[dict[str, Any]], teacher: Fitted) -> dict[str, Any]:
-    """What the artefact says about how its heads were made."""
-    own = next(row for row in rows if row["target"] == "compression" and "KD" in row["name"])
+def _facts(setting: studying.Setting, command: str, rows: list[dict[str, Any]], teacher: Fitted | None) -> dict[str, Any]:
+    """What the artefact says about how its heads were made; without a teacher the students are the plain ones."""
+    own = next(row for row in rows if row["target"] == "compression" and ("KD" in row["name"]) == (teacher is not None))
     metrics = {name: {key: found[key] for key in ("mean", "sd", "seeds")} for name, found in own["metrics"].items()}
     return {
         "command": command,
         "corpus": setting.decisions.facts(),
-        "teacher": {"context": "full", "hint": "faithful", "capacity": "mlp", "layer": teacher.layer},
-        "metrics": metrics | {"agreement": own["agreement"]},
+        "labels": setting.origins,
+        "teacher": {"context": "full", "hint": "faithful", "capacity": "mlp", "layer": teacher.layer} if teacher else None,
+        "metrics": metrics | ({"agreement": own["agreement"]} if teacher else {}),
         "splits": setting.checks,
     }

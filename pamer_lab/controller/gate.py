@@ -15,6 +15,9 @@ from pamer_lab.prices import PriceTable
 FULL = 0.9
 """Share of the window from which on an edit is made whatever it costs."""
 
+COLD = 2
+"""Lifetimes without a request after which a cache counts as cold: providers keep prefixes longer than they promise."""
+
 
 @dataclass(frozen=True)
 class Verdict:
@@ -63,7 +66,7 @@ class Gate:
         """
         turns = self.payback(removed, behind)
         after = f"pays back after {self._counted(turns)}, horizon {self.horizon}"
-        if not self.lifetime or (idle is not None and idle > self.lifetime):
+        if not self.lifetime or (idle is not None and idle > COLD * self.lifetime):
             return Verdict(True, "the cache is cold", turns)
         if self.window and tokens >= FULL * self.window:
             return Verdict(True, f"the window of {self.window:,} tokens is nearly full", turns)

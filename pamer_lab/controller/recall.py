@@ -144,8 +144,9 @@ class TopSummaries:
         self._k = k
         self._query_characters = query_characters
 
-    def recall(self, plan: Plan) -> Recalled:
-        query = embedded(self._embedder, plan.query(self._query_characters))
+    def recall(self, plan: Plan, asked: str = "") -> Recalled:
+        """The summaries nearest to task and recent blocks, or to what is asked instead."""
+        query = embedded(self._embedder, asked or plan.query(self._query_characters))
         found = plan.memory.nearest(query, self._k, embedding_model=self._embedder.name)
         new = [memory for memory in found if memory.memory_id not in plan.shown_memories]
         if not new:

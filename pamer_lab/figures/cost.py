@@ -5,12 +5,16 @@ from typing import TYPE_CHECKING, Any
 
 from pamer_lab.figures.text import short
 from pamer_lab.figures.theme import COLOURS, LIGHT, SIGNS, SYMBOLS, Meaning, layout, look
+from pamer_lab.policies.interface import FAMILIES
+from pamer_lab.policies.registry import family_of
 from pamer_lab.runs.cost import PARTS, RunCost
 from pamer_lab.runs.values import Run
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
+MANY = 8
+"""Points from which on the legend is grouped by family."""
 PART_LOOKS: dict[str, tuple[str, Meaning, str]] = {
     "read": ("read from the cache", "base", ""),
     "write": ("written to the cache", "pamer", "/"),
@@ -72,7 +76,11 @@ def frontier(found: dict[str, Any], colours: dict[Meaning, str] = LIGHT) -> "Fig
 
     points = [point for point in found["points"] if point["evidence_pct"] is not None]
     names = [point["policy"] for point in points]
-    figure = go.Figure(layout=layout(height=380, showlegend=True, hovermode="closest"))
+    many = len(points) > MANY
+    figure = go.Figure(
+        layout=layout(height=640 if many else 380, showlegend=True, hovermode="closest", legend={"groupclick": "toggleitem"})
+    )
+    points.sort(key=lambda point: [*FAMILIES].index(family_of(point["policy"])))
     best = [point for point in points if point["frontier"]]
     figure.add_scatter(
         x=[point["cost_vs_base"] for point in best],
@@ -84,12 +92,16 @@ def frontier(found: dict[str, Any], colours: dict[Meaning, str] = LIGHT) -> "Fig
     )
     for point in points:
         style = look(point["policy"], names)
-        several = point["traces"] > 1
+        # With many points, bars are drawn for those that no other beats.
+        several = point["traces"] > 1 and (not many or point["frontier"])
+        family = FAMILIES[family_of(point["policy"])]
         figure.add_scatter(
             x=[point["cost_vs_base"]],
             y=[point["evidence_pct"]],
             mode="markers",
             name=point["policy"],
+            legendgroup=family,
+            legendgrouptitle={"text": family} if many else None,
             marker={"symbol": style.symbol, "color": colours[style.meaning], "size": 11},
             error_x=_error(point, "cost_vs_base", "cost", colours[style.meaning]) if several else None,
             error_y=_error(point, "evidence_pct", "evidence", colours[style.meaning]) if several else None,

@@ -8,10 +8,14 @@ import polars as pl
 from pamer_lab.analysis.growth import REFERENCE_LINE
 from pamer_lab.figures.text import in_figure, round_ticks, short
 from pamer_lab.figures.theme import LIGHT, Look, Meaning, layout, look
+from pamer_lab.policies.interface import FAMILIES
+from pamer_lab.policies.registry import family_of
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
+MOST_BANDS = 8
+"""Policies up to which each has its band; with more, bands hide the lines."""
 MOST_LINES = 240
 """Lines of single traces that are drawn, all policies together; with more, a browser becomes slow."""
 
@@ -30,10 +34,12 @@ def mean_context(
     singles: pl.DataFrame | None = None,
     names: Mapping[str, str] | None = None,
     reference: bool = False,
+    highlight: Sequence[str] = (),
 ) -> "Figure":
     """Mean context size per turn, and the number of traces still running. `means` comes from `analysis.growth.mean_context`.
 
     One line per policy with its 10 to 90 % band, or with single traces: `singles` has their turns, `names` maps the drawn ones to labels.
+    `highlight`: these keep their looks, all others become faint lines without a name.
     """
     from plotly.subplots import make_subplots
 
@@ -56,7 +62,10 @@ def mean_context(
         part = means.filter(pl.col("policy") == policy)
         if part.is_empty():
             continue
-        _policy(figure, look(policy, policies), policy, part, colours, band=singles is None)
+        if highlight and policy not in highlight:
+            _faint(figure, policy, part, colours)
+            continue
+        _policy(figure, look(policy, policies), policy, part, colours, band=singles is None and len(highlight or policies) <= MOST_BANDS)
     if singles is not None:
         _singles(figure, singles, names, colours)
     largest = float(means["high" if singles is None else "mean_active"].max() or 0)  # type: ignore[arg-type]
@@ -78,6 +87,65 @@ def mean_context(
     figure.update_yaxes(title={"text": "running"}, range=[0, 1.15 * most], tickvals=[0, most], row=2, col=1)
     figure.update_xaxes(title={"text": "turn"}, showgrid=False, row=2, col=1)
     return figure
+
+
+def by_family(means: pl.DataFrame, policies: Sequence[str], colours: dict[Meaning, str] = LIGHT) -> "Figure":
+    """A panel per family with its policies; the base agent is in every one, and all share their axes."""
+    from plotly.subplots import make_subplots
+
+    present = {str(policy) for policy in means["policy"].unique()}
+    groups = {
+        title: [policy for policy in policies if policy in present and family_of(policy) == family] for family, title in FAMILIES.items()
+    }
+    shown = {title: names for title, names in groups.items() if names}
+    columns = min(2, len(shown))
+    rows = -(-len(shown) // columns)
+    figure = make_subplots(
+        rows=rows,
+        cols=columns,
+        shared_xaxes=True,
+        shared_yaxes=True,
+        subplot_titles=list(shown),
+        vertical_spacing=0.09,
+        horizontal_spacing=0.04,
+    )
+    figure.update_layout(layout(height=120 + 260 * rows, showlegend=True, hovermode="closest", legend={"groupclick": "toggleitem"}))
+    for number, (title, names) in enumerate(shown.items()):
+        place = {"row": number // columns + 1, "col": number % columns + 1}
+        if "base" in present and "base" not in names:
+            _faint(figure, "base", means.filter(pl.col("policy") == "base"), colours, **place)
+        for policy in names:
+            style, part = look(policy, policies), means.filter(pl.col("policy") == policy)
+            figure.add_scatter(
+                x=part["t"].to_list(),
+                y=part["mean_active"].round(0).to_list(),
+                name=policy,
+                mode="lines",
+                line={"color": colours[style.meaning], "dash": style.dash, "width": style.width},
+                legendgroup=title,
+                legendgrouptitle={"text": title},
+                hovertemplate=f"{policy}, turn %{{x}}: %{{y:,.0f}} tokens<extra></extra>",
+                **place,
+            )
+    ticks = round_ticks(float(means["mean_active"].max() or 0))  # type: ignore[arg-type]
+    figure.update_yaxes(tickvals=ticks, ticktext=[short(tick).replace(".0", "") for tick in ticks], rangemode="tozero")
+    figure.update_xaxes(title={"text": "turn"}, showgrid=False, row=rows)
+    return figure
+
+
+def _faint(figure: Any, policy: str, part: pl.DataFrame, colours: dict[Meaning, str], row: int = 1, col: int = 1) -> None:
+    """A line for comparison only."""
+    figure.add_scatter(
+        x=part["t"].to_list(),
+        y=part["mean_active"].round(0).to_list(),
+        name=policy,
+        mode="lines",
+        line={"color": colours["faint"], "width": 1},
+        showlegend=False,
+        hovertemplate=f"{policy}, turn %{{x}}: %{{y:,.0f}} tokens<extra></extra>",
+        row=row,
+        col=col,
+    )
 
 
 def _policy(figure: Any, style: Look, policy: str, part: pl.DataFrame, colours: dict[Meaning, str], *, band: bool) -> None:

@@ -67,7 +67,7 @@ def context(
     """
     import plotly.graph_objects as go
 
-    figure = go.Figure(layout=layout(height=height, showlegend=True, legend=_legend(), hovermode="closest"))
+    figure = go.Figure(layout=layout(height=height, showlegend=True, legend=legend_above(), hovermode="closest"))
     if raw and runs:
         figure.add_scatter(
             x=[entry.t for entry in runs[0].turns],
@@ -98,8 +98,8 @@ def context(
         largest = max(largest, int(whatif.active_tokens.max(initial=0)))
     turns = max((len(run.turns) for run in runs), default=1)
     largest = max(largest, add_recorded(figure, recorded, compactions, colours, turns))
-    _token_axis(figure, largest)
-    figure.update_xaxes(title={"text": "turn", "standoff": 12}, range=[-0.6, turns - 0.4], dtick=_tick(turns), showgrid=False)
+    token_axis(figure, largest)
+    figure.update_xaxes(title={"text": "turn", "standoff": 12}, range=[-0.6, turns - 0.4], dtick=tick_step(turns), showgrid=False)
     return figure
 
 
@@ -184,7 +184,7 @@ def events(runs: Sequence[Run], shown: range | None = None, colours: dict[Meanin
                 hovertext=[", ".join(_blocks(*span) for span in drop.spans) for drop in lost.values()],
                 hovertemplate=f"{run.head.policy}, turn %{{x}}: drops %{{hovertext}}<extra></extra>",
             )
-    figure.update_xaxes(range=[shown.start - 0.6, shown.stop - 0.4], dtick=_tick(len(shown)), showgrid=False)
+    figure.update_xaxes(range=[shown.start - 0.6, shown.stop - 0.4], dtick=tick_step(len(shown)), showgrid=False)
     rows = [run.head.policy for run in runs]
     names = [in_figure(name, LONGEST_NAME) for name in rows]
     figure.update_yaxes(showgrid=False, autorange="reversed", type="category", categoryorder="array", categoryarray=rows)
@@ -204,7 +204,7 @@ def ledger(run: Run, shown: range | None = None, colours: dict[Meaning, str] = L
         shown = range(len(run.turns))
     lettered = len(run.turns) <= LETTERED
     blocks = max(shown.stop - 1, 1)
-    options = layout(height=360, hovermode="x", hoverdistance=-1, legend=_legend())
+    options = layout(height=360, hovermode="x", hoverdistance=-1, legend=legend_above())
     figure = go.Figure(layout=options | {"showlegend": True})
     letters: list[tuple[int, int, str]] = []
     for (letter, word), meaning in zip(LETTERS.items(), STATE_MEANINGS, strict=True):
@@ -242,9 +242,9 @@ def ledger(run: Run, shown: range | None = None, colours: dict[Meaning, str] = L
         hovertemplate="turn %{x}<br>%{hovertext}<extra></extra>",
         showlegend=False,
     )
-    turn_range, tick = [shown.start - 0.6, shown.stop - 0.4], _tick(len(shown))
+    turn_range, tick = [shown.start - 0.6, shown.stop - 0.4], tick_step(len(shown))
     figure.update_xaxes(title={"text": "turn", "standoff": 12}, range=turn_range, dtick=tick, showgrid=False, showspikes=False)
-    block_range, tick = [blocks - 0.5, -0.5], _tick(blocks)
+    block_range, tick = [blocks - 0.5, -0.5], tick_step(blocks)
     figure.update_yaxes(title={"text": "block", "standoff": 4}, range=block_range, dtick=tick, showgrid=False, zeroline=False)
     return figure
 
@@ -289,12 +289,12 @@ def _hatch(colours: dict[Meaning, str]) -> dict[str, Any]:
     return {"shape": "/", "fgcolor": colours["base"], "bgcolor": colours["absent"], "size": 5, "solidity": 0.25}
 
 
-def _tick(count: int) -> int | None:
+def tick_step(count: int) -> int | None:
     """Few turns or blocks get a tick each, since there is nothing between two of them; with more plotly chooses."""
     return 1 if count <= FEW // 4 else None
 
 
-def _token_axis(figure: Any, largest: float) -> None:
+def token_axis(figure: Any, largest: float) -> None:
     ticks = round_ticks(largest)
     figure.update_yaxes(
         title={"text": "tokens", "standoff": 4},
@@ -304,5 +304,5 @@ def _token_axis(figure: Any, largest: float) -> None:
     )
 
 
-def _legend() -> dict[str, Any]:
+def legend_above() -> dict[str, Any]:
     return {"orientation": "h", "yanchor": "bottom", "y": 1.0, "x": 0}

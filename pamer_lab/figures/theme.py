@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from pamer_lab.decisions import Action
 from pamer_lab.looks import Colour, LineLook
+from pamer_lab.policies.bounds import BOUNDS
 from pamer_lab.policies.registry import POLICIES
 
 Meaning = Literal[
@@ -145,12 +146,15 @@ def look(policy: str, beside: Sequence[str] = ()) -> Look:
     own = line_look(policy)
     same = [other for other in dict.fromkeys(beside) if line_look(other).colour == own.colour]
     number = same.index(policy) if policy in same else 0
-    dashes = [own.dash, *(dash for dash in FURTHER_DASHES if dash != own.dash)]
+    taken: list[str] = []
+    for other in same[: number + 1] or [policy]:
+        wanted = [line_look(other).dash, *FURTHER_DASHES]
+        taken.append(next((dash for dash in wanted if dash not in taken), wanted[0]))
     symbol = FURTHER_SYMBOLS[number % len(FURTHER_SYMBOLS)] + ("" if own.filled else "-open")
-    return Look(NAMED[own.colour], dashes[number % len(dashes)], symbol, own.width, marked=own.filled or number > 0)
+    return Look(NAMED[own.colour], taken[-1], symbol, own.width, marked=own.filled or number > 0)
 
 
 def line_look(policy: str) -> LineLook:
     """What a policy's class states; parameters do not change it. A run of a policy that is gone looks like an ablation."""
-    kind = POLICIES.get(policy.partition(":")[0])
+    kind = (POLICIES | BOUNDS).get(policy.partition(":")[0])
     return kind.look if kind else UNKNOWN

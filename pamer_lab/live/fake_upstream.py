@@ -93,8 +93,10 @@ class FakeUpstream:
         try:
             request = orjson.loads(entry.body)
         except orjson.JSONDecodeError:
+            request = None
+        if not isinstance(request, dict):
             self.ledger.append(entry)
-            await _json(send, 400, {"error": {"type": "invalid_request_error", "message": "not JSON"}})
+            await _json(send, 400, {"error": {"type": "invalid_request_error", "message": "not a JSON object"}})
             return
         pieces = _pieces(request)
         if path == COUNT_TOKENS:

@@ -9,7 +9,7 @@ from pathlib import Path
 from filelock import FileLock
 from msgspec import structs
 
-from pamer_lab.live.logs import Logs
+from pamer_lab.blocks import MessageTokens
 from pamer_lab.live.record import Record
 from pamer_lab.live.summary import run_of
 from pamer_lab.models.profiles import load_profile
@@ -21,15 +21,18 @@ from pamer_lab.storage import equals
 from pamer_lab.workspace import Workspace
 
 
-def publish(workspace: Workspace, record: Record) -> bool:
-    """Bring a session's trace and run up to date; False where there is nothing to publish yet."""
+def publish(workspace: Workspace, record: Record, tokens: MessageTokens | None = None) -> bool:
+    """Bring a session's trace and run up to date; False where there is nothing to publish yet.
+
+    `tokens`: counts as the session was counted; None takes the tokenizer of its profile.
+    """
     trace = record.trace
     if trace is None or not trace.turns:
         return False
     lock = FileLock(Path(workspace.path) / "locks" / f"{record.trace_id}.lock", timeout=60)
     Path(lock.lock_file).parent.mkdir(parents=True, exist_ok=True)
     with lock:
-        tokens = profile_tokens(load_profile(record.opened.profile, workspace.path))
+        tokens = tokens or profile_tokens(load_profile(record.opened.profile, workspace.path))
         store = RunStore(workspace)
         known = workspace.trace_rows(equals("trace_id", record.trace_id))
         if not known or known[0]["messages"] != len(trace.messages):
@@ -37,7 +40,8 @@ def publish(workspace: Workspace, record: Record) -> bool:
             for head in store.heads(trace_id=record.trace_id):
                 if not head.run_id.startswith(f"r-{record.trace_id}"):
                     store.remove(head.run_id)
-        _publish_run(store, record, lay_out(trace, tokens))
+        if tokens.counter.name == record.opened.tokenizer:
+            _publish_run(store, record, lay_out(trace, tokens))
     return True
 
 
@@ -61,12 +65,3 @@ def _publish_run(store: RunStore, record: Record, line: Timeline) -> None:
         times=run.head.times[: len(turns)],
     )
     store.put_head(head)
-
-
-def publish_all(workspace: Workspace) -> list[Record]:
-    """Every session of a workspace, the newest first, published."""
-    logs = Logs(workspace.path)
-    records = [record for name in logs.names() if (record := logs.read(name)[0]) is not None]
-    for record in records:
-        publish(workspace, record)
-    return records

@@ -166,7 +166,7 @@ def publishing(workspace: Workspace, desk: Desk) -> Iterator[None]:
                     continue
             try:
                 if record is not None:
-                    publish(workspace, record)
+                    publish(workspace, record, desk.workshop.tokens)
             except (LabError, OSError):  # a full disk, a table in use: the frames are there, and the next look tries again
                 continue
             seen[thread.record.session] = (found, time.monotonic() + PUBLISH_SHARE * (time.monotonic() - began))

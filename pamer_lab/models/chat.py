@@ -163,7 +163,18 @@ class ChatClient:
             raise
         return replace(answer, usage=sum(used, answer.usage))
 
+    def create(self, messages: ChatMessages, max_tokens: int, **more: Any) -> Any:
+        """The server's answer as it came, for what an answer's text does not hold."""
+        what = f"{self.name} at {self._settings.base_url}"
+        return with_attempts(lambda: self._create(messages, max_tokens, **more), what=what, attempts=self._settings.attempts)
+
     def _ask(self, messages: ChatMessages, max_tokens: int, schema: Mapping[str, Any] | None) -> ChatAnswer:
+        shape: dict[str, Any] = {}
+        if schema is not None:
+            shape = {"response_format": {"type": "json_schema", "json_schema": {"name": "answer", "strict": True, "schema": dict(schema)}}}
+        return self._parsed(self._create(messages, max_tokens, **shape), max_tokens, schema)
+
+    def _create(self, messages: ChatMessages, max_tokens: int, **more: Any) -> Any:
         request: dict[str, Any] = {
             "model": self._settings.model,
             "messages": [dict(message) for message in messages],
@@ -172,12 +183,10 @@ class ChatClient:
         }
         if not self._settings.thinking:
             request["extra_body"] = {"chat_template_kwargs": {"enable_thinking": False}}
-        if schema is not None:
-            request["response_format"] = {"type": "json_schema", "json_schema": {"name": "answer", "strict": True, "schema": dict(schema)}}
-        return self._parsed(self._client.chat.completions.create(**request), max_tokens, schema)
+        return self._client.chat.completions.create(**request, **more)
 
     def _parsed(self, answer: Any, max_tokens: int, schema: Mapping[str, Any] | None) -> ChatAnswer:
-        usage = _reported(answer)
+        usage = reported(answer)
         try:
             text, truncated = self._text(answer, max_tokens, schema)
             if usage is None:
@@ -202,7 +211,7 @@ class ChatClient:
         return without_keys(text), truncated  # a server may send the key back, and answers are stored
 
 
-def _reported(answer: Any) -> ChatUsage | None:
+def reported(answer: Any) -> ChatUsage | None:
     """The usage that the server reported; None where it reported none."""
     usage = getattr(answer, "usage", None)
     numbers = [getattr(usage, name, None) for name in ("prompt_tokens", "completion_tokens")]
@@ -229,6 +238,26 @@ class LocalChat:
         self.name = f"{model.name} (local)"
 
     def complete(self, messages: ChatMessages, *, max_tokens: int, schema: Mapping[str, Any] | None = None) -> ChatAnswer:
+        model = self._model
+        ids, found = self.generate(messages, max_tokens)
+        answer = found.sequences[0, len(ids) :].tolist()
+        text = str(model.tokenizer.decode(answer, skip_special_tokens=True))
+        usage = ChatUsage(len(ids), len(answer), "measured")
+        truncated = len(answer) >= max_tokens and answer[-1] not in self._ends()
+        try:
+            if schema is not None and truncated:
+                raise DoesNotFit(f"{self.name} did not finish its JSON within {max_tokens} tokens")
+            return ChatAnswer(parsed_answer(text, schema), usage, text, truncated)
+        except ModelError as error:
+            set_usage(error, usage)
+            raise
+
+    @property
+    def tokenizer(self) -> Any:
+        return self._model.tokenizer
+
+    def generate(self, messages: ChatMessages, max_tokens: int, *, scores: bool = False) -> tuple[list[int], Any]:
+        """The prompt's tokens, and what the model generates after them, with the scores of every step where asked."""
         import torch
 
         model = self._model
@@ -244,20 +273,12 @@ class LocalChat:
                     max_new_tokens=max_tokens,
                     do_sample=False,
                     pad_token_id=model.tokenizer.eos_token_id,
+                    return_dict_in_generate=True,
+                    output_scores=scores,
                 )
         except torch.OutOfMemoryError as error:
             raise DoesNotFit(f"{model.name} ran out of memory on {model.device} with a prompt of {len(ids):,} tokens") from error
-        answer = found[0, len(ids) :].tolist()
-        text = str(model.tokenizer.decode(answer, skip_special_tokens=True))
-        usage = ChatUsage(len(ids), len(answer), "measured")
-        truncated = len(answer) >= max_tokens and answer[-1] not in self._ends()
-        try:
-            if schema is not None and truncated:
-                raise DoesNotFit(f"{self.name} did not finish its JSON within {max_tokens} tokens")
-            return ChatAnswer(parsed_answer(text, schema), usage, text, truncated)
-        except ModelError as error:
-            set_usage(error, usage)
-            raise
+        return ids, found
 
     def _ends(self) -> set[int]:
         """Tokens that end an answer."""

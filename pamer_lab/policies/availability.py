@@ -3,13 +3,21 @@
 A policy is called unavailable only with the reason and the command that would help.
 """
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, get_args
 
 from pamer_lab.errors import LabError
 from pamer_lab.factory import NO_CHAT, Factory
 from pamer_lab.models.frozen import model_name
-from pamer_lab.policies.interface import Policy
-from pamer_lab.policies.registry import offered_policies, parse_policy
+from pamer_lab.policies.interface import Family, Policy
+from pamer_lab.policies.plain import PlainPolicy
+from pamer_lab.policies.registry import POLICIES, offered_policies, parse_policies, parse_policy
+from pamer_lab.workspace import Workspace
+
+ALL, LIGHT = "all", "light"
+"""In a list of policies: every one that can run here, and every one of these that needs no model."""
+GROUPS = {ALL, LIGHT, *get_args(Family)} - {*POLICIES}
+"""Words for several policies; `pamer` is the policy."""
 
 
 def why_not(policy: Policy, factory: Factory) -> str:
@@ -18,8 +26,10 @@ def why_not(policy: Policy, factory: Factory) -> str:
         _ = factory.tokens
     except LabError as error:
         return str(error)
-    if "chat" in policy.needs and factory.profile.chat.kind == "none":
+    if ("chat" in policy.needs or getattr(policy, "asks_chat", False)) and factory.profile.chat.kind == "none":
         return NO_CHAT.format(profile=factory.profile.name)
+    if isinstance(policy, PlainPolicy) and (missing := policy.missing()):
+        return missing
     return factory.why_not() if policy.needs_models else ""
 
 
@@ -29,9 +39,44 @@ def runnable(factory: Factory) -> tuple[list[str], dict[str, str]]:
     return [name for name, reason in found.items() if not reason], {name: reason for name, reason in found.items() if reason}
 
 
+def refused(names: Sequence[str], trace_ids: Sequence[str], workspace: Workspace) -> dict[str, str]:
+    """Policies that can replay none of these traces, and why not."""
+    asked = {name: policy for name in names if isinstance(policy := parse_policy(name), PlainPolicy) and policy.reads_recorded_calls}
+    found: dict[str, str] = {}
+    for name, policy in asked.items():
+        reasons = [policy.refuses(workspace.trace(trace_id).trace) for trace_id in trace_ids]
+        if reasons and all(reasons):
+            found[name] = reasons[0]
+    return found
+
+
+def expanded(text: str, factory: Factory) -> tuple[list[str], dict[str, str]]:
+    """The policies that a user's list names, and why others of a group are left out.
+
+    Beside names with parameters a list may have `all`, `light` (no model at all) or a family (`host`, `method`, ...): those of it that can
+    run here, with their default parameters.
+    """
+    words = [word.strip() for word in text.split(",") if word.strip()]
+    groups = GROUPS & {*words}
+    can, cannot = runnable(factory) if groups else ([], {})
+    names: list[str] = []
+    for word in words:
+        names += [name for name in can if _belongs(name, word, factory)] if word in groups else [parse_policy(word).name]
+    if not names:
+        parse_policies("")  # says which there are
+    return list(dict.fromkeys(names)), {
+        name: reason for name, reason in cannot.items() if any(_belongs(name, word, None) for word in groups)
+    }
+
+
+def _belongs(name: str, group: str, factory: Factory | None) -> bool:
+    policy = parse_policy(name)
+    return group in (ALL, policy.family) or (group == LIGHT and factory is not None and is_light(policy, factory))
+
+
 def is_light(policy: Policy, factory: Factory) -> bool:
     """Whether a policy runs without any model, so that a page may run it unasked."""
-    if policy.needs_models or {"chat", "embedder"} & {*policy.needs}:
+    if policy.needs_models or {"chat", "embedder", "weights"} & {*policy.needs}:
         return False
     return not ("summariser" in policy.needs and factory.profile.chat.kind != "none")
 

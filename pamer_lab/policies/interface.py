@@ -132,6 +132,14 @@ model of the method's own that must be installed."""
 Family = Literal["baseline", "host", "method", "pruning", "pamer"]
 """`baseline`: the base agent and the paper's simple rules. `host`: what agent programs do today. `method`: published methods of the paper's
 table. `pruning`: words or lines are dropped from tool results. `pamer`: PaMER, PaMER+ and their ablations."""
+FAMILIES: dict[Family, str] = {
+    "baseline": "Baselines",
+    "host": "What agent programs do",
+    "method": "Published methods",
+    "pruning": "Pruning of tool results",
+    "pamer": "PaMER",
+}
+"""Families in the order they are shown, with their titles."""
 Basis = Literal["code", "paper", "note", "inferred"]
 """`code`: seen in the method's own code. `paper`: in its paper. `note`: others' description of it. `inferred`: our own conclusion."""
 Fact = tuple[Basis, str]

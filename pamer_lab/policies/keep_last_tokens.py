@@ -49,31 +49,40 @@ class _Session:
         self.policy = policy
         self._shortened = Shortened(resources.tokens)
         self._sizes: list[int] = []
+        self._protected_from = 0
+        """First block of the newest results that are kept; it only moves forward."""
+        self._protected = 0
+        """Tokens of their results, at most `n`."""
+        self._clearable: dict[int, Item] = {}
+        self._clearable_tokens = 0
         self._cleared: dict[int, Item | None] = {}
+        self._first = 0
+        """First block after those that were cleared before the session was resumed."""
 
     def turn(self, history: History) -> Decision:
         for block in range(len(self._sizes), history.t):
             messages = history.block_messages(block)
             self._sizes.append(sum(self._shortened.size(messages[place]) for place in self._shortened.results.of(history, block)))
-        old = self._beyond(history)
-        size = sum(self._sizes[block] for block in old)
-        if old and size > self.policy.minimum:
-            self._cleared |= {block: self._clear(history, block) for block in old}
+            self._protected += self._sizes[block]
+        self._move_on(history)
+        size = self._clearable_tokens
+        if self._clearable and size > self.policy.minimum:
+            self._cleared |= self._clearable
+            self._clearable, self._clearable_tokens = {}, 0
             reason = f"{size:,} tokens of results are older than the newest {self.policy.n:,} and are cleared"
         else:
             reason = f"{size:,} tokens of results could be cleared, not more than the minimum of {self.policy.minimum:,}"
         return Decision("pass", reason, (*history.head(), *self._arranged(history, self._cleared)))
 
-    def _beyond(self, history: History) -> list[int]:
-        """Blocks whose results lie before the protected tokens and can be made shorter."""
-        kept, found = 0, []
-        for block in range(history.t - 1, -1, -1):
-            if block in self._cleared:
-                break
-            kept += self._sizes[block]
-            if kept > self.policy.n and self._sizes[block] and self._clear(history, block) is not None:
-                found.append(block)
-        return found[::-1]
+    def _move_on(self, history: History) -> None:
+        """Drop the oldest protected blocks until the rest fits; those that can be made shorter become clearable."""
+        while self._protected > self.policy.n:
+            block, size = self._protected_from, self._sizes[self._protected_from]
+            if block >= self._first and size and (item := self._clear(history, block)) is not None:
+                self._clearable[block] = item
+                self._clearable_tokens += size
+            self._protected -= size
+            self._protected_from += 1
 
     def _clear(self, history: History, block: int) -> Item | None:
         places = self._shortened.results.of(history, block)
@@ -82,3 +91,4 @@ class _Session:
     def resume(self, decisions: Sequence[Decision]) -> None:
         last = decisions[-1].items if decisions else ()
         self._cleared = {item.spans[0][0]: item for item in last if item.source == CLEARED}
+        self._first = max(self._cleared, default=-1) + 1

@@ -62,6 +62,11 @@ class ControlledPolicy:
         return "front"
 
     @property
+    def asks_chat(self) -> bool:
+        """Whether the chat model is asked before memory is searched."""
+        return False
+
+    @property
     def reads_all(self) -> bool:
         """Whether logits are also read at turns where the controller does not ask for them."""
         return False
@@ -284,6 +289,8 @@ class PamerSession:
         """The embedding of the query, where memory was searched."""
         failed = self.policy.failed(decision, self._moment(history, history.t, decision))
         if decision.action == "compress" or failed or not decision.memories or not self.policy.recalls:
+            return []
+        if self.policy.asks_chat and decision.action != "recall":  # the gate stayed shut
             return []
         return [Spent("embedding", self._recent_tokens(history), model=self.resources.embedder.name, local=True)]
 

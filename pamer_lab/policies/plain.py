@@ -50,8 +50,17 @@ class PlainPolicy:
         own = {field.name: getattr(self, field.name) for field in fields(self)}
         return own | (resources.identity() if self.needs else {})
 
+    @property
+    def reads_recorded_calls(self) -> bool:
+        """Whether some traces are refused."""
+        return "recorded calls" in self.needs
+
     def refuses(self, trace: Trace) -> str:
         """Why a trace cannot be replayed through it, as a sentence; empty where it can."""
+        return ""
+
+    def missing(self) -> str:
+        """What is not installed of the method's own, with the command that gets it; empty where nothing is missing."""
         return ""
 
     def start(self, resources: Resources) -> PolicySession:

@@ -12,7 +12,8 @@ from typing import ClassVar, Protocol
 
 from pamer_lab.blocks import recent_start
 from pamer_lab.counts import counted
-from pamer_lab.decisions import Decision, Item
+from pamer_lab.decisions import Decision, Item, Spent
+from pamer_lab.errors import LabError
 from pamer_lab.looks import LineLook
 from pamer_lab.memory.terms import ERROR, words
 from pamer_lab.policies.interface import Fact, Family, History, PolicySession, Resources
@@ -50,7 +51,7 @@ class LinePrune(PlainPolicy):
     """Newest complete blocks whose results stay."""
 
     def start(self, resources: Resources) -> PolicySession:
-        return _Session(_Lines(), self.keep, resources)
+        return PruningSession(_Lines(), self.keep, resources)
 
 
 @dataclass(frozen=True)
@@ -80,49 +81,79 @@ class TokenPrune(PlainPolicy):
     """Newest complete blocks whose results stay."""
 
     def start(self, resources: Resources) -> PolicySession:
-        return _Session(_Rare(self.rate), self.keep, resources)
+        return PruningSession(_Rare(self.rate), self.keep, resources)
 
 
-class _Pruner(Protocol):
+class Pruner(Protocol):
+    """Shortens single results."""
+
     edit: str
+    """What it does, for the item and the reason."""
+    model: str
+    """Who does it; empty: a rule."""
 
     def learn(self, messages: Sequence[Message]) -> None:
         """See a block before it is pruned."""
         ...
 
     def prune(self, text: str, messages: Sequence[Message]) -> str:
-        """A result of this block, shorter."""
+        """A result of this block, shorter; a `LabError` leaves it as it is."""
         ...
 
 
-class _Session:
-    def __init__(self, pruner: _Pruner, keep: int, resources: Resources) -> None:
+class PruningSession:
+    """Each result is pruned once, as it leaves the newest blocks, and then stays the same bytes."""
+
+    def __init__(self, pruner: Pruner, keep: int, resources: Resources) -> None:
         self._arranged = Arranged()
-        self._pruner, self._keep = pruner, keep
+        self._pruner, self._keep, self._tokens = pruner, keep, resources.tokens
         self._shortened = Shortened(resources.tokens)
         self._items: dict[int, Item | None] = {}
         self._done = 0
+        self._before = 0
+        """Turns that were decided when this session was taken up."""
 
     def turn(self, history: History) -> Decision:
-        last = recent_start(history.blocks, self._keep)
+        self._take_up(history)
+        last, spent, errors = recent_start(history.blocks, self._keep), list[Spent](), list[str]()
         for block in range(self._done, last):
             messages = history.block_messages(block)
             self._pruner.learn(messages)
-            texts = {place: messages[place].content for place in self._shortened.results.of(history, block)}
-            pruned = {place: self._pruner.prune(text, messages) for place, text in texts.items() if len(text) >= SHORTEST}
-            item = self._shortened.block(history, block, self._pruner.edit, pruned) if pruned else None
-            if item is not None:
+            places = self._shortened.results.of(history, block)
+            long = {place: messages[place].content for place in places if len(messages[place].content) >= SHORTEST}
+            try:
+                pruned = {place: self._pruner.prune(text, messages) for place, text in long.items()}
+            except LabError as error:  # the block then stays as it is, as SWE-Pruner's own harness has it
+                errors.append(f"block {block}: {error}")
+                continue
+            if long and self._pruner.model:
+                read, written = (sum(self._tokens.counter.count([*texts.values()])) for texts in (long, pruned))
+                spent.append(Spent("pruning", read, written, self._pruner.model, local=True, calls=len(long)))
+            if pruned and (item := self._shortened.block(history, block, self._pruner.edit, pruned)) is not None:
                 self._items[block] = item
         self._done = max(self._done, last)
         reason = f"results of {counted(len(self._items), 'block')} older than the newest {self._keep} are {self._pruner.edit}"
-        return Decision("pass", reason, (*history.head(), *self._arranged(history, self._items)))
+        items = (*history.head(), *self._arranged(history, self._items))
+        return Decision("pass", reason, items, spent=tuple(spent), error="; ".join(errors))
+
+    def _take_up(self, history: History) -> None:
+        """See the blocks again that were pruned before this session was taken up."""
+        if self._before:
+            self._done = recent_start(history.blocks[: self._before - 1], self._keep)
+            for block in range(self._done):
+                self._shortened.results.of(history, block)
+                self._pruner.learn(history.block_messages(block))
+            self._before = 0
 
     def resume(self, decisions: Sequence[Decision]) -> None:
-        """What is pruned follows from the history."""
+        self._before, self._done = len(decisions), 0
+        kept = [item for item in decisions[-1].items if item.kind == "edited"] if decisions else []
+        self._items = {item.spans[0][0]: item for item in kept}
 
 
 class _Lines:
     edit = "pruned to fitting lines"
+    model = ""
 
     def learn(self, messages: Sequence[Message]) -> None:
         """Lines are judged by their own block alone."""
@@ -150,6 +181,7 @@ class _Lines:
 
 class _Rare:
     edit = "pruned to rare words"
+    model = ""
 
     def __init__(self, rate: float) -> None:
         self._rate = rate

@@ -14,10 +14,12 @@ from pamer_lab.policies.acm import Acm
 from pamer_lab.policies.acon import Acon, AconObservation
 from pamer_lab.policies.auto_compact import AutoCompact
 from pamer_lab.policies.base import Base
+from pamer_lab.policies.bounds import BOUNDS
 from pamer_lab.policies.comem import CoMem
 from pamer_lab.policies.dedupe_reads import DedupeReads
-from pamer_lab.policies.interface import Offered, Policy
+from pamer_lab.policies.interface import Family, Offered, Policy
 from pamer_lab.policies.keep_last_tokens import KeepLastTokens
+from pamer_lab.policies.llmlingua2 import LlmLingua2
 from pamer_lab.policies.lre import Lre
 from pamer_lab.policies.masking_summary import MaskingSummary
 from pamer_lab.policies.memgpt import MemGpt
@@ -33,9 +35,11 @@ from pamer_lab.policies.priced import PARAMETERS, Priced
 from pamer_lab.policies.pruning import LinePrune, TokenPrune
 from pamer_lab.policies.random_when import RandomWhen
 from pamer_lab.policies.sam import Sam
+from pamer_lab.policies.sculptor import Sculptor
 from pamer_lab.policies.self_gc import SelfGc, SelfGcRules
 from pamer_lab.policies.selfcompact import SelfCompact, SelfCompactRules
 from pamer_lab.policies.sliding_window import SlidingWindow
+from pamer_lab.policies.swe_pruner import SwePruner
 from pamer_lab.policies.threshold_when import ThresholdWhen
 from pamer_lab.policies.truncate_results import TruncateResults
 from pamer_lab.prices import find_prices
@@ -143,11 +147,14 @@ POLICIES: dict[str, Any] = {
     "pace-code": PaceCode,
     "self-gc": SelfGc,
     "self-gc-rules": SelfGcRules,
+    "sculptor": Sculptor,
     "sam": Sam,
     "lre": Lre,
     "acm": Acm,
     "selfcompact": SelfCompact,
     "selfcompact-rules": SelfCompactRules,
+    "llmlingua-2": LlmLingua2,
+    "swe-pruner": SwePruner,
     "lineprune-lexical": LinePrune,
     "tokenprune-idf": TokenPrune,
     "pamer": Pamer,
@@ -176,12 +183,19 @@ def live_policies() -> tuple[str, ...]:
     return tuple(name for name in offered_policies() if parse_policy(name).acts_live)
 
 
+def family_of(policy: str) -> Family:
+    """The family of a policy's name; one that is gone counts as a baseline."""
+    kind = POLICIES.get(policy.partition(":")[0])
+    return kind.family if kind else "baseline"
+
+
 def parse_policy(text: str) -> Policy:
     """The policy that a user's text names."""
     name, *given = [part.strip() for part in text.strip().split(":")]
-    if name not in POLICIES:
+    known = POLICIES | BOUNDS
+    if name not in known:
         raise UnknownNameError("policy", name, list(POLICIES))
-    kind = POLICIES[name]
+    kind = known[name]
     gate = [part for part in given if part.partition("=")[0] in PARAMETERS] if "gate=priced" in given else []
     if not gate or "gate" in parameters_of(kind):
         return cast(Policy, kind(**read_parameters(name, kind, given)))

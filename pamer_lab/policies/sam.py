@@ -44,6 +44,8 @@ class Sam(PlainPolicy):
     family: ClassVar[Family] = "method"
     needs: ClassVar[tuple[Need, ...]] = ("summariser",)
     look: ClassVar[LineLook] = LineLook("black", "longdash")
+    answers_queries: ClassVar[bool] = True
+    """A running agent may ask for pages itself (`query_memory`)."""
 
     budget: int = field(default=64_000, metadata={"least": 1})
     """Tokens of a request above which the history is flushed."""
@@ -106,7 +108,7 @@ class _Session(SummarySession):
         fresh = [block for block in blocks_of(gaps(self.covered(), history.t)) if block >= history.t - RECENT]
         recent = [message for block in fresh for message in history.block_messages(block)]
         wanted = _terms(recent) - terms(task_text(history.messages[: history.prefix_end]))
-        pages = [_terms([message for step in blocks_of(item.spans) for message in history.block_messages(step)]) for item in self.summaries]
+        pages = [self._page_terms(history, item) for item in self.summaries]
         if len(pages) > 1:
             wanted -= frozenset.intersection(*pages)  # what every page names tells none from another
         fitting = sorted(((len(wanted & page), -number) for number, page in enumerate(pages)), reverse=True)
@@ -119,6 +121,18 @@ class _Session(SummarySession):
         steps = tuple(blocks_of(span for item, _ in read for span in item.spans))
         reason = f"{decision.reason}; read again, for names they share with the newest blocks: {counted(len(read), 'page')}"
         return Decision("recall", reason, tuple(items), restored_steps=steps, spent=tuple(cost for _, cost in read))
+
+    def query(self, asked: str, history: History) -> str:
+        """An extract of the page that shares most names with an agent's own question."""
+        pages = [(len(terms(asked) & self._page_terms(history, item)), number) for number, item in enumerate(self.summaries)]
+        shared, number = max(pages, default=(0, 0))
+        if not shared:
+            return "Nothing in memory fits."
+        source = [SourceBlock(step, tuple(history.block_messages(step))) for step in blocks_of(self.summaries[number].spans)]
+        return self.resources.summariser.summarise(asked, source).text
+
+    def _page_terms(self, history: History, page: Item) -> frozenset[str]:
+        return _terms([message for step in blocks_of(page.spans) for message in history.block_messages(step)])
 
     def _page_item(self, history: History, cue: Item) -> tuple[Item, Spent]:
         """An extract of a page: a summary of its raw blocks in view of what the agent does now."""

@@ -34,13 +34,13 @@ class Split:
         return np.asarray(self.part == part)
 
 
-def split_by_question(question_ids: Sequence[str], seed: int) -> Split:
-    """Assign every row the part of its question; refuses a corpus with too few questions."""
+def split_by_question(question_ids: Sequence[str], seed: int, words: str = "questions") -> Split:
+    """Assign every row the part of its question, or of what else `words` names; refuses a corpus with too few."""
     questions = sorted(set(question_ids))
     if len(questions) < MINIMUM_QUESTIONS:
         raise InputError(
-            f"a question-grouped {'/'.join(f'{share:.0%}'[:-1] for share in SHARES)} split needs at least {MINIMUM_QUESTIONS} questions, "
-            f"and these traces have {len(questions)}; add traces of other questions (replicas of one question do not count)"
+            f"a question-grouped {'/'.join(f'{share:.0%}'[:-1] for share in SHARES)} split needs at least {MINIMUM_QUESTIONS} {words}, "
+            f"and these traces have {len(questions)}; add traces of other {words} (replicas of one do not count)"
         )
     ordered = sorted(questions, key=lambda question: hashlib.sha256(f"{seed}/{question}".encode()).digest())
     validation, test = (max(1, round(share * len(ordered))) for share in SHARES[1:])
@@ -71,11 +71,12 @@ class LeakCheck:
 
     questions: dict[str, int]
     shared: tuple[str, ...]
+    words: str = "questions"
 
     @property
     def sentence(self) -> str:
         counted = ", ".join(f"{number} {name}" for name, number in self.questions.items())
-        return f"{counted} questions; " + (f"{len(self.shared)} in two parts" if self.shared else CLEAN)
+        return f"{counted} {self.words}; " + (f"{len(self.shared)} in two parts" if self.shared else CLEAN)
 
 
 def leaks(sentences: Iterable[str]) -> int:
@@ -83,8 +84,8 @@ def leaks(sentences: Iterable[str]) -> int:
     return sum(not str(sentence).endswith(CLEAN) for sentence in sentences)
 
 
-def check_leak(split: Split, question_ids: Sequence[str]) -> LeakCheck:
+def check_leak(split: Split, question_ids: Sequence[str], words: str = "questions") -> LeakCheck:
     """Look at the rows themselves, not at how the split was made."""
     of_part = [{question for question, part in zip(question_ids, split.part, strict=True) if part == number} for number in range(3)]
     shared = (of_part[0] & of_part[1]) | (of_part[0] & of_part[2]) | (of_part[1] & of_part[2])
-    return LeakCheck({name: len(of_part[number]) for number, name in enumerate(PARTS)}, tuple(sorted(shared)))
+    return LeakCheck({name: len(of_part[number]) for number, name in enumerate(PARTS)}, tuple(sorted(shared)), words)

@@ -41,6 +41,13 @@ def make(config: ReportConfig, workspace: Workspace, *, command: str = "") -> Re
     return Report(document, text, bundle(document))
 
 
+def make_files(folder: str, config: str, command: str, out: str) -> dict[str, Any]:
+    """The page and the zip as `share.html` and `share.zip` in a folder, and what a reader sees before the download; for another process."""
+    report = make(ReportConfig.model_validate_json(config), Workspace(folder), command=command)
+    write(report, Path(out) / "share.html")
+    return {"findings": report.document.findings, "text": report.document.about["text"]}
+
+
 def with_runs(
     config: ReportConfig, workspace: Workspace, *, device: str = "auto", say: Callable[[str], None] = lambda text: None
 ) -> ReportConfig:

@@ -24,7 +24,7 @@ from pamer_lab.prices import PriceTable
 from pamer_lab.report.config import ReplaySection, RunChoice
 from pamer_lab.report.texts import Texts
 from pamer_lab.runs.cost import run_cost
-from pamer_lab.runs.evidence import fates, survival_rates, uses
+from pamer_lab.runs.evidence import Uses, fates, survival_rates, uses
 from pamer_lab.runs.export import deviations
 from pamer_lab.runs.recorded import recorded_events
 from pamer_lab.runs.store import RunStore
@@ -124,7 +124,7 @@ def _trace(stored: StoredTrace, timeline: Timeline, texts: Texts) -> dict[str, A
     }
 
 
-def _run(run: Run, timeline: Timeline, used: list[Any], workspace: Workspace, texts: Texts) -> dict[str, Any]:
+def _run(run: Run, timeline: Timeline, used: Uses, workspace: Workspace, texts: Texts) -> dict[str, Any]:
     head = run.head
     return {
         "run_id": head.run_id,
@@ -141,7 +141,7 @@ def _run(run: Run, timeline: Timeline, used: list[Any], workspace: Workspace, te
         "demo": head.demo,
         "times": list(head.times),
         "totals": head.totals,
-        "evidence": survival_rates(fates(timeline, run.turns, used)),
+        "evidence": survival_rates(fates(timeline, run.turns, used)) | {"searched_to_turn": used.stopped},
         "memories": [_memory(memory, head.policy, texts) for memory in RunStore(workspace).memories(run).values()],
         "turns": [_turn(turn, head.policy, texts) for turn in run.turns],
     }

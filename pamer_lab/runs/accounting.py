@@ -19,7 +19,7 @@ from pamer_lab.runs.timeline import Timeline
 from pamer_lab.runs.values import Turn
 from pamer_lab.trajectory.values import Trace
 
-COMPUTATION = ("features", "embedding")
+COMPUTATION = ("features", "embedding", "pruning")
 """Local work that no language model would be billed for."""
 
 

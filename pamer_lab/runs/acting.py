@@ -105,6 +105,11 @@ class Acting:
         history = self.growing.at(now, idle)
         return Act(self.turns[now], rebuilt(self.turns[now], history), history)
 
+    def query(self, asked: str) -> str:
+        """What the policy's memory answers to the agent's own question; for policies that offer this (`answers_queries`)."""
+        answer: str = self._session.query(asked, self.growing.at_now())  # type: ignore[attr-defined]
+        return answer
+
     def _complete(self, at: int) -> None:
         """Count the answers that came for decisions from `at` on."""
         for t in range(max(at, 0), min(len(self.turns), self.growing.t)):

@@ -108,7 +108,7 @@ def _replay(trace: Trace | str, policy: str | Policy, workspace: Workspace, opti
     require_confirmed(profile)
     resources = RunResources(Factory(profile, workspace, options.device, options.heads, options.parts))
     timeline, demo = _timeline(trace, workspace, resources.tokens, options.turn_limit)
-    if isinstance(chosen, PlainPolicy) and (reason := chosen.refuses(timeline.trace)):
+    if isinstance(chosen, PlainPolicy) and (reason := chosen.missing() or chosen.refuses(timeline.trace)):
         raise InputError(reason)
     head = _head(timeline, chosen, resources, demo)
     resources.session_id, resources.trace_id = head.run_id, head.trace_id

@@ -16,9 +16,10 @@ import orjson
 
 from pamer_lab.decisions import Span
 from pamer_lab.runs.identifiers import IdentifierKind, holds, identifiers
-from pamer_lab.runs.timeline import Timeline
+from pamer_lab.runs.timeline import Timeline, stored_timeline
 from pamer_lab.runs.values import Turn
 from pamer_lab.trajectory.values import Message
+from pamer_lab.workspace import Workspace
 
 Survival = Literal["active", "restored", "summary", "memory", "gone"]
 FATES: tuple[Survival, ...] = ("active", "restored", "summary", "memory", "gone")
@@ -54,14 +55,35 @@ class Fate:
     """The block, memory or text that still holds it."""
 
 
-def uses(timeline: Timeline) -> list[Use]:
-    """All uses of evidence in a trace, in turn order; those found before `MOST_LOOKED` characters were looked through."""
-    looked = Looked()
+class Uses(list[Use]):
+    """Uses in turn order."""
+
+    stopped: int | None = None
+    """The turn at which the search ended because it had looked through all that it may; later uses are missing. None: it is complete."""
+
+    @property
+    def sentence(self) -> str:
+        """What is missing, in words; empty where nothing is."""
+        if self.stopped is None:
+            return ""
+        return f"Evidence was searched up to turn {self.stopped}: the rest of this trace takes too long. Later uses are missing."
+
+
+def stored_uses(folder: str, trace_id: str, profile: str) -> dict[str, Any]:
+    """The uses in a stored trace, as values that another process can read."""
+    workspace = Workspace(folder)
+    found = uses(stored_timeline(workspace.trace(trace_id), profile, workspace))
+    return {"uses": found, "stopped": found.stopped}
+
+
+def uses(timeline: Timeline, most: int = MOST_LOOKED) -> Uses:
+    """All uses of evidence in a trace; those found before `most` characters were looked through, and then it says so."""
+    looked = Looked(most)
     messages, pieces = timeline.trace.messages, timeline.pieces
     results = result_roles(messages)
     given = Words("\n".join(message_text(message) for message in messages[: pieces.prefix_end]), looked)
     first_seen: dict[str, tuple[int, IdentifierKind]] = {}
-    found: list[Use] = []
+    found = Uses()
     texts: list[Words] = []
     for block in pieces.blocks[: timeline.turns]:
         action, *rest = block.of(messages)
@@ -72,6 +94,7 @@ def uses(timeline: Timeline) -> list[Use]:
                 if seen >= 0:
                     held = tuple(number for number in range(seen, len(texts)) if texts[number].hold(value))
                     if looked.left < 0:
+                        found.stopped = block.index
                         return found
                     found.append(Use(value, kind, block.index, seen, held or (seen,)))
             else:
@@ -90,7 +113,7 @@ def uses(timeline: Timeline) -> list[Use]:
 class Looked:
     """Characters that may still be looked through."""
 
-    left: int = MOST_LOOKED
+    left: int
 
 
 class Words:
@@ -152,7 +175,8 @@ def _fate(use: Use, turn: Turn) -> Fate:
     active = next((number for number in use.blocks if turn.states[number] == "A"), None)
     if active is not None:
         return Fate(use, "active", f"block {active}")
-    texts = [item for item in turn.items if item.text]
+    holding = set(use.blocks)
+    texts = [item for item in turn.items if item.text and (item.kind != "edited" or item.spans[0][0] in holding)]
     for kinds, survival in ((("edited",), "active"), (("evidence",), "restored"), (("summary", "recalled"), "summary")):
         for item in texts:
             if item.kind in kinds and holds(item.text, use.value):

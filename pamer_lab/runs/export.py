@@ -11,7 +11,7 @@ from pamer_lab.decisions import block_states
 from pamer_lab.policies.registry import describe_policies
 from pamer_lab.runs.cost import RunCost
 from pamer_lab.runs.drops import drops, drops_json
-from pamer_lab.runs.evidence import Use, fates, survival_rates, uses
+from pamer_lab.runs.evidence import Uses, fates, survival_rates, uses
 from pamer_lab.runs.recorded import compactions, not_in_file, recorded_context, recorded_events
 from pamer_lab.runs.timeline import Timeline
 from pamer_lab.runs.values import FIXED_ACTIONS, Run, Turn
@@ -41,10 +41,11 @@ def turn_json(turn: Turn) -> dict[str, Any]:
     }
 
 
-def run_json(run: Run, timeline: Timeline, *, cost: RunCost | None = None, used: list[Use] | None = None) -> dict[str, Any]:
+def run_json(run: Run, timeline: Timeline, *, cost: RunCost | None = None, used: Uses | None = None) -> dict[str, Any]:
     """A run with everything that is derived from it."""
     head = run.head
-    found = fates(timeline, run.turns, uses(timeline) if used is None else used)
+    used = uses(timeline) if used is None else used
+    found = fates(timeline, run.turns, used)
     return {
         "run_id": head.run_id,
         "trace_id": head.trace_id,
@@ -61,7 +62,7 @@ def run_json(run: Run, timeline: Timeline, *, cost: RunCost | None = None, used:
         "turns": [turn_json(turn) for turn in run.turns],
         "totals": head.totals,
         "cost": cost.as_json() if cost else None,
-        "evidence": survival_rates(found),
+        "evidence": survival_rates(found) | {"searched_to_turn": used.stopped},
         "evidence_uses": [
             {"value": fate.use.value, "kind": fate.use.kind, "t": fate.use.t, "seen_in": fate.use.seen_in}
             | {"survival": fate.survival, "where": fate.where}

@@ -7,7 +7,7 @@ on that differs from the turn before, with a number in front: how many it starts
 """
 
 import hashlib
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -126,14 +126,6 @@ class RunStore:
             return 0.0
         seconds = self.database.arrow(TURNS, where=equals("run_id", run_id), columns=["seconds"])["seconds"].to_pylist()
         return sum(seconds) / len(seconds) if seconds else 0.0
-
-    def newest_done(self, *, without: Collection[str] = ()) -> dict[tuple[str, str], str]:
-        """The newest finished run of each policy and profile, some left out."""
-        if not self.database.exists(RUNS):
-            return {}
-        rows = self.database.rows(RUNS, where=equals("status", "done"), columns=["run_id", "policy", "profile", "started"])
-        rows.sort(key=lambda row: str(row["started"]))
-        return {(row["policy"], row["profile"]): row["run_id"] for row in rows if row["run_id"] not in without}
 
     def policies_by_trace(self) -> dict[str, list[tuple[str, bool]]]:
         """Policies each trace was replayed through, oldest run first, and whether to the end; each pair once."""

@@ -8,15 +8,16 @@ alone, every other point is negative, as in the paper. The same seed and corpus 
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from pamer_lab.errors import InputError
 from pamer_lab.probes.split import SEEDS, LeakCheck, Split, check_leak, require_both_classes, split_by_question
-from pamer_lab.trajectory.labels import INFORMED_MARK, POSITIVES_ENOUGH
+from pamer_lab.trajectory.labels import HINDSIGHT, INFORMED_MARK, POSITIVES_ENOUGH
 from pamer_lab.trajectory.recorded import History, memory_from, recorded_of
 from pamer_lab.trajectory.values import Target, Trace
 
@@ -44,6 +45,8 @@ class Decisions:
     """What the states at these points are rebuilt from; `full` where no trace records memory operations."""
     recorded_traces: int = 0
     """Traces whose memory operations are applied; the others count as full."""
+    groups: tuple[str, ...] = ()
+    """What stays in one part of a split, where that is not the question: the source of each row."""
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -63,14 +66,30 @@ class Decisions:
             "corpus": self.corpus,
             "traces": len({trace for trace, _ in self.keys}),
             "questions": len(set(self.questions)),
+            **({"sources": sorted(set(self.groups))} if self.groups else {}),
             "decision_points": len(self),
             "asked": asked,
             "positives": positives,
         }
 
 
-def decisions_of(traces: Iterable[Trace], history: History = "full") -> Decisions:
-    """All decision points of the labelled traces; a trace without labels is left out."""
+def with_origin(traces: Iterable[Trace], origin: str) -> list[Trace]:
+    """The traces with labels of one origin only; where no trace has any, the origins there are."""
+    known = list(traces)
+    kept = [msgspec.structs.replace(trace, labels=tuple(label for label in trace.labels if label.origin == origin)) for trace in known]
+    if not any(trace.labels for trace in kept):
+        origins = sorted({label.origin for trace in known for label in trace.labels})
+        raise InputError(f"no label has the origin {origin!r}; there are: {', '.join(origins) or 'none'}")
+    return kept
+
+
+def decisions_of(
+    traces: Iterable[Trace], history: History = "full", sources: Mapping[str, str] | None = None, *, by_source: bool = False
+) -> Decisions:
+    """All decision points of the labelled traces; a trace without labels is left out.
+
+    With `sources` (by trace id) equal question ids of two sources are two questions; `by_source` makes splits keep a source together.
+    """
     keys: list[tuple[str, int]] = []
     questions: list[str] = []
     rows: list[list[tuple[bool, bool]]] = []
@@ -78,6 +97,8 @@ def decisions_of(traces: Iterable[Trace], history: History = "full") -> Decision
     rebuilt = 0
     known = list(traces)
     _refuse_two_futures(known)
+    _refuse_mixed_hindsight(known)
+    groups: list[str] = []
     for trace in sorted(known, key=lambda trace: (trace.question_id, trace.trace_id)):
         if not trace.labels:
             continue
@@ -85,16 +106,18 @@ def decisions_of(traces: Iterable[Trace], history: History = "full") -> Decision
         rebuilt += recorded is not None
         first = FIRST if recorded is None else FIRST | {"recall": max(1, memory_from(trace))}
         of_target = [_of_target(trace, target, first[target]) for target in TARGETS]
+        source = sources[trace.trace_id] if sources else ""
         for t in range(1, trace.turns):
             if any(t in values for values in of_target):
                 keys.append((trace.trace_id, t))
-                questions.append(trace.question_id)
+                questions.append(f"{source}/{trace.question_id}" if sources else trace.question_id)
+                groups.append(source)
                 rows.append([(values.get(t, False), t in values) for values in of_target])
         digest.update(f"{trace.trace_id}/{trace.question_id}/{[(label.t, label.target, label.value) for label in trace.labels]}".encode())
         if recorded is not None:
             digest.update(f"/{[(event.before_message, event.replaced, event.summary, event.text) for event in recorded.events]}".encode())
     if not rows:
-        raise InputError("these traces hold no labels; give labelled traces, or label them: pamer-lab annotate TRACE...")
+        raise InputError("these traces hold no labels; give labelled traces, or label them: pamer-lab annotate TRACE... or label TRACE...")
     packed = np.array(rows, dtype=bool)  # [n, T, 2]
     return Decisions(
         tuple(keys),
@@ -104,12 +127,13 @@ def decisions_of(traces: Iterable[Trace], history: History = "full") -> Decision
         digest.hexdigest(),
         "recorded" if rebuilt else "full",
         rebuilt,
+        tuple(groups) if by_source else (),
     )
 
 
 def _refuse_two_futures(traces: Sequence[Trace]) -> None:
     """Labels by annotators that saw the next action and by some that did not answer different questions."""
-    origins = {label.origin for trace in traces for label in trace.labels} - POSITIVES_ENOUGH
+    origins = {label.origin for trace in traces for label in trace.labels} - POSITIVES_ENOUGH - {HINDSIGHT}
     informed = sorted(origin for origin in origins if origin.endswith(INFORMED_MARK))
     causal = sorted(origins.difference(informed))
     if informed and causal:
@@ -117,6 +141,13 @@ def _refuse_two_futures(traces: Sequence[Trace]) -> None:
             f"these traces mix labels whose annotator saw the next action ({informed[0]}) with labels whose annotator did not "
             f"({causal[0]}); annotate all with one --future, and study those"
         )
+
+
+def _refuse_mixed_hindsight(traces: Sequence[Trace]) -> None:
+    """Hindsight labels say what a rule found, other labels what a source or an annotator meant: never both in one study unasked."""
+    origins = sorted({label.origin for trace in traces for label in trace.labels})
+    if HINDSIGHT in origins and len(origins) > 1:
+        raise InputError(f"these traces have labels of several origins ({', '.join(origins)}); choose one with --labels")
 
 
 def make_splits(decisions: Decisions, seeds: Sequence[int] = SEEDS) -> tuple[tuple[Split, ...], tuple[LeakCheck, ...]]:
@@ -127,11 +158,12 @@ def make_splits(decisions: Decisions, seeds: Sequence[int] = SEEDS) -> tuple[tup
                 f"these traces hold no {target} label at decision point {FIRST[target]} or later, and a study needs both targets; "
                 f"add traces that have some, or label these: pamer-lab annotate TRACE..."
             )
-    splits = tuple(split_by_question(decisions.questions, seed) for seed in seeds)
+    groups, words = (decisions.groups, "sources") if decisions.groups else (decisions.questions, "questions")
+    splits = tuple(split_by_question(groups, seed, words) for seed in seeds)
     for split in splits:
         for row, target in enumerate(TARGETS):
             require_both_classes(split, decisions.labels[row], decisions.counts[row], target)
-    return splits, tuple(check_leak(split, decisions.questions) for split in splits)
+    return splits, tuple(check_leak(split, groups, words) for split in splits)
 
 
 def _of_target(trace: Trace, target: Target, first: int) -> dict[int, bool]:
@@ -156,6 +188,7 @@ def sample(decisions: Decisions, count: int, seed: int = 0) -> Decisions:
         decisions,
         keys=tuple(decisions.keys[row] for row in rows),
         questions=tuple(decisions.questions[row] for row in rows),
+        groups=tuple(decisions.groups[row] for row in rows) if decisions.groups else (),
         labels=np.ascontiguousarray(decisions.labels[:, rows]),
         counts=np.ascontiguousarray(decisions.counts[:, rows]),
     )

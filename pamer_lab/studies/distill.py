@@ -106,9 +106,11 @@ def capacity_rows(lab: Lab, banks: Mapping[str, Bank], layers: Mapping[str, str]
     return rows, fits
 
 
-def student_rows(lab: Lab, bank: Bank, layer: str, teacher: Fitted, words: str) -> tuple[list[Row], list[Row], Fitted]:
-    """A compact context with and without distillation: rows, paired comparisons, and the students."""
+def student_rows(lab: Lab, bank: Bank, layer: str, teacher: Fitted | None, words: str) -> tuple[list[Row], list[Row], Fitted]:
+    """A compact context with and without distillation: rows, paired comparisons, and the students; without a teacher the plain ones."""
     plain = lab.fit(words, bank, layer, "mlp")
+    if teacher is None:
+        return lab.rows(plain, context=bank.context, hint=bank.hint, capacity="mlp"), [], plain
     student = lab.fit(f"{words} + decision KD", bank, layer, "mlp", teacher)
     names = {"context": bank.context, "hint": bank.hint, "capacity": "mlp"}
     without, taught = (lab.rows(fitted, teacher, **names) for fitted in (plain, student))

@@ -22,8 +22,10 @@ from pamer_lab.trajectory.values import Label, Message, Target, Trace
 
 OPERATION = "memory-operation"
 SIDE_FILE = "side-file"
+HINDSIGHT = "hindsight"
+"""Labels that a rule took from what later actions used (`runs/hindsight.py`); it says what it found at every point it can judge."""
 POSITIVES_ENOUGH = frozenset({"native", "generator", OPERATION, SIDE_FILE})
-"""Origins that may write down positive points alone; every other origin is a model's name."""
+"""Origins that may write down positive points alone; every other origin, a model's name or `hindsight`, gives negatives too."""
 
 INFORMED_MARK = "+action"
 """Ends the origin of labels whose annotator saw the action that came next."""

@@ -102,7 +102,7 @@ class Label(Struct, frozen=True, omit_defaults=True, gc=False):
     target: Target
     value: bool = True
     origin: str = "native"
-    """Where the label comes from: `native`, `side-file`, `memory-operation`, `generator` or a model's name."""
+    """Where the label comes from: `native`, `side-file`, `memory-operation`, `generator`, `hindsight` or a model's name."""
     steps: tuple[int, ...] = ()
     """For recall: the block numbers whose evidence is needed, where they are known."""
 

@@ -131,22 +131,39 @@ def store_items(
     before = {row["trace_id"] for row in workspace.trace_rows()}
     result = Imported()
     batch: list[Trace] = []
+    facts: list[dict[str, Any]] = []
+
+    def drained() -> Iterator[Trace]:
+        """The batch without keeping it: a trace's row is all that is left of it while it is stored."""
+        while batch:
+            trace = batch.pop(0)
+            result.known += trace.trace_id in before
+            facts.append(_facts(trace))
+            yield trace
 
     def flush() -> None:
-        for trace, row in zip(batch, workspace.add_traces(batch, tokens, demo=demo), strict=True):
-            result.known += trace.trace_id in before
-            warnings = [{"where": item.where, "text": item.text, "kind": item.kind} for item in trace.warnings]
-            result.traces.append(row | {"warnings": warnings, "confidence": trace.confidence, "not_read": not_read(trace)})
-        batch.clear()
+        rows = workspace.add_traces(drained(), tokens, demo=demo)
+        result.traces.extend(row | fact for row, fact in zip(rows, facts, strict=True))
+        facts.clear()
+
+    def take(item: Trace | Rejection) -> None:
+        if isinstance(item, Trace):
+            batch.append(item)
+            return
+        result.rejected.append(item)
+        if on_reject:
+            on_reject(item)
 
     for item in items:
-        if isinstance(item, Rejection):
-            result.rejected.append(item)
-            if on_reject:
-                on_reject(item)
-            continue
-        batch.append(item)
+        take(item)
+        del item
         if len(batch) >= BATCH:
             flush()
     flush()
     return result
+
+
+def _facts(trace: Trace) -> dict[str, Any]:
+    """What an import says of a trace beside its stored row."""
+    warnings = [{"where": item.where, "text": item.text, "kind": item.kind} for item in trace.warnings]
+    return {"warnings": warnings, "confidence": trace.confidence, "not_read": not_read(trace)}

@@ -19,7 +19,8 @@ from pamer_lab.config import address_of, default_workspace, local_folder
 from pamer_lab.errors import InputError, StorageError
 from pamer_lab.storage import Database, TableSpec, equals, is_in
 from pamer_lab.storage.leases import lease
-from pamer_lab.trajectory.values import Trace
+from pamer_lab.trajectory.labels import HINDSIGHT
+from pamer_lab.trajectory.values import Label, Trace
 
 if TYPE_CHECKING:
     import polars as pl
@@ -144,10 +145,32 @@ class Workspace:
 
     def add_traces(self, traces: Iterable[Trace], tokens: MessageTokens, *, demo: bool = False) -> list[dict[str, Any]]:
         """Store traces in one commit and return their summary rows; a known trace adds nothing."""
-        rows = [trace_row(trace, tokens, demo=demo) for trace in traces]
+        rows = [trace_row(trace, tokens, demo=demo) for trace in self._with_kept_labels(list(traces))]
         if rows:
             self.database.upsert(TRACES, rows)
         return [{key: row[key] for key in SUMMARY_COLUMNS} for row in rows]
+
+    def _with_kept_labels(self, traces: Sequence[Trace]) -> Iterable[Trace]:
+        """The traces with the hindsight labels that the workspace has for them: no file holds those, and an import must not drop them."""
+        known: dict[str, tuple[Label, ...]] = {}
+        if self.path.exists() and self.database.exists(TRACES):
+            where = f"labels > 0 AND {is_in('trace_id', [trace.trace_id for trace in traces])}" if traces else "false"
+            for row in self.database.rows(TRACES, where=where, columns=["trace_id", "body"]):
+                old = msgspec.msgpack.decode(row["body"], type=Trace).labels
+                known[row["trace_id"]] = tuple(label for label in old if label.origin == HINDSIGHT)
+        for trace in traces:
+            new = not any(label.origin == HINDSIGHT for label in trace.labels)
+            kept = known.get(trace.trace_id, ()) if new else ()
+            yield msgspec.structs.replace(trace, labels=(*trace.labels, *kept)) if kept else trace
+
+    def relabel(self, traces: Iterable[Trace]) -> None:
+        """Store other labels of traces that are here; nothing else of them may differ."""
+        rows = []
+        for trace in traces:
+            row = self.database.rows(TRACES, where=equals("trace_id", trace.trace_id))[0]
+            rows.append(row | {"labels": len(trace.labels), "body": msgspec.msgpack.encode(trace)})
+        if rows:
+            self.database.upsert(TRACES, rows)
 
     def trace_rows(self, where: str = "") -> list[dict[str, Any]]:
         """Summary rows of all traces, newest question first by name."""
@@ -221,6 +244,8 @@ def trace_row(trace: Trace, tokens: MessageTokens, *, demo: bool = False) -> dic
     """The stored form of a trace: its counts, and the trace itself as MessagePack."""
     counts: Sequence[int] = tokens.counts(trace.messages)
     pieces = cut(trace.messages)
+    blocks, prefix_end = len(pieces.blocks), pieces.prefix_end
+    del pieces  # a trace of tiny messages has as many blocks as messages
     source = trace.source
     path = source.path if source else ""
     return {
@@ -234,10 +259,10 @@ def trace_row(trace: Trace, tokens: MessageTokens, *, demo: bool = False) -> dic
         "model": trace.model,
         "messages": len(trace.messages),
         "turns": trace.turns,
-        "blocks": len(pieces.blocks),
+        "blocks": blocks,
         "tool_calls": sum(len(message.tool_calls) for message in trace.messages),
         "tool_results": trace.results,
-        "prefix_messages": pieces.prefix_end,
+        "prefix_messages": prefix_end,
         "tokens": sum(counts) + tokens.tools(trace.tools),
         "tokenizer": tokens.counter.name,
         "tokens_kind": tokens.counter.kind,

@@ -147,7 +147,7 @@ def test_an_exported_file_says_what_the_scan_replaced_and_still_comes_back(datab
     assert "ask [redacted: e-mail address 1]" in {review.note for review in ReviewStore(other).all()}
     read = {"csv": pl.read_csv, "jsonl": pl.read_ndjson, "parquet": pl.read_parquet}[ending]
     said = read(file).filter(pl.col("table") == "scan")["note"].to_list()
-    assert len(said) == 1 and "1 e-mail address in 1 places redacted" in said[0]
+    assert len(said) == 1 and "e-mail address" in said[0] and "eve@" not in said[0]
 
 
 @pytest.mark.parametrize(("name", "body"), [("a.csv", b"x,y\n1,2\n"), ("a.jsonl", b"{broken"), ("a.parquet", b"no"), ("a.txt", b"")])

@@ -74,3 +74,13 @@ def test_a_giant_message_is_counted_in_pieces_and_gives_the_same_count() -> None
     measured = embedded_counter()
     expected = sum(measured.count([line])[0] for line in render_message(message).splitlines(keepends=True))
     assert MessageTokens(measured).counts([message]) == measured.count([render_message(message)]) == [expected]
+
+
+def test_of_more_messages_than_are_remembered_none_is_kept_and_counts_stay_right() -> None:
+    counter = Watching()
+    tokens = MessageTokens(counter, limit=4)
+    messages = [Message("user", f"message {number % 6}") for number in range(10)]
+    assert tokens.counts(messages) == [MessageTokens(EstimatedCounter()).counts([message])[0] for message in messages]
+    before = len(counter.asked)
+    tokens.counts(messages[:1])
+    assert len(counter.asked) == before + 1

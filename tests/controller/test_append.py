@@ -220,7 +220,7 @@ def test_the_gate_waits_says_so_and_edits_when_the_cache_is_cold(tmp_path: Path)
     turns = math.ceil(gate.payback(warm.candidate_tokens, behind))
     assert warm.action == "pass" and sum(warm.votes) == 5 and turns > 20
     assert {"5 of 5", f"{turns} turns", "horizon 3"} <= {text for text in ("5 of 5", f"{turns} turns", "horizon 3") if text in warm.reason}
-    clock.now += 301
+    clock.now += 601
     _, cold = made.transform("s", history(3))
     assert cold.action == "compress"
 

@@ -23,7 +23,7 @@ from pamer_lab.workspace import Workspace
 
 PATHS = {"chat": "/v1/chat/completions", "messages": "/v1/messages", "responses": "/v1/responses"}
 KEY = {"authorization": "Bearer sk-planted-0123456789abcdef"}
-PATIENCE = 20.0
+PATIENCE = 60.0
 
 
 class Clock:

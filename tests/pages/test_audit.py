@@ -8,6 +8,7 @@ from streamlit.testing.v1 import AppTest
 
 from pamer_lab.audit import AuditStore, ReviewStore
 from pamer_lab.audit.exchange import audit_bytes
+from pamer_lab.audit.labels import current
 from pamer_lab.audit.tables import SELECTIONS
 from pamer_lab.controller.router import Candidate, SelectionRecord
 from pamer_lab.errors import StorageError
@@ -16,6 +17,8 @@ from pamer_lab.models.profiles import load_profile
 from pamer_lab.models.tokenizer import profile_tokens
 from pamer_lab.redaction import Scan
 from pamer_lab.runs.engine import ReplayOptions, replay
+from pamer_lab.runs.hindsight import Rule, hindsight_labels, labelled
+from pamer_lab.runs.timeline import lay_out
 from pamer_lab.ui.audit.case import CHECKS, VIEWS
 from pamer_lab.ui.audit.review import DOUBTS, NAMES
 from pamer_lab.ui.audit.tools import PARTS as TOOLS
@@ -313,3 +316,18 @@ def test_there_is_no_verdict_to_press_until_a_name_is_given_and_then_no_field_to
     assert fields() == (False, True) and says(app, "Ada L.")
     app.button(key="reviewer-change").click().run()
     assert fields() == (True, False)
+
+
+def test_a_person_goes_through_hindsight_labels_and_sees_the_agreement(workspace: Workspace, visit: Visit) -> None:
+    trace = long_trace(8, trace_id="t-hindsight")
+    tokens = profile_tokens(load_profile("embedded"))
+    labels = hindsight_labels(lay_out(trace, tokens), Rule(horizon=2, minimum_tokens=0))
+    workspace.add_traces([labelled(trace, labels)], tokens)
+    app = visit(PAGE, reviewed="Hindsight labels")
+    assert not app.exception and any(button.disabled for button in app.button if str(button.key).startswith("label-Agree"))
+    named(app)
+    next(button for button in app.button if str(button.key).startswith("label-Disagree")).click().run()
+    assert not app.exception
+    found = current(workspace.database)
+    assert [(review.reviewer, review.agree, review.origin) for review in found] == [("Ada", False, "hindsight")]
+    assert frame(app, "Agreed")["Reviews"].tolist()[-1] == 1

@@ -12,8 +12,8 @@ from tests.policies.rivals import SMALL_RIVALS
 from tests.runs.making import call, long_trace, make_trace, timeline_of, turns_of
 
 TURNS = 14
-ELSEWHERE = {"acm", "self-gc", "selfcompact"}
-"""Rivals that need recorded calls or a chat model: tried in `test_methods.py`."""
+ELSEWHERE = {"acm", "self-gc", "selfcompact", "sculptor", "llmlingua-2", "swe-pruner"}
+"""Rivals that need recorded calls, a chat model or weights: tried in `test_methods.py`, `test_sculptor.py` and `test_weights.py`."""
 
 
 def repeating() -> Trace:

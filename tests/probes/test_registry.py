@@ -11,24 +11,26 @@ from pamer_lab.probes.registry import find_heads, heads_for, list_heads, registe
 from tests.probes.test_artefact import heads
 
 PACKAGED = "smollm2-generated"
+REAL = "smollm2-real"
 SMOLLM2 = "SmolLM2-135M-Instruct"
 
 
 def test_registered_heads_are_listed_after_the_packaged_ones_with_everything_a_reader_needs(tmp_path: Path) -> None:
     kept = register(heads(), "mine", tmp_path)
     found, faults = list_heads(tmp_path)
-    assert [(entry.name, entry.source) for entry in found] == [(PACKAGED, "package"), ("mine", "workspace")] and not faults
+    assert [(entry.name, entry.source) for entry in found] == [(PACKAGED, "package"), (REAL, "package"), ("mine", "workspace")]
+    assert not faults
     row = found[0].row()
     assert {"name", "model", "layer", "pooling", "hint", "context", "target", "sha256", "auroc", "corpus", "source"} <= set(row)
     assert row["model"] == SMOLLM2 and row["corpus"]["decision_points"] > 0 and 0.5 < row["auroc"]["mean"] < 1
-    assert found[1].heads.sha256 == kept.heads.sha256 == heads().sha256
+    assert found[2].heads.sha256 == kept.heads.sha256 == heads().sha256
 
 
 def test_heads_that_cannot_be_read_are_named_and_do_not_hide_the_others(tmp_path: Path) -> None:
     register(heads(), "mine", tmp_path)
     (tmp_path / "heads" / "mine" / FACTS).write_text("{")
     found, faults = list_heads(tmp_path)
-    assert [entry.name for entry in found] == [PACKAGED]
+    assert [entry.name for entry in found] == [PACKAGED, REAL]
     assert len(faults) == 1 and "mine" in faults[0]
 
 
@@ -71,7 +73,16 @@ def test_registering_again_replaces_and_removing_forgets(tmp_path: Path) -> None
     again = register(replace(heads(), layer="block_9"), "mine", tmp_path)
     assert find_heads("mine", tmp_path).heads.layer == "block_9" == again.heads.layer
     remove("mine", tmp_path)
-    assert [entry.name for entry in list_heads(tmp_path)[0]] == [PACKAGED]
+    assert [entry.name for entry in list_heads(tmp_path)[0]] == [PACKAGED, REAL]
     for name in ("mine", PACKAGED, "../x"):
         with pytest.raises(InputError):
             remove(name, tmp_path)
+
+
+def test_one_packaged_set_is_the_default_and_says_why_and_the_other_says_how_it_did_on_unseen_sources(tmp_path: Path) -> None:
+    rows = {entry.name: entry.row() for entry in list_heads(tmp_path)[0]}
+    assert [name for name, row in rows.items() if row["default"]] == [PACKAGED] and rows[PACKAGED]["why_default"]
+    unseen = rows[REAL]["unseen"]
+    assert unseen["labels"] == "hindsight" and unseen["n"] > 0 and 0 <= unseen["auroc"]["interval"][0] <= unseen["auroc"]["mean"]
+    assert rows[REAL]["sources"] and set(rows[REAL]["sources"].values()) <= {"MIT", "Apache-2.0"}
+    assert not set(rows[REAL]["sources"]) & set(unseen["sources"])

@@ -104,3 +104,11 @@ def test_restored_and_stored_evidence_is_told_apart() -> None:
         ("Tom Rice", "summary"),
         ("1907", "memory"),
     ]
+
+
+def test_a_search_that_reads_no_further_says_at_which_turn_it_ended() -> None:
+    line = timeline_of(hand_made())
+    complete, cut = uses(line), uses(line, 0)
+    assert complete.stopped is None and complete.sentence == ""
+    assert cut.stopped is not None and str(cut.stopped) in cut.sentence
+    assert len(cut) < len(complete) and list(cut) == complete[: len(cut)]

@@ -1,10 +1,12 @@
 """Named questions to the runs of a workspace."""
 
+import pytest
 from msgspec.structs import replace
 
+from pamer_lab.errors import Cancelled
 from pamer_lab.runs.engine import ReplayOptions
 from pamer_lab.runs.engine import replay as replay_trace
-from pamer_lab.runs.store import RunStore, newest
+from pamer_lab.runs.store import TURNS, RunStore, newest
 from pamer_lab.runs.whatif import what_if
 from pamer_lab.workspace import Workspace
 from tests.runs.making import PARTS, SMALL, long_trace
@@ -14,7 +16,7 @@ OPTIONS = ReplayOptions(device="cpu", parts=PARTS)
 
 def test_questions_to_an_empty_workspace_have_empty_answers(workspace: Workspace) -> None:
     store = RunStore(workspace)
-    assert store.newest_done() == {} and store.policies_by_trace() == {}
+    assert store.policies_by_trace() == {}
     assert store.first_turn("r-none", "compress") is None and store.seconds_per_turn("r-none") == 0
 
 
@@ -24,8 +26,6 @@ def test_runs_answer_for_their_policies_paces_and_first_events(workspace: Worksp
     base = replay_trace(long_trace(8), "base", workspace)
     store.put_head(replace(base.head, run_id="r-stopped", status="failed", started="2099"))
     assert store.policies_by_trace() == {"t-long": [(pamer.head.policy, True), ("base", True), ("base", False)]}
-    assert store.newest_done() == {(pamer.head.policy, "embedded"): pamer.run_id, ("base", "embedded"): base.run_id}
-    assert ("base", "embedded") not in store.newest_done(without={base.run_id})
     compressed = [turn.t for turn in pamer.turns if turn.action == "compress"]
     assert compressed and store.first_turn(pamer.run_id, "compress") == compressed[0]
     assert store.first_turn(base.run_id, "compress") is None
@@ -44,3 +44,21 @@ def test_the_run_to_show_is_the_newest_over_all_turns(workspace: Workspace) -> N
     assert newest([limited, later, whole], ["base"], "embedded") == {"base": later}
     assert newest([limited], ["base"], "embedded") == {"base": limited}
     assert newest([whole], ["base"], "paper") == newest([whole], ["pamer"], "embedded") == {}
+
+
+def test_a_turn_is_stored_by_what_changed_and_read_back_complete(workspace: Workspace) -> None:
+    run = replay_trace(long_trace(60), "observation-masking:2", workspace)
+    store = RunStore(workspace)
+    assert tuple(store.turns(run.run_id)) == run.turns and len(run.turns[-1].items) > 50
+    sizes = {row["t"]: len(row["items"]) for row in workspace.database.rows(TURNS, columns=["t", "items"])}
+    assert sizes[59] <= 1.5 * sizes[10], "a turn with fifty shortened blocks takes no more than one with a few"
+
+
+def test_a_run_that_was_stopped_goes_on_with_the_items_it_has(workspace: Workspace) -> None:
+    seen: list[int] = []
+    with pytest.raises(Cancelled):
+        stopping = ReplayOptions(watch=lambda turn, of: seen.append(0), cancelled=lambda: len(seen) == 7)
+        replay_trace(long_trace(12), "observation-masking:2", workspace, stopping)
+    run = replay_trace(long_trace(12), "observation-masking:2", workspace)
+    other = replay_trace(long_trace(12, trace_id="t-other"), "observation-masking:2", workspace)
+    assert [turn.items for turn in RunStore(workspace).turns(run.run_id)] == [turn.items for turn in other.turns]

@@ -85,6 +85,8 @@ def test_a_row_that_differs_from_its_head_is_refused(workspace: Workspace, run: 
         {"states": "A"},
         {"votes": [True]},
         {"items": b"\xc1"},
+        {"items": msgspec.msgpack.encode([99])},
+        {"items": msgspec.msgpack.encode([-1])},
         {"items": msgspec.msgpack.encode([Item("summary", 3, text="nowhere")])},
         {"spent": msgspec.msgpack.encode("no")},
         {"items": msgspec.msgpack.encode([Item("summary", 3, spans=((0, 10**11),))])},

@@ -171,7 +171,7 @@ def test_another_horizon_or_table_decides_as_a_real_replay_would(tmp_path: Path,
 
 
 def test_a_horizon_of_no_turn_waits_and_a_cold_cache_does_not(tmp_path: Path) -> None:
-    slow = at_times(long_trace(16, trace_id="t-slow"), [400.0])
+    slow = at_times(long_trace(16, trace_id="t-slow"), [700.0])
     quick = at_times(long_trace(16, trace_id="t-quick"), [4.0])
     policy = f"pamer:minimum=90{PRICED}:horizon=0"
     cold, warm = run_of(policy, tmp_path, slow), run_of(policy, tmp_path, quick)

@@ -8,7 +8,7 @@ import pytest
 
 from pamer_lab.blocks import EstimatedCounter, MessageTokens
 from pamer_lab.errors import InputError
-from pamer_lab.studies.decisions import Decisions, decisions_of, make_splits, sample
+from pamer_lab.studies.decisions import Decisions, decisions_of, make_splits, sample, with_origin
 from pamer_lab.studies.observables import observe, recent2_texts
 from pamer_lab.trajectory.recorded import HISTORIES
 from pamer_lab.trajectory.values import Event, Label, Message, Trace
@@ -165,3 +165,36 @@ def test_no_point_is_taken_twice_where_questions_have_a_single_point() -> None:
     for count in range(4, len(keys)):
         found = sample(whole, count)
         assert len(set(found.keys)) == len(found.keys) == count
+
+
+def test_hindsight_labels_never_mix_with_others_unasked() -> None:
+    mixed = [trace(0, [Label(2, "compression", origin="generator"), Label(3, "compression", value=False, origin="hindsight")])]
+    with pytest.raises(InputError, match="--labels"):
+        decisions_of(mixed)
+    found = decisions_of(with_origin(mixed, "hindsight"))
+    assert [t for _, t in found.keys] == [3]  # a rule says what it found where it can judge; other points are not negative
+    with pytest.raises(InputError, match="generator, hindsight"):
+        with_origin(mixed, "judge")
+
+
+def test_a_split_by_source_keeps_a_repository_in_one_part() -> None:
+    both = [Label(2, "compression"), Label(4, "recall")]
+    traces = [trace(2 * number, both) for number in range(20)]
+    sources = {one.trace_id: f"repository {number % 10}" for number, one in enumerate(traces)}
+    found = decisions_of(traces, sources=sources, by_source=True)
+    splits, checks = make_splits(found, [0, 1])
+    assert found.facts()["sources"] == sorted(set(sources.values()))
+    for split, check in zip(splits, checks, strict=True):
+        parts = {
+            source: {int(part) for part, own in zip(split.part, found.groups, strict=True) if own == source} for source in found.groups
+        }
+        assert all(len(own) == 1 for own in parts.values()) and sum(check.questions.values()) == 10 and not check.shared
+    few = {one.trace_id: f"repository {number % 3}" for number, one in enumerate(traces)}
+    with pytest.raises(InputError, match="sources"):
+        make_splits(decisions_of(traces, sources=few, by_source=True), [0])
+
+
+def test_equal_questions_of_two_sources_are_two_questions() -> None:
+    twins = [msgspec.structs.replace(trace(number, [Label(2, "compression")]), question_id="3") for number in range(2)]
+    assert decisions_of(twins).facts()["questions"] == 1
+    assert decisions_of(twins, sources={"t0": "a", "t1": "b"}).facts()["questions"] == 2

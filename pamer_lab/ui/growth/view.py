@@ -22,7 +22,7 @@ from pamer_lab.runs.engine import ReplayOptions
 from pamer_lab.ui.shared.following import LOOK_EVERY, progress_bar
 from pamer_lab.ui.shared.loaders import workspace
 from pamer_lab.ui.shared.picker import trace_label
-from pamer_lab.ui.shared.run_form import GIVEN, MOST_POLICIES, STARTING, estimated, replay_at_once, say_unavailable
+from pamer_lab.ui.shared.run_form import GIVEN, STARTING, estimated, replay_at_once, say_unavailable
 from pamer_lab.ui.shared.runs import all_runs, background, open_run, policies_of_traces, run_store, version
 from pamer_lab.ui.shared.state import only_followed_a_link
 from pamer_lab.ui.shared.widgets import table_height
@@ -32,6 +32,8 @@ AT_ONCE = 1_500
 """Turns of all traces together up to which policies without models are replayed at once."""
 DONE = "runs-done"
 """Session key of the batch that is followed and how many of its runs the page has."""
+MOST_COMPARED = 40
+"""Policies that this page shows together."""
 MOST_PAIRS = 80
 """Pairs of runs whose first divergence is looked for at once."""
 
@@ -122,7 +124,7 @@ def run_missing(trace_ids: Sequence[str], policies: Sequence[str], runs: pl.Data
                 type="primary",
                 icon=":material/bolt:",
                 help=f"Policies that need no model: {time}.",
-                on_click=_start,
+                on_click=start,
                 args=(list(trace_ids), list(fast), options, policies),
             )
         found, _ = estimated(missing, factory)
@@ -133,7 +135,7 @@ def run_missing(trace_ids: Sequence[str], policies: Sequence[str], runs: pl.Data
                 type="secondary" if fast else "primary",
                 icon=":material/play_arrow:",
                 help="Policies without a model go first on every trace; model runs are queued behind them.",
-                on_click=_start,
+                on_click=start,
                 args=(list(trace_ids), possible, options, policies),
             )
 
@@ -146,11 +148,11 @@ def _what_it_takes(missing: Mapping[str, Sequence[str]], factory: Factory) -> st
     return f"Not replayed yet: {each}. This {loaded} and takes {time}."
 
 
-def _start(trace_ids: Sequence[str], policies: Sequence[str], options: BatchOptions, chosen: Sequence[str]) -> None:
+def start(trace_ids: Sequence[str], policies: Sequence[str], options: BatchOptions, chosen: Sequence[str]) -> None:
     """Start a batch, and show its policies too when it is done."""
     background().start(trace_ids, policies, options)
     st.session_state[GIVEN] = True
-    st.session_state["policies"] = list(dict.fromkeys([*chosen, *policies]))[:MOST_POLICIES]
+    st.session_state["policies"] = list(dict.fromkeys([*chosen, *policies]))[:MOST_COMPARED]
 
 
 @st.fragment(run_every=LOOK_EVERY)

@@ -19,7 +19,7 @@ from pamer_lab.ui.replay.turn_steps import open_turn
 from pamer_lab.ui.replay.turn_texts import span_words
 from pamer_lab.ui.shared.downloads import download
 from pamer_lab.ui.shared.prices import choose_prices, cost_of
-from pamer_lab.ui.shared.runs import drops_of, fates_of
+from pamer_lab.ui.shared.runs import drops_of, fates_of, timeline_of
 from pamer_lab.ui.shared.text import counted_with, in_code
 from pamer_lab.ui.shared.widgets import table, table_height
 from pamer_lab.ui.shared.words import HINTS
@@ -152,6 +152,8 @@ def evidence(run: Run) -> None:
     """What later actions used, and where it was by then; a row opens its turn."""
     found = fates_of(run)
     rates = survival_rates(found)
+    if missing := timeline_of(run.head.trace_id, run.head.profile)[1].sentence:
+        st.warning(missing)
     if not found:
         st.info("No recorded action of this trace uses an identifier from an earlier tool result.")
         return

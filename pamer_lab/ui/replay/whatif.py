@@ -9,8 +9,9 @@ import streamlit as st
 
 from pamer_lab.figures.text import counted, short
 from pamer_lab.prices import DEFAULT
+from pamer_lab.runs.stored_decisions import HORIZON
 from pamer_lab.runs.values import Run
-from pamer_lab.runs.whatif import HORIZON, Changes, WhatIf
+from pamer_lab.runs.whatif import Changes, WhatIf
 from pamer_lab.ui.shared.prices import tables_by_name
 from pamer_lab.ui.shared.runs import whatif_of
 from pamer_lab.ui.shared.words import HINTS

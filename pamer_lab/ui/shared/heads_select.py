@@ -68,7 +68,7 @@ def describe_heads(factory: Factory) -> None:
         f"Voting heads: {in_code(row['name'], 64)} ({row['source']}) read {in_code(row['model'], 64)} at "
         f"{in_code(layer_words(row['layer']), 20)}, "
         f"{hint}; "
-        f"{made}; {score}; sha256 {in_code(row['sha256'][:12], 12)}."
+        f"{made}; {score}; sha256 {in_code(row['sha256'][:12], 12)}." + (f" Default: {row['why_default']}." if row["default"] else "")
     )
 
 

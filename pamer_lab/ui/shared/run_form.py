@@ -72,8 +72,11 @@ class Choice:
         return [policy for policy in self.policies if policy not in self.reasons]
 
 
-def choose_policies(*, key: str = "policies", first: Sequence[str] = ()) -> list[str]:
-    """Policies by name, own parameters allowed; the choice is in the URL. `first`: what a page opens with instead of the usual ones."""
+def choose_policies(*, key: str = "policies", first: Sequence[str] = (), most: int = MOST_POLICIES) -> list[str]:
+    """Policies by name, own parameters allowed; the choice is in the URL.
+
+    `first`: what a page opens with instead of the usual ones. `most`: how many may be chosen.
+    """
     words = "; ".join(f"{entry['name']}: {entry['description']}" for entry in describe_policies())
     # Streamlit wants a value from one side only. A page that one comes back to has the key and no value, so the key alone says nothing.
     start = None if st.session_state.pop(GIVEN, False) else list(first) or offered_policies("first")
@@ -84,7 +87,7 @@ def choose_policies(*, key: str = "policies", first: Sequence[str] = ()) -> list
         key=key,
         bind="query-params",
         accept_new_options=True,
-        max_selections=MOST_POLICIES,
+        max_selections=most,
         help=f"{words}. Type a name with parameters, such as sliding-window:8 or pamer+:router=archive.",
     )
     return list(dict.fromkeys(parse_policy(text).name for text in picked))

@@ -8,16 +8,18 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 
+import msgspec
 import polars as pl
 import streamlit as st
 
 from pamer_lab.analysis.growth import newest_runs, run_table, with_heads
-from pamer_lab.errors import StorageError
+from pamer_lab.aside import ask
+from pamer_lab.errors import LabError, StorageError
 from pamer_lab.figures.text import counted, one_line
 from pamer_lab.memory.records import Memory
 from pamer_lab.runs.background import Background
 from pamer_lab.runs.drops import Drop, drops
-from pamer_lab.runs.evidence import Fate, Use, fates, uses
+from pamer_lab.runs.evidence import Fate, Use, Uses, fates, uses
 from pamer_lab.runs.store import RunStore
 from pamer_lab.runs.timeline import Timeline, stored_timeline
 from pamer_lab.runs.values import Run, RunInfo
@@ -25,6 +27,9 @@ from pamer_lab.runs.whatif import WhatIfRun, what_if
 from pamer_lab.ui.shared.loaders import stored_trace, table_version, workspace
 from pamer_lab.ui.shared.text import DEMO, counted_with
 from pamer_lab.workspace import RUNS
+
+LOOKED_HERE, MOST_SECONDS = 100_000_000, 20.0
+"""Characters that a page looks through for evidence itself, a moment's work, and seconds for the rest in a process of its own."""
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)
@@ -90,13 +95,32 @@ def run_key(run: Run) -> tuple[str, str, str, int]:
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)
-def _timeline(path: str, trace_id: str, profile: str) -> tuple[Timeline, list[Use]]:
+def _timeline(path: str, trace_id: str, profile: str) -> tuple[Timeline, Uses]:
     stored, _ = stored_trace(trace_id)
     timeline = stored_timeline(stored, profile, workspace())
-    return timeline, uses(timeline)
+    found = uses(timeline, LOOKED_HERE)
+    return timeline, found if found.stopped is None else _uses_aside(path, trace_id, profile, found)
 
 
-def timeline_of(trace_id: str, profile: str) -> tuple[Timeline, list[Use]]:
+def _uses_aside(path: str, trace_id: str, profile: str, found: Uses) -> Uses:
+    """The uses in a trace that takes longer than a moment to search; those that are known already where it takes too long."""
+    try:
+        answer = ask("evidence", [path, trace_id, profile], FoundUses, seconds=MOST_SECONDS, what="Searching this trace for evidence")
+    except LabError:
+        return found
+    more = Uses(answer.uses)
+    more.stopped = answer.stopped
+    return more
+
+
+class FoundUses(msgspec.Struct):
+    """What a search beside the page found."""
+
+    uses: list[Use]
+    stopped: int | None
+
+
+def timeline_of(trace_id: str, profile: str) -> tuple[Timeline, Uses]:
     """A trace laid out with a profile's tokenizer, and the uses of evidence in it."""
     return _timeline(str(workspace().path), trace_id, profile)
 

@@ -5,17 +5,24 @@ before the download, and one finished file is kept.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 from urllib.parse import urlencode
 
+import msgspec
 import streamlit as st
 
+from pamer_lab.aside import ask
+from pamer_lab.errors import LabError
 from pamer_lab.figures.text import counted
+from pamer_lab.opening import read_file
 from pamer_lab.redaction import Finding, Redaction, summary
 from pamer_lab.report.config import ReportConfig
-from pamer_lab.report.making import Report, make
 from pamer_lab.ui.shared.charts import PICTURE, PICTURES, picture_format
 from pamer_lab.ui.shared.loaders import workspace
+from pamer_lab.ui.shared.text import in_code
 from pamer_lab.ui.shared.widgets import sentences, table, table_height
 
 Sections = Callable[[], Sequence[Any]]
@@ -25,6 +32,8 @@ REDACTIONS: dict[Redaction, str] = {"keys": "Keys and tokens", "all": "All findi
 READY = "share-ready"
 """Session key of the finished report and the configuration it was made from."""
 SHOWN_FINDINGS = 200
+MOST_SECONDS = 120.0
+"""Within which a share file must be ready."""
 
 
 def share(sections: Sections | None = None) -> None:
@@ -67,14 +76,18 @@ def share_file(sections: Sections) -> None:
     st.caption("One HTML file that works offline, verifies its own numbers, and accepts reviews.")
     text = st.toggle("Include trace text", value=True, key="share-text")
     redact = choose_redaction("share-redact")
-    made: tuple[ReportConfig, Report] | None = st.session_state.get(READY)
+    made: tuple[ReportConfig, Prepared] | None = st.session_state.get(READY)
     pressed = st.button("Scan and prepare", key="share-make", icon=":material/inventory_2:")
     if not pressed and made is None:
         return
     config = ReportConfig(sections=tuple(sections()), text=text, redact=redact, prices=str(st.session_state.get("prices") or ""))
     if pressed:
         with st.spinner("Preparing the file…"):
-            made = (config, make(config, workspace(), command="pamer-lab report --config config.json --out share.html"))
+            try:
+                made = (config, prepared(config))
+            except LabError as error:
+                st.error(in_code(str(error), 400))
+                return
             st.session_state[READY] = made
     if made is None or made[0] != config:
         st.caption("The page has changed since the file was prepared.")
@@ -82,11 +95,36 @@ def share_file(sections: Sections) -> None:
     _ready(made[1])
 
 
-def _ready(report: Report) -> None:
-    show_findings(report.document.findings)
-    facts = report.document.about["text"]
-    if facts["cut"]:
-        st.caption(f"{counted(facts['cut'], 'long text')} shortened in the middle to stay under the size limit.")
+@dataclass(frozen=True)
+class Prepared:
+    """A share file that is ready for its reader."""
+
+    findings: list[Finding]
+    cut: int
+    """Texts that were shortened."""
+    html: bytes
+    archive: bytes
+
+
+class _Said(msgspec.Struct):
+    findings: list[Finding]
+    text: dict[str, Any]
+
+
+def prepared(config: ReportConfig) -> Prepared:
+    """Scan and build the file in a process of its own: the texts are a stranger's."""
+    command = "pamer-lab report --config config.json --out share.html"
+    with TemporaryDirectory(prefix="pamer-lab-share-") as folder:
+        asked = [str(workspace().path.absolute()), config.model_dump_json(), command, folder]
+        said = ask("share", asked, _Said, seconds=MOST_SECONDS, what="Preparing the share file")
+        files = [read_file(Path(folder) / name) for name in ("share.html", "share.zip")]
+    return Prepared(said.findings, said.text["cut"], *files)
+
+
+def _ready(report: Prepared) -> None:
+    show_findings(report.findings)
+    if report.cut:
+        st.caption(f"{counted(report.cut, 'long text')} shortened in the middle to stay under the size limit.")
     with st.container(horizontal=True):
         st.download_button(
             f"HTML, {len(report.html) / 1e6:.1f} MB",

@@ -18,6 +18,7 @@ from pamer_lab.probes.split import leaks
 from pamer_lab.report.config import StudySection
 from pamer_lab.studies.decisions import TARGETS
 from pamer_lab.studies.study import STUDIES, Kind, Study, list_studies, load_study
+from pamer_lab.trajectory.labels import HINDSIGHT
 from pamer_lab.ui.shared.downloads import download
 from pamer_lab.ui.shared.loaders import table_version, workspace
 from pamer_lab.ui.shared.share import Sections, share
@@ -139,7 +140,7 @@ def study_line(name: str, study: Study) -> None:
     parts = [
         f"**{counted(corpus['decision_points'], 'decision')}** of {counted(corpus['traces'], 'trace')}, "
         f"{counted(corpus['questions'], 'question')}",
-        rates,
+        f"hindsight labels: {rates}" if HINDSIGHT in study.notes.get("labels", []) else rates,
         history_words(study),
         counted(len(checks), "seed"),
         in_code(study.model, 40),

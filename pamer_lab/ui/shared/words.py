@@ -6,7 +6,7 @@ HINTS = {
     "turn": "One assistant message. Turn 0 is the first.",
     "tokens": "Counted with the named tokenizer; 'estimated' means characters divided by four.",
     "context": "The complete recorded history before the agent's message, including tool descriptions. Thinking text is not counted.",
-    "labels": "Where memory was needed: older history had to be compressed (▼) or earlier evidence recalled (▲).",
+    "labels": "Where memory was needed: older history had to be compressed (▼) or earlier evidence recalled (▲). Hindsight labels too.",
     "events": "What the source recorded about its own context: a compaction, a memory read or write, a sub-agent.",
     "sessions": "Lists what Claude Code, Codex, Copilot, Cursor and others keep in their usual folders. You choose what is imported.",
     "confidence": "recognised: its reader found what it needs; second choice: another reader let go first; guessed: no reader knows it.",
@@ -49,6 +49,8 @@ HINTS = {
     "logit": "The head's score for compression. Above 0, the head considers it more likely than not.",
     "head_threshold": "The logit at which this head votes yes, chosen on validation data when the head was trained.",
     "margin": "The logit minus the threshold's logit. A positive margin is a yes vote.",
+    "live_cost": "Both sides are priced with the same cache model and tokenizer on the requests that were sent: the model's view "
+    "against the client's history passed through unchanged. What the agent would have done without the policy is not known.",
     "baseline": "The policy that every change in the table is relative to.",
     "mean_peak": "The largest context of each trace under this policy, averaged over traces.",
     "common": "Compares policies on the same traces. If off, each policy uses all the traces it has.",

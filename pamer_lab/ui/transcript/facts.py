@@ -1,10 +1,13 @@
 """A trace in one line, and its details on demand."""
 
+from collections import Counter
+
 import streamlit as st
 
 from pamer_lab.blocks.calls import tool_tokens
 from pamer_lab.figures.text import counted, short
 from pamer_lab.reviewer_mode import reviewer_mode
+from pamer_lab.trajectory.labels import HINDSIGHT
 from pamer_lab.ui.shared.text import counted_with, in_code
 from pamer_lab.ui.shared.transcript import Transcript
 from pamer_lab.ui.shared.widgets import table
@@ -31,7 +34,9 @@ def facts(stored: StoredTrace, transcript: Transcript) -> None:
     if trace.reward is not None:
         parts.append(f"reward {trace.reward:g}")
     if row["labels"]:
-        parts.append(counted(row["labels"], "label"))
+        found = Counter(label.origin == HINDSIGHT for label in trace.labels)
+        parts += [counted(found[True], "hindsight label")] if found[True] else []
+        parts += [counted(found[False], "label")] if found[False] else []
     if row["events"]:
         parts.append(counted(row["events"], "recorded event"))
     if row["demo"]:

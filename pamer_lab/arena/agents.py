@@ -1,0 +1,115 @@
+"""Agents of the arena: the `Agent` Protocol, the embedded `reader`, and any model behind an OpenAI-compatible server.
+
+Invariant: an agent sees the messages and tools it is given and nothing else; whatever goes wrong with it is an `AgentError` whose words are
+the reason with which its task ends.
+"""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
+
+from pamer_lab.arena.reader import Reader
+from pamer_lab.controller.request import as_chat
+from pamer_lab.errors import InputError, LabError
+from pamer_lab.models.attempts import BadAnswer, server_client, with_attempts
+from pamer_lab.models.profiles import ChatSettings
+from pamer_lab.redaction import without_keys
+from pamer_lab.trajectory.values import Message, Tool, ToolCall, Usage
+
+URL_VARIABLE, KEY_VARIABLE = "OPENAI_BASE_URL", "OPENAI_API_KEY"
+ANSWER_TOKENS = 512
+
+
+class AgentError(LabError):
+    """Raised when an agent gives nothing that the arena can go on with; the task ends with these words."""
+
+
+class Agent(Protocol):
+    """Takes the next step."""
+
+    @property
+    def simulated(self) -> bool: ...
+
+    """A program, not a model: its numbers are called simulated."""
+
+    @property
+    def name(self) -> str: ...
+
+    def act(self, messages: Sequence[Message], tools: Sequence[Tool]) -> Message:
+        """The next assistant message: calls, or the answer."""
+        ...
+
+
+@dataclass(frozen=True)
+class ServedAgent:
+    """A model behind an OpenAI-compatible server, with the tools as functions."""
+
+    model: str
+    base_url: str
+    timeout: float = 120.0
+    attempts: int = 3
+    simulated: bool = False
+
+    @property
+    def name(self) -> str:
+        return f"openai:{self.model}"
+
+    @cached_property
+    def _client(self) -> Any:
+        # A server on this machine takes any key; one that wants a real key names it in the environment.
+        os.environ.setdefault(KEY_VARIABLE, "none")
+        settings = ChatSettings(
+            kind="openai", base_url=self.base_url, model=self.model, api_key_variable=KEY_VARIABLE, timeout_seconds=self.timeout
+        )
+        return server_client(settings)
+
+    def act(self, messages: Sequence[Message], tools: Sequence[Tool]) -> Message:
+        functions = [
+            {"type": "function", "function": {"name": tool.name, "description": tool.description, "parameters": tool.parameters}}
+            for tool in tools
+        ]
+        request = {
+            "model": self.model,
+            "messages": [as_chat(message) for message in messages],
+            "tools": functions,
+            "temperature": 0.0,
+            "max_tokens": ANSWER_TOKENS,
+        }
+        try:
+            what = f"{self.model} at {self.base_url}"
+            return with_attempts(lambda: _message(self._client.chat.completions.create(**request)), what=what, attempts=self.attempts)
+        except LabError as error:
+            raise AgentError(f"the server failed: {without_keys(str(error))}") from error
+
+
+def _message(answer: Any) -> Message:
+    """The answer's message with its calls, texts without keys."""
+    choices = getattr(answer, "choices", None)
+    said = getattr(choices[0], "message", None) if isinstance(choices, list) and choices else None
+    if said is None:
+        raise BadAnswer("the answer has no message")
+    calls = []
+    for number, call in enumerate(getattr(said, "tool_calls", None) or ()):
+        function = getattr(call, "function", None)
+        if function is None:
+            raise BadAnswer("a call names no function")
+        calls.append(ToolCall(str(getattr(call, "id", "") or f"call_{number}"), str(function.name or ""), str(function.arguments or "{}")))
+    usage = getattr(answer, "usage", None)
+    used = (getattr(usage, "prompt_tokens", None), getattr(usage, "completion_tokens", None))
+    known = Usage(used[0] or 0, used[1] or 0) if all(isinstance(number, int) for number in used) else None
+    return Message("assistant", without_keys(str(getattr(said, "content", "") or "")), tuple(calls), usage=known)
+
+
+def parse_agent(text: str) -> Agent:
+    """`reader`, `reader:notes=off` or `openai:MODEL`, whose server is named by OPENAI_BASE_URL."""
+    name, _, rest = text.partition(":")
+    if name == "reader" and rest in ("", "notes=on", "notes=off"):
+        return Reader(notes=rest != "notes=off")
+    if name == "openai" and rest:
+        url = os.environ.get(URL_VARIABLE, "")
+        if not url:
+            raise InputError(f"agent {text!r} needs the address of its server in {URL_VARIABLE}, such as http://127.0.0.1:8000/v1")
+        return ServedAgent(rest, url)
+    raise InputError(f"an agent is reader, reader:notes=off, openai:MODEL or command:PROGRAM, not {text[:60]!r}")

@@ -1,0 +1,114 @@
+"""Arenas in the workspace: a folder each, with what was run and one JSON line per finished episode.
+
+`arena/<id>/arena.json` names agent, seed, level, profile and heads, whose hash is the id; `episodes.jsonl` grows line by line, so that a
+stopped run goes on where it was and a later one adds tasks or policies. Invariant: a line that was cut off by a crash is not read, and
+the episode is played again.
+"""
+
+from hashlib import sha256
+from pathlib import Path
+
+import msgspec
+from filelock import FileLock, Timeout
+from msgspec import Struct
+
+from pamer_lab.arena.episode import Episode
+from pamer_lab.arena.world import VERSION, Level, Task
+from pamer_lab.errors import FormatError, InputError
+from pamer_lab.opening import read_file
+from pamer_lab.storage.files import write_whole
+from pamer_lab.workspace import Workspace
+
+INFO, EPISODES = "arena.json", "episodes.jsonl"
+
+
+class ArenaInfo(Struct, frozen=True, omit_defaults=True):
+    """What all episodes of an arena share."""
+
+    agent: str
+    seed: int
+    level: str
+    profile: str
+    tokenizer: str
+    simulated: bool
+    """The agent is a program; its numbers are called simulated."""
+    heads: str = ""
+    version: int = VERSION
+
+    @property
+    def arena_id(self) -> str:
+        return "w-" + sha256(msgspec.json.encode(self, order="sorted")).hexdigest()[:12]
+
+    def task(self, number: int) -> Task:
+        return Task(self.seed, number, Level.parse(self.level))
+
+
+class ArenaStore:
+    """Writes and reads the arenas of one workspace."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self.folder = workspace.path / "arena"
+
+    def open(self, info: ArenaInfo) -> str:
+        """Make the arena's folder, if it is new; its id."""
+        path = self.folder / info.arena_id / INFO
+        if not path.exists():
+            write_whole(path, msgspec.json.encode(info), parents=True)
+        return info.arena_id
+
+    def lock(self, arena_id: str) -> FileLock:
+        """One process at a time plays in an arena."""
+        lock = FileLock(self.folder / arena_id / ".lock")
+        try:
+            lock.acquire(timeout=0)
+        except Timeout as error:
+            raise InputError(f"arena {arena_id} is being played by another process; wait until it ends, or stop it") from error
+        return lock
+
+    def ids(self) -> list[str]:
+        """All arenas, the one that was played last first."""
+        found = [path.parent for path in self.folder.glob(f"*/{INFO}")] if self.folder.is_dir() else []
+        return [path.name for path in sorted(found, key=lambda path: (-_changed(path), path.name))]
+
+    def info(self, arena_id: str) -> ArenaInfo:
+        if arena_id not in self.ids():
+            raise InputError(f"arena {arena_id[:60]!r} is not in this workspace; `pamer-lab arena` plays one and prints its id")
+        path = self.folder / arena_id / INFO
+        try:
+            return msgspec.json.decode(read_file(path), type=ArenaInfo)
+        except msgspec.DecodeError as error:
+            raise FormatError(f"is no arena ({error})", path=str(path)) from error
+
+    def add(self, arena_id: str, episode: Episode) -> None:
+        path = self.folder / arena_id / EPISODES
+        line = msgspec.json.encode(episode) + b"\n"
+        whole = not path.exists() or _ends_whole(path)
+        with path.open("ab") as stream:
+            stream.write(line if whole else b"\n" + line)
+
+    def episodes(self, arena_id: str) -> list[Episode]:
+        """The newest episode of each task and policy, in order of task and first appearance of the policy."""
+        path = self.folder / arena_id / EPISODES
+        found: dict[tuple[int, str], Episode] = {}
+        for line in read_file(path).splitlines() if path.exists() else ():
+            try:
+                episode = msgspec.json.decode(line, type=Episode)
+            except (msgspec.DecodeError, UnicodeDecodeError):
+                continue  # cut off by a crash
+            found[episode.task, episode.policy] = episode
+        order = {policy: number for number, policy in enumerate(dict.fromkeys(policy for _, policy in found))}
+        return sorted(found.values(), key=lambda episode: (episode.task, order[episode.policy]))
+
+
+def _ends_whole(path: Path) -> bool:
+    with path.open("rb") as stream:
+        stream.seek(0, 2)
+        if not stream.tell():
+            return True
+        stream.seek(-1, 2)
+        return stream.read(1) == b"\n"
+
+
+def _changed(folder: Path) -> float:
+    path = folder / EPISODES
+    return path.stat().st_mtime if path.exists() else 0.0

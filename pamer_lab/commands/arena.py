@@ -1,0 +1,70 @@
+"""`pamer-lab arena`: an agent acts on what each policy lets it see; score, tokens, cost and paired differences by policy."""
+
+import argparse
+from typing import Any
+
+from pamer_lab.arena.opening import open_episode
+from pamer_lab.arena.running import DEFAULT_POLICIES, Plan, play_arena
+from pamer_lab.arena.store import ArenaStore
+from pamer_lab.arena.summary import listed, summary
+from pamer_lab.cli import say
+from pamer_lab.errors import InputError
+from pamer_lab.policies.registry import live_policies
+from pamer_lab.prices import find_prices
+from pamer_lab.workspace import Workspace
+
+
+def run(args: argparse.Namespace) -> dict[str, Any]:
+    workspace = Workspace()
+    store = ArenaStore(workspace)
+    if args.list:
+        return {"arenas": [listed(store, name) for name in store.ids()]}
+    if args.open:
+        arena_id, task, policy = _opened(args.open)
+        return {"opened": open_episode(workspace, arena_id, task, policy, device=args.device)}
+    if args.show:
+        return summary(store, args.show, find_prices(args.prices, workspace.path).name)
+    named = {"": DEFAULT_POLICIES, "all": live_policies()}.get(args.policy, args.policy.split(","))
+    plan = Plan(
+        tasks=args.tasks,
+        seed=args.seed,
+        agent=args.agent,
+        level=args.level,
+        policies=tuple(part.strip() for part in named if part.strip()),
+        profile=args.profile,
+        device=args.device,
+        heads=args.heads,
+        prices=find_prices(args.prices, workspace.path).name,
+        processes=args.processes,
+        fresh=args.fresh,
+    )
+    info = play_arena(plan, workspace, say)
+    return summary(store, info.arena_id, plan.prices, tasks=plan.tasks, policies=plan.named())
+
+
+def _opened(text: str) -> tuple[str, int, str]:
+    parts = text.split("/", 2)
+    if len(parts) != 3 or not parts[1].isdigit():
+        raise InputError(f"--open takes ARENA/TASK/POLICY, such as w-1f2e/3/sliding-window:5, not {text[:60]!r}")
+    return parts[0], int(parts[1]), parts[2]
+
+
+def show(result: dict[str, Any]) -> None:
+    if "arenas" in result:
+        for entry in result["arenas"]:
+            print(f"{entry['arena_id']}  {entry['agent']}, level {entry['level']}, seed {entry['seed']}: {entry['episodes']} episodes")
+        return
+    if "opened" in result:
+        print(f"trace {result['opened']['trace_id']}, run {result['opened']['run_id']}: pamer-lab app shows it in Replay")
+        return
+    said = "simulated agent" if result["simulated"] else "agent"
+    print(f"arena {result['arena_id']}: {said} {result['agent']}, level {result['level']}, seed {result['seed']}, {result['tokenizer']}")
+    heads = ("score", 6), ("95 % interval", 14), ("tokens", 9), ("vs base", 8), ("peak", 7), ("turns", 6), ("repeats", 7), ("cost", 8)
+    print(f"{'policy':<28} {'n':>4} " + " ".join(f"{name:>{width}}" for name, width in heads))
+    for row in [*result["results"], *result["bounds"].values()]:
+        change = f"{row['vs_base_pct']:+.0f} %" if row["vs_base_pct"] is not None else ""
+        print(
+            f"{row['policy'] + (' (bound)' if row['bound'] else ''):<28} {row['n']:>4} {row['success_rate']:>6.2f} "
+            f"{row['ci'][0]:>6.2f} - {row['ci'][1]:.2f} {row['total']:>9,.0f} {change:>8} {row['peak_active']:>7,.0f} "
+            f"{row['turns']:>6.1f} {row['repeats']:>7.1f} {row['cost']:>8.4f}"
+        )

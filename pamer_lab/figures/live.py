@@ -1,0 +1,67 @@
+"""The chart of a live session: the client's history, what the model saw of it, and what the provider read from its cache."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from pamer_lab.figures.runs import FEW, legend_above, tick_step, token_axis
+from pamer_lab.figures.theme import COLOURS, EVENTS, LIGHT, SIGNS, SYMBOLS, Meaning, layout, look
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
+
+def live_context(requests: Sequence[Mapping[str, Any]], policy: str, colours: dict[Meaning, str] = LIGHT, *, height: int = 300) -> "Figure":
+    """Context of client and model per turn, from the requests of `live.summary.described`; where a turn was asked again, the last counts.
+
+    The shaded part is what the provider reported as read from its cache, in its own tokens; no usage leaves a gap.
+    """
+    import plotly.graph_objects as go
+
+    rows = list({row["t"]: row for row in requests if row["client_tokens"] is not None}.values())
+    turns, style = [row["t"] for row in rows], look(policy, [policy])
+    figure = go.Figure(layout=layout(height=height, showlegend=True, legend=legend_above(), hovermode="closest"))
+    read = [(row["usage"] or {}).get("read") for row in rows]
+    if any(tokens for tokens in read):
+        figure.add_scatter(
+            x=turns,
+            y=read,
+            name="read from cache (recorded)",
+            mode="lines",
+            line={"width": 0, "shape": "hvh"},
+            fill="tozeroy",
+            fillcolor=colours["absent"],
+            hovertemplate="turn %{x}: %{y:,} tokens read from the provider's cache<extra></extra>",
+        )
+    figure.add_scatter(
+        x=turns,
+        y=[row["client_tokens"] for row in rows],
+        name="client's history",
+        mode="lines",
+        line={"color": colours["base"], "dash": "dot", "width": 2},
+        hovertemplate="client's history, turn %{x}: %{y:,} tokens<extra></extra>",
+    )
+    figure.add_scatter(
+        x=turns,
+        y=[row["model_tokens"] for row in rows],
+        name=f"model's view ({policy})",
+        mode="lines+markers" if len(rows) <= FEW else "lines",
+        line={"color": colours[style.meaning], "dash": style.dash, "width": style.width},
+        marker={"size": 5, "color": colours[style.meaning], "symbol": style.symbol},
+        hovertemplate="model's view, turn %{x}: %{y:,} tokens<extra></extra>",
+    )
+    for action in EVENTS:
+        found = [row for row in rows if (action == "fallback" if row["fallback"] else row["action"] == action)]
+        if found:
+            figure.add_scatter(
+                x=[row["t"] for row in found],
+                y=[row["model_tokens"] for row in found],
+                mode="markers",
+                showlegend=False,
+                marker={"size": 10, "color": colours[COLOURS[action]], "symbol": SYMBOLS[action]},
+                hovertemplate=f"{SIGNS[action]} {action}, turn %{{x}}: %{{y:,}} tokens<extra></extra>",
+            )
+    largest = max((row["client_tokens"] for row in rows), default=0)
+    last = max(turns, default=0)
+    token_axis(figure, max(largest, *(tokens or 0 for tokens in read), 1))
+    figure.update_xaxes(title={"text": "turn", "standoff": 12}, range=[-0.6, last + 0.6], dtick=tick_step(last + 1), showgrid=False)
+    return figure

@@ -1,0 +1,159 @@
+"""`sculptor`: an editor beside the agent summarises, hides and restores fragments of the context, as Sculptor's tools let the agent do.
+
+Invariant: an operation is applied only where it is valid: a known complete step, none of the newest ones, and a step that gets shorter;
+everything hidden or summarised can come back.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
+
+from pamer_lab.blocks.marks import break_template_tokens
+from pamer_lab.blocks.render import task_text
+from pamer_lab.counts import counted
+from pamer_lab.decisions import Action, Decision, Item, Spent
+from pamer_lab.errors import LabError
+from pamer_lab.looks import LineLook
+from pamer_lab.models.usage import usage_of
+from pamer_lab.policies.interface import Fact, Family, History, Need, PolicySession, Resources
+from pamer_lab.policies.plain import PlainPolicy, Shortened, arranged
+
+Operation = Literal["hide", "summary", "restore"]
+"""`hide`: the results of a step give way to a mark. `summary`: to the editor's summary. `restore`: the step is as it was."""
+HEAD_CHARACTERS = 200
+SUMMARY_CHARACTERS = 1_200
+"""Characters of one summary that are taken."""
+
+
+@dataclass(frozen=True)
+class Sculptor(PlainPolicy):
+    """The profile's chat model edits."""
+
+    title: ClassVar[str] = "sculptor"
+    description: ClassVar[str] = (
+        "a language model gets an index of the steps and hides, summarises or restores them; every edit is reversible"
+    )
+    sources: ClassVar[tuple[str, ...]] = ("Sculptor, arXiv 2508.04664 (tool code not published)",)
+    facts: ClassVar[tuple[Fact, ...]] = (
+        ("paper", "tools in three families: fragment the context; summarise, hide and restore, reversibly; exact search"),
+        (
+            "note",
+            "one note counts eight tools (fragment_context, summary_fragment, revert_summary, ...); names and limits are from such notes",
+        ),
+        ("note", "the author's later skill edits a call and its result together and aims at 30 to 50 % less"),
+        ("inferred", "fragments are blocks; there is no fixed trigger, so the editor is asked every few blocks"),
+    )
+    deviations: ClassVar[tuple[str, ...]] = (
+        "an editor beside the agent is prompted; in the original the acting model calls the tools, also after training for it",
+        "exact search over the context is the agent's own and is not replayed",
+    )
+    family: ClassVar[Family] = "method"
+    needs: ClassVar[tuple[Need, ...]] = ("chat",)
+    look: ClassVar[LineLook] = LineLook("vermilion", "longdash")
+
+    every: int = field(default=5, metadata={"least": 1})
+    """New blocks after which the editor is asked."""
+    keep: int = field(default=2, metadata={"least": 1})
+    """Newest blocks that are never edited."""
+    target: float = field(default=0.4, metadata={"least": 0.05, "most": 0.95})
+    """Share of the steps' tokens that the editor is asked to remove."""
+
+    def start(self, resources: Resources) -> PolicySession:
+        return _Session(self, resources)
+
+
+class _Session:
+    def __init__(self, policy: Sculptor, resources: Resources) -> None:
+        self.policy, self.resources = policy, resources
+        self.shortened = Shortened(resources.tokens)
+        self.edited: dict[int, Item] = {}
+        """Steps that are hidden or summarised now."""
+
+    def turn(self, history: History) -> Decision:
+        before = self._items(history)
+        if history.t == 0 or history.t % self.policy.every or history.t <= self.policy.keep:
+            return Decision("pass", f"the editor is asked every {counted(self.policy.every, 'block')}", before)
+        chat = self.resources.chat
+        try:
+            answer = chat.complete(self._prompt(history), max_tokens=2_048, schema=SCHEMA)
+        except LabError as error:
+            usage = usage_of(error)
+            cost = (Spent.of("router", chat.name, usage),) if usage.calls else ()
+            return Decision("pass", "the editor failed; nothing changes", before, error=str(error), spent=cost)
+        spent = (Spent.of("router", chat.name, answer.usage),)
+        edits, restored = self._valid(history, answer.data()["operations"])
+        if not edits and not restored:
+            return Decision("pass", "the editor names no step that can be edited", before, spent=spent)
+        self.edited = {block: item for block, item in (self.edited | edits).items() if block not in restored}
+        action: Action = "compress" if edits else "recall"
+        reason = f"the editor shortens {counted(len(edits), 'step')} and restores {len(restored)}"
+        done = tuple(restored) if not edits else ()
+        return Decision(action, reason, self._items(history), restored_steps=done, spent=spent)
+
+    def _valid(self, history: History, operations: Sequence[Mapping[str, Any]]) -> tuple[dict[int, Item], list[int]]:
+        """Edits of known, complete and older steps that make them shorter, and edited steps that come back; of two for a step the first."""
+        edits: dict[int, Item] = {}
+        restored: set[int] = set()
+        for entry in operations:
+            block, operation = int(entry["step"]), entry["operation"]
+            known = 0 <= block < history.t - self.policy.keep and block not in edits and block not in restored
+            if not known or not history.blocks[block].complete:
+                continue
+            if operation == "restore":
+                restored |= {block} & {*self.edited}
+            elif block not in self.edited and (item := self._item(history, block, operation, str(entry.get("summary", "")))):
+                edits[block] = item
+        return edits, sorted(restored)
+
+    def _item(self, history: History, block: int, operation: Operation, summary: str) -> Item | None:
+        said = " ".join(break_template_tokens(summary[:SUMMARY_CHARACTERS]).split())
+        if operation == "summary" and not said:
+            return None
+        places = self.shortened.results.of(history, block)
+        text = f"[Summary of step {block}] {said}" if operation == "summary" else f"[Step {block} is hidden and can be restored]"
+        texts = {place: text if number == 0 else "[see above]" for number, place in enumerate(places)}
+        return self.shortened.block(history, block, f"{operation} at turn {history.t}", texts) if texts else None
+
+    def _prompt(self, history: History) -> list[dict[str, str]]:
+        lines = [f"Task:\n{task_text(history.messages[: history.prefix_end])}", "Steps:"]
+        for block in range(history.t):
+            text = " ".join(" ".join(message.content.split())[:HEAD_CHARACTERS] for message in history.block_messages(block))
+            item = self.edited.get(block)
+            state = item.source.split()[0] if item else "full" if block < history.t - self.policy.keep else "protected"
+            lines.append(f"step {block} ({state}, {history.tokens([(block, block + 1)])} tokens): {text}")
+        asked = INSTRUCTION.format(target=f"{self.policy.target:.0%}")
+        return [{"role": "system", "content": asked}, {"role": "user", "content": break_template_tokens("\n".join(lines))}]
+
+    def _items(self, history: History) -> tuple[Item, ...]:
+        return (*history.head(), *arranged(history, self.edited))
+
+    def resume(self, decisions: Sequence[Decision]) -> None:
+        kept = [item for item in decisions[-1].items if item.kind == "edited"] if decisions else []
+        self.edited = {item.spans[0][0]: item for item in kept}
+
+
+INSTRUCTION = (
+    "You edit the context of an agent. Below are its task and an index of its steps with their size and beginning. Aim to remove about "
+    "{target} of their tokens: hide steps that no longer matter, or replace a step by a summary that keeps every name, number and path the "
+    "agent may need. A hidden or summarised step that is needed now: restore. Leave out steps that stay as they are. Answer with JSON only."
+)
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "operations": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {
+                    "step": {"type": "integer"},
+                    "operation": {"type": "string", "enum": ["hide", "summary", "restore"]},
+                    "summary": {"type": "string"},
+                },
+                "required": ["step", "operation", "summary"],
+                "additionalProperties": False,
+            },
+        }
+    },
+    "required": ["operations"],
+    "additionalProperties": False,
+}

@@ -1,0 +1,72 @@
+"""`swe-pruner`: older tool results keep the lines that SWE-Pruner's own model finds relevant; runs where package and weights are
+installed, or a server of it.
+
+`lineprune-lexical` runs anywhere and is another method.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from pamer_lab.looks import LineLook
+from pamer_lab.models.pruners import identity, load_swe_pruner, swe_pruner_model, without_swe_pruner
+from pamer_lab.policies.interface import Fact, Family, Need, PolicySession, Resources
+from pamer_lab.policies.plain import PlainPolicy
+from pamer_lab.policies.pruning import PruningSession
+from pamer_lab.trajectory.values import Message
+
+QUESTION_CHARACTERS = 2_000
+"""Characters of the words that take the focus question's place."""
+
+
+@dataclass(frozen=True)
+class SwePruner(PlainPolicy):
+    """The package's pruner, on each result once."""
+
+    title: ClassVar[str] = "swe-pruner"
+    description: ClassVar[str] = "older tool results keep the lines that SWE-Pruner's 0.6B model finds relevant to what the agent asked"
+    sources: ClassVar[tuple[str, ...]] = ("Ayanami1314/swe-pruner at afd42ed, package swe-pruner 0.1.1 (MIT)",)
+    facts: ClassVar[tuple[Fact, ...]] = (
+        ("code", "lines whose score is at least the threshold stay, so do gaps of one line; removed runs become (filtered N lines)"),
+        ("code", "threshold 0.5 (0.4 in the SWE-bench configuration), chunks that overlap by 50 tokens, 8,192 tokens of model input"),
+        ("code", "outputs under 500 characters and failed calls leave the output as it is"),
+        ("inferred", "recorded traces have no focus question: the agent's words and its call's arguments take its place"),
+    )
+    deviations: ClassVar[tuple[str, ...]] = (
+        "the original prunes an output before the agent sees it; here when it leaves the newest `keep` blocks, since the recorded agent "
+        "saw it complete (keep=0 prunes at once)",
+        "every output is pruned; the original asks only where the agent attached a question",
+    )
+    family: ClassVar[Family] = "pruning"
+    needs: ClassVar[tuple[Need, ...]] = ("weights",)
+    look: ClassVar[LineLook] = LineLook("brown", "longdash")
+
+    threshold: float = field(default=0.5, metadata={"most": 1})
+    """Least score of a line that stays."""
+    keep: int = 2
+    """Newest complete blocks whose results stay."""
+
+    def missing(self) -> str:
+        return without_swe_pruner()
+
+    def settings(self, resources: Resources) -> dict[str, Any]:
+        return super().settings(resources) | identity(swe_pruner_model())
+
+    def start(self, resources: Resources) -> PolicySession:
+        return PruningSession(_Model(self.threshold), self.keep, resources)
+
+
+class _Model:
+    edit = "pruned by SWE-Pruner"
+
+    def __init__(self, threshold: float) -> None:
+        self._threshold = threshold
+        self.model = identity(swe_pruner_model())["pruner"]
+
+    def learn(self, messages: Sequence[Message]) -> None:
+        """A result is judged by its own call."""
+
+    def prune(self, text: str, messages: Sequence[Message]) -> str:
+        action = messages[0]
+        question = " ".join([action.content, *(call.arguments for call in action.tool_calls)])[:QUESTION_CHARACTERS]
+        return load_swe_pruner(swe_pruner_model())(question, text, self._threshold)[0]

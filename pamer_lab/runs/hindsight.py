@@ -1,0 +1,99 @@
+"""Labels by hindsight: what recorded later actions used of the history, by the rules of `evidence.py`; no model is asked.
+
+Recall at t: the action at t uses evidence whose every occurrence is in blocks older than the recent window. Compression at t: those blocks
+have at least the minimum size, and no action of the next H turns uses evidence that only they hold. docs/hindsight.md says what is not
+labelled and what the rule cannot see.
+Invariant: every label has the origin `hindsight`; a positive recall names at least one step, and all its steps are older blocks.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import msgspec
+
+from pamer_lab.blocks import split
+from pamer_lab.errors import InputError
+from pamer_lab.runs.evidence import Use, uses
+from pamer_lab.runs.timeline import Timeline
+from pamer_lab.trajectory.labels import HINDSIGHT
+from pamer_lab.trajectory.values import Label, Trace
+
+_PLAIN_WORD = re.compile(r"[^\W\d_]+")
+_YEAR = re.compile(r"(?:19|20)\d\d")
+BACKGROUND_BLOCKS = 4
+"""Blocks before a use from which on an identifier that most of them hold is background."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What the rule counts."""
+
+    horizon: int = 5
+    """H: turns from the decision on in which nothing of the older history may be used, the decision's own action included."""
+    retained: int = 2
+    """Newest complete blocks that count as recent."""
+    minimum_tokens: int = 1024
+    """Tokens of older blocks below which compression is not asked, as in the controller."""
+
+    def __post_init__(self) -> None:
+        if self.horizon < 1 or self.retained < 0 or self.minimum_tokens < 0:
+            raise InputError("the rule needs a horizon of at least 1 turn, and no negative number of blocks or tokens")
+
+    def facts(self) -> dict[str, Any]:
+        """What the command and pages say about the rule."""
+        return {"name": HINDSIGHT} | asdict(self)
+
+
+def counted_uses(timeline: Timeline) -> list[Use]:
+    """The uses that the rule counts: without common words, years, and what most blocks hold."""
+    return [use for use in uses(timeline) if not _is_common(use)]
+
+
+def _is_common(use: Use) -> bool:
+    """A plain word in quotes, a year, or an identifier that more than half of the blocks before its use hold, such as a working folder."""
+    if use.kind == "quoted" and _PLAIN_WORD.fullmatch(use.value):
+        return True
+    if use.kind == "number" and _YEAR.fullmatch(use.value):
+        return True
+    return use.t >= BACKGROUND_BLOCKS and 2 * len(use.blocks) > use.t
+
+
+def hindsight_labels(timeline: Timeline, rule: Rule | None = None) -> tuple[Label, ...]:
+    """Labels of both targets at every decision point at which the rule can say something."""
+    rule = rule or Rule()
+    found = counted_uses(timeline)
+    by_turn: dict[int, list[Use]] = {}
+    for use in found:
+        by_turn.setdefault(use.t, []).append(use)
+    sizes = timeline.block_tokens
+    labels: list[Label] = []
+    for t in range(1, timeline.turns):
+        old = frozenset(split(timeline.pieces.before(t), rule.retained).old)
+        if not old:
+            continue
+        if sum(sizes[number] for number in old) >= rule.minimum_tokens and t + rule.horizon <= timeline.turns:
+            coming = (use for later in range(t, t + rule.horizon) for use in by_turn.get(later, ()))
+            labels.append(Label(t, "compression", not any(old.issuperset(use.blocks) for use in coming), HINDSIGHT))
+        needed = [use for use in by_turn.get(t, ()) if old.issuperset(use.blocks)]
+        labels.append(Label(t, "recall", bool(needed), HINDSIGHT, covering(needed)))
+    return tuple(labels)
+
+
+def covering(needed: Sequence[Use]) -> tuple[int, ...]:
+    """A small set of blocks that together hold all these identifiers: the block that holds most first, of equals the newest."""
+    left, chosen = list(needed), set[int]()
+    while left:
+        best = max(
+            {number for use in left for number in use.blocks}, key=lambda number: (sum(number in use.blocks for use in left), number)
+        )
+        chosen.add(best)
+        left = [use for use in left if best not in use.blocks]
+    return tuple(sorted(chosen))
+
+
+def labelled(trace: Trace, labels: Sequence[Label]) -> Trace:
+    """The trace with these labels in place of its earlier ones by hindsight; other origins stay."""
+    kept = [label for label in trace.labels if label.origin != HINDSIGHT]
+    return msgspec.structs.replace(trace, labels=(*kept, *labels))

@@ -1,0 +1,140 @@
+"""Hindsight labels one at a time: the action, the named steps with what they hold, agree or disagree, and the agreement so far."""
+
+from typing import Any
+
+import streamlit as st
+
+from pamer_lab.audit.labels import LABEL_REVIEWS, LabelReview, agreement, current, sample, save
+from pamer_lab.blocks import cut
+from pamer_lab.errors import LabError
+from pamer_lab.memory.summary import block_text
+from pamer_lab.runs.hindsight import Rule, counted_uses
+from pamer_lab.runs.timeline import stored_timeline
+from pamer_lab.trajectory.labels import HINDSIGHT
+from pamer_lab.trajectory.values import Label
+from pamer_lab.ui.audit.reviewer import ask_name, reviewing_as
+from pamer_lab.ui.shared.loaders import table_version, workspace
+from pamer_lab.ui.shared.text import in_code
+from pamer_lab.ui.shared.widgets import body, table
+from pamer_lab.workspace import TRACES
+
+SAMPLE = 60
+"""Labels that are drawn: about fifteen of each kind."""
+WORDS = {
+    ("recall", True): "Recall is needed: the action uses evidence that only older steps hold.",
+    ("recall", False): "Recall is not needed: the action uses nothing that only older steps hold.",
+    ("compression", True): f"Compression is right: nothing older is used in the next {Rule().horizon} turns.",
+    ("compression", False): f"Compression is wrong: something older is used in the next {Rule().horizon} turns.",
+}
+
+Pair = tuple[str, Label]
+
+
+@st.cache_resource(max_entries=2, show_spinner="Reading hindsight labels…")
+def _labels(path: str, at: tuple[int, int]) -> list[Pair]:
+    lab = workspace()
+    ids = [row["trace_id"] for row in lab.trace_rows("labels > 0")]
+    return [(name, label) for name in ids for label in lab.trace(name).trace.labels if label.origin == HINDSIGHT]
+
+
+def known_labels() -> list[Pair]:
+    """Every hindsight label of the workspace, with its trace."""
+    return _labels(str(workspace().path), table_version(TRACES)) if any(table_version(TRACES)) else []
+
+
+@st.cache_resource(max_entries=4, show_spinner=False)
+def _reviews(path: str, at: tuple[int, int]) -> list[LabelReview]:
+    return current(workspace().database)
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def _used(path: str, at: tuple[int, int], trace_id: str, t: int, turns: int) -> list[dict[str, Any]]:
+    timeline = stored_timeline(workspace().trace(trace_id), "embedded", workspace())
+    return [
+        {"Turn": use.t, "Evidence": use.value, "Kind": use.kind, "In steps": ", ".join(map(str, use.blocks))}
+        for use in counted_uses(timeline)
+        if t <= use.t < t + turns
+    ]
+
+
+def label_review() -> None:
+    """The sample, one label open."""
+    pairs = known_labels()
+    if not pairs:
+        st.info("No trace of this workspace has hindsight labels. Make some: `pamer-lab label @workspace --rule hindsight`.")
+        return
+    reviewer = reviewing_as()
+    if not reviewer:
+        ask_name()
+    drawn = sample(pairs, SAMPLE)
+    reviews = _reviews(str(workspace().path), table_version(LABEL_REVIEWS)) if any(table_version(LABEL_REVIEWS)) else []
+    own = {review.place: review for review in reviews if review.reviewer == reviewer}
+    places = [(name, label.t, label.target, label.origin) for name, label in drawn]
+    left = [number for number, place in enumerate(places) if place not in own]
+    st.caption(f"{len(drawn) - len(left)} of {len(drawn)} sampled hindsight labels reviewed, of {len(pairs):,} in this workspace.")
+    number = min(int(st.session_state.get("label-number", left[0] if left else 0)), len(drawn) - 1)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        for name, icon, to in (("Previous", ":material/chevron_left:", number - 1), ("Next", ":material/chevron_right:", number + 1)):
+            st.button(icon, key=f"label-{name}", help=name, disabled=not 0 <= to < len(drawn), on_click=_open, args=(to,))
+        st.markdown(f"{number + 1} of {len(drawn)}", width="content")
+    _case(*drawn[number], reviewer, own.get(places[number]), number, left)
+    _agreement(reviews, pairs)
+
+
+def _open(number: int) -> None:
+    st.session_state["label-number"] = number
+
+
+def _case(trace_id: str, label: Label, reviewer: str, own: LabelReview | None, number: int, left: list[int]) -> None:
+    stored = workspace().trace(trace_id)
+    st.markdown(f"**{WORDS[label.target, label.value]}** Turn {label.t} of {in_code(stored.row['name'] or trace_id, 80)}")
+    with st.container(horizontal=True):
+        for words, agree in (("Agree", True), ("Disagree", False)):
+            chosen = own is not None and own.agree == agree
+            st.button(
+                words,
+                key=f"label-{words}-{number}-{trace_id}",
+                type="primary" if chosen else "secondary",
+                disabled=not reviewer,
+                on_click=_save,
+                args=(LabelReview(trace_id, label.t, label.target, label.origin, label.value, reviewer, agree), number, left),
+            )
+    if failed := st.session_state.pop("label-not-kept", ""):
+        st.error(in_code(failed, 300))
+    turns = 1 if label.target == "recall" else Rule().horizon
+    used = _used(str(workspace().path), table_version(TRACES), trace_id, label.t, turns)
+    st.markdown("Evidence that these turns use, and the steps that hold it:" if used else "The rule found no use of earlier evidence here.")
+    if used:
+        table(used)
+    blocks = cut(stored.trace.messages).blocks
+    for title, block in [(f"The action at turn {label.t}", label.t), *((f"Step {step}, named by the label", step) for step in label.steps)]:
+        st.caption(title)
+        body(block_text(blocks[block].of(stored.trace.messages)), key=f"label-{number}-{block}")
+
+
+def _save(review: LabelReview, number: int, left: list[int]) -> None:
+    try:
+        save(workspace().database, review)
+    except LabError as error:
+        st.session_state["label-not-kept"] = str(error)
+        return
+    st.toast("Saved.")
+    _open(next((one for one in left if one > number), number))
+
+
+def _agreement(reviews: list[LabelReview], pairs: list[Pair]) -> None:
+    found = agreement(reviews, pairs)
+    if not found[-1]["reviews"]:
+        st.caption("Agreement with the hindsight labels appears with the first review.")
+        return
+    st.markdown("Agreement with the hindsight labels")
+    table(
+        [
+            {
+                "Label": row["target"] if row["value"] is None else f"{row['target']} {'yes' if row['value'] else 'no'}",
+                "Reviews": row["reviews"],
+                "Agreed": f"{100 * row['share']:.0f} % [{100 * row['interval'][0]:.0f}, {100 * row['interval'][1]:.0f}]",
+            }
+            for row in found
+        ]
+    )

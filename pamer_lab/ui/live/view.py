@@ -1,0 +1,210 @@
+"""One live session: its headline, chart, requests, fallbacks and controls, redrawn as requests come."""
+
+import time
+from typing import Any
+
+import polars as pl
+import streamlit as st
+
+from pamer_lab import figures
+from pamer_lab.errors import InputError
+from pamer_lab.figures.text import counted, one_line, short
+from pamer_lab.figures.theme import SIGNS
+from pamer_lab.live.watching import State, control, state_of
+from pamer_lab.policies.registry import live_policies
+from pamer_lab.reviewer_mode import reviewer_mode
+from pamer_lab.spreadsheet import csv_text
+from pamer_lab.ui.live.sessions import watched
+from pamer_lab.ui.shared.charts import drawing, show_chart
+from pamer_lab.ui.shared.gate import may_read_this_computer
+from pamer_lab.ui.shared.prices import current_prices
+from pamer_lab.ui.shared.text import counted_with, in_code
+from pamer_lab.ui.shared.widgets import sentences, table, table_height
+from pamer_lab.ui.shared.words import HINTS
+
+LOOK_EVERY = 2.0
+"""Seconds between two looks at a session whose proxy runs."""
+FAULTS = 5
+"""Fallbacks that are named above the table."""
+STATE_WORDS: dict[State, str] = {
+    "active": ":green-badge[:material/radio_button_checked: running]",
+    "idle": ":gray-badge[:material/pause_circle: waiting for a request]",
+    "ended": ":gray-badge[:material/stop_circle: proxy stopped]",
+}
+
+
+def follow(name: str) -> None:
+    """The session, redrawn by itself while its proxy runs."""
+    prices = current_prices()
+    line = watched().session(name, prices)
+    if line is None:
+        st.info("This session is gone.")
+        return
+    ended = state_of(line, watched().proxies()) == "ended"
+    st.fragment(_draw, run_every=None if ended else LOOK_EVERY)(name)
+
+
+def _draw(name: str) -> None:
+    with sentences():
+        line = watched().session(name, current_prices())
+        if line is None:
+            st.rerun()
+        assert line is not None
+        state = state_of(line, watched().proxies())
+        st.markdown(_headline(line, state), help=HINTS["live_cost"])
+        _controls(line, state)
+        _faults(line)
+        _chart(line)
+        _requests(line)
+
+
+def _headline(line: dict[str, Any], state: State) -> str:
+    seen = [row for row in line["requests"] if row["model_tokens"] is not None]
+    last = seen[-1] if seen else None
+    parts = [STATE_WORDS[state], counted(line["turns"], "turn")]
+    if last:
+        parts.append(f"model sees **{short(last['model_tokens'])}** of {short(last['client_tokens'])} tokens")
+    if (ratio := line["cost"].get("vs_base")) is not None:
+        parts.append(f"cost **{ratio:.2f}×** pass-through so far (simulated)")
+    parts += [counted(line["edits"], "edit"), counted(line["fallbacks"], "fallback")]
+    if line["errors"]:
+        parts.append(counted(line["errors"], "failed answer"))
+    if line["paused"]:
+        parts.append(":orange-badge[paused: requests pass through]")
+    if line["stopped"]:
+        parts.append(f":orange-badge[editing stopped] {in_code(line['stopped'], 160)}")
+    return " · ".join(parts)
+
+
+def _controls(line: dict[str, Any], state: State) -> None:
+    """Pause, another policy, and the ways to other pages."""
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        place = {"trace": line["trace_id"], "policies": line["policy"]}
+        if watched().in_library(line):
+            st.page_link("pages/replay.py", label="Open in Replay", icon=":material/replay:", query_params=place)
+            st.page_link("pages/trace.py", label="Read it", icon=":material/article:", query_params={"trace": line["trace_id"]})
+        else:
+            st.caption("The trace appears in the library after its first answer.")
+        if state == "ended" or reviewer_mode():
+            return
+        allowed = may_read_this_computer()
+        why = None if allowed else "Open the link that was printed when the dashboard was started to control sessions."
+        word = "resume" if line["paused"] else "pause"
+        icon = "play_arrow" if line["paused"] else "pause"
+        if st.button(word.capitalize(), key="live-pause", icon=f":material/{icon}:", disabled=not allowed, help=why):
+            _change(line, word)
+        choices = list(dict.fromkeys([line["policy"], *live_policies()]))
+        wanted = st.selectbox(
+            "Policy of this session",
+            choices,
+            key=f"live-policy-{line['session']}-{line['policy']}",
+            accept_new_options=True,
+            width=320,
+            help=why,
+        )
+        if wanted and wanted != line["policy"] and st.button("Switch", key="live-switch", disabled=not allowed, type="primary"):
+            _change(line, "policy", wanted)
+
+
+def _change(line: dict[str, Any], what: Any, policy: str = "") -> None:
+    try:
+        control(watched().proxies(), line, what, policy)
+    except InputError as error:
+        st.error(in_code(error.sentence, 300))
+        return
+    st.rerun()
+
+
+def _faults(line: dict[str, Any]) -> None:
+    faults = [row for row in line["requests"] if row["fallback"] or row["error"]]
+    for row in faults[-FAULTS:]:
+        what = "Fallback" if row["fallback"] else "Failed answer"
+        st.error(f"{what} at turn {row['t']}: {in_code(row['fallback'] or row['error'], 300)}", icon=":material/error:")
+    if len(faults) > FAULTS:
+        st.caption(f"{len(faults) - FAULTS:,} earlier ones are in the table.")
+
+
+def _chart(line: dict[str, Any]) -> None:
+    rows = [row for row in line["requests"] if row["client_tokens"] is not None]
+    if not rows:
+        st.caption("No request has been read yet.")
+        return
+    tokens = line["tokens"]
+    billed = tokens["billed"]
+    known = [f"{short(billed[part])} {word}" for part, word in _BILLED.items() if billed[part] is not None]
+    said = f" Billed by the provider (recorded): {', '.join(known)}." if known else " The provider reported no usage."
+    if billed["calls_without_usage"]:
+        said += f" {counted(billed['calls_without_usage'], 'answer')} came without usage."
+    how = counted_with(tokens["kind"], tokens["tokenizer"])
+    show_chart(
+        "Context size per turn",
+        drawing(
+            "live",
+            (line["session"], line["policy"], len(line["requests"]), len([row for row in rows if row["usage"]])),
+            lambda colours: figures.live_context(rows, line["policy"], colours),
+        ),
+        f"Client's history and the model's view, {how}, n = {counted(len(rows), 'request')}.{said} ▼ edit, ▲ recall, ✕ fallback.",
+        key="live-context",
+        hint=HINTS["active"],
+        csv=lambda: csv_text(pl.DataFrame(_table(line, newest_first=False))),
+    )
+
+
+_BILLED = {"uncached": "uncached", "read": "cache read", "write": "cache write", "output": "output"}
+
+
+def _requests(line: dict[str, Any]) -> None:
+    """One line per request, the newest first."""
+    rows = _table(line)
+    if not rows:
+        return
+    column = st.column_config
+    table(
+        rows,
+        height=table_height(len(rows), most=420),
+        column_config={
+            "Turn": column.NumberColumn(width=60),
+            "Time": column.TextColumn(width=80),
+            "What happened": column.TextColumn(width="large"),
+            "Sent → seen": column.TextColumn(width=130, help="Tokens of the client's request, and of what the model saw."),
+            "Read / write / new": column.TextColumn(width=150, help="Input as the provider counts it: from its cache, into it, uncached."),
+            "Output": column.TextColumn(width=70),
+            "ms": column.NumberColumn(width=70, help="Milliseconds that the request waited in the proxy.", format="%.1f"),
+            "First byte, ms": column.NumberColumn(width=90, help="Milliseconds until the model server's first byte.", format="%.0f"),
+        },
+    )
+
+
+def _table(line: dict[str, Any], *, newest_first: bool = True) -> list[dict[str, Any]]:
+    rows = [
+        {
+            "Turn": row["t"],
+            "Time": time.strftime("%H:%M:%S", time.localtime(row["at"])),
+            "What happened": _happened(row),
+            "Sent → seen": f"{_tokens(row['client_tokens'])} → {_tokens(row['model_tokens'])}",
+            "Read / write / new": " / ".join(_tokens((row["usage"] or {}).get(part)) for part in ("read", "write", "uncached")),
+            "Output": _tokens((row["usage"] or {}).get("output")),
+            "ms": sum(value for name, value in row["ms"].items() if not name.startswith("upstream_")),
+            "First byte, ms": row["ms"].get("upstream_first_byte"),
+        }
+        for row in line["requests"]
+    ]
+    return rows[::-1] if newest_first else rows
+
+
+def _tokens(count: int | None) -> str:
+    return "?" if count is None else short(count)
+
+
+def _happened(row: dict[str, Any]) -> str:
+    if row["fallback"]:
+        return f"{SIGNS['fallback']} sent as it came: {one_line(row['fallback'], 300)}"
+    said = f"{SIGNS.get(row['action'], '·')} {row['action']}"
+    if row["edit"]:
+        said += ", edit"
+    if row["again"]:
+        said += ", the same request again"
+    if row["refused"]:
+        said += f", the edited request was refused ({row['refused']})"
+    reason = f": {one_line(row['reason'], 300)}" if row["reason"] else ""
+    return said + reason + (f" — answer: {one_line(row['error'], 200)}" if row["error"] else "")

@@ -1,0 +1,147 @@
+"""Gates before recall: a draft's probabilities, a question, and what happens when a gate fails."""
+
+import json
+import math
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pamer_lab.controller import FixedProbe
+from pamer_lab.errors import InputError, ModelError
+from pamer_lab.factory import Factory, Parts
+from pamer_lab.models.chat import ChatClient, LocalChat
+from pamer_lab.models.draft import draft
+from pamer_lab.models.frozen import load_frozen
+from pamer_lab.models.profiles import ChatSettings, load_profile
+from pamer_lab.policies.availability import why_not
+from pamer_lab.policies.registry import parse_policy
+from pamer_lab.policies.resources import RunResources
+from pamer_lab.runs.values import Turn
+from pamer_lab.workspace import Workspace
+from tests.runs.making import PARTS, long_trace, turns_of
+
+ALWAYS = Parts(embedder=PARTS.embedder, probe=FixedProbe())
+
+
+class _Server(BaseHTTPRequestHandler):
+    asked: list[dict[str, Any]]
+    answer: dict[str, Any]
+
+    def do_POST(self) -> None:
+        self.asked.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+        body = json.dumps(self.answer).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Quiet."""
+
+
+@pytest.fixture
+def server() -> Iterator[tuple[type[_Server], ChatClient]]:
+    """An OpenAI-compatible server whose answer the test sets, and a client of it."""
+    handler = type("Handler", (_Server,), {"asked": [], "answer": {}})
+    listening = HTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=listening.serve_forever, daemon=True).start()
+    url = f"http://127.0.0.1:{listening.server_port}/v1"
+    yield handler, ChatClient(ChatSettings(kind="openai", model="drafting", base_url=url, attempts=1))
+    listening.shutdown()
+    listening.server_close()
+
+
+def answered(text: str, chances: list[float] | None = None) -> dict[str, Any]:
+    words = [f"{word} " for word in text.split()]
+    entries = [
+        {"token": word, "logprob": math.log(chance), "bytes": None, "top_logprobs": []}
+        for word, chance in zip(words, chances or [], strict=bool(chances))
+    ]
+    choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text}}
+    choice["logprobs"] = {"content": entries, "refusal": None} if chances else None
+    usage = {"prompt_tokens": 50, "completion_tokens": len(words), "total_tokens": 50 + len(words)}
+    return {"id": "x", "object": "chat.completion", "created": 0, "model": "drafting", "choices": [choice], "usage": usage}
+
+
+def gated(kind: str, tmp_path: Path, chat: object, monkeypatch: pytest.MonkeyPatch) -> list[Turn]:
+    monkeypatch.setattr(RunResources, "chat", property(lambda self: chat))
+    return turns_of(long_trace(8), f"pamer:minimum=300:retained=1:recall={kind}", workspace=tmp_path, parts=ALWAYS)
+
+
+def test_a_draft_whose_every_token_is_likely_recalls_nothing(
+    server: tuple[type[_Server], ChatClient], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    handler, chat = server
+    handler.answer = answered("search the archive", [0.9, 0.8, 0.95])
+    turns = gated("flare", tmp_path, chat, monkeypatch)
+    assert [turn.action for turn in turns] == ["pass", "pass", "pass", "compress", "pass", "compress", "pass", "compress"]
+    assert [[entry.operation for entry in turn.spent if entry.operation in ("gate", "embedding")] for turn in turns[4:7]] == [
+        ["gate"],
+        ["embedding"],
+        ["gate"],
+    ]
+    assert turns[4].spent[0].input_tokens == 50 and turns[4].spent[0].calls == 1
+    assert handler.asked[0]["logprobs"] is True and handler.asked[0]["max_tokens"] == 64
+
+
+def test_an_uncertain_token_recalls_with_a_query_without_the_least_likely_words(
+    server: tuple[type[_Server], ChatClient], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    handler, chat = server
+    handler.answer = answered("open document D0001 tomorrow", [0.9, 0.79, 0.5, 0.1])
+    seen: list[str] = []
+    embed = PARTS.embedder.embed  # type: ignore[union-attr]
+    monkeypatch.setattr(PARTS.embedder, "embed", lambda texts: (seen.extend(texts), embed(texts))[1])
+    turns = gated("flare", tmp_path, chat, monkeypatch)
+    assert [turn.action for turn in turns][3:] == ["compress", "recall", "compress", "recall", "compress"]
+    drafted = [text for text in seen if "D0001" in text and "open" in text]
+    assert drafted and "tomorrow" not in drafted[0] and drafted[0].startswith("Who founded the museum?")
+
+
+@pytest.mark.parametrize(("retrieve", "action"), [("true", "recall"), ("false", "pass")])
+def test_the_asked_gate_does_what_the_model_says(
+    retrieve: str, action: str, server: tuple[type[_Server], ChatClient], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    handler, chat = server
+    handler.answer = answered(f'{{"retrieve":{retrieve}}}')
+    turns = gated("self-rag", tmp_path, chat, monkeypatch)
+    assert [turns[4].action, turns[6].action] == [action, action]
+    assert [entry.input_tokens for entry in turns[4].spent if entry.operation == "gate"] == [50]
+
+
+@pytest.mark.parametrize("kind", ["flare", "self-rag"])
+def test_a_gate_that_fails_lets_recall_go_on_and_its_call_is_counted(
+    kind: str, server: tuple[type[_Server], ChatClient], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    handler, chat = server
+    handler.answer = answered("no json and no probabilities")
+    turns = gated(kind, tmp_path, chat, monkeypatch)
+    assert turns[4].action == "recall" and "recall gate" in turns[4].error
+    assert [entry.input_tokens for entry in turns[4].spent if entry.operation == "gate"] == [50]
+
+
+def test_the_gate_is_off_by_default_and_its_runs_are_their_own(tmp_path: Path) -> None:
+    assert parse_policy("pamer").recall == "always" and parse_policy("pamer:recall=flare").name == "pamer:recall=flare"  # type: ignore[attr-defined]
+    with pytest.raises(InputError):
+        parse_policy("pamer:recall=sometimes")
+    factory = Factory(load_profile("embedded"), Workspace(tmp_path), "cpu", parts=ALWAYS)
+    assert "chat" in why_not(parse_policy("pamer:recall=self-rag"), factory) and not why_not(parse_policy("pamer"), factory)
+
+
+def test_weights_in_this_process_say_how_likely_their_tokens_are() -> None:
+    chat = LocalChat(load_frozen(load_profile("embedded"), "cpu"))
+    found = draft(chat, [{"role": "user", "content": "Say: one two three"}], 6)
+    assert 1 <= len(found.tokens) == len(found.probabilities) <= 6 and all(0 < chance <= 1 for chance in found.probabilities)
+    assert found.usage.output_tokens == len(found.tokens) and "".join(found.tokens).strip()
+
+
+def test_a_chat_without_probabilities_is_refused() -> None:
+    class Plain:
+        name = "plain"
+
+    with pytest.raises(ModelError, match="plain"):
+        draft(Plain(), [], 4)  # type: ignore[arg-type]

@@ -1,0 +1,67 @@
+"""Sessions as a page follows them: files read as they grow, states, and the controls of a running proxy."""
+
+from collections.abc import Callable
+
+import pytest
+
+from pamer_lab.errors import InputError
+from pamer_lab.live.serve import announced, running_proxies
+from pamer_lab.live.watching import BUSY, Watched, control, state_of
+from pamer_lab.prices import find_prices
+from tests.live.conftest import Agent, Bench
+
+PRICES = find_prices("")
+
+
+def test_a_session_that_grows_is_read_on(started: Callable[..., Bench]) -> None:
+    bench = started("sliding-window:2")
+    watched, agent = Watched(bench.workspace), Agent(bench, x_session_id="rooms")
+    agent.step()
+    (line,), older = watched.sessions(PRICES)
+    assert (line["turns"], older) == (1, 0)
+    for _ in range(4):
+        agent.step()
+    session = watched.session(line["session"], PRICES)
+    assert session is not None
+    assert [row["t"] for row in session["requests"]] == [0, 1, 2, 3, 4]
+    assert session["requests"][-1]["model_tokens"] < session["requests"][-1]["client_tokens"]
+    assert watched.session("absent", PRICES) is None
+
+
+def test_a_session_is_active_idle_or_ended(started: Callable[..., Bench]) -> None:
+    bench = started("base")
+    Agent(bench).step()
+    watched = Watched(bench.workspace)
+    (line,), _ = watched.sessions(PRICES)
+    assert state_of(line, watched.proxies(), line["last"]) == "ended"
+    with announced(bench.workspace, bench.live, int(bench.url.rsplit(":", 1)[1])):
+        proxies = running_proxies(bench.workspace)
+        assert state_of(line, proxies, line["last"] + 1) == "active"
+        assert state_of(line, proxies, line["last"] + BUSY + 1) == "idle"
+
+
+def test_a_page_pauses_a_session_and_gives_it_another_policy(started: Callable[..., Bench]) -> None:
+    bench = started("sliding-window:2", gate=False)
+    watched, agent = Watched(bench.workspace), Agent(bench)
+    for _ in range(4):
+        agent.step()
+    (line,), _ = watched.sessions(PRICES)
+    with announced(bench.workspace, bench.live, int(bench.url.rsplit(":", 1)[1])):
+        proxies = watched.proxies()
+        control(proxies, line, "pause")
+        agent.step()
+        assert watched.sessions(PRICES)[0][0]["paused"] and bench.got[-1].body == _last_body(bench)
+        control(proxies, line, "resume")
+        control(proxies, line, "policy", "base")
+        assert watched.sessions(PRICES)[0][0]["policy"] == "base"
+        with pytest.raises(InputError):
+            control(proxies, line, "policy", "no-such-policy")
+    with pytest.raises(InputError):
+        control([], line, "pause")
+
+
+def _last_body(bench: Bench) -> bytes:
+    """What the client sent last; the proxy kept only its length, which a paused session sends unchanged."""
+    body = bench.got[-1].body
+    assert len(body) == bench.rows[-1]["client_bytes"] == bench.rows[-1]["sent_bytes"]
+    return body
