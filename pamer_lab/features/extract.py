@@ -18,6 +18,7 @@ import numpy.typing as npt
 from pamer_lab.errors import Cancelled, UnknownNameError
 from pamer_lab.features.compute import Computation
 from pamer_lab.features.contexts import Context, context_name
+from pamer_lab.features.elsewhere import conversations, elsewhere
 from pamer_lab.features.inputs import inputs_of, points_of, whole_inputs_of
 from pamer_lab.features.pace import ENOUGH, remember
 from pamer_lab.features.pooling import POOLINGS
@@ -52,7 +53,12 @@ def extract(
     work = plan.missing()
     computation = Computation(model, plan.layer_numbers)
     total = sum(computation.plan([item.tokens for item in group]) for group in plan.groups(work))
-    done = 0
+    done = naive = 0
+    if store is not None and work and (place := elsewhere()) is not None:
+        naive = sum(plan.points[index].tokens for index in plan.first_rows(work))
+        done = place.fill(plan.asking(work), plan.layers, plan.poolings, total, progress)
+        plan.fill(store)
+        work = plan.missing()
 
     def step(count: int) -> None:
         nonlocal done
@@ -67,7 +73,7 @@ def extract(
         for group in plan.groups(work):
             computation.run([item.tokens for item in group], partial(writer.add, group), step)
     finally:
-        if store is not None and done >= ENOUGH:
+        if store is not None and done >= ENOUGH and not naive:
             remember(store.folder, model, blocks=done * plan.depth / (time.perf_counter() - began))
         writer.flush()
     return FeatureSet(
@@ -77,7 +83,7 @@ def extract(
         points=tuple(plan.points),
         keys=tuple(plan.keys),
         tokens_computed=done,
-        tokens_naive=sum(plan.points[index].tokens for index in plan.first_rows(work)),
+        tokens_naive=naive or sum(plan.points[index].tokens for index in plan.first_rows(work)),
         seconds=time.perf_counter() - started,
         cache_hits=hits,
     )
@@ -210,6 +216,17 @@ class _Plan:
 
     def first_rows(self, work: set[str]) -> list[int]:
         return [self.rows[key][0] for key in work]
+
+    def asking(self, work: set[str]) -> list[Request]:
+        """The requests that miss something, with all other requests over the same conversation."""
+        found: list[Request] = []
+        number = 0
+        for group in conversations(self.requests):
+            count = sum(points_of(request) for request in group)
+            if any(key in work for key in self.keys[number : number + count]):
+                found += group
+            number += count
+        return found
 
     def groups(self, work: set[str]) -> Iterator[list[_Item]]:
         """The missing inputs, conversation by conversation; each input once."""

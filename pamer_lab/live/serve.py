@@ -25,7 +25,7 @@ from pamer_lab.live.upstream import Upstream
 from pamer_lab.reviewer_mode import refuse_in_reviewer_mode
 from pamer_lab.workspace import Workspace
 
-PUBLISH_EVERY = 2.0
+PUBLISH_EVERY = 15.0
 """Seconds between two looks for sessions with something new."""
 PUBLISH_SHARE = 20
 """A session is published again after so many times the time its last publishing took."""
