@@ -32,13 +32,8 @@ def main() -> None:
             "An agent acts on the context that each policy leaves it, in small worlds with known answers. Unlike a replay, this shows "
             "what forgetting costs: repeated searches and wrong answers."
         )
-<<<<<<< HEAD
-        st.info("Nothing has been played here yet. Play below: the default takes about a minute and needs no model.")
-        form(opened=True)
-=======
         st.info("No arena yet. Start one below: the default takes about a minute and needs no model.")
-        form()
->>>>>>> main
+        form(opened=True)
         return
     settle("arena", list(known), next(iter(known)))
     picked = picker.selectbox(
