@@ -1,4 +1,4 @@
-"""A program plays behind the live proxy: its tasks are files, its reward is a grader's, and whatever it does its task ends with a reason."""
+"""A program plays behind the live proxy: its tasks are files, its reward is a grader's, and its task always ends with a reason."""
 
 import os
 import shlex
@@ -37,7 +37,8 @@ for step in range(8):
     asked = urllib.request.Request(url, body, {"content-type": "application/json", "authorization": "Bearer sk-planted-0123456789abcdef"})
     said = json.load(urllib.request.urlopen(asked, timeout=60))["choices"][0]["message"]["content"]
     call = {"id": f"c{step}", "type": "function", "function": {"name": "note", "arguments": json.dumps({"n": step})}}
-    messages += [{"role": "assistant", "content": said, "tool_calls": [call]}, {"role": "tool", "tool_call_id": f"c{step}", "content": "noted " * 60}]
+    messages += [{"role": "assistant", "content": said, "tool_calls": [call]}]
+    messages += [{"role": "tool", "tool_call_id": f"c{step}", "content": "noted " * 60}]
 if kind == "tools":
     print(subprocess.run(os.environ["PAMER_TOOLS"].split() + ["search", "{}"], capture_output=True, text=True, check=True).stdout)
 pathlib.Path("done.txt").write_text(said)
