@@ -51,6 +51,7 @@ def test_families_have_a_panel_each_with_the_base_agent_in_every_one() -> None:
     figure = by_family(_means(MANY), MANY)
     named = [trace for trace in figure.data if trace.showlegend is not False]
     assert sorted(trace.name for trace in named) == sorted(MANY)
+    assert figure.layout.margin.t >= 30, "titles of the first row are not cut"
     panels = {trace.xaxis for trace in figure.data}
     assert len(panels) == len({family_of(policy) for policy in MANY}) == 5
     assert {trace.xaxis for trace in figure.data if trace.name == "base"} == panels
