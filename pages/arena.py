@@ -33,7 +33,7 @@ def main() -> None:
             "what forgetting costs: repeated searches and wrong answers."
         )
         st.info("No arena yet. Start one below: the default takes about a minute and needs no model.")
-        form()
+        form(opened=True)
         return
     settle("arena", list(known), next(iter(known)))
     picked = picker.selectbox(

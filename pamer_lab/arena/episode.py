@@ -75,6 +75,8 @@ class Episode(Struct, frozen=True, omit_defaults=True):
     seconds: float = 0.0
     heads: str = ""
     """Hash of the heads that voted; empty where none did."""
+    stored: tuple[str, ...] = ()
+    """Trace and run of an agent that is a program, as the live proxy recorded them."""
 
 
 class Running:

@@ -144,8 +144,15 @@ def _generate(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--demo", action="store_true", help="write the three long demo traces instead, one file each")
 
 
+AGENT_HELP = "reader (simulated), reader:notes=off, openai:MODEL at OPENAI_BASE_URL, or command:PROGRAM ARGUMENT… behind the live proxy"
+
+
 def _arena(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--agent", default="reader", help="reader (simulated), reader:notes=off, or openai:MODEL at OPENAI_BASE_URL")
+    parser.add_argument("--agent", default="reader", help=AGENT_HELP)
+    parser.add_argument("--suite", metavar="FOLDER", default="", help="own tasks for a program: a folder per task (docs/arena.md)")
+    parser.add_argument("--grader", metavar="COMMAND", default="", help="grades the tasks of --suite: exit code, or JSON on stdout")
+    parser.add_argument("--time-limit", type=float, default=600.0, metavar="SECONDS", help="of a program for one task (default 600)")
+    parser.add_argument("--against", metavar="POLICY", default="", help="compare in pairs with this policy (default: base)")
     parser.add_argument(
         "--policy", default="", help="NAME[,NAME...], or all that can act on a running agent; base and the bounds are always included"
     )

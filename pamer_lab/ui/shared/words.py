@@ -107,7 +107,7 @@ HINTS = {
 
 BASES = {
     "measured": "measured on this machine",
-    "guessed": "a first estimate, from the speed of this machine's matrix product",
+    "guessed": "a first estimate, from a short speed test of this machine",
     "mixed": "partly measured on this machine",
 }
 """What an estimate of time is based on."""
