@@ -1,4 +1,4 @@
-"""Requirements 8 and 9, and requests in the shapes of Claude Code and Codex: pairs, media, thinking and unknown blocks keep bytes and place."""
+"""Requirements 8 and 9 in the shapes of Claude Code and Codex: pairs, media, thinking and unknown blocks keep bytes and place."""
 
 from collections.abc import Callable
 from typing import Any
@@ -16,7 +16,7 @@ IMAGE = "iVBORw0KGgo" + "A" * 400
 
 
 def claude_code(turn: int) -> list[dict[str, Any]]:
-    """One round of Anthropic's API: signed and redacted thinking, five calls, a server-side tool, an unknown block, an image and an error."""
+    """One round of Anthropic's API, with signed and redacted thinking, five calls and a tool of the server."""
     ids = [f"toolu_{turn}_{number}" for number in range(5)]
     server = f"srvtoolu_{turn}"
     found = [{"type": "web_search_result", "url": "https://example.org", "title": "t", "encrypted_content": f"Eo8B{turn}=="}]
@@ -38,7 +38,7 @@ def claude_code(turn: int) -> list[dict[str, Any]]:
 
 
 def codex(turn: int) -> list[dict[str, Any]]:
-    """One round of the Responses API: encrypted reasoning, five calls, a server-side call, a custom tool, an unknown item, an image, an error."""
+    """One round of the Responses API, with encrypted reasoning, five calls and a tool of the server."""
     ids = [f"call_{turn}_{number}" for number in range(5)]
     outputs: list[dict[str, Any]] = [{"type": "function_call_output", "call_id": own, "output": f"{own}: {LONG}"} for own in ids]
     outputs[1]["output"] = orjson.dumps({"output": "no such room", "metadata": {"exit_code": 1, "duration_seconds": 0.1}}).decode()
