@@ -52,15 +52,22 @@ class Live:
 
 
 def build(
-    workspace: Workspace, upstream: str, options: LiveOptions, *, anthropic: str = "", clock: Callable[[], float] = time.time
+    workspace: Workspace,
+    upstream: str,
+    options: LiveOptions,
+    *,
+    anthropic: str = "",
+    clock: Callable[[], float] = time.time,
+    logs: Path | None = None,
 ) -> Live:
     """The proxy for an upstream; `InputError` where the policy cannot run or the address is none.
 
-    `anthropic`: where calls of Anthropic's API go, where that is another server.
+    `anthropic`: where calls of Anthropic's API go, where that is another server. `logs`: the folder of the sessions' records, where that
+    is not the workspace; sessions of other folders are not continued.
     """
     refuse_in_reviewer_mode("A live proxy", workspace.path)
     server, other = Upstream(upstream.rstrip("/")), Upstream(anthropic.rstrip("/")) if anthropic else None
-    desk = Desk(Logs(workspace.path), Workshop(workspace, options), window=options.window, clock=clock)
+    desk = Desk(Logs(logs or workspace.path), Workshop(workspace, options), window=options.window, clock=clock)
     token = secrets.token_urlsafe(32)
     return Live(Proxy(server, desk, Control(desk, token), deadline=options.deadline, anthropic=other), desk, token)
 

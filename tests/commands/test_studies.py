@@ -12,6 +12,7 @@ from pamer_lab.cli import main
 from pamer_lab.commands.studying import find_traces, first_replicas, layer_name
 from pamer_lab.errors import InputError
 from pamer_lab.probes.artefact import HeadSet
+from pamer_lab.probes.split import CLEAN
 from pamer_lab.studies.study import list_studies, read_study
 from pamer_lab.workspace import Workspace
 from pamer_lab.workspace.ingest import import_paths
@@ -45,7 +46,7 @@ def test_the_studies_run_store_themselves_and_write_heads(
     names = {row["name"] for row in layers["rows"]}
     assert {"final last", "final mean", "block_1 last"} <= names
     assert all({"mean", "sd", "seeds", "n", "interval", "target"} <= set(row) for row in layers["rows"])
-    assert layers["notes"]["splits"][0].endswith("none in two parts")
+    assert layers["notes"]["splits"][0].endswith(CLEAN)
     assert read_study(tmp_path / "layers.json").study_id == layers["study_id"]
 
     controls = run(["controls", *common], capsys)
