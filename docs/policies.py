@@ -20,6 +20,8 @@ blocks: +56 % tokens) shows fewer tokens here. **Decisions that an agent makes i
 made by a separate model or rule, named in the run. **No policy sees the future**: a test shuffles what comes after a turn and finds
 the same decision.
 
+Results on sample and real traces: `docs/policy-results.md`.
+
 "Rests on" says where a fact comes from: the method's own code, its paper, somebody's note about it, or our own inference.
 """
 

@@ -38,6 +38,7 @@ SEEDS = "0,1,2,3,4"
 HORIZON = 5
 SPLITS = ("question", "source")
 CAPS = "8K,16K"
+STATES_MEMORY_HELP = "states in memory at once; where a study has more, probes read them from the workspace in parts (default: 4000)"
 WORKSPACE = "@workspace"
 """In place of traces: all labelled ones of the workspace."""
 
@@ -74,6 +75,17 @@ def _engine(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--gpus-per-worker", type=float, default=0.0, metavar="F", help="with --engine ray: GPUs reserved for each worker, such as 1 or 0.5"
     )
+
+
+def _states_memory(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--states-memory", type=_megabytes, default=4000.0, metavar="MB", help=STATES_MEMORY_HELP)
+
+
+def _megabytes(text: str) -> float:
+    size = float(text)
+    if not 0 < size < float("inf"):
+        raise argparse.ArgumentTypeError(f"a number of megabytes above 0, not {text}")
+    return size
 
 
 def _scan(parser: argparse.ArgumentParser, only: str = "") -> None:
@@ -274,6 +286,7 @@ def _report(parser: argparse.ArgumentParser) -> None:
 
 def _train(parser: argparse.ArgumentParser) -> None:
     _study(parser)
+    _states_memory(parser)
     parser.add_argument("--contexts", default="recent2", help="compact contexts of the students (default: %(default)s)")
     parser.add_argument("--layer", default="", help=STUDENTS_LAYER)
     parser.add_argument("--layers", default="all", help="layers among which preferred chooses (default: %(default)s)")
@@ -286,6 +299,7 @@ def _train(parser: argparse.ArgumentParser) -> None:
 
 def _layerwise(parser: argparse.ArgumentParser) -> None:
     _study(parser)
+    _states_memory(parser)
     parser.add_argument("--layers", default="all", help="all, or names such as block_4,block_8,final (default: %(default)s)")
     parser.add_argument("--context", default="full", help="full, current, recent1, recent2 or recent4 (default: %(default)s)")
     parser.add_argument("--hint", choices=["none", "faithful"], default="none")
@@ -293,6 +307,7 @@ def _layerwise(parser: argparse.ArgumentParser) -> None:
 
 def _controls(parser: argparse.ArgumentParser) -> None:
     _study(parser)
+    _states_memory(parser)
     parser.add_argument("--layers", default="all", help="layers of the hidden state (default: %(default)s)")
     parser.add_argument("--context", default="full", help="context of the hidden state (default: %(default)s)")
 

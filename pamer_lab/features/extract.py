@@ -45,10 +45,11 @@ def extract(
     store: FeatureStore | None = None,
     progress: OnProgress | None = None,
     cancel: Cancel | None = None,
+    hold: bool = True,
 ) -> FeatureSet:
-    """Vectors of all requested points, in their order."""
+    """Vectors of all requested points, in their order; without `hold` they are left in the store, and the set has none."""
     started = time.perf_counter()
-    plan = _Plan(model, layers, poolings, requests)
+    plan = _Plan(model, layers, poolings, requests, hold=hold or store is None)
     hits = plan.fill(store)
     work = plan.missing()
     computation = Computation(model, plan.layer_numbers)
@@ -168,7 +169,9 @@ class _Item:
 class _Plan:
     """Which points there are, which columns are wanted, and where the vectors go."""
 
-    def __init__(self, model: FrozenModel, layers: str | Sequence[str], poolings: Sequence[str], requests: Sequence[Request]) -> None:
+    def __init__(
+        self, model: FrozenModel, layers: str | Sequence[str], poolings: Sequence[str], requests: Sequence[Request], *, hold: bool = True
+    ) -> None:
         known = layer_names(model)
         listed = known if layers == "all" else (layers,) if isinstance(layers, str) else tuple(layers)
         chosen = [name.replace(":", "_") for name in listed]  # heads on disk write `block:K`
@@ -191,7 +194,10 @@ class _Plan:
                 tokens = truncated(whole, model.limit, model.prefix_kept)
                 self.points.append(Point(request.name, t, context_name(request.context), len(tokens), len(whole) - len(tokens)))
                 self.keys.append(content_key(model, self.serialiser.name, tokens))
-        self.vectors: Vectors = np.zeros((len(self.keys), len(self.layers), len(self.poolings), model.width), dtype=np.float32)
+        self.hold = hold
+        self.vectors: Vectors = np.zeros(
+            (len(self.keys) if hold else 0, len(self.layers), len(self.poolings), model.width), dtype=np.float32
+        )
         self.rows: dict[str, list[int]] = {}
         for number, key in enumerate(self.keys):
             self.rows.setdefault(key, []).append(number)
@@ -201,15 +207,19 @@ class _Plan:
         self._done: set[str] = set()
         if store is None:
             return 0
-        found, vectors = store.read(self.keys, self.columns)
-        for key, rows in zip(found, vectors, strict=True):
-            self.put(key, rows)
+        if self.hold:
+            found, vectors = store.read(self.keys, self.columns)
+            for key, rows in zip(found, vectors, strict=True):
+                self.put(key, rows)
+        else:
+            self._done = store.complete(self.keys, self.columns)
         return sum(len(self.rows[key]) for key in self._done)
 
     def put(self, key: str, rows: Vectors) -> None:
         """Vectors of one input [columns, width], to every point that waits for it."""
         self._done.add(key)
-        self.vectors[self.rows[key]] = rows.reshape(len(self.layers), len(self.poolings), -1)
+        if self.hold:
+            self.vectors[self.rows[key]] = rows.reshape(len(self.layers), len(self.poolings), -1)
 
     def missing(self) -> set[str]:
         return {key for key in self.keys if key not in self._done}

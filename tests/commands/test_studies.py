@@ -30,6 +30,12 @@ def run(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> dict[str, A
     return result
 
 
+def assert_same_rows(ours: list[dict[str, Any]], theirs: list[dict[str, Any]]) -> None:
+    for one, other in zip(ours, theirs, strict=True):
+        assert (one["name"], one["target"], one["test_n"]) == (other["name"], other["target"], other["test_n"])
+        assert one["seeds"] == pytest.approx(other["seeds"], abs=0.02)
+
+
 @pytest.mark.weights
 def test_the_studies_run_store_themselves_and_write_heads(
     workspace: Workspace, profile: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -51,7 +57,15 @@ def test_the_studies_run_store_themselves_and_write_heads(
     shown = {tuple(row["test_n"]) for row in controls["rows"] if row["target"] == "recall"}
     assert shown == {tuple(row["test_n"]) for row in layers["rows"] if row["target"] == "recall"}
 
+    in_parts = run(["layerwise", *common, "--states-memory", "0.05"], capsys)
+    assert in_parts["notes"]["features"][0]["streamed_bytes"] > 50_000 and "streamed_bytes" not in layers["notes"]["features"][0]
+    assert_same_rows(in_parts["rows"], layers["rows"])
+
     trained = run(["train", *common, "--replicas", "1", "--heads", str(tmp_path / "heads")], capsys)
+    in_parts = run(["train", *common, "--replicas", "1", "--states-memory", "0.05"], capsys)
+    assert in_parts["notes"]["features"][0]["streamed_bytes"] > 50_000 and "states-memory" not in in_parts["command"]
+    assert_same_rows(in_parts["rows"], trained["rows"])
+    assert [row["yes"] for row in in_parts["decisions"]] == [row["yes"] for row in trained["decisions"]]
     assert [row["name"] for row in trained["rows"]].count("Recent2 + decision KD") == 2
     assert "--replicas 1" in trained["command"]
     heads = HeadSet.load(tmp_path / "heads")
