@@ -339,7 +339,7 @@ def _bench(parser: argparse.ArgumentParser) -> None:
         help="`traces` only: files or folders of traces (default: the traces that come with the package)",
     )
     parser.add_argument(
-        "--count", type=int, metavar="N", help="how many kills (`crash`), sessions (`load`), cases (`fuzz`) or blocks (`replay`)"
+        "--count", type=int, metavar="N", help="how many kills (`crash`), sessions (`load`), cases (`fuzz`), blocks (`replay`) or traces, shortest first (`hindsight`)"
     )
 
 
