@@ -17,8 +17,10 @@ them can run here; `pamer-lab replay TRACE --policy all` runs those, and with `-
 
 Three things hold for every result. **Actions are fixed**: a method that made the agent search again in the paper (a window of five
 blocks: +56 % tokens) shows fewer tokens here. **Decisions that an agent makes itself** (SelfCompact, Self-GC, reading SAM's pages) are
-made by a model or a rule beside it, named in the run. **No policy sees the future**: a test shuffles what comes after a turn and finds
+made by a separate model or rule, named in the run. **No policy sees the future**: a test shuffles what comes after a turn and finds
 the same decision.
+
+Results on sample and real traces: `docs/policy-results.md`.
 
 "Rests on" says where a fact comes from: the method's own code, its paper, somebody's note about it, or our own inference.
 """

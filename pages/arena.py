@@ -29,11 +29,11 @@ def main() -> None:
     ended()
     if not known:
         st.markdown(
-            "An agent acts on what each policy lets it see, in small worlds whose answers are known. Unlike replay, this shows "
-            "what forgetting costs: repeated searches, and wrong answers."
+            "An agent acts on the context that each policy leaves it, in small worlds with known answers. Unlike a replay, this shows "
+            "what forgetting costs: repeated searches and wrong answers."
         )
-        st.info("Nothing has been played here yet. Play below: the default takes about a minute and needs no model.")
-        form()
+        st.info("No arena yet. Start one below: the default takes about a minute and needs no model.")
+        form(opened=True)
         return
     settle("arena", list(known), next(iter(known)))
     picked = picker.selectbox(
@@ -46,7 +46,7 @@ def main() -> None:
     st.query_params["arena"] = picked
     result = summary(store, picked, DEFAULT)
     if not result["results"]:
-        st.info("No episode is finished yet.")
+        st.info("No episode has finished yet.")
         form()
         return
     with link:

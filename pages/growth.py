@@ -72,8 +72,8 @@ def chart(runs: pl.DataFrame, policies: list[str], asked: int, names: dict[str, 
     bands = "The band covers 80 % of the traces" if len(policies) <= MOST_BANDS else "Lines are means, without bands"
     band = bands if not single else f"Thin lines are {len(drawn):,} of {counted(traces, 'trace')}"
     answer = (
-        f"Mean peak: {', '.join(ends)} tokens; n = {n}, {counted_how(runs)}. {band}; means are over the traces still running, "
-        f"counted in the lower panel. Actions are fixed.{demo_words(runs)}"
+        f"Mean peak: {', '.join(ends)} tokens; n = {n}, {counted_how(runs)}. {band}; means are over the traces still "
+        f"running{'' if families else ', counted in the lower panel'}. Actions are fixed.{demo_words(runs)}"
     )
     lines = {name: names.get(name, name) for name in drawn}
     show_chart(

@@ -55,7 +55,7 @@ def charts(stored: StoredTrace, transcript: Transcript) -> None:
     of = (row["trace_id"], table_version(TRACES))
     left, right = st.columns(2, gap="medium")
     with left:
-        ends = f"{short(before[0])} tokens before the first turn, {short(before[-1])} before the last"
+        ends = f"{before[0]:,} tokens before the first turn, {before[-1]:,} before the last"
         answer = f"{ends}; {kind}, n = {counted(len(before), 'turn')}.{said_by_source(stored.trace, before[0])}{demo}"
         show_chart(
             "Context size before each turn",

@@ -23,6 +23,11 @@ def test_every_link_to_a_file_leads_to_one(page: Path) -> None:
     assert [target for target in targets if not (page.parent / target).exists()] == []
 
 
+def test_no_page_has_the_marks_of_an_unfinished_merge() -> None:
+    marks = re.compile(r"^(<{7}|>{7}) ", re.MULTILINE)
+    assert [page.name for page in [*PAGES, PROJECT / "CHANGELOG.md"] if marks.search(page.read_text())] == []
+
+
 def test_every_guide_is_reached_from_the_readme_or_the_tour() -> None:
     text = (PROJECT / "README.md").read_text() + (PROJECT / "docs" / "tour.md").read_text()
     assert [page.name for page in PAGES if page.parent.name == "docs" and page.name not in text and page.name != "annotation.md"] == []

@@ -112,4 +112,4 @@ def parse_agent(text: str) -> Agent:
         if not url:
             raise InputError(f"agent {text!r} needs the address of its server in {URL_VARIABLE}, such as http://127.0.0.1:8000/v1")
         return ServedAgent(rest, url)
-    raise InputError(f"an agent is reader, reader:notes=off, openai:MODEL or command:PROGRAM, not {text[:60]!r}")
+    raise InputError(f"an agent is reader, reader:notes=off, openai:MODEL or command:PROGRAM ARGUMENT…, not {text[:60]!r}")

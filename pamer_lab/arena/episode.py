@@ -31,6 +31,8 @@ from pamer_lab.runs.values import Run, RunInfo
 from pamer_lab.trajectory.values import Message, Tool, ToolCall, Trace
 
 KEPT_TOTALS = "main_input main_output aux_input aux_output total base_total peak_active cached_input uncached_input".split()
+OUT_OF_TURNS = "no turns were left"
+"""Why an episode ended whose agent never answered."""
 SAME_CALLS = 5
 """Equal calls in a row after which an agent loops."""
 UNKNOWN_CALLS = 5
@@ -73,6 +75,8 @@ class Episode(Struct, frozen=True, omit_defaults=True):
     seconds: float = 0.0
     heads: str = ""
     """Hash of the heads that voted; empty where none did."""
+    stored: tuple[str, ...] = ()
+    """Trace and run of an agent that is a program, as the live proxy recorded them."""
 
 
 class Running:
@@ -109,7 +113,7 @@ class Running:
             self.acting.add([self._result(call) for call in said.tool_calls])
             if fault := self._looping(said):
                 return fault, ""
-        return "no turns were left", ""
+        return OUT_OF_TURNS, ""
 
     def _result(self, call: ToolCall) -> Message:
         if call.name != MEMORY or MEMORY_TOOL not in self.acting.growing.tools:

@@ -25,6 +25,10 @@ def open_episode(workspace: Workspace, arena_id: str, task: int, policy: str, *,
     episode = next((entry for entry in store.episodes(arena_id) if (entry.task, entry.policy) == (task, name)), None)
     if episode is None:
         raise InputError(f"arena {arena_id} has no episode of task {task} under {name}")
+    if info.agent.startswith("command:"):
+        if not episode.stored:
+            raise InputError(f"task {task} under {name} has no model call ({episode.ended}); there is nothing to replay")
+        return {"trace_id": episode.stored[0], "run_id": episode.stored[1], "policy": name, "turns": episode.turns}
     trace = trace_of(
         info.task(task),
         info.agent,

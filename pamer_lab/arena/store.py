@@ -90,12 +90,14 @@ class ArenaStore:
         """The newest episode of each task and policy, in order of task and first appearance of the policy."""
         path = self.folder / arena_id / EPISODES
         found: dict[tuple[int, str], Episode] = {}
-        for line in read_file(path).splitlines() if path.exists() else ():
-            try:
-                episode = msgspec.json.decode(line, type=Episode)
-            except (msgspec.DecodeError, UnicodeDecodeError):
-                continue  # cut off by a crash
-            found[episode.task, episode.policy] = episode
+        if path.exists():
+            with path.open("rb") as stream:  # line by line: our own file, which grows with the tasks
+                for line in stream:
+                    try:
+                        episode = msgspec.json.decode(line, type=Episode)
+                    except (msgspec.DecodeError, UnicodeDecodeError):
+                        continue  # cut off by a crash
+                    found[episode.task, episode.policy] = episode
         order = {policy: number for number, policy in enumerate(dict.fromkeys(policy for _, policy in found))}
         return sorted(found.values(), key=lambda episode: (episode.task, order[episode.policy]))
 

@@ -4,6 +4,7 @@ from typing import Any
 
 from pamer_lab.arena.results import pairs, paths, table
 from pamer_lab.arena.store import ArenaStore
+from pamer_lab.errors import InputError
 
 
 def listed(store: ArenaStore, arena_id: str) -> dict[str, Any]:
@@ -14,14 +15,18 @@ def listed(store: ArenaStore, arena_id: str) -> dict[str, Any]:
     return {"arena_id": arena_id, "episodes": len(episodes), "policies": policies, **kept}
 
 
-def summary(store: ArenaStore, arena_id: str, prices: str, *, tasks: int = 0, policies: tuple[str, ...] = ()) -> dict[str, Any]:
-    """Everything about an arena, or about the tasks and policies that were asked for."""
+def summary(
+    store: ArenaStore, arena_id: str, prices: str, *, tasks: int = 0, policies: tuple[str, ...] = (), against: str = "base"
+) -> dict[str, Any]:
+    """Everything about an arena, or about the tasks and policies that were asked for; pairs are differences from the policy `against`."""
     info = store.info(arena_id)
     episodes = [
         episode
         for episode in store.episodes(arena_id)
         if (not tasks or episode.task < tasks) and (not policies or episode.policy in policies)
     ]
+    if against != "base" and against not in {episode.policy for episode in episodes}:
+        raise InputError(f"arena {arena_id} has no episode under {against!r}")
     names = policies or ("base", *sorted({episode.policy for episode in episodes} - {"base"}))
     order = {policy: number for number, policy in enumerate(names)}
     episodes.sort(key=lambda episode: (order[episode.policy], episode.task))
@@ -37,6 +42,7 @@ def summary(store: ArenaStore, arena_id: str, prices: str, *, tasks: int = 0, po
         "prices": prices,
         "results": [row for row in rows if not row["bound"]],
         "bounds": {row["policy"]: row for row in rows if row["bound"]},
-        "pairs": pairs(episodes, prices),
+        "against": against,
+        "pairs": pairs(episodes, prices, against),
         "tasks": paths(episodes),
     }

@@ -128,6 +128,7 @@ class _Problem:
         from sklearn.linear_model import LogisticRegression
         from sklearn.preprocessing import StandardScaler
 
+        assert isinstance(self.data.features, np.ndarray)
         features, train = self.data.features[self.number], self.data.splits[self.seed].rows(TRAIN)
         scaler = StandardScaler().fit(features[train])
         model = LogisticRegression(class_weight="balanced", max_iter=iterations)

@@ -1,13 +1,13 @@
 """`pamer-lab bench replay`: what replay itself costs when the models' answers are there already.
 
-One synthetic trace of 256 turns and 200,000 tokens goes through all policies twice: the first time fills a memory of
-summaries and embeddings, the second time is measured, storage included. Then what-if over 1,000 turns, and the per-turn mean
-table over 260 stored runs of 256 turns.
+One synthetic trace of 256 turns and 200,000 tokens goes through all policies (`grown_policies`) twice: the first time fills a
+memory of summaries and embeddings, the second time is measured, storage included. Then what-if over 1,000 turns, and the per-turn
+mean table over 260 stored runs of 256 turns.
 
 `turn256_vs_turn32` asks whether a run is linear in its turns: the median time of a turn among the last 32 of 256, over that among
-turns 16 to 47, each summed over the policies. 1 means that a turn costs the same however long the history is; a turn that went
-through its whole history again would give about 7.5. `turns2000_vs_4x500` asks the same of complete runs, and `bench/reading.py`
-compares a `pamer` replay with the bare forward pass it needs.
+turns 16 to 47, each summed over the policies; `turn256_vs_turn32_worst` is that of the policy that grows most. 1 means that a turn
+costs the same however long the history is; a turn that went through its whole history again would give about 7.5.
+`turns2000_vs_4x500` asks the same of complete runs, and `bench/reading.py` compares a `pamer` replay with the bare forward pass it needs.
 """
 
 import random
@@ -101,33 +101,41 @@ def _all_policies(folder: Path) -> tuple[dict[str, float], dict[str, Any]]:
     first: dict[str, float] = {}
     seconds: dict[str, float] = {}
     cpu = 0.0
-    per_turn: list[list[float]] = []
+    per_turn: dict[str, list[float]] = {}
     actions: dict[str, dict[str, int]] = {}
     windows: dict[str, dict[str, Any]] = {}
     for measured in (first, seconds):
         workspace = Workspace(folder / ("first" if measured is first else "second"))
-        for policy in DEFAULT_POLICIES:
+        for policy in grown_policies():
             began, cpu_began = time.perf_counter(), time.process_time()
             done = replay(trace, policy, workspace, ReplayOptions(parts=parts))
             measured[policy] = time.perf_counter() - began
             if measured is seconds:
                 cpu += time.process_time() - cpu_began
-                per_turn.append([turn.seconds for turn in done.turns])
+                per_turn[policy] = [turn.seconds for turn in done.turns]
                 windows[policy] = {"early": _by_action(done.turns[EARLY]), "late": _by_action(done.turns[LATE])}
                 actions[policy] = done.totals["actions"]
-    late = sum(statistics.median(times[LATE]) for times in per_turn)
-    early = sum(statistics.median(times[EARLY]) for times in per_turn)
-    ratios = {"seconds_all_policies": sum(seconds.values()), "turn256_vs_turn32": late / early}
+    late = {policy: statistics.median(times[LATE]) for policy, times in per_turn.items()}
+    early = {policy: statistics.median(times[EARLY]) for policy, times in per_turn.items()}
+    growth = {policy: late[policy] / early[policy] for policy in per_turn}
+    ratios = {
+        "seconds_all_policies": sum(seconds.values()),
+        "seconds_without_a_model": sum(seconds[policy] for policy in seconds if _model_free(policy)),
+        "turn256_vs_turn32": sum(late.values()) / sum(early.values()),
+        "turn256_vs_turn32_worst": max(growth.values()),
+    }
     details = {
         "turns": TURNS,
         "tokens": sum(tokens.counts(trace.messages)),
         "tokenizer": tokens.counter.name,
         "policies": seconds,
+        "without_a_model": [policy for policy in seconds if _model_free(policy)],
+        "turn256_vs_turn32": growth,
         "cpu_seconds_all_policies": cpu,
         "actions": actions,
         "windows": windows,
         "with_summaries_written": sum(first.values()),
-        "median_ms_per_turn": {policy: 1000 * statistics.median(times) for policy, times in zip(DEFAULT_POLICIES, per_turn, strict=True)},
+        "median_ms_per_turn": {policy: 1000 * statistics.median(times) for policy, times in per_turn.items()},
     }
     return ratios, details
 
@@ -155,6 +163,11 @@ def _linear(folder: Path) -> tuple[float, dict[str, float]]:
 def grown_policies() -> list[str]:
     """Every policy that runs over a made trace: none that asks a chat server, needs weights of its own, or reads recorded calls."""
     return [name for name in offered_policies() if not {"chat", "weights", "recorded calls"} & {*parse_policy(name).needs}]
+
+
+def _model_free(name: str) -> bool:
+    policy = parse_policy(name)
+    return not policy.needs_models and "embedder" not in policy.needs
 
 
 def _by_action(turns: Sequence[Turn]) -> dict[str, dict[str, float]]:

@@ -1,6 +1,9 @@
 """`pamer-lab arena`: an agent acts on what each policy lets it see; score, tokens, cost and paired differences by policy."""
 
 import argparse
+import os
+import sys
+import time
 from typing import Any
 
 from pamer_lab.arena.opening import open_episode
@@ -9,9 +12,14 @@ from pamer_lab.arena.store import ArenaStore
 from pamer_lab.arena.summary import listed, summary
 from pamer_lab.cli import say
 from pamer_lab.errors import InputError
-from pamer_lab.policies.registry import live_policies
+from pamer_lab.jobs import LINES_VARIABLE, Progress
+from pamer_lab.policies.registry import live_policies, parse_policy
 from pamer_lab.prices import find_prices
 from pamer_lab.workspace import Workspace
+
+EVERY = 10.0
+"""Seconds between two lines of progress where there is no terminal."""
+MEASURES = {"reward": "score", "total": "tokens", "cost": "cost", "turns": "turns"}
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
@@ -22,8 +30,9 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     if args.open:
         arena_id, task, policy = _opened(args.open)
         return {"opened": open_episode(workspace, arena_id, task, policy, device=args.device)}
+    against = parse_policy(args.against).name if args.against else "base"
     if args.show:
-        return summary(store, args.show, find_prices(args.prices, workspace.path).name)
+        return summary(store, args.show, find_prices(args.prices, workspace.path).name, against=against)
     named = {"": DEFAULT_POLICIES, "all": live_policies()}.get(args.policy, args.policy.split(","))
     plan = Plan(
         tasks=args.tasks,
@@ -37,9 +46,31 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         prices=find_prices(args.prices, workspace.path).name,
         processes=args.processes,
         fresh=args.fresh,
+        suite=args.suite,
+        grader=args.grader,
+        time_limit=args.time_limit,
     )
-    info = play_arena(plan, workspace, say)
-    return summary(store, info.arena_id, plan.prices, tasks=plan.tasks, policies=plan.named())
+    info = play_arena(plan, workspace, Updating())
+    return summary(store, info.arena_id, plan.prices, tasks=plan.tasks, policies=plan.named(), against=against)
+
+
+class Updating:
+    """Progress on one line of a terminal; elsewhere a line now and then."""
+
+    def __init__(self) -> None:
+        self._last = float("-inf")
+
+    def __call__(self, what: str | Progress) -> None:
+        if isinstance(what, str) or os.environ.get(LINES_VARIABLE):
+            say(what)
+            return
+        ended = what.done == what.total
+        if sys.stderr.isatty():
+            sys.stderr.write(f"\r\x1b[K{what.line}" + ("\n" if ended else ""))
+            sys.stderr.flush()
+        elif ended or time.monotonic() - self._last >= EVERY:
+            self._last = time.monotonic()
+            say(what)
 
 
 def _opened(text: str) -> tuple[str, int, str]:
@@ -68,3 +99,13 @@ def show(result: dict[str, Any]) -> None:
             f"{row['ci'][0]:>6.2f} - {row['ci'][1]:.2f} {row['total']:>9,.0f} {change:>8} {row['peak_active']:>7,.0f} "
             f"{row['turns']:>6.1f} {row['repeats']:>7.1f} {row['cost']:>8.4f}"
         )
+    if result["pairs"]:
+        print(f"\nDifferences from {result['against']} on the same tasks: mean, 95 % interval, p of the exact sign-flip test")
+    for row in result["pairs"]:
+        if row["measure"] in MEASURES:
+            digits = {"total": ",.0f", "cost": ".4f"}.get(row["measure"], ".2f")
+            low, high = row["ci"]
+            print(
+                f"{row['policy']:<28} {row['n']:>4} {MEASURES[row['measure']]:<7} {row['difference']:>+12{digits}} "
+                f"[{low:+{digits}}, {high:+{digits}}]  p = {row['p']:.4f}"
+            )

@@ -28,11 +28,13 @@ BENCHES: dict[str, str] = {
     "compact": "compact",
     "load": "load",
     "start": "start",
+    "live": "live",
+    "scale": "scale",
 }
 """Bench name -> module under `pamer_lab/bench/`."""
 OVER_TRACES = ("traces", "hindsight")
 """Benches that take paths of traces."""
-COUNTED = {"crash": "kills", "load": "sessions", "replay": "blocks", "fuzz": "cases", "hindsight": "count"}
+COUNTED = {"crash": "kills", "load": "sessions", "replay": "blocks", "fuzz": "cases", "scale": "traces", "hindsight": "count"}
 """Benches that do something a number of times, or over a number of traces, and the argument that `--count` sets."""
 
 

@@ -9,6 +9,7 @@ from pamer_lab.analysis.compact import Line, budget_table, expanded_table, order
 from pamer_lab.blocks import MessageTokens
 from pamer_lab.cli import say
 from pamer_lab.commands import studying
+from pamer_lab.commands.engine import states_on_engine
 from pamer_lab.commands.options import CAPS
 from pamer_lab.counts import counted
 from pamer_lab.features.store import FeatureStore
@@ -110,6 +111,7 @@ def _at(line: Line, key: str) -> str:
 FINAL = "final"
 
 
+@states_on_engine
 def run(args: argparse.Namespace) -> dict[str, Any]:
     conditions = choose(args.conditions, parse_caps(args.caps))
     setting = _sampled(args, studying.read_setting(args))

@@ -5,6 +5,7 @@ from typing import Any
 
 from pamer_lab.blocks import MessageTokens
 from pamer_lab.commands import studying
+from pamer_lab.commands.engine import states_on_engine
 from pamer_lab.commands.studying import show
 from pamer_lab.models.tokenizer import LoadedCounter
 from pamer_lab.studies.controls import hidden_rows, observable_rows, rule_rows
@@ -15,6 +16,7 @@ from pamer_lab.studies.tables import compare
 __all__ = ["run", "show"]
 
 
+@states_on_engine
 def run(args: argparse.Namespace) -> dict[str, Any]:
     setting = studying.read_setting(args)
     options = {name: value for name, value, usual in (("layers", args.layers, "all"), ("context", args.context, "full")) if value != usual}

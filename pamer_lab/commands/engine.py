@@ -1,14 +1,17 @@
 """What `--engine`, `--workers` and `--gpus-per-worker` mean, for every command that has them."""
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from functools import wraps
 from typing import Any
 
 from pamer_lab.engines import Engine, open_engine, parse_engine
+from pamer_lab.features.elsewhere import Elsewhere, computing_on
 from pamer_lab.models import devices
 from pamer_lab.models.frozen import chosen_model, find_folder, is_here
-from pamer_lab.models.profiles import Profile
+from pamer_lab.models.profiles import Profile, load_profile
+from pamer_lab.workspace import Workspace
 
 PROGRAM = 1_000_000_000
 """Bytes of a worker beside its frozen model: Python, torch, the embedder, the rows it holds."""
@@ -21,6 +24,25 @@ def engine_of(args: argparse.Namespace, profile: Profile | None) -> Iterator[Eng
     """The engine that the options name; `profile`: the one whose model each worker loads, None where none is."""
     with closing(open_engine(parse_engine(args.engine, args.gpus_per_worker, worker_memory(profile, args.gpus_per_worker)))) as engine:
         yield engine
+
+
+Run = Callable[[argparse.Namespace], dict[str, Any]]
+
+
+def states_on_engine(run: Run) -> Run:
+    """A command whose states are computed where `--engine` says: by itself, unless workers are named or the engine is a cluster."""
+
+    @wraps(run)
+    def wrapped(args: argparse.Namespace) -> dict[str, Any]:
+        workspace = Workspace()
+        profile = load_profile(args.profile, workspace.path)
+        with engine_of(args, profile) as engine:
+            workers = max(args.processes, 0) if engine.name == "local" or args.processes >= 0 else engine.capacity()
+            workers = max(workers, 1) if engine.name != "local" else workers
+            with computing_on(Elsewhere(engine, workers, workspace, profile, args.device) if workers else None):
+                return run(args) | engine_facts(engine, workers)
+
+    return wrapped
 
 
 def engine_facts(engine: Engine, workers: int) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from pamer_lab.cli import say
 from pamer_lab.commands import history
+from pamer_lab.commands.engine import states_on_engine
 from pamer_lab.commands.studying import probe_prompt
 from pamer_lab.counts import counted
 from pamer_lab.errors import InputError, UnknownNameError
@@ -21,6 +22,7 @@ from pamer_lab.workspace import Workspace
 SAY_EVERY_SECONDS = 2.0
 
 
+@states_on_engine
 def run(args: argparse.Namespace) -> dict[str, Any]:
     profile = load_profile(args.profile, Workspace().path)
     contexts = [check_context(name) for name in _names(args.contexts)]

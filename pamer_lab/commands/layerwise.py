@@ -4,6 +4,7 @@ import argparse
 from typing import Any
 
 from pamer_lab.commands import studying
+from pamer_lab.commands.engine import states_on_engine
 from pamer_lab.commands.studying import show
 from pamer_lab.studies.decisions import TARGETS
 from pamer_lab.studies.layerwise import layerwise, preferred_layer
@@ -12,6 +13,7 @@ from pamer_lab.studies.study import Study
 __all__ = ["run", "show"]
 
 
+@states_on_engine
 def run(args: argparse.Namespace) -> dict[str, Any]:
     setting = studying.read_setting(args)
     frozen, maker = setting.model(args.device)

@@ -38,6 +38,7 @@ SEEDS = "0,1,2,3,4"
 HORIZON = 5
 SPLITS = ("question", "source")
 CAPS = "8K,16K"
+STATES_MEMORY_HELP = "states in memory at once; where a study has more, probes read them from the workspace in parts (default: 4000)"
 WORKSPACE = "@workspace"
 """In place of traces: all labelled ones of the workspace."""
 
@@ -76,6 +77,17 @@ def _engine(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _states_memory(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--states-memory", type=_megabytes, default=4000.0, metavar="MB", help=STATES_MEMORY_HELP)
+
+
+def _megabytes(text: str) -> float:
+    size = float(text)
+    if not 0 < size < float("inf"):
+        raise argparse.ArgumentTypeError(f"a number of megabytes above 0, not {text}")
+    return size
+
+
 def _scan(parser: argparse.ArgumentParser, only: str = "") -> None:
     """`--redact`, and `--scan`; `only` names the action they belong to where a command has several."""
     where = f"for {only}: " if only else ""
@@ -103,6 +115,7 @@ def _study(parser: argparse.ArgumentParser) -> None:
         help="what stays in one part of a split: a question, or a source (default: question)",
     )
     parser.add_argument("--probe-prompt", default=None, metavar="TEXT|@FILE", help=PROMPT_HELP)
+    _engine(parser)
     parser.add_argument("--name", default="", help="a name for the study")
     parser.add_argument("--out", type=_path, default=None, metavar="FILE.json", help="also write the study to a file")
 
@@ -130,6 +143,7 @@ def _extract(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--hint", choices=["none", "faithful"], default="none", help="whether the context-token hint is added")
     parser.add_argument("--probe-prompt", default=None, metavar="TEXT|@FILE", help=PROMPT_HELP)
     _history(parser)
+    _engine(parser)
     parser.add_argument("--layers", default="all", help="all, or names such as block_4,final")
     parser.add_argument("--poolings", default="last,mean", help="last, mean")
 
@@ -142,10 +156,17 @@ def _generate(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--demo", action="store_true", help="write the three long demo traces instead, one file each")
 
 
+AGENT_HELP = "reader (simulated), reader:notes=off, openai:MODEL at OPENAI_BASE_URL, or command:PROGRAM ARGUMENT… behind the live proxy"
+
+
 def _arena(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--agent", default="reader", help="reader (simulated), reader:notes=off, or openai:MODEL at OPENAI_BASE_URL")
+    parser.add_argument("--agent", default="reader", help=AGENT_HELP)
+    parser.add_argument("--suite", metavar="FOLDER", default="", help="own tasks for a program: a folder per task (docs/arena.md)")
+    parser.add_argument("--grader", metavar="COMMAND", default="", help="grades the tasks of --suite: exit code, or JSON on stdout")
+    parser.add_argument("--time-limit", type=float, default=600.0, metavar="SECONDS", help="of a program for one task (default 600)")
+    parser.add_argument("--against", metavar="POLICY", default="", help="compare in pairs with this policy (default: base)")
     parser.add_argument(
-        "--policy", default="", help="NAME[,NAME...], or all that can act on a running agent; base and the bounds always play"
+        "--policy", default="", help="NAME[,NAME...], or all that can act on a running agent; base and the bounds are always included"
     )
     parser.add_argument("--tasks", type=int, default=20, metavar="N", help="tasks, the same for every policy (default 20)")
     parser.add_argument("--seed", type=int, default=1, metavar="S", help="the same seed gives the same worlds (default 1)")
@@ -155,9 +176,9 @@ def _arena(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--processes", type=int, default=0, metavar="N", help="processes for policies without models (default: one per core)"
     )
-    parser.add_argument("--fresh", action="store_true", help="play again what was played before")
+    parser.add_argument("--fresh", action="store_true", help="discard finished episodes and play them again")
     parser.add_argument("--list", action="store_true", help="list the arenas of the workspace")
-    parser.add_argument("--show", metavar="ARENA", default="", help="show an arena's results without playing")
+    parser.add_argument("--show", metavar="ARENA", default="", help="show the results of an arena")
     parser.add_argument("--open", metavar="ARENA/TASK/POLICY", default="", help="store one episode as a trace with its run, for Replay")
 
 
@@ -238,7 +259,7 @@ def _whatif(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--min-candidate", metavar="TOKENS", type=int, default=None, help="minimum candidate size (tokens)")
     parser.add_argument("--retained", metavar="BLOCKS", type=int, default=None, help="complete blocks kept (approximate)")
     parser.add_argument(
-        "--horizon", metavar="TURNS", type=int, default=None, help="compress only where that pays back within so many turns"
+        "--horizon", metavar="TURNS", type=int, default=None, help="compress only where it pays back within this many turns"
     )
     parser.add_argument("--prices", metavar="NAME|FILE.toml", default="", help="price table of that rule (see pamer-lab prices)")
 
@@ -261,6 +282,7 @@ def _report(parser: argparse.ArgumentParser) -> None:
 
 def _train(parser: argparse.ArgumentParser) -> None:
     _study(parser)
+    _states_memory(parser)
     parser.add_argument("--contexts", default="recent2", help="compact contexts of the students (default: %(default)s)")
     parser.add_argument("--layer", default="", help=STUDENTS_LAYER)
     parser.add_argument("--layers", default="all", help="layers among which preferred chooses (default: %(default)s)")
@@ -273,6 +295,7 @@ def _train(parser: argparse.ArgumentParser) -> None:
 
 def _layerwise(parser: argparse.ArgumentParser) -> None:
     _study(parser)
+    _states_memory(parser)
     parser.add_argument("--layers", default="all", help="all, or names such as block_4,block_8,final (default: %(default)s)")
     parser.add_argument("--context", default="full", help="full, current, recent1, recent2 or recent4 (default: %(default)s)")
     parser.add_argument("--hint", choices=["none", "faithful"], default="none")
@@ -280,6 +303,7 @@ def _layerwise(parser: argparse.ArgumentParser) -> None:
 
 def _controls(parser: argparse.ArgumentParser) -> None:
     _study(parser)
+    _states_memory(parser)
     parser.add_argument("--layers", default="all", help="layers of the hidden state (default: %(default)s)")
     parser.add_argument("--context", default="full", help="context of the hidden state (default: %(default)s)")
 
@@ -336,11 +360,10 @@ def _bench(parser: argparse.ArgumentParser) -> None:
         "paths",
         metavar="PATH",
         nargs="*",
-        help="`traces` only: files or folders of traces (default: the traces that come with the package)",
+        help="`traces` and `hindsight`: files or folders of traces (default of `traces`: those that come with the package)",
     )
-    parser.add_argument(
-        "--count", type=int, metavar="N", help="how many kills (`crash`), sessions (`load`), cases (`fuzz`), blocks (`replay`) or traces, shortest first (`hindsight`)"
-    )
+    counted = "kills (`crash`), sessions (`load`), cases (`fuzz`), blocks (`replay`) or traces (`scale`; `hindsight`, shortest first)"
+    parser.add_argument("--count", type=int, metavar="N", help=f"how many {counted}")
 
 
 def _app(parser: argparse.ArgumentParser) -> None:
@@ -348,7 +371,7 @@ def _app(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--token",
         choices=["files", "required"],
-        help="what needs the token of the printed link: reading this computer's files (default), or everything, for shared machines",
+        help="what requires the token in the printed link: reading files on this computer (default), or everything (for shared machines)",
     )
 
 
@@ -357,9 +380,9 @@ def _live_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--policy", default="base", metavar="NAME", help="context policy (default: base, which only records)")
     parser.add_argument("--heads", metavar="NAME|FOLDER", default="", help=HEADS_HELP)
     parser.add_argument("--prices", metavar="NAME|FILE.toml", default="", help=f"price table of the gate and of costs (default: {PRICES})")
-    parser.add_argument("--window", type=int, default=0, metavar="N", help="tokens that the model takes (default: not known)")
+    parser.add_argument("--window", type=int, default=0, metavar="N", help="context window of the model in tokens (default: unknown)")
     parser.add_argument(
-        "--deadline", type=float, default=DEADLINE, metavar="S", help="seconds a request waits for its decision (default: %(default)s)"
+        "--deadline", type=float, default=DEADLINE, metavar="S", help="maximum seconds to wait for a decision (default: %(default)s)"
     )
     parser.add_argument("--gate", choices=["priced", "none"], default="priced", help="edit only where it pays, or always (default: priced)")
     parser.add_argument("--port", type=int, default=0, metavar="N", help="port on 127.0.0.1 (default: a free one)")
@@ -371,7 +394,7 @@ def _serve(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--upstream", default="", metavar="URL", help="the model server (default: where the agent's own variables point)")
+    parser.add_argument("--upstream", default="", metavar="URL", help="the model server (default: from the agent's environment variables)")
     _live_options(parser)
     parser.add_argument("words", nargs=argparse.REMAINDER, metavar="-- COMMAND", help="the agent and its arguments")
 
@@ -387,7 +410,7 @@ COMMANDS: dict[str, Command] = {
     "import": Command("import_", "read trace files and folders into the workspace", _import),
     "extract": Command("extract", "compute the frozen model's states at every decision point and cache them in the workspace", _extract),
     "generate": Command("generate", "write labelled synthetic traces", _generate),
-    "arena": Command("arena", "let an agent act on what each policy lets it see: score, tokens and cost of the closed loop", _arena),
+    "arena": Command("arena", "let an agent act on the context each policy leaves it, and compare success, tokens and cost", _arena),
     "prepare": Command("prepare", "verify and prepare the embedded weights once, so that later starts are fast", _none),
     "memory": Command("memory", "check the stored memories: orphans, missing blocks, hash mismatches, duplicates", _memory),
     "audit": Command(
@@ -412,7 +435,7 @@ COMMANDS: dict[str, Command] = {
     "label": Command("label", "label memory needs from what later actions used (rule: docs/hindsight.md)", _label),
     "bench": Command("bench", "run one benchmark; every number is a ratio within the run", _bench),
     "serve": Command("serve", "put a context policy between any agent and a model server, and record every session", _serve),
-    "run": Command("run", "run an agent behind the live proxy, and print what it took: pamer-lab run -- COMMAND…", _run),
+    "run": Command("run", "run an agent behind the live proxy, and print its tokens and cost: pamer-lab run -- COMMAND…", _run),
     "live": Command("live", "list recorded live sessions, or show one with all its requests", _live),
     "app": Command("app", "start the dashboard on 127.0.0.1:8501", _app),
 }

@@ -4,24 +4,20 @@ Base-URL variables are set for the child process alone; nothing of the user's co
 """
 
 import argparse
-import os
 import subprocess
 import sys
 from typing import Any
 
-import orjson
-
 from pamer_lab.cli import say
 from pamer_lab.commands.serve import options_of, warmed
 from pamer_lab.errors import InputError
+from pamer_lab.live.child import child_environment, upstreams
 from pamer_lab.live.desk import OUTSIDE
 from pamer_lab.live.serve import build, running
 from pamer_lab.live.summary import summary
 from pamer_lab.prices import find_prices
 from pamer_lab.workspace import Workspace
 
-OPENAI = "https://api.openai.com/v1"
-ANTHROPIC = "https://api.anthropic.com"
 NOT_FOUND = 127
 
 
@@ -30,9 +26,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     if not words:
         raise InputError("run needs the agent to start: pamer-lab run -- COMMAND…")
     workspace = Workspace()
-    given = os.environ
-    openai = args.upstream or given.get("OPENAI_BASE_URL") or given.get("OPENAI_API_BASE") or OPENAI
-    anthropic = "" if args.upstream else given.get("ANTHROPIC_BASE_URL") or ANTHROPIC
+    openai, anthropic = upstreams(args.upstream)
     live = build(workspace, openai, options_of(args), anthropic=anthropic)
     warmed(live)
     before = {thread.record.session: len(thread.record.asked) for thread in live.desk.threads.all()}
@@ -43,23 +37,6 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     records = [thread.record for thread in live.desk.threads.all() if thread.record.session != OUTSIDE]
     rows = [summary(record, prices) for record in records if len(record.asked) > before.get(record.session, 0)]
     return {"exit_code": code, "command": words[0], "policy": found.policy, "sessions": rows, "totals": _totals(rows), "page": "Live"}
-
-
-def child_environment(url: str) -> dict[str, str]:
-    """This process's variables, with those that common agents read for their model's address."""
-    direct = ",".join(filter(None, [os.environ.get("NO_PROXY", ""), "127.0.0.1,localhost"]))
-    providers = {"openai": {"options": {"baseURL": f"{url}/v1"}}, "anthropic": {"options": {"baseURL": f"{url}/v1"}}}
-    own = {
-        "OPENAI_BASE_URL": f"{url}/v1",
-        "OPENAI_API_BASE": f"{url}/v1",
-        "ANTHROPIC_BASE_URL": url,
-        "ANTHROPIC_API_BASE": url,
-        "NO_PROXY": direct,
-        "no_proxy": direct,
-    }
-    if "OPENCODE_CONFIG_CONTENT" not in os.environ:
-        own["OPENCODE_CONFIG_CONTENT"] = orjson.dumps({"provider": providers}).decode()
-    return dict(os.environ) | own
 
 
 def _child(words: list[str], environment: dict[str, str], *, quiet: bool) -> int:

@@ -20,7 +20,7 @@ from pamer_lab.models.profiles import Profile, load_profile
 from pamer_lab.opening import read_text
 from pamer_lab.probes.metrics import MOST_DIFFERENCES
 from pamer_lab.probes.split import Split
-from pamer_lab.studies.bank import BankMaker
+from pamer_lab.studies.bank import STATES_MEMORY, BankMaker
 from pamer_lab.studies.decisions import Decisions, decisions_of, make_splits, with_origin
 from pamer_lab.studies.sources import sources_of
 from pamer_lab.studies.study import ALL, Study, save_study, write_study
@@ -47,6 +47,8 @@ class Setting:
     workspace: Workspace
     probe_prompt: str = ""
     """Goes before each trace's own system text in every input."""
+    memory: int = STATES_MEMORY
+    """Bytes of states that may be in memory."""
 
     @property
     def origins(self) -> list[str]:
@@ -58,7 +60,7 @@ class Setting:
 
     def model(self, device: str) -> tuple[FrozenModel, BankMaker]:
         frozen = self.factory(device).model
-        return frozen, BankMaker(self.traces, self.decisions, frozen, self.workspace, say, self.probe_prompt)
+        return frozen, BankMaker(self.traces, self.decisions, frozen, self.workspace, say, self.probe_prompt, self.memory)
 
 
 def read_setting(args: argparse.Namespace) -> Setting:
@@ -78,7 +80,8 @@ def read_setting(args: argparse.Namespace) -> Setting:
     sentences = [f"seed {split.seed}: {check.sentence}" for split, check in zip(splits, checks, strict=True)]
     traces = {trace.trace_id: trace for trace in kept}
     profile = load_profile(args.profile, Workspace().path)
-    return Setting(profile, traces, decisions, splits, sentences, said, Workspace(), probe_prompt(args.probe_prompt, profile))
+    memory = int(args.states_memory * 1e6) if "states_memory" in args else STATES_MEMORY
+    return Setting(profile, traces, decisions, splits, sentences, said, Workspace(), probe_prompt(args.probe_prompt, profile), memory)
 
 
 def probe_prompt(text: str | None, profile: Profile) -> str:

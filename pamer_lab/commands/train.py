@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from pamer_lab.commands import studying
+from pamer_lab.commands.engine import states_on_engine
 from pamer_lab.commands.studying import show
 from pamer_lab.errors import InputError
 from pamer_lab.features.contexts import check_context
@@ -17,6 +18,7 @@ from pamer_lab.studies.study import Study
 __all__ = ["run", "show"]
 
 
+@states_on_engine
 def run(args: argparse.Namespace) -> dict[str, Any]:
     contexts = [check_context(name) for name in args.contexts.split(",") if name]
     if not contexts:

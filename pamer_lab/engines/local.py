@@ -9,8 +9,18 @@ from pamer_lab.jobs import Process
 class LocalWorker(Process):
     """A process that does the jobs of one module."""
 
+    _ending = False
+
     def ready(self, seconds: float) -> bool:
         return self.running
+
+    def no_more(self) -> None:
+        self._ending = True
+        super().no_more()
+
+    def interrupt(self) -> None:
+        if not self._ending:  # one whose input has ended is about to end by itself
+            super().interrupt()
 
     def why_ended(self) -> str:
         return f"exit code {self.wait()}"

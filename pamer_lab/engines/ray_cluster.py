@@ -162,7 +162,7 @@ class RayEngine:
 
         spec = self.spec
         threads = max(1, min(int(_resources().get("CPU", 1)) // max(workers, 1), _node_cores()))
-        variables = {"OMP_NUM_THREADS": str(threads)}
+        variables = {"OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", str(threads))}
         if self._own:
             variables["PYTHONPATH"] = own_environment()["PYTHONPATH"]
         options: dict[str, Any] = {

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from pamer_lab.errors import Cancelled, UnknownNameError
 from pamer_lab.features.compute import Computation
 from pamer_lab.features.contexts import Context, context_name
+from pamer_lab.features.elsewhere import conversations, elsewhere
 from pamer_lab.features.inputs import inputs_of, points_of, whole_inputs_of
 from pamer_lab.features.pace import ENOUGH, remember
 from pamer_lab.features.pooling import POOLINGS
@@ -44,15 +45,21 @@ def extract(
     store: FeatureStore | None = None,
     progress: OnProgress | None = None,
     cancel: Cancel | None = None,
+    hold: bool = True,
 ) -> FeatureSet:
-    """Vectors of all requested points, in their order."""
+    """Vectors of all requested points, in their order; without `hold` they are left in the store, and the set has none."""
     started = time.perf_counter()
-    plan = _Plan(model, layers, poolings, requests)
+    plan = _Plan(model, layers, poolings, requests, hold=hold or store is None)
     hits = plan.fill(store)
     work = plan.missing()
     computation = Computation(model, plan.layer_numbers)
     total = sum(computation.plan([item.tokens for item in group]) for group in plan.groups(work))
-    done = 0
+    done = naive = 0
+    if store is not None and work and (place := elsewhere()) is not None:
+        naive = sum(plan.points[index].tokens for index in plan.first_rows(work))
+        done = place.fill(plan.asking(work), plan.layers, plan.poolings, total, progress)
+        plan.fill(store)
+        work = plan.missing()
 
     def step(count: int) -> None:
         nonlocal done
@@ -67,7 +74,7 @@ def extract(
         for group in plan.groups(work):
             computation.run([item.tokens for item in group], partial(writer.add, group), step)
     finally:
-        if store is not None and done >= ENOUGH:
+        if store is not None and done >= ENOUGH and not naive:
             remember(store.folder, model, blocks=done * plan.depth / (time.perf_counter() - began))
         writer.flush()
     return FeatureSet(
@@ -77,7 +84,7 @@ def extract(
         points=tuple(plan.points),
         keys=tuple(plan.keys),
         tokens_computed=done,
-        tokens_naive=sum(plan.points[index].tokens for index in plan.first_rows(work)),
+        tokens_naive=naive or sum(plan.points[index].tokens for index in plan.first_rows(work)),
         seconds=time.perf_counter() - started,
         cache_hits=hits,
     )
@@ -162,7 +169,9 @@ class _Item:
 class _Plan:
     """Which points there are, which columns are wanted, and where the vectors go."""
 
-    def __init__(self, model: FrozenModel, layers: str | Sequence[str], poolings: Sequence[str], requests: Sequence[Request]) -> None:
+    def __init__(
+        self, model: FrozenModel, layers: str | Sequence[str], poolings: Sequence[str], requests: Sequence[Request], *, hold: bool = True
+    ) -> None:
         known = layer_names(model)
         listed = known if layers == "all" else (layers,) if isinstance(layers, str) else tuple(layers)
         chosen = [name.replace(":", "_") for name in listed]  # heads on disk write `block:K`
@@ -185,7 +194,10 @@ class _Plan:
                 tokens = truncated(whole, model.limit, model.prefix_kept)
                 self.points.append(Point(request.name, t, context_name(request.context), len(tokens), len(whole) - len(tokens)))
                 self.keys.append(content_key(model, self.serialiser.name, tokens))
-        self.vectors: Vectors = np.zeros((len(self.keys), len(self.layers), len(self.poolings), model.width), dtype=np.float32)
+        self.hold = hold
+        self.vectors: Vectors = np.zeros(
+            (len(self.keys) if hold else 0, len(self.layers), len(self.poolings), model.width), dtype=np.float32
+        )
         self.rows: dict[str, list[int]] = {}
         for number, key in enumerate(self.keys):
             self.rows.setdefault(key, []).append(number)
@@ -195,21 +207,36 @@ class _Plan:
         self._done: set[str] = set()
         if store is None:
             return 0
-        found, vectors = store.read(self.keys, self.columns)
-        for key, rows in zip(found, vectors, strict=True):
-            self.put(key, rows)
+        if self.hold:
+            found, vectors = store.read(self.keys, self.columns)
+            for key, rows in zip(found, vectors, strict=True):
+                self.put(key, rows)
+        else:
+            self._done = store.complete(self.keys, self.columns)
         return sum(len(self.rows[key]) for key in self._done)
 
     def put(self, key: str, rows: Vectors) -> None:
         """Vectors of one input [columns, width], to every point that waits for it."""
         self._done.add(key)
-        self.vectors[self.rows[key]] = rows.reshape(len(self.layers), len(self.poolings), -1)
+        if self.hold:
+            self.vectors[self.rows[key]] = rows.reshape(len(self.layers), len(self.poolings), -1)
 
     def missing(self) -> set[str]:
         return {key for key in self.keys if key not in self._done}
 
     def first_rows(self, work: set[str]) -> list[int]:
         return [self.rows[key][0] for key in work]
+
+    def asking(self, work: set[str]) -> list[Request]:
+        """The requests that miss something, with all other requests over the same conversation."""
+        found: list[Request] = []
+        number = 0
+        for group in conversations(self.requests):
+            count = sum(points_of(request) for request in group)
+            if any(key in work for key in self.keys[number : number + count]):
+                found += group
+            number += count
+        return found
 
     def groups(self, work: set[str]) -> Iterator[list[_Item]]:
         """The missing inputs, conversation by conversation; each input once."""

@@ -55,8 +55,8 @@ class StateReader:
     def read_ahead(self, request: Request, progress: OnProgress | None = None, cancel: Cancel | None = None) -> None:
         """Compute the states of all points of a request together; what is stored already is read."""
         with self._lock:
-            wanted = {"layers": [self._layer], "poolings": [self._pooling]}
-            found = extract([request], self.model, **wanted, store=self._store, progress=progress, cancel=cancel)
+            layers, poolings = [self._layer], [self._pooling]
+            found = extract([request], self.model, layers=layers, poolings=poolings, store=self._store, progress=progress, cancel=cancel)
             self.tokens_computed += found.tokens_computed
             self._states.update(zip(found.keys, found.of(self._layer, self._pooling), strict=True))
 

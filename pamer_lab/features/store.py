@@ -79,6 +79,23 @@ class FeatureStore:
             return found, parts[0]
         return found, np.concatenate(parts) if parts else np.zeros((0, len(columns), self._width), dtype=np.float32)
 
+    @property
+    def width(self) -> int:
+        """Of every vector."""
+        return self._width
+
+    def complete(self, keys: Sequence[str], columns: Sequence[str]) -> set[str]:
+        """Keys that have all the columns; no vector is read."""
+        if not self._database.exists(self._spec):
+            return set()
+        unique = list(dict.fromkeys(keys))
+        present = "".join(f" AND {name} IS NOT NULL" for name in columns)
+        found: set[str] = set()
+        for start in range(0, len(unique), KEYS_PER_QUERY):
+            where = is_in("key", unique[start : start + KEYS_PER_QUERY]) + present
+            found.update(self._database.arrow(self._spec, where=where, columns=["key"])["key"].to_pylist())
+        return found
+
     def write(self, keys: Sequence[str], tokens: Sequence[int], columns: Sequence[str], vectors: Vectors) -> None:
         """Add vectors [n, columns, width] in one commit; columns that these rows already have are kept."""
         if not keys:

@@ -81,7 +81,7 @@ def frontier(found: dict[str, Any], colours: dict[Meaning, str] = LIGHT) -> "Fig
         layout=layout(height=640 if many else 380, showlegend=True, hovermode="closest", legend={"groupclick": "toggleitem"})
     )
     points.sort(key=lambda point: [*FAMILIES].index(family_of(point["policy"])))
-    best = [point for point in points if point["frontier"]]
+    best = sorted((point for point in points if point["frontier"]), key=lambda point: (point["cost_vs_base"], point["evidence_pct"]))
     figure.add_scatter(
         x=[point["cost_vs_base"] for point in best],
         y=[point["evidence_pct"] for point in best],

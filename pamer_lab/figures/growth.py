@@ -110,6 +110,7 @@ def by_family(means: pl.DataFrame, policies: Sequence[str], colours: dict[Meanin
         horizontal_spacing=0.04,
     )
     figure.update_layout(layout(height=120 + 260 * rows, showlegend=True, hovermode="closest", legend={"groupclick": "toggleitem"}))
+    figure.update_layout(margin={"t": 32})  # room for the titles of the first row
     for number, (title, names) in enumerate(shown.items()):
         place = {"row": number // columns + 1, "col": number % columns + 1}
         if "base" in present and "base" not in names:

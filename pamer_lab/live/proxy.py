@@ -26,6 +26,7 @@ Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 
+CLIENT_LEFT = "the client left"
 OURS = "/_pamer/"
 """Paths of the lab itself; they never go upstream."""
 LENGTH = (b"content-length",)
@@ -118,7 +119,7 @@ class Proxy:
                 send, 502, {"error": {"type": "upstream_unreachable", "message": f"the model server did not answer ({exchange.error})"}}
             )
         except asyncio.CancelledError:
-            exchange.error = exchange.error or "the client left"
+            exchange.error = exchange.error or CLIENT_LEFT
             raise
         finally:
             self._later(self._record(exchange))
@@ -264,7 +265,7 @@ async def _body(receive: Receive) -> AsyncIterator[bytes]:
     while True:
         event = await receive()
         if event["type"] == "http.disconnect":
-            raise ConnectionResetError("the client left")
+            raise ConnectionResetError(CLIENT_LEFT)
         yield event.get("body", b"")
         if not event.get("more_body"):
             return

@@ -25,7 +25,7 @@ from pamer_lab.live.upstream import Upstream
 from pamer_lab.reviewer_mode import refuse_in_reviewer_mode
 from pamer_lab.workspace import Workspace
 
-PUBLISH_EVERY = 2.0
+PUBLISH_EVERY = 15.0
 """Seconds between two looks for sessions with something new."""
 PUBLISH_SHARE = 20
 """A session is published again after so many times the time its last publishing took."""
@@ -52,15 +52,22 @@ class Live:
 
 
 def build(
-    workspace: Workspace, upstream: str, options: LiveOptions, *, anthropic: str = "", clock: Callable[[], float] = time.time
+    workspace: Workspace,
+    upstream: str,
+    options: LiveOptions,
+    *,
+    anthropic: str = "",
+    clock: Callable[[], float] = time.time,
+    logs: Path | None = None,
 ) -> Live:
     """The proxy for an upstream; `InputError` where the policy cannot run or the address is none.
 
-    `anthropic`: where calls of Anthropic's API go, where that is another server.
+    `anthropic`: where calls of Anthropic's API go, where that is another server. `logs`: the folder of the sessions' records, where that
+    is not the workspace; sessions of other folders are not continued.
     """
     refuse_in_reviewer_mode("A live proxy", workspace.path)
     server, other = Upstream(upstream.rstrip("/")), Upstream(anthropic.rstrip("/")) if anthropic else None
-    desk = Desk(Logs(workspace.path), Workshop(workspace, options), window=options.window, clock=clock)
+    desk = Desk(Logs(logs or workspace.path), Workshop(workspace, options), window=options.window, clock=clock)
     token = secrets.token_urlsafe(32)
     return Live(Proxy(server, desk, Control(desk, token), deadline=options.deadline, anthropic=other), desk, token)
 

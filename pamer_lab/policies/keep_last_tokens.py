@@ -92,3 +92,5 @@ class _Session:
         last = decisions[-1].items if decisions else ()
         self._cleared = {item.spans[0][0]: item for item in last if item.source == CLEARED}
         self._first = max(self._cleared, default=-1) + 1
+        self._sizes, self._protected_from, self._protected = [], 0, 0
+        self._clearable, self._clearable_tokens = {}, 0

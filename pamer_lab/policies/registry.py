@@ -72,8 +72,8 @@ class Parameter:
             return f"one of {', '.join(self.choices)}"
         if self.kind is bool:
             return "true or false"
-        upper = "up" if self.most is None else f"to {self.most}"
-        return f"a {'whole ' if self.kind is int else ''}number from {self.least} {upper}"
+        bounds = f"of at least {self.least}" if self.most is None else f"from {self.least} to {self.most}"
+        return f"{'an integer' if self.kind is int else 'a number'} {bounds}"
 
     def read(self, text: str) -> Any:
         """The value that a user's text gives; `ValueError` where it gives none."""

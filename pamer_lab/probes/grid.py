@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from pamer_lab.errors import ProbeError
+from pamer_lab.probes.circle import Circle, FileCircle, HeldCircle, States, require_finite
 from pamer_lab.probes.readout import Capacity, Floats, HeadStack
 from pamer_lab.probes.tile import Plan, train_tile
 from pamer_lab.probes.training import Bools, GridData, Training, window_size
@@ -42,7 +42,9 @@ class GridResult:
 def train_grid(data: GridData, capacity: Capacity, training: Training | None = None, device: str = "cpu") -> GridResult:
     """Train all probes; targets that are asked at the same rows train together."""
     training = training or Training()
-    _require_finite(data.features)
+    if isinstance(data.features, np.ndarray):
+        for number, own in enumerate(data.features):
+            require_finite(number, np.arange(len(own)), own)
     sets, rows, _ = data.features.shape
     targets, seeds = data.counts.shape[0], len(data.splits)
     logits = np.zeros((sets, targets, seeds, rows), dtype=np.float32)
@@ -52,7 +54,7 @@ def train_grid(data: GridData, capacity: Capacity, training: Training | None = N
     for together in _same_rows(data.counts):
         plan = Plan.of(data, together, training)
         for tile in _tiles(data.features, len(plan.split_of), len(plan.kept), capacity, training, device):
-            fitted = train_tile(data.features[tile], plan, capacity, training, device)
+            fitted = train_tile(_circle(data.features, tile, plan, training, device), plan, capacity, training, device)
             for local, number in enumerate(range(tile.start, tile.stop)):
                 for column, target in enumerate(together):
                     these = slice(column * seeds, (column + 1) * seeds)
@@ -64,15 +66,10 @@ def train_grid(data: GridData, capacity: Capacity, training: Training | None = N
     return GridResult(logits, epochs, losses, ordered)
 
 
-def _require_finite(features: Floats) -> None:
-    """One value that is not finite would spread to every weight that reads its feature set."""
-    for number, own in enumerate(features):
-        wrong = np.flatnonzero(~np.isfinite(own).all(-1))
-        if len(wrong):
-            raise ProbeError(
-                f"feature set {number} holds NaN or infinity at row {wrong[0]} ({len(wrong)} of {len(own)} rows); "
-                "no probe can learn from it: compute these states again, with a float32 model if this one runs in half precision"
-            )
+def _circle(features: Floats | States, tile: slice, plan: Plan, training: Training, device: str) -> Circle:
+    if isinstance(features, np.ndarray):
+        return HeldCircle(features[tile], plan.kept, window_size(len(plan.kept), training), device)
+    return FileCircle(features, tile.start, plan.kept, device)
 
 
 def _same_rows(counts: Bools) -> list[list[int]]:
@@ -83,8 +80,11 @@ def _same_rows(counts: Bools) -> list[list[int]]:
     return list(groups.values())
 
 
-def _tiles(features: Floats, columns: int, rows: int, capacity: Capacity, training: Training, device: str) -> Iterator[slice]:
+def _tiles(features: Floats | States, columns: int, rows: int, capacity: Capacity, training: Training, device: str) -> Iterator[slice]:
     sets, _, width = features.shape
+    if not isinstance(features, np.ndarray):
+        yield from (slice(number, number + 1) for number in range(sets))
+        return
     weights = columns * width * (training.width if capacity == "mlp" else 1)
     cost = 4 * (window_size(rows, training) * width + 4 * weights)
     step = max(1, (CPU_TILE if device == "cpu" else GPU_TILE) // cost)

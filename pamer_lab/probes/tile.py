@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from pamer_lab.probes.circle import Circle
 from pamer_lab.probes.heads import Heads, make_heads
 from pamer_lab.probes.readout import Capacity, Floats, HeadStack
 from pamer_lab.probes.split import TRAIN, VALIDATION
@@ -28,6 +29,8 @@ class Plan:
 
     kept: npt.NDArray[np.int64]
     """[m]: rows that count, in the shared order."""
+    rows: int
+    """All rows, those that do not count included."""
     seeds: tuple[int, ...]
     split_of: npt.NDArray[np.int64]
     """[C]: the place in `seeds` of each column."""
@@ -60,7 +63,7 @@ class Plan:
                 columns.append([*(part * train[seed] for part in loss), *(part * validation[seed] for part in label)])
         coefficients = [np.stack(part).astype(np.float32) for part in zip(*columns, strict=True)]
         split_of = np.tile(np.arange(len(data.splits)), len(targets))
-        return cls(kept, tuple(split.seed for split in data.splits), split_of, train, validation, *coefficients)
+        return cls(kept, data.counts.shape[1], tuple(split.seed for split in data.splits), split_of, train, validation, *coefficients)
 
 
 @dataclass(frozen=True)
@@ -84,16 +87,14 @@ class Fitted:
         return HeadStack(self.mean[feature_set, columns], self.scale[feature_set, columns], *own)
 
 
-def train_tile(features: Floats, plan: Plan, capacity: Capacity, training: Training, device: str) -> Fitted:
+def train_tile(circle: Circle, plan: Plan, capacity: Capacity, training: Training, device: str) -> Fitted:
     """AdamW over the windows; each epoch keeps the weights of the probes whose validation loss fell."""
     import torch
 
     count = len(plan.kept)
     size = window_size(count, training)
-    units = _Units.of(features, plan.kept)
-    circle = units.circle(features, plan.kept, size).to(device)  # [F, m + size, d]
     member, push, pull = (_wrap(part, size, device) for part in (plan.train.astype(np.float32), plan.push, plan.pull))
-    mean, scale = _statistics(circle[:, :count], member[:, :count])  # [F, S, d]
+    mean, scale = circle.statistics(member[:, :count])  # [F, S, d]
     columns = torch.from_numpy(plan.split_of).to(device)
     heads = make_heads(capacity, mean[:, columns], scale[:, columns], [plan.seeds[place] for place in plan.split_of], training.width)
     optimiser = AdamW(heads.parameters, training.learning_rate, training.weight_decay)
@@ -102,7 +103,7 @@ def train_tile(features: Floats, plan: Plan, capacity: Capacity, training: Train
     for epoch, starts in enumerate(windows(count, training), start=1):
         for start in starts:
             own = slice(start, start + size)
-            z = heads.logits(circle[:, own])  # [F, C, B]
+            z = heads.logits(circle.window(start, size))  # [F, C, B]
             with torch.no_grad():
                 share = member[:, own].sum(-1, keepdim=True).clamp(min=1.0)  # [C, 1]
                 slope = (push[:, own] * torch.sigmoid(z) - pull[:, own]) / share
@@ -111,58 +112,26 @@ def train_tile(features: Floats, plan: Plan, capacity: Capacity, training: Train
             optimiser.step()
         heads.keep(check.improved(heads, epoch))
     return Fitted(
-        logits=_all_logits(features, circle[:, :count], plan.kept, units, heads),
+        logits=_all_logits(circle, plan.rows, heads),
         epochs=check.epoch.cpu().numpy(),
         losses=check.loss.cpu().numpy(),
-        mean=heads.mean.cpu().numpy() * units.spread[:, None] + units.centre[:, None],
-        scale=heads.scale.cpu().numpy() * units.spread[:, None],
+        mean=heads.mean.cpu().numpy() * circle.spread[:, None] + circle.centre[:, None],
+        scale=heads.scale.cpu().numpy() * circle.spread[:, None],
         weights=tuple(weight.cpu().numpy() for weight in heads.best),
     )
-
-
-@dataclass(frozen=True)
-class _Units:
-    """Common units of all seeds, so that folding each seed's own mean and scale is exact in float32.
-
-    They come from all rows, but only as units: the standardisation a probe sees is that of its own training rows.
-    """
-
-    centre: Floats
-    """[F, d]"""
-    spread: Floats
-    """[F, d]"""
-
-    @classmethod
-    def of(cls, features: Floats, kept: npt.NDArray[np.int64]) -> "_Units":
-        centre = np.stack([part[kept].mean(0, dtype=np.float64) for part in features]).astype(np.float32)
-        spread = np.stack([(part[kept] - middle).std(0) for part, middle in zip(features, centre, strict=True)])
-        return cls(centre, np.where(spread > 1e-12, spread, 1.0).astype(np.float32))
-
-    def rows(self, features: Floats, feature_set: int, rows: npt.NDArray[np.int64]) -> Floats:
-        return np.asarray((features[feature_set][rows] - self.centre[feature_set]) / self.spread[feature_set])
-
-    def circle(self, features: Floats, kept: npt.NDArray[np.int64], size: int) -> "Tensor":
-        """The rows in their shared order, followed by the first `size` of them again."""
-        import torch
-
-        circle = torch.empty(len(features), len(kept) + size, features.shape[-1])
-        for number in range(len(features)):
-            circle[number, : len(kept)] = torch.from_numpy(self.rows(features, number, kept))
-        circle[:, len(kept) :] = circle[:, :size]
-        return circle
 
 
 class _Checkpoint:
     """Remembers each probe's least validation label loss and the epoch it was at."""
 
-    def __init__(self, circle: "Tensor", plan: Plan, device: str) -> None:
+    def __init__(self, circle: Circle, plan: Plan, device: str) -> None:
         import torch
 
         asked = np.flatnonzero(plan.validation.any(0))
-        self._rows = circle[:, torch.from_numpy(asked).to(device)]  # [F, v, d]
+        self._parts = circle.parts(asked)
         self._push, self._pull = (torch.from_numpy(part[:, asked]).to(device) for part in (plan.label_push, plan.label_pull))
         self._count = torch.from_numpy(plan.validation.sum(1)[plan.split_of].astype(np.float32)).to(device)  # [C]
-        shape = (len(circle), len(plan.split_of))
+        shape = (len(circle.centre), len(plan.split_of))
         self.loss = torch.full(shape, float("inf"), device=device)
         self.epoch = torch.zeros(shape, dtype=torch.int64, device=device)
 
@@ -170,37 +139,26 @@ class _Checkpoint:
         import torch
 
         with torch.no_grad():
-            z = heads.logits(self._rows)  # [F, C, v]
-            loss = (self._push * torch.nn.functional.softplus(z) - self._pull * z).sum(-1) / self._count
+            total = torch.zeros_like(self.loss)
+            for own, rows in self._parts:
+                z = heads.logits(rows)  # [F, C, v]
+                total += (self._push[:, own] * torch.nn.functional.softplus(z) - self._pull[:, own] * z).sum(-1)
+            loss = total / self._count
             better: Tensor = loss < self.loss
             self.loss = torch.where(better, loss, self.loss)
             self.epoch = torch.where(better, epoch, self.epoch)
             return better
 
 
-def _all_logits(features: Floats, rows: "Tensor", kept: npt.NDArray[np.int64], units: _Units, heads: Heads) -> Floats:
+def _all_logits(circle: Circle, count: int, heads: Heads) -> Floats:
     """Logits of the kept weights for every row, those that do not count included."""
     import torch
 
-    others = np.setdiff1d(np.arange(features.shape[1]), kept)
-    logits = np.empty((len(features), heads.mean.shape[1], features.shape[1]), dtype=np.float32)
+    logits = np.empty((*heads.mean.shape[:2], count), dtype=np.float32)
     with torch.no_grad():
-        logits[..., kept] = heads.logits(rows, best=True).cpu().numpy()
-        if len(others):
-            rest = np.stack([units.rows(features, number, others) for number in range(len(features))])
-            logits[..., others] = heads.logits(torch.from_numpy(rest).to(rows.device), best=True).cpu().numpy()
+        for numbers, rows in circle.everything():
+            logits[..., numbers] = heads.logits(rows, best=True).cpu().numpy()
     return logits
-
-
-def _statistics(rows: "Tensor", train: "Tensor") -> tuple["Tensor", "Tensor"]:
-    """Mean and standard deviation of each seed's training rows, [F, S, d]; a constant feature has scale one."""
-    import torch
-
-    count = train.sum(-1)[:, None]
-    mean = torch.stack([(train @ part) / count for part in rows])
-    square = torch.stack([(train @ part.square()) / count for part in rows])
-    scale = (square - mean.square()).clamp(min=0.0).sqrt()
-    return mean, scale.where(scale > 1e-5, scale.new_ones(()))
 
 
 def _wrap(part: Floats, size: int, device: str) -> "Tensor":

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pamer_lab.config import Settings
+from pamer_lab.probes.circle import States
 from pamer_lab.probes.readout import MLP_WIDTH, Floats
 from pamer_lab.probes.split import SHARES, Split
 
@@ -70,8 +71,8 @@ class Training(Settings):
 class GridData:
     """What a study's probes learn from."""
 
-    features: Floats
-    """[F, n, d]: one slice per feature set."""
+    features: Floats | States
+    """[F, n, d]: one slice per feature set, in memory or read in parts."""
     labels: Bools
     """[T, S, n]: the same for all seeds, unless labels are shuffled per seed."""
     counts: Bools

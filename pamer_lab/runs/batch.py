@@ -24,10 +24,13 @@ from pamer_lab.models.trust import require_confirmed
 from pamer_lab.policies.registry import parse_policy
 from pamer_lab.policies.resources import RunResources
 from pamer_lab.runs.estimate import Cost, Estimator
+from pamer_lab.runs.store import RunStore
 from pamer_lab.runs.worker import Job, Note, work
 from pamer_lab.workspace import Workspace
 from pamer_lab.workspace.queue import in_line
 
+TIDY_EVERY = 32
+"""Traces between two looks at how many small files their commits have left; reading and writing slow down with their number."""
 STOPPED = "the batch was stopped; finished turns are kept, and replaying again goes on from there"
 
 
@@ -178,7 +181,7 @@ def replay_batch(
     engine = engine or LocalEngine()
     for part in fast_first(policies):
         jobs = [Job(workspace.address, trace_id, part, **common) for trace_id in unique]  # type: ignore[arg-type]
-        batch = _Batch(state, min(options.processes, len(jobs)), report, cancelled)
+        batch = _Batch(state, min(options.processes, len(jobs)), report, cancelled, RunStore(workspace))
         if parse_policy(part[0]).needs_models and engine.name == "local":
             with in_line(workspace.path, waiting=lambda ahead: report(replace(state.progress(1, ""), ahead=ahead)), cancelled=cancelled):
                 batch.run(jobs, engine)
@@ -224,8 +227,12 @@ def _check_policies(policies: Sequence[str], workspace: Workspace, options: Batc
 class _Batch:
     """The jobs of a batch, in this process or with workers."""
 
-    def __init__(self, state: _State, workers: int, report: Callable[[BatchProgress], None], cancelled: Callable[[], bool]) -> None:
-        self.state, self.workers, self.report, self.cancelled = state, workers, report, cancelled
+    def __init__(
+        self, state: _State, workers: int, report: Callable[[BatchProgress], None], cancelled: Callable[[], bool], store: RunStore
+    ) -> None:
+        self.state, self.workers, self.report, self.cancelled, self.store = state, workers, report, cancelled, store
+        self._ended = 0
+        """Jobs that ended."""
         self._last: dict[str, float] = {}
         """When each trace was last heard of."""
 
@@ -253,6 +260,10 @@ class _Batch:
             self._last[job.trace_id] = now
             progress = self.state.progress(self.workers, f"{job.trace_id} {note.policy}", note.doing)
             self.report(replace(progress, read=note.read, to_read=note.to_read))
+            self._ended += note.finished
+            tidy = note.finished and self._ended % TIDY_EVERY == 0
+        if tidy:
+            self.store.tidy()
         if self.cancelled() and not self.workers:
             raise Cancelled(STOPPED)
 

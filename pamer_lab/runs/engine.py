@@ -197,7 +197,7 @@ class _Replaying:
     def _loop(self) -> None:
         self.before = len(self.turns)
         self._ask_whether_to_stop()
-        last_stored, wait = time.monotonic(), STORE_EVERY
+        last_stored, wait = time.monotonic(), 0.0  # the first turn at once: who follows the run sees that it goes on
         for turn in replay_turns(
             self.timeline, self.policy, self.resources, tuple(self.turns), progress=self.options.reading, cancelled=self.options.cancelled
         ):
@@ -264,8 +264,10 @@ def _timeline(trace: Trace | str, workspace: Workspace, tokens: MessageTokens, t
 def _head(timeline: Timeline, policy: Policy, resources: RunResources, demo: bool) -> RunInfo:
     trace, settings = timeline.trace, policy.settings(resources)
     limit = timeline.turns if timeline.turns < len(timeline.pieces.blocks) else 0
+    # Runs are shown by profile, so that of another profile is another run even where both decide alike.
+    named = {} if resources.profile.name == "embedded" else {"profile": resources.profile.name}
     return RunInfo(
-        run_id=run_id(trace.trace_id, policy.name, settings, timeline.tokenizer, limit),
+        run_id=run_id(trace.trace_id, policy.name, settings | named, timeline.tokenizer, limit),
         trace_id=trace.trace_id,
         question_id=trace.question_id,
         task_id=trace.task_id,

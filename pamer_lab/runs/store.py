@@ -172,7 +172,7 @@ class RunStore:
 
     def tidy(self) -> None:
         """Merge the small files of many appends."""
-        for spec in (TURNS, TEXTS):
+        for spec in (RUNS, TURNS, TEXTS):
             if self.database.exists(spec):
                 self.database.tidy(spec)
 

@@ -93,4 +93,5 @@ def _first_steps(job: Job, policy: str, workspace: Workspace) -> str:
     """What happens between the start of a run and its first turn."""
     factory = Factory(load_profile(job.profile, workspace.path), workspace, job.device, job.heads)
     models = loads(parse_policy(policy), factory)
-    return f"{policy}: loading {' and '.join(models)} on {job.device}" if models else f"{policy}: counting the tokens of the trace"
+    device = "" if job.device == "auto" else f" on {job.device}"
+    return f"{policy}: loading {' and '.join(models)}{device}" if models else f"{policy}: counting the tokens of the trace"

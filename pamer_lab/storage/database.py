@@ -131,6 +131,25 @@ class Database:
             key = (spec.name, int(table.version), where, *(columns or ("*",)), str(limit))
             return self._cache.get(key, lambda: _query(table, where, columns, limit))
 
+    def page(self, spec: TableSpec, columns: Sequence[str], start: int, count: int) -> list[dict[str, Any]]:
+        """Rows by their place in the table."""
+        with self._tables.reading(spec) as table:
+            query = table.search().select(list(columns)).offset(start).limit(count)
+            found: list[dict[str, Any]] = query.to_arrow().to_pylist()
+            return found
+
+    def index(self, spec: TableSpec, columns: Sequence[str]) -> None:
+        """Make scalar indexes, so that a filter on these columns reads no other rows; those that are there take in new rows."""
+
+        def write(table: Any) -> None:
+            known = {name for index in table.list_indices() for name in index.columns}
+            for column in columns:
+                if column not in known:
+                    table.create_scalar_index(column)
+            table.optimize()
+
+        self._write(spec, write)
+
     def count(self, spec: TableSpec, where: str = "") -> int:
         if self._tables.unwritten(spec):
             return 0

@@ -14,8 +14,10 @@ import numpy as np
 
 from pamer_lab.counts import counted
 from pamer_lab.features.extract import extract
+from pamer_lab.features.pooling import POOLINGS
 from pamer_lab.features.serialise import Hint
-from pamer_lab.features.store import FeatureStore
+from pamer_lab.features.store import FeatureStore, layer_names
+from pamer_lab.features.stored import StoredStates
 from pamer_lab.features.values import FeatureSet, Request
 from pamer_lab.jobs import Progress, Say
 from pamer_lab.models.frozen import FrozenModel
@@ -25,6 +27,7 @@ from pamer_lab.trajectory.recorded import recorded_of
 from pamer_lab.trajectory.values import Trace
 from pamer_lab.workspace import Workspace
 
+STATES_MEMORY = 4_000_000_000
 SAY_SECONDS = 10.0
 """Between two lines of progress."""
 
@@ -38,14 +41,27 @@ class Bank:
     layers: tuple[str, ...]
     poolings: tuple[str, ...]
     vectors: Floats
-    """[layers, poolings, n, width]"""
+    """[layers, poolings, n, width]; no rows where they are in the store."""
     tokens: int
     """Tokens of all inputs of this bank together."""
+    stored: StoredStates | None = None
+    """Where there are more states than may be in memory: layers x poolings, read in parts."""
 
     def of(self, layer: str, pooling: str = "last") -> Floats:
-        """[n, width]"""
+        """[n, width]: one layer of all decisions, in memory."""
+        if self.stored is not None:
+            return self.stored.only([f"{layer}_{pooling}"]).read(0, np.arange(self.stored.shape[1]))
         found: Floats = self.vectors[self.layers.index(layer), self.poolings.index(pooling)]
         return found
+
+    def sets(self, layers: Sequence[str] | None = None, poolings: Sequence[str] | None = None) -> Floats | StoredStates:
+        """Feature sets [layers x poolings, n, width], all of them unless some are named."""
+        layers, poolings = layers or self.layers, poolings or self.poolings
+        if self.stored is not None:
+            return self.stored.only([f"{layer}_{pooling}" for layer in layers for pooling in poolings])
+        if tuple(layers) == self.layers and tuple(poolings) == self.poolings:
+            return self.vectors.reshape(-1, *self.vectors.shape[2:])
+        return np.stack([self.of(layer, pooling) for layer in layers for pooling in poolings])
 
 
 @dataclass
@@ -59,6 +75,8 @@ class BankMaker:
     say: Say = lambda what: None
     probe_prompt: str = ""
     """Goes before each trace's own system text."""
+    memory: int = STATES_MEMORY
+    """Bytes of states that may be in memory; where a call has more, its banks leave them in the store."""
     costs: list[dict[str, Any]] = field(default_factory=list)
     """What each call took: tokens computed, cache hits, seconds."""
     _said: float = 0.0
@@ -88,13 +106,22 @@ class BankMaker:
         words = ", ".join(f"{context} with hint {hint}" for context, hint in pairs)
         self.say(f"features of {words}: {counted(len(self.decisions), 'decision point')} of {counted(len(points), 'trace')}")
         store = FeatureStore(self.workspace.database, self.model) if self.workspace else None
-        found = extract(requests, self.model, layers=layers, store=store, progress=self._progress)
+        count = len(layer_names(self.model)) if layers == "all" else 1 if isinstance(layers, str) else len(layers)
+        size = 4 * len(pairs) * len(self.decisions) * count * len(POOLINGS) * self.model.width
+        streamed = store is not None and size > self.memory
+        found = extract(requests, self.model, layers=layers, store=store, progress=self._progress, hold=not streamed)
         cost = {"tokens_computed": found.tokens_computed, "cache_hits": found.cache_hits, "seconds": round(found.seconds, 3)}
+        if streamed:
+            self.say(f"{size / 1e9:.3g} GB of states are more than --states-memory: probes read them in parts")
+            cost["streamed_bytes"] = size
         self.costs.append({"inputs": words, **cost})
         sizes = [len(own) for own in points.values()]
-        return [self._bank(found, number, len(pairs), sizes, *pair) for number, pair in enumerate(pairs)]
+        kept = store if streamed else None
+        return [self._bank(found, kept, number, len(pairs), sizes, *pair) for number, pair in enumerate(pairs)]
 
-    def _bank(self, found: FeatureSet, number: int, step: int, sizes: Sequence[int], context: str, hint: str) -> Bank:
+    def _bank(
+        self, found: FeatureSet, store: FeatureStore | None, number: int, step: int, sizes: Sequence[int], context: str, hint: str
+    ) -> Bank:
         """The rows of one pair: a trace's points stand there once for each pair, pair after pair."""
         rows: list[int] = []
         start = 0
@@ -102,8 +129,12 @@ class BankMaker:
             rows += range(start + number * size, start + (number + 1) * size)
             start += step * size
         assert [(found.points[row].name, found.points[row].t) for row in rows] == list(self.decisions.keys)
-        vectors = np.ascontiguousarray(found.vectors[rows].transpose(1, 2, 0, 3))
-        return Bank(context, hint, found.layers, found.poolings, vectors, sum(found.points[row].tokens for row in rows))
+        stored = None
+        if store is not None:
+            columns = tuple(f"{layer}_{pooling}" for layer in found.layers for pooling in found.poolings)
+            stored = StoredStates(store, tuple(found.keys[row] for row in rows), columns, self.memory)
+        vectors = np.ascontiguousarray((found.vectors if stored else found.vectors[rows]).transpose(1, 2, 0, 3))
+        return Bank(context, hint, found.layers, found.poolings, vectors, sum(found.points[row].tokens for row in rows), stored)
 
     def _progress(self, progress: Progress) -> None:
         if time.monotonic() - self._said > SAY_SECONDS:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from pamer_lab.blocks import MessageTokens
 from pamer_lab.models.embedder import Embedder
+from pamer_lab.probes.circle import States
 from pamer_lab.probes.grid import train_grid
 from pamer_lab.probes.metrics import RESAMPLES
 from pamer_lab.probes.readout import Floats
@@ -127,8 +128,7 @@ def hidden_rows(
     decisions: Decisions, splits: Sequence[Split], bank: Bank, *, device: str = "cpu", resamples: int = RESAMPLES
 ) -> tuple[list[Row], dict[str, str]]:
     """The hidden state at the final state and at each target's preferred layer, with shuffled labels; and those layers."""
-    last = np.ascontiguousarray(bank.vectors[:, bank.poolings.index("last")])
-    fitted = fit_probes(decisions, splits, last, device=device)
+    fitted = fit_probes(decisions, splits, bank.sets(poolings=["last"]), device=device)
     chosen: dict[str, str] = {
         name: preferred_of(decisions, splits, target, fitted.logits[:, target], bank.layers) for target, name in enumerate(TARGETS)
     }
@@ -137,7 +137,7 @@ def hidden_rows(
         for layer, label in ((bank.layers[-1], "Hidden state, final (linear)"), (chosen[name], "Hidden state, preferred layer (linear)")):
             logits = fitted.logits[bank.layers.index(layer), target]
             rows.append(make_row(decisions, splits, target, logits, {"name": label, "kind": "hidden", "layer": layer}, resamples=resamples))
-        rows.append(shuffled_row(decisions, splits, target, bank.of(chosen[name]), chosen[name], device, resamples))
+        rows.append(shuffled_row(decisions, splits, target, bank.sets([chosen[name]], ["last"]), chosen[name], device, resamples))
     return rows, chosen
 
 
@@ -145,14 +145,14 @@ def shuffled_row(
     decisions: Decisions,
     splits: Sequence[Split],
     target: int,
-    features: Floats,
+    features: Floats | States,
     layer: str,
     device: str = "cpu",
     resamples: int = RESAMPLES,
 ) -> Row:
     """The same probes on labels shuffled for each seed: what the protocol finds when there is no signal."""
     labels = shuffled_labels(decisions, splits, target)
-    data = GridData(features[None], labels[None], decisions.counts[target][None], tuple(splits))
+    data = GridData(features, labels[None], decisions.counts[target][None], tuple(splits))
     logits = train_grid(data, "linear", device=device).logits[0, 0]
     names = {"name": "Shuffled labels", "kind": "shuffled", "layer": layer}
     return make_row(decisions, splits, target, logits, names, labels=labels, resamples=resamples)

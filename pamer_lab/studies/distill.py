@@ -13,6 +13,7 @@ import numpy as np
 
 from pamer_lab.models.frozen import FrozenModel
 from pamer_lab.probes.artefact import HeadSet
+from pamer_lab.probes.circle import States
 from pamer_lab.probes.grid import GridResult
 from pamer_lab.probes.margins import vote_margins
 from pamer_lab.probes.metrics import RESAMPLES
@@ -34,8 +35,8 @@ class Fitted:
 
     name: str
     layer: str
-    features: Floats
-    """[n, d]"""
+    features: Floats | States
+    """[1, n, d]"""
     grid: GridResult
     """With one feature set."""
 
@@ -57,15 +58,14 @@ class Lab:
 
     def preferred(self, bank: Bank, target: int = 0) -> str:
         """The layer whose linear last-token probes have the best mean validation AUROC for the target."""
-        last = np.ascontiguousarray(bank.vectors[:, bank.poolings.index("last")])
-        fitted = fit_probes(self.decisions, self.splits, last, device=self.device)
+        fitted = fit_probes(self.decisions, self.splits, bank.sets(poolings=["last"]), device=self.device)
         return preferred_of(self.decisions, self.splits, target, fitted.logits[:, target], bank.layers)
 
     def fit(self, name: str, bank: Bank, layer: str, capacity: Capacity, teacher: Fitted | None = None) -> Fitted:
         """Probes on the last token of one layer; with a teacher, its students."""
-        features = bank.of(layer)
+        features = bank.sets([layer], ["last"])
         scores = None if teacher is None else sigmoid(teacher.logits).astype(np.float32)
-        grid = fit_probes(self.decisions, self.splits, features[None], capacity, teacher=scores, device=self.device)
+        grid = fit_probes(self.decisions, self.splits, features, capacity, teacher=scores, device=self.device)
         return Fitted(name, layer, features, grid)
 
     def rows(self, fitted: Fitted, teacher: Fitted | None = None, **names: Any) -> list[Row]:
@@ -118,12 +118,12 @@ def student_rows(lab: Lab, bank: Bank, layer: str, teacher: Fitted | None, words
     return [*without, *taught], compared, student
 
 
-def stability_of(lab: Lab, heads: HeadSet, features: Floats, target: int = 0) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+def stability_of(lab: Lab, heads: HeadSet, features: Floats | States, target: int = 0) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """Per decision what the heads say and how far it is from flipping; and a summary of those margins.
 
     A decision is a training row of most heads. `test_votes` has each head's own test rows only.
     """
-    logits = heads.stack.logits(features)  # [n, heads]
+    logits = _logits(heads, features)  # [n, heads]
     rows = []
     for (trace_id, t), label, own in zip(lab.decisions.keys, lab.decisions.labels[target], logits, strict=True):
         margins = vote_margins(own, heads.threshold_logits, needed=heads.stack.count // 2 + 1)
@@ -138,6 +138,15 @@ def stability_of(lab: Lab, heads: HeadSet, features: Floats, target: int = 0) ->
         "test_votes": _test_votes(lab, np.abs(logits - heads.threshold_logits), target),
     }
     return rows, summary
+
+
+def _logits(heads: HeadSet, features: Floats | States) -> Floats:
+    """[1, n, d] -> [n, heads]."""
+    if isinstance(features, np.ndarray):
+        return heads.stack.logits(features[0])
+    step = max(1, features.held // heads.stack.count)
+    rows = np.arange(features.shape[1])
+    return np.concatenate([heads.stack.logits(features.read(0, rows[start : start + step])) for start in range(0, len(rows), step)])
 
 
 def _test_votes(lab: Lab, margins: Floats, target: int) -> dict[str, Any]:

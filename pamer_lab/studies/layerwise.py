@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from pamer_lab.probes.circle import States
 from pamer_lab.probes.grid import GridResult, train_grid
 from pamer_lab.probes.metrics import RESAMPLES
 from pamer_lab.probes.readout import Capacity, Floats
@@ -21,7 +22,7 @@ from pamer_lab.studies.tables import Row, make_row, validation_auroc
 def fit_probes(
     decisions: Decisions,
     splits: Sequence[Split],
-    features: Floats,
+    features: Floats | States,
     capacity: Capacity = "linear",
     *,
     teacher: Floats | None = None,
@@ -35,8 +36,8 @@ def fit_probes(
 
 def layerwise(decisions: Decisions, splits: Sequence[Split], bank: Bank, *, device: str = "cpu", resamples: int = RESAMPLES) -> list[Row]:
     """One row per target, layer and pooling, then one on shuffled labels per target and layer."""
-    layers, poolings, count, width = bank.vectors.shape
-    fitted = fit_probes(decisions, splits, bank.vectors.reshape(layers * poolings, count, width), device=device)
+    poolings = len(bank.poolings)
+    fitted = fit_probes(decisions, splits, bank.sets(), device=device)
     shared = {"context": bank.context, "hint": bank.hint, "capacity": "linear"}
     rows: list[Row] = []
     for target in range(len(TARGETS)):
@@ -66,8 +67,7 @@ def _shuffled_rows(
     decisions: Decisions, splits: Sequence[Split], bank: Bank, shared: dict[str, str], device: str, resamples: int
 ) -> list[Row]:
     labels = np.stack([shuffled_labels(decisions, splits, target) for target in range(len(TARGETS))])  # [T, S, n]
-    last = np.ascontiguousarray(bank.vectors[:, bank.poolings.index("last")])
-    fitted = train_grid(GridData(last, labels, decisions.counts, tuple(splits)), "linear", device=device)
+    fitted = train_grid(GridData(bank.sets(poolings=["last"]), labels, decisions.counts, tuple(splits)), "linear", device=device)
     return [
         make_row(
             decisions,

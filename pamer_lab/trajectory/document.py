@@ -9,6 +9,7 @@ import hashlib
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,12 +19,14 @@ from pamer_lab.opening import Budget, read_file
 from pamer_lab.trajectory.json_values import parse_json
 from pamer_lab.trajectory.markdown_chats import reason_of
 from pamer_lab.trajectory.parsing import Record, parse_text
+from pamer_lab.trajectory.piece_folders import pieces
 from pamer_lab.trajectory.sqlite_file import SQLITE_MAGIC, is_wal, read_tables
 from pamer_lab.trajectory.unpacking import gunzip, json_members, mb, refuse_many_values
 from pamer_lab.trajectory.yaml_cassette import is_cassette, read_cassette
 
 Kind = Literal["json", "jsonl", "zip", "folder", "sqlite"]
-"""`json`: one value. `jsonl`: one value per line (or several). `zip`: named members. `folder`: numbered event files.
+"""`json`: one value. `jsonl`: one value per line (or several). `zip`: named members. `folder`: numbered event files,
+or messages in files of their own.
 `sqlite`: one value, the rows of each table by its name."""
 
 SUFFIXES = frozenset((".json", ".jsonl", ".ndjson", ".gz"))
@@ -55,7 +58,7 @@ class Document:
 
 
 def load_document(path: Path, limits: ReadLimits, *, name: str = "", roots: Sequence[Path] = ()) -> Document:
-    """Read one file (plain, `.gz` or zip) or one folder of event files; with `roots`, only below one of them."""
+    """Read one file (plain, `.gz` or zip) or one folder of event files or pieces; with `roots`, only below one of them."""
     shown = name or str(path)
     try:
         if path.is_dir():
@@ -94,12 +97,13 @@ def parse_document(data: bytes, limits: ReadLimits, *, name: str) -> Document:
 
 
 def _load_folder(path: Path, limits: ReadLimits, shown: str, roots: Sequence[Path]) -> Document:
-    files = [(file.name, file) for file in path.iterdir() if EVENT_FILE.match(file.name)]
+    files = sorted(((file.name, file) for file in path.iterdir() if EVENT_FILE.match(file.name)), key=event_number)
+    files = files or list(islice(pieces(path), limits.max_archive_members + 1))
     if not files:
-        raise InputError("holds no event-NNNNN files", path=shown)
+        raise InputError("holds no event-NNNNN files, and no message in files of its own", path=shown)
     if len(files) > limits.max_archive_members:
-        raise InputError(f"holds {len(files):,} event files; the limit is {limits.max_archive_members:,}", path=shown)
-    read = ((name, read_file(file, limits.max_bytes, roots=roots)) for name, file in sorted(files, key=event_number))
+        raise InputError(f"holds more than {limits.max_archive_members:,} files of events or messages, which is the limit", path=shown)
+    read = ((name, read_file(file, limits.max_bytes, roots=roots)) for name, file in files)
     return parse_events(read, limits, name=shown)
 
 
@@ -111,7 +115,7 @@ def parse_events(files: Iterable[tuple[str, bytes]], limits: ReadLimits, *, name
     for file, data in files:
         total += len(data)
         if total > limits.max_bytes:
-            raise InputError(f"its event files exceed the limit of {mb(limits.max_bytes)}", path=name)
+            raise InputError(f"its files exceed together the limit of {mb(limits.max_bytes)}", path=name)
         digest.update(data)
         try:
             refuse_many_values(data, limits)

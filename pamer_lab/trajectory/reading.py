@@ -19,10 +19,12 @@ from pamer_lab.trajectory.draft import Draft
 from pamer_lab.trajectory.formats import claimants, read_suffixes
 from pamer_lab.trajectory.labels import missing_labels
 from pamer_lab.trajectory.parsing import uncollected
+from pamer_lab.trajectory.piece_folders import is_beside, is_joined
 from pamer_lab.trajectory.shared.rows import SHAPE_ERRORS, shape_fault
 from pamer_lab.trajectory.trial_folder import is_trial, reward_beside, trace_files
 from pamer_lab.trajectory.unpacking import shown_name
 from pamer_lab.trajectory.values import Source, Trace, Warning
+from pamer_lab.trajectory.yaml_cassette import CASSETTE_SUFFIXES, is_cassette
 
 LISTED = "; `docs/trace-format.md` lists them"
 
@@ -257,16 +259,27 @@ def _look(document: Document) -> str:
 
 
 def _sources(path: Path, suffixes: tuple[str, ...]) -> Iterator[Path]:
-    """Files to read below `path`; a folder of numbered event files is one source."""
+    """Files to read below `path`; a folder of numbered event files, or of other pieces of conversations, is one source."""
     if not path.is_dir():
         yield path
         return
     children = trace_files(path) if is_trial(path) else sorted(path.iterdir())
-    if any(EVENT_FILE.match(child.name) for child in children):
+    if any(EVENT_FILE.match(child.name) for child in children) or is_joined(path):
         yield path
         return
     for child in children:
         if child.is_dir() and not child.is_symlink():
             yield from _sources(child, suffixes)
-        elif regular(child) and child.suffix in suffixes and not child.name.endswith(LABEL_SUFFIX):
+        elif regular(child) and _may_hold_traces(child, suffixes):
             yield child
+
+
+def _may_hold_traces(file: Path, suffixes: tuple[str, ...]) -> bool:
+    """By its name, and for YAML by its beginning: most YAML is settings, and no cassette."""
+    if file.suffix in CASSETTE_SUFFIXES:
+        try:
+            with file.open("rb") as stream:
+                return is_cassette(stream.read(4_000))
+        except OSError:
+            return False
+    return file.suffix in suffixes and not file.name.endswith(LABEL_SUFFIX) and not is_beside(file)

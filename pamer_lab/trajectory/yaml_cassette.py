@@ -14,6 +14,7 @@ from pamer_lab.errors import InputError
 from pamer_lab.trajectory.unpacking import gunzip
 
 CASSETTE = re.compile(rb"\A(?:---[^\n]*\n|#[^\n]*\n|version:[^\n]*\n|recorded_with:[^\n]*\n|\s)*+(?:http_)?interactions:", re.ASCII)
+CASSETTE_SUFFIXES = (".yaml", ".yml")
 MOST_DEPTH = 100
 GZIP_MAGIC = b"\x1f\x8b"
 

@@ -179,6 +179,18 @@ class Workspace:
         rows = self.database.rows(TRACES, where=where, columns=SUMMARY_COLUMNS)
         return sorted(rows, key=lambda row: (row["name"], row["index"]))
 
+    def trace_page(self, start: int, count: int) -> list[dict[str, Any]]:
+        """Some summary rows in the order in which they were stored; nothing else is read."""
+        if not self.database.exists(TRACES):
+            return []
+        return self.database.page(TRACES, SUMMARY_COLUMNS, start, count)
+
+    def index(self) -> None:
+        """Index the columns by which traces and runs are looked up; worth it from some ten thousand rows."""
+        for spec, columns in ((TRACES, ("trace_id",)), (RUNS, ("run_id", "trace_id"))):
+            if self.database.exists(spec):
+                self.database.index(spec, columns)
+
     def traces(self) -> "pl.DataFrame":
         """All traces as a frame, one row each and without their text, sorted by file name; the columns are in `docs/python.md`."""
         import polars as pl

@@ -17,6 +17,7 @@ from pamer_lab.errors import UnknownNameError
 from pamer_lab.models.tokenizer import embedded_counter
 from pamer_lab.probes.artefact import HeadSet
 from pamer_lab.probes.registry import PACKAGED
+from pamer_lab.probes.split import CLEAN
 from pamer_lab.studies.controls import fit_columns, rule_rows
 from pamer_lab.studies.decisions import decisions_of, make_splits
 from pamer_lab.studies.observables import observe, one_hot
@@ -161,7 +162,7 @@ def test_every_sample_result_names_its_command_corpus_and_leak_check() -> None:
     for name in sample_names():
         study = sample_study(name)
         assert study.command.startswith(f"pamer-lab {name} sample_traces/study")
-        assert all(check.endswith("none in two parts") for check in study.notes["splits"])
+        assert all(check.endswith(CLEAN) for check in study.notes["splits"])
         assert all(len(row["seeds"]) == 5 and row["n"] for row in study.rows)
     for name in ("controls", "layerwise", "train"):
         assert sample_study(name).corpus == decisions_of(corpus_of(name).values()).facts()

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pamer_lab.arena.agents import AgentError
-from pamer_lab.arena.episode import KEPT_TOTALS, Episode, play
+from pamer_lab.arena.episode import KEPT_TOTALS, OUT_OF_TURNS, Episode, play
 from pamer_lab.arena.opening import open_episode
 from pamer_lab.arena.reader import Reader
 from pamer_lab.arena.results import left_at, pairs, paths, sign_flip_exact, table, wilson
@@ -96,7 +96,7 @@ def test_whatever_an_agent_does_its_task_ends_with_a_reason(factory: Factory, sa
 def test_an_agent_that_goes_on_for_ever_is_told_before_its_last_turn(factory: Factory) -> None:
     agent = Scripted([call("search", f'{{"query": "{n}"}}', f"c{n}") for n in range(99)])
     episode = played(factory, "base", agent)
-    assert episode.turns == TASK.budget and episode.ended == "no turns were left"
+    assert episode.turns == TASK.budget and episode.ended == OUT_OF_TURNS
     assert agent.seen[-1][-1].role == "user" and agent.seen[-2][-1].role == "tool"
 
 

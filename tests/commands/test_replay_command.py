@@ -56,10 +56,23 @@ def test_a_file_is_imported_and_replayed_with_the_contracts_keys(
 def test_an_estimate_replays_nothing(workspace: Workspace, trace_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["replay", str(trace_file), "--policy", PLAIN, "--estimate", "--turn-limit", "4", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)["estimate"]
-    assert (found["runs"], found["turns"], found["models"], found["basis"]) == (3, 12, [], "guessed") and found["seconds"] > 0
+    assert (found["runs"], found["turns"], found["models"], found["basis"]) == (3, 12, [], "measured") and found["seconds"] > 0
     assert RunStore(workspace).heads() == []
     assert main(["replay", str(trace_file), "--policy", PLAIN, "--estimate"]) == 0
     assert re.search(r"\b18\b", capsys.readouterr().out)
+
+
+def test_a_group_is_replayed_without_what_cannot_run_and_a_name_fails_with_its_reason(
+    workspace: Workspace, trace_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["replay", str(trace_file), "--policy", "light", "--turn-limit", "3", "--json"]) == 0
+    out, said = capsys.readouterr()
+    names = [run["policy"] for run in json.loads(out)["runs"]]
+    assert {"base", "acon", "auto-compact", "lre"} <= {*names} and "acm" not in names and "pamer" not in names
+    assert "acm is left out" in said
+    assert main(["replay", str(trace_file), "--policy", "base,acm", "--json"]) == 1
+    failed = json.loads(capsys.readouterr().out)["failed"]
+    assert [entry["policy"] for entry in failed] == ["acm"] and "manage_context" in failed[0]["error"]
 
 
 def test_people_get_a_table_and_the_caveat(workspace: Workspace, trace_file: Path, capsys: pytest.CaptureFixture[str]) -> None:

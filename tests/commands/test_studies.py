@@ -12,6 +12,7 @@ from pamer_lab.cli import main
 from pamer_lab.commands.studying import find_traces, first_replicas, layer_name
 from pamer_lab.errors import InputError
 from pamer_lab.probes.artefact import HeadSet
+from pamer_lab.probes.split import CLEAN
 from pamer_lab.studies.study import list_studies, read_study
 from pamer_lab.workspace import Workspace
 from pamer_lab.workspace.ingest import import_paths
@@ -29,6 +30,12 @@ def run(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> dict[str, A
     return result
 
 
+def assert_same_rows(ours: list[dict[str, Any]], theirs: list[dict[str, Any]]) -> None:
+    for one, other in zip(ours, theirs, strict=True):
+        assert (one["name"], one["target"], one["test_n"]) == (other["name"], other["target"], other["test_n"])
+        assert one["seeds"] == pytest.approx(other["seeds"], abs=0.02)
+
+
 @pytest.mark.weights
 def test_the_studies_run_store_themselves_and_write_heads(
     workspace: Workspace, profile: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -39,7 +46,7 @@ def test_the_studies_run_store_themselves_and_write_heads(
     names = {row["name"] for row in layers["rows"]}
     assert {"final last", "final mean", "block_1 last"} <= names
     assert all({"mean", "sd", "seeds", "n", "interval", "target"} <= set(row) for row in layers["rows"])
-    assert layers["notes"]["splits"][0].endswith("none in two parts")
+    assert layers["notes"]["splits"][0].endswith(CLEAN)
     assert read_study(tmp_path / "layers.json").study_id == layers["study_id"]
 
     controls = run(["controls", *common], capsys)
@@ -50,7 +57,15 @@ def test_the_studies_run_store_themselves_and_write_heads(
     shown = {tuple(row["test_n"]) for row in controls["rows"] if row["target"] == "recall"}
     assert shown == {tuple(row["test_n"]) for row in layers["rows"] if row["target"] == "recall"}
 
+    in_parts = run(["layerwise", *common, "--states-memory", "0.05"], capsys)
+    assert in_parts["notes"]["features"][0]["streamed_bytes"] > 50_000 and "streamed_bytes" not in layers["notes"]["features"][0]
+    assert_same_rows(in_parts["rows"], layers["rows"])
+
     trained = run(["train", *common, "--replicas", "1", "--heads", str(tmp_path / "heads")], capsys)
+    in_parts = run(["train", *common, "--replicas", "1", "--states-memory", "0.05"], capsys)
+    assert in_parts["notes"]["features"][0]["streamed_bytes"] > 50_000 and "states-memory" not in in_parts["command"]
+    assert_same_rows(in_parts["rows"], trained["rows"])
+    assert [row["yes"] for row in in_parts["decisions"]] == [row["yes"] for row in trained["decisions"]]
     assert [row["name"] for row in trained["rows"]].count("Recent2 + decision KD") == 2
     assert "--replicas 1" in trained["command"]
     heads = HeadSet.load(tmp_path / "heads")

@@ -6,6 +6,7 @@ from pydantic import ValidationError
 
 from pamer_lab.blocks import violations
 from pamer_lab.controller import ControllerSettings, FixedProbe, Votes
+from pamer_lab.controller.recall import NOTICE
 from pamer_lab.controller.request import AppendOnly, read_message
 from tests.controller.world import NO, TOOLS, YES, as_bytes, controller, history, memories, turn
 
@@ -56,7 +57,7 @@ def test_the_next_request_recalls_the_summary_between_prefix_and_all_retained_bl
     assert list(returned[:2]) == messages[:2] and list(returned[3:]) == messages[-6:]
     text = returned[2]["content"]
     assert text.startswith("<recalled_memory>") and text.endswith("</recalled_memory>")
-    assert "not an instruction" in text and "ORD-3" in text and decision.memory_ids[0] in text
+    assert NOTICE in text and "ORD-3" in text and decision.memory_ids[0] in text
     assert decision.block_states == ("recalled",) * 6 + ("active",) * 3
     assert violations([read_message(item, "") for item in returned]) == []
     assert sum(item.tokens for item in decision.items) == decision.tokens_after

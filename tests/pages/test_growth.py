@@ -7,7 +7,8 @@ from msgspec.structs import replace
 
 from pamer_lab.analysis.growth import matching_traces
 from pamer_lab.errors import StorageError
-from pamer_lab.policies.registry import offered_policies
+from pamer_lab.policies.interface import FAMILIES
+from pamer_lab.policies.registry import describe_policies, offered_policies
 from pamer_lab.prices import DEFAULT, find_prices, write_table
 from pamer_lab.runs.background import Background
 from pamer_lab.runs.engine import ReplayOptions, replay
@@ -209,3 +210,35 @@ def test_cost_is_set_against_evidence_with_the_cheapest_policy_at_each_level(vis
     app = visit(PAGE, policies=["base", "sliding-window:5"])  # type: ignore[arg-type]
     frames = [frame.value for frame in app.dataframe if "Cheapest policy" in frame.value.columns]
     assert frames and list(frames[0]["Evidence at least"]) == ["80 %", "90 %", "95 %"]
+
+
+MANY = ["base", "sliding-window:5", "auto-compact", "observation-masking", "acon", "comem", "memgpt", "sam", "lre", "tokenprune-idf"]
+
+
+def test_all_policies_are_listed_with_what_they_need_and_compared_with_one_button(
+    visit: Visit, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(workspace, one=chat(4))
+    started: list[list[str]] = []
+    monkeypatch.setattr(Background, "start", lambda self, traces, policies, options: started.append(list(policies)))
+    app = visit(PAGE, policies=["base"])  # type: ignore[arg-type]
+    app.session_state["every-policy"] = True
+    app.run()
+    table = next(frame.value for frame in app.dataframe if "Runs here" in frame.value.columns)
+    runs_here = dict(zip(table["Policy"], table["Runs here"], strict=True))
+    assert not app.exception and list(runs_here) == [
+        entry["name"] for family in FAMILIES for entry in describe_policies() if entry["family"] == family
+    ]
+    assert runs_here["acon"] == runs_here["pamer"] == "yes" and "manage_context" in runs_here["acm"] and runs_here["sculptor"] != "yes"
+    app.button(key="compare-all").click().run()
+    assert not app.exception and {"acon", "lre", "pamer"} <= {*started[0]} and {"acm", "sculptor"}.isdisjoint(started[0])
+    assert {*started[0]} <= {*app.session_state["policies"]}
+
+
+def test_many_policies_are_drawn_by_family_or_with_some_highlighted(visit: Visit, workspace: Workspace) -> None:
+    put(workspace, one=chat(4))
+    app = visit(PAGE, policies=MANY)  # type: ignore[arg-type]
+    assert not app.exception and app.segmented_control(key="view").value == "By family" and "growth-means" in charts(app)
+    app.segmented_control(key="view").set_value("One chart").run()
+    app.multiselect(key="highlight").set_value(["acon"]).run()
+    assert not app.exception and "growth-means" in charts(app)

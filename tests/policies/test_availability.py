@@ -2,11 +2,13 @@ from pathlib import Path
 
 import pytest
 
+from pamer_lab.errors import LabError
 from pamer_lab.factory import Factory
 from pamer_lab.models.profiles import load_profile
-from pamer_lab.policies.availability import is_light, loads, other_heads, why_not
-from pamer_lab.policies.registry import DEFAULT_POLICIES, parse_policy
+from pamer_lab.policies.availability import expanded, is_light, loads, other_heads, refused, why_not
+from pamer_lab.policies.registry import DEFAULT_POLICIES, offered_policies, parse_policy
 from pamer_lab.workspace import Workspace
+from tests.runs.making import long_trace
 
 LIGHT = {"base", "sliding-window", "periodic-summary"}
 
@@ -61,3 +63,28 @@ def test_a_run_of_other_heads_is_noticed_and_one_without_heads_never(embedded: F
     assert not other_heads(now, parse_policy("pamer"), embedded)
     assert other_heads({"heads": {"sha256": "0"}}, parse_policy("pamer"), embedded) and other_heads({}, parse_policy("pamer+"), embedded)
     assert not other_heads({}, parse_policy("base"), embedded)
+
+
+def test_groups_of_policies_are_expanded_to_those_that_can_run_here(embedded: Factory) -> None:
+    everything, left_out = expanded("all", embedded)
+    assert {"base", "acon", "lre", "pamer"} <= {*everything} and {"sculptor", "selfcompact"} <= {*left_out}
+    assert {*everything}.isdisjoint(left_out) and {*everything, *left_out} == {*offered_policies()}
+    light, _ = expanded("light", embedded)
+    assert {*light} < {*everything} and "pamer" not in light and all(is_light(parse_policy(name), embedded) for name in light)
+    hosts, others = expanded("host", embedded)
+    assert {parse_policy(name).family for name in [*hosts, *others]} == {"host"} and "auto-compact" in hosts
+
+
+def test_a_group_beside_a_name_keeps_the_name_as_it_was_given_and_each_policy_once(embedded: Factory) -> None:
+    names, _ = expanded("sliding-window:2, host ,auto-compact,pamer", embedded)
+    assert names[0] == "sliding-window:2" and names[-1] == "pamer" and names.count("auto-compact") == 1
+    assert expanded("pamer", embedded) == (["pamer"], {}), "the policy, not its family"
+    with pytest.raises(LabError):
+        expanded(" , ", embedded)
+
+
+def test_a_policy_that_no_trace_has_the_recorded_calls_for_is_refused_with_the_reason(embedded: Factory) -> None:
+    embedded.workspace.add_traces([long_trace(4)], embedded.tokens)
+    ids = [row["trace_id"] for row in embedded.workspace.trace_rows()]
+    found = refused(["base", "acm"], ids, embedded.workspace)
+    assert list(found) == ["acm"] and "manage_context" in found["acm"]

@@ -22,7 +22,8 @@ from tests.runs.making import PAMER, SMALL, call, estimated, huge_trace, long_tr
 from tests.strategies import conversation
 
 APPENDED = [f"pamer:inject=append{SMALL}", f"pamer+:inject=append{SMALL}"]
-TRIED = ["base", "sliding-window:2", "periodic-summary:2", *SMALL_RIVALS, *(name + SMALL for name in PAMER), *APPENDED]
+TRIGGERED = [f"random-when:0.5{SMALL}", f"threshold-when:300{SMALL}"]
+TRIED = ["base", "sliding-window:2", "periodic-summary:2", *SMALL_RIVALS, *(name + SMALL for name in PAMER), *APPENDED, *TRIGGERED]
 
 
 def check(trace: Trace, policy: str, workspace: Path) -> set[str]:
@@ -35,8 +36,8 @@ def check(trace: Trace, policy: str, workspace: Path) -> set[str]:
         assert violations(messages) == [] or violations(list(history.messages)) != []
         assert tokens.total(messages) + history.tools_tokens * any(item.kind == "tools" for item in turn.items) == turn.active_tokens
         own = {id(message) for message in history.messages}
-        raw = [message for message in messages if id(message) in own]
-        assert [message for message in history.messages if message in raw] == raw or turn.t == 0, "in the history's order"
+        raw = [id(message) for message in messages if id(message) in own]
+        assert [id(message) for message in history.messages if id(message) in raw] == raw or turn.t == 0, "in the history's order"
         kinds |= {item.kind for item in turn.items}
     return kinds
 

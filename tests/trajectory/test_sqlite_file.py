@@ -153,6 +153,19 @@ def test_rows_with_a_role_are_messages_of_their_session(tmp_path: Path) -> None:
     assert [warning.kind for warning in trace.warnings] == ["unread"]
 
 
+def test_items_of_the_responses_api_in_rows_make_turns_together(tmp_path: Path) -> None:
+    items = [
+        {"role": "user", "content": "count"},
+        {"type": "function_call", "call_id": "a", "name": "ls", "arguments": "{}"},
+        {"type": "function_call_output", "call_id": "a", "output": "two"},
+        {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Two."}]},
+    ]
+    data = _chat(tmp_path / "agents.db", "session_id TEXT, message_data TEXT", *(("s", json.dumps(item)) for item in items))
+    trace = only(read_bytes(data, "agents.db").traces)
+    assert (trace.format, counts(trace), trace.warnings) == ("sqlite-chat", (2, 1, 1), ())
+    assert [message.content for message in trace.messages] == ["count", "", "two", "Two."]
+
+
 def test_the_parts_of_crush_are_read_from_under_their_data(tmp_path: Path) -> None:
     def parts(*items: tuple[str, dict[str, object]]) -> str:
         return json.dumps([{"type": kind, "data": data} for kind, data in items])

@@ -7,12 +7,15 @@ Text and thoughts come in chunks that are joined; a tool call is written once an
 from collections.abc import Iterator
 from typing import Any
 
+from msgspec import structs
+
 from pamer_lab.trajectory.document import Document
 from pamer_lab.trajectory.draft import Draft, json_text
 from pamer_lab.trajectory.shared import get
 from pamer_lab.trajectory.shared.log import Log
 from pamer_lab.trajectory.shared.parts import read_content
 from pamer_lab.trajectory.shared.rows import head, rows, warn_strays
+from pamer_lab.trajectory.shared.steps import Turn
 from pamer_lab.trajectory.values import ToolCall
 
 NAME = "acp-updates"
@@ -51,6 +54,9 @@ class _Reader:
         self.pieces: list[str] = []
         self.calls: dict[str, dict[str, Any]] = {}
         """Call -> what its lines said so far."""
+        self.open: dict[str, dict[str, Any]] = {}
+        """Those of them without a result."""
+        self.turns: dict[str, Turn] = {}
 
     def add(self, row: dict[str, Any], where: str) -> None:
         update = _update(row)
@@ -58,6 +64,7 @@ class _Reader:
         who = CHUNKS.get(kind, "")
         if who != self.who:
             self._flush(where)
+            self._settle(where)
         self.who = who
         params = get.obj(row, "params")
         if who:
@@ -91,22 +98,39 @@ class _Reader:
 
     def _call(self, update: dict[str, Any], where: str) -> None:
         own = get.text(update, "toolCallId")
+        known = own in self.calls
         facts = self.calls.setdefault(own, {})
         facts |= {key: value for key, value in update.items() if value is not None}
-        if own not in self.log.asked:
-            name = get.text(facts, "name", "title", "kind")
-            given = facts.get("rawInput")
-            arguments = get.facts(facts, "kind", "locations") if given is None else given
-            self.log.call(ToolCall(own, name, json_text(arguments)), where)
-        if facts.get("status") in DONE and not facts.get("answered"):
-            facts["answered"] = True
-            texts = [_text(item) for item in get.objects(facts, "content")]
-            output = "\n".join(filter(None, texts)) or facts.get("rawOutput")
-            failed = facts["status"] != "completed"
-            self.log.answer(own, output, where, failed=failed, rest={"status": facts["status"]})
+        if not known:
+            self.turns[own] = self.log.call(ToolCall(own, get.text(facts, "name", "title", "kind"), ""), where)
+            self.open[own] = facts
+        if own in self.open and facts.get("status") in DONE:
+            self._answer(own, where)
+        elif own not in self.open and (update.get("content") or update.get("rawOutput")) and update.get("status") not in DONE:
+            self.draft.unread("output of a call that was already answered", where)
+
+    def _answer(self, own: str, where: str) -> None:
+        facts = self.open.pop(own)
+        texts = [_text(item) for item in get.as_list(facts.get("content")) if isinstance(item, dict)]
+        output = "\n".join(filter(None, texts)) or facts.get("rawOutput")
+        status = facts.get("status", "completed")
+        self.log.answer(own, output, where, failed=status in DONE[1:], rest={"status": status})
+
+    def _settle(self, where: str, *, all: bool = False) -> None:
+        """Take the output so far for the result of calls that no line called complete: some agents never write a status."""
+        waiting = [own for own, facts in self.open.items() if facts.get("content") or facts.get("rawOutput")]
+        for own in waiting:
+            if all or "status" not in self.open[own]:
+                self._answer(own, where)
 
     def finish(self) -> Draft:
         self._flush("end")
+        self._settle("end", all=True)
+        for own, facts in self.calls.items():  # the arguments may come behind the line that announces a call
+            about = {key: facts.get(key) for key in ("kind", "locations")} if {"kind", "locations"} & facts.keys() else None
+            calls = self.turns[own].calls
+            place = next(number for number, call in enumerate(calls) if call.id == own)
+            calls[place] = structs.replace(calls[place], arguments=json_text(facts.get("rawInput", about)))
         return self.log.finish()
 
 
@@ -114,4 +138,4 @@ def _text(item: dict[str, Any]) -> str:
     """A piece of a tool's content: a content block, or a change of a file."""
     if item.get("type") == "content":
         return read_content(item.get("content")).text
-    return json_text(item)
+    return get.text(item, "text") if item.get("type") == "text" else json_text(item)

@@ -122,7 +122,8 @@ def _message(log: Log, pieces: list[str], body: dict[str, Any], role: str, where
     elif body.get("delta") is True and isinstance(given, str):
         pieces.append(given)
     else:
-        log.close()
+        if log.turn and (log.turn.texts or log.turn.calls):  # a turn of thoughts alone goes on with what they lead to
+            log.close()
         turn = log.agent(given, where)
         for call in read_calls(calls_beside(body)):
             log.call(call, where)

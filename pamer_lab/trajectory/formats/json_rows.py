@@ -29,7 +29,7 @@ SESSIONS = "session_id sessionId conversation_id conversationId thread_id thread
 
 
 def detect(document: Document) -> bool:
-    if document.kind not in ("json", "jsonl"):
+    if document.kind not in ("json", "jsonl", "folder"):
         return False
     head = [row for _, row in islice(rows(document), 20)] or ([document.root] if isinstance(document.root, dict) else [])
     return any(_list(row) or _message(row) for row in head)

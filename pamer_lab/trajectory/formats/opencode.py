@@ -1,5 +1,6 @@
 """opencode and Kilo: the event stream that plugins see (one array per line), `opencode export` (`{info, messages}`), `opencode run
---format json` (one part per line) and the tables of their database (sessions, messages, parts), as SQLite or as JSON.
+--format json` (one part per line), the tables of their database (sessions, messages, parts), as SQLite or as JSON, and the
+folder of small files that came before the database.
 
 Parts are written many times while they grow; the last version counts, and text that only arrived as deltas is kept. One
 model step (from `step-start` to `step-finish`) is one turn. A session that has a parent is a side agent: one `subagent`
@@ -37,7 +38,7 @@ def detect(document: Document) -> bool:
     if document.kind == "jsonl":
         first = [record.value for record in document.records[:50]]
         return any(_is_run_line(value) or (_name(value) == "event" and "event" in value[1]) for value in first)
-    if _tables(document):
+    if _tables(document) or (document.kind == "folder" and any(record.where.startswith("part/") for record in document.records)):
         return True
     root = one_value(document)
     return isinstance(root, dict) and isinstance(root.get("info"), dict) and {"parts", "info"} <= get.first(root, "messages").keys()
@@ -69,6 +70,8 @@ def read(document: Document) -> Iterator[Draft]:
                 _add_run_line(sessions, record.value)
             else:
                 _add_line(sessions, tools, record.value)
+    elif document.kind == "folder":
+        _add_storage(sessions, document)
     elif tables := _tables(document):
         _add_tables(sessions, tables)
     else:
@@ -135,7 +138,13 @@ def _add_run_line(sessions: dict[str, _Session], line: dict[str, Any]) -> None:
 
 
 def _warn_others(draft: Draft, document: Document) -> None:
-    """Lines of a run that hold no part: errors are kept, others counted."""
+    """Lines of a run that hold no part: errors are kept, others counted. So are stored parts of messages that are gone."""
+    if document.kind == "folder":
+        names = [record.where.removesuffix(".json").split("/") for record in document.records]
+        kept = {name[-1] for name in names if name[0] == "message"}
+        for name in names:
+            if name[0] == "part" and name[-2] not in kept:
+                draft.unread("part of a message that is not there", "/".join(name))
     if document.kind != "jsonl" or not any(_is_run_line(record.value) for record in document.records[:50]):
         return
     for record in document.records:
@@ -156,6 +165,23 @@ def _add_tables(sessions: dict[str, _Session], tables: dict[str, list[dict[str, 
     for row in sorted(tables["part"], key=_created):
         names = {"id": get.text(row, "id"), "messageID": get.text(row, "message_id")}
         _add_part(sessions, {**_data(row), **names, "sessionID": get.text(row, "session_id")})
+
+
+def _add_storage(sessions: dict[str, _Session], document: Document) -> None:
+    """Small files by the folders they are in: `message/SESSION/ID`, `part/…/MESSAGE/ID`, and one per session."""
+    of_message: dict[str, str] = {}
+    for record in document.records:
+        *folders, name = record.where.removesuffix(".json").split("/")
+        value = record.value if isinstance(record.value, dict) else {}
+        if folders[0] in ("session", "info"):
+            sessions[name] = _Session({"id": name, **value})
+        elif folders[0] == "message":
+            of_message[name] = folders[-1]
+            _add_message(sessions, {**value, "id": name, "sessionID": folders[-1]})
+        elif folders[-1] in of_message:
+            _add_part(sessions, {**value, "id": name, "messageID": folders[-1], "sessionID": of_message[folders[-1]]})
+    for key in [key for key, session in sessions.items() if not session.messages]:
+        del sessions[key]  # a session of which only the title was kept
 
 
 def _created(row: dict[str, Any]) -> tuple[int, str]:

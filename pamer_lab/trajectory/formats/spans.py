@@ -36,7 +36,7 @@ def detect(document: Document) -> bool:
     head = [value for _, value in islice(episodes(document), 60)]
     if any(isinstance(value, dict) and (set(ROOTS) & value.keys() or set(ROOTS) & get.obj(value, "trace").keys()) for value in head):
         return True
-    if not any(isinstance(value, dict) for value in head):
+    if not any(isinstance(value, dict | list) for value in head):
         return False
     spans = collect(chain(("", value) for value in head))
     return any(kind_of(span) in ("llm", "tool") or (kind_of(span) == "agent" and exchanged(span)) for span in spans)
@@ -175,7 +175,7 @@ class Tree:
             prompt,
             found.answers,
             found.tools,
-            model_of(span),
+            model_of(span) or next(filter(None, (model_of(one) for one in self.above(span) if self.kinds[id(one)] == "llm")), ""),
             usage_of(span),
             group=(agent.id if agent else "") or span.trace,
             id=get.text(span.output, "id"),

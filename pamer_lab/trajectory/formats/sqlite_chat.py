@@ -10,7 +10,9 @@ from typing import Any
 from pamer_lab.trajectory.document import Document
 from pamer_lab.trajectory.draft import Draft
 from pamer_lab.trajectory.shared import get
+from pamer_lab.trajectory.shared.growing import steps_of
 from pamer_lab.trajectory.shared.messages import add_message
+from pamer_lab.trajectory.shared.steps import add_steps
 from pamer_lab.trajectory.shared.usage import usage_in
 from pamer_lab.trajectory.shared.vocabulary import role_of
 
@@ -42,8 +44,11 @@ def read(document: Document) -> Iterator[Draft]:
         groups.setdefault(get.text(row, *SESSIONS), []).append((where, row))
     for key, group in groups.items():
         draft = Draft(NAME, where=key if len(groups) > 1 else "", orphans="as_user")
-        for where, row in group:
-            _add(draft, row, where)
+        if any("role" not in message for _, row in group for message in _message(row)):
+            _add_items(draft, group)
+        else:
+            for where, row in group:
+                _add(draft, row, where)
         draft.meta |= {"session": key, "title": titles.get(key)}
         yield draft
 
@@ -65,6 +70,14 @@ def _add(draft: Draft, row: dict[str, Any], where: str) -> None:
         add_message(draft, message, where)
 
 
+def _add_items(draft: Draft, group: list[tuple[str, dict[str, Any]]]) -> None:
+    """Rows of which some are items of the Responses API, which make turns together."""
+    found = [(where, _message(row)) for where, row in group]
+    for where in (where for where, messages in found if not messages):
+        draft.unread("row without a message", where)
+    add_steps(draft, steps_of(draft, [message for _, messages in found for message in messages], "row "))
+
+
 def _message(row: dict[str, Any]) -> list[dict[str, Any]]:
     """The messages of a row: one, or a prompt with its response; none where it is about something else."""
     if role_of(row.get("role")):
@@ -80,7 +93,12 @@ def _message(row: dict[str, Any]) -> list[dict[str, Any]]:
         tokens = {"prompt_tokens": usage.input_tokens, "completion_tokens": usage.output_tokens} if usage else {}
         return [*system, {"role": "user", "content": row["prompt"]}, answer | ({"usage": tokens} if tokens else {})]
     found = [value for value in map(_json, row.values()) if isinstance(value, dict)]
-    return next(([value] for value in found if role_of(value.get("role")) and "content" in value), [])
+    return next(([value] for value in found if _is_item(value) or (role_of(value.get("role")) and "content" in value)), [])
+
+
+def _is_item(value: dict[str, Any]) -> bool:
+    """An item of the Responses API, as the OpenAI Agents SDK keeps them: a call, its output, or reasoning."""
+    return value.get("type") in ("reasoning", "function_call", "function_call_output") or ("call_id" in value and "type" in value)
 
 
 def _json(value: Any) -> Any:

@@ -43,7 +43,14 @@ def usage_of(span: Span) -> Usage | None:
         for holder in (value, get.obj(value, "llm_output"), get.obj(value, "response_metadata")) if isinstance(value, dict) else ():
             for key in ("usage", "usage_metadata", "usageMetadata", "token_usage"):
                 found = found or read_usage(holder.get(key))
-    return found
+    return found or _of_generation(span.output)
+
+
+def _of_generation(output: Any) -> Usage | None:
+    """Of LangChain's `generations`, which are lists of lists of messages with their fields under `kwargs`."""
+    first = next(iter(get.items(output, "generations")), None)
+    message = get.obj(next(iter(get.as_list(first)), first), "message")
+    return read_usage(get.some(get.obj(message, "kwargs") or message, "usage_metadata"))
 
 
 def _number(value: Any) -> int:
@@ -60,5 +67,5 @@ def model_of(span: Span) -> str:
     return (
         found
         or get.text(facts, "responseModel", "atof.model_name", "mlflow.llm.model", "request.model")
-        or get.text(parsed(facts.get("mlflow.llm.model")), "model")
+        or get.text(parsed(get.some(facts, "mlflow.llm.model", "mlflow.spanInputs")), "model")
     )

@@ -97,7 +97,7 @@ def call_of(value: dict[str, Any]) -> ToolCall:
     ):
         return ToolCall(own, body["name"], body["arguments"])  # the common case
     own, body = read_id(value, *CALL_IDS), value
-    for key in ("function", "toolCall", "tool_call", "functionCall", "function_call", "toolInvocation", "value"):
+    for key in ("function", "custom", "toolCall", "tool_call", "functionCall", "function_call", "toolInvocation", "value"):
         if isinstance(inner := body.get(key), dict):
             body = inner
     name = next((found for key in NAMES if isinstance(found := body.get(key), str) and found), "")

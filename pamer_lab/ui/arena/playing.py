@@ -47,12 +47,12 @@ def start(plan: Plan) -> None:
     jobs().queue(Work, play)
 
 
-def form() -> None:
+def form(*, opened: bool = False) -> None:
     """What to play."""
     if reviewer_mode():
         return
     light = [name for name in live_policies() if not parse_policy(name).needs_models]
-    with st.expander("Play", expanded=False, icon=":material/play_arrow:"), st.form("arena-form", border=False):
+    with st.expander("Play", expanded=opened, icon=":material/play_arrow:"), st.form("arena-form", border=False):
         policies = st.multiselect(
             "Policies", list(dict.fromkeys([*DEFAULT_POLICIES, *light])), DEFAULT_POLICIES[:6], accept_new_options=True
         )

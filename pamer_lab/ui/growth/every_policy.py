@@ -40,9 +40,9 @@ def _table(reasons: dict[str, str]) -> None:
         {
             "Family": title,
             "Policy": entry["name"],
-            "What it does": entry["description"],
-            "Needs": ", ".join(entry["needs"]) or "nothing",
             "Runs here": why.get(entry["name"], "yes"),
+            "Needs": ", ".join(entry["needs"]) or "nothing",
+            "What it does": entry["description"],
             "Rests on": ", ".join(dict.fromkeys(BASES[fact["basis"]] for fact in entry["facts"])),
             "Differs from its source": "; ".join(entry["deviations"]),
         }

@@ -82,7 +82,7 @@ def recorded_tasks(shown: PublishedTable) -> None:
     if line["recorded_tokens"] is not None:
         here = short(line["recorded_tokens"])
         rows.append({"": "Tokens per task", "Published": short(line["tokens"]), "Recorded here": here, "n": line["usage_traces"]})
-    st.markdown(f"**Reward beside tokens: {line['row']} and the benchmark traces here**")
+    st.markdown(f"**Reward and tokens: {line['row']} and the benchmark traces here**")
     st.dataframe(rows, hide_index=True, placeholder="")
     st.caption(
         "Recorded by the benchmark's proxy and grader, not measured by a replay; n counts tasks, for tokens traces with recorded usage."

@@ -57,7 +57,8 @@ def _dropped(drop: Drop) -> None:
 
 
 def _why(run: Run, turn: Turn) -> None:
-    st.markdown(f"**Why?** Turn {turn.t} of {run.head.policy}: {SIGNS[turn.action]} {ACTION_WORDS[turn.action]}.")
+    sign = "" if turn.action == "pass" else f"{SIGNS[turn.action]} "
+    st.markdown(f"**Why?** Turn {turn.t} of {run.head.policy}: {sign}{ACTION_WORDS[turn.action]}.")
     st.text(turn.reason[:1].upper() + turn.reason[1:] + ".")
     if turn.error:
         st.warning(in_code(turn.error, 400))

@@ -38,7 +38,7 @@ AT_ONCE = 400
 """Turns up to which policies without models are replayed at once."""
 STARTING = "Starting a worker process"
 DRAWN = "drawn-turns"
-"""Session key of the stored turns that the page was last drawn with, by policy."""
+"""Session key of the stored turns that the page was last drawn with, by run."""
 AWAITED = "awaited"
 """Session key of the runs that the reader started and has not seen; the first of them opens at its first event when all have ended."""
 
@@ -214,7 +214,8 @@ def estimated(todo: Mapping[str, Sequence[str]], factory: Factory) -> tuple[Esti
 
 def what_it_takes(trace_id: str, todo: Sequence[str], choice: Choice) -> str:
     found, time = estimated({policy: [trace_id] for policy in todo}, choice.factory)
-    loaded = f"loads {' and '.join(found.models)} on {choice.factory.device}" if found.models else "loads no model"
+    device = "" if choice.factory.device == "auto" else f" on {choice.factory.device}"
+    loaded = f"loads {' and '.join(found.models)}{device}" if found.models else "loads no model"
     return f"**{', '.join(todo)}** over {counted(found.turns // len(todo), 'turn')}: {loaded}, {time}."
 
 
@@ -256,7 +257,7 @@ def _moved_on(batch: Batch, trace_id: str) -> bool:
     if trace_id not in batch.trace_ids:
         return False
     stored = {
-        head.policy: run_store().stored_count(head.run_id)
+        head.run_id: run_store().stored_count(head.run_id)
         for head in newest(run_store().heads(trace_id=trace_id), list(batch.policies), batch.options.profile).values()
     }
     drawn = st.session_state.get(DRAWN)
@@ -264,7 +265,7 @@ def _moved_on(batch: Batch, trace_id: str) -> bool:
     if drawn is None or drawn[0] != trace_id:
         st.session_state[DRAWN] = now
         return False
-    more = any(count - drawn[1].get(policy, 0) >= max(1, drawn[1].get(policy, 0) // 20) for policy, count in stored.items())
+    more = any(count - drawn[1].get(run_id, 0) >= max(1, drawn[1].get(run_id, 0) // 20) for run_id, count in stored.items())
     if more:
         st.session_state[DRAWN] = now
     return more

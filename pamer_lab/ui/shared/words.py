@@ -9,7 +9,7 @@ HINTS = {
     "labels": "Where memory was needed: older history had to be compressed (▼) or earlier evidence recalled (▲). Hindsight labels too.",
     "events": "What the source recorded about its own context: a compaction, a memory read or write, a sub-agent.",
     "sessions": "Lists what Claude Code, Codex, Copilot, Cursor and others keep in their usual folders. You choose what is imported.",
-    "confidence": "recognised: its reader found what it needs; second choice: another reader let go first; guessed: no reader knows it.",
+    "confidence": "recognised: a reader matched; second choice: the first reader that matched could not read it; guessed: none matched.",
     "not_read": "Lines and parts of the file that are not in the trace, and what came out empty.",
     "warnings": "Places in the source that could not be represented exactly. Nothing is dropped silently.",
     "reward": "The score the source recorded for this run.",
@@ -26,7 +26,7 @@ HINTS = {
     "verdict": "What the replay measured, and what the paper measured in live runs of the same policy (tokens per task, and the score in "
     "points from 0 to 100). In a live run the agent reacts to what it no longer sees, so the two may differ in sign. `In context`: the "
     "evidence was in the request when an action used it, verbatim, restored or in a summary.",
-    "drop": "▽ A block left the request with nothing in its place: neither a summary nor a memory has it.",
+    "drop": "▽ A block was dropped from the request; neither a summary nor a memory contains it.",
     "fallback": "✕ Something failed, so the request was sent unchanged; nothing is lost.",
     "fixed": "The recorded actions are kept, so a replay measures contexts, decisions and tokens. It cannot measure task reward.",
     "active": "Tokens in the request the model would get, including tool descriptions.",
@@ -35,16 +35,16 @@ HINTS = {
     "cached": "The part of a request that is identical to the start of the previous one; providers bill it at a lower price.",
     "cost": "What the run would be billed with prompt caching at the chosen prices, relative to the base agent on the same turns.",
     "cost_parts": "Input read from the prompt cache, written to it or neither, output, and the policy's own calls, each at its price. "
-    "Marks show compressions and recalls; hover for the tokens each one made the cache write again.",
-    "rewritten": "Written again: tokens that the previous request had too, but behind a change, so that the cache could not serve them.",
+    "Marks show compressions and recalls; hover to see how many tokens each one forced the cache to write again.",
+    "rewritten": "Written again: tokens that were in the previous request too, but after a change, so the cache could not serve them.",
     "evidence": "Names, numbers and addresses that first appeared in a tool result and were used by a later action. Matched verbatim.",
     "restored_in_part": "The request contains an excerpt: the block exceeds the evidence budget, or the recall agent quoted passages.",
     "whatif": "Recomputes every decision from the stored logits. No model is called.",
     "vote": "How many heads must vote yes before older history is compressed.",
     "pays": "Compress only where the heads vote for it and the edit pays back in time, the cache is cold, or the window is nearly full.",
-    "horizon": "An edit makes the blocks behind it a cache write. It must have paid back after this many turns.",
+    "horizon": "An edit makes the cache write the blocks after it again. The savings must exceed that cost within this many turns.",
     "scale": "Multiplies every head's threshold (a probability). Below 1, heads vote yes sooner; above 1, later.",
-    "candidate": "The candidate: the older blocks that could be compressed now. Below the minimum candidate size, the heads are not run.",
+    "candidate": "The candidate: the older blocks that could be compressed now. Below the minimum size, the heads do not run.",
     "kept": "The newest complete blocks always stay verbatim. The logits are those of the run's own window.",
     "logit": "The head's score for compression. Above 0, the head considers it more likely than not.",
     "head_threshold": "The logit at which this head votes yes, chosen on validation data when the head was trained.",
@@ -57,7 +57,7 @@ HINTS = {
     "sd": "± is the standard deviation over seeds, with the number of seeds in parentheses.",
     "published_sd": "± is the standard deviation reported in the paper.",
     "p95": "The 95th percentile: 95 % of all values are at most this large.",
-    "outcome": "`accepted`: evidence was added to the request. `present`: it already is in the request. "
+    "outcome": "`accepted`: evidence was added to the request. `present`: it was already in the request. "
     "`empty`: the router chose nothing. `declined`: nothing it chose was useful. "
     "`refused`: the choice or the packet was invalid, so the request was sent unchanged.",
     "head": "A small trained classifier that reads the frozen model's state and predicts whether older history should be compressed.",
@@ -78,7 +78,7 @@ HINTS = {
     "unnecessary step": "A chosen step was not needed. Remove it below first.",
     "wrong step": "Another step was needed instead. Add it below first.",
     "kappa": "Cohen's kappa: agreement beyond chance. 1 is full agreement, 0 is chance.",
-    "exact": "Share of reviews whose steps are exactly the chosen ones. A negative verdict never is.",
+    "exact": "Share of reviews that name exactly the chosen steps. Negative verdicts never count.",
     "precision": "Share of the chosen steps that reviewers would also have chosen.",
     "recall_rate": "Share of the steps reviewers would have chosen that were chosen.",
     "store": "Reads every memory and raw block and recomputes every hash. Changes nothing.",
@@ -107,7 +107,7 @@ HINTS = {
 
 BASES = {
     "measured": "measured on this machine",
-    "guessed": "a first estimate, from the speed of this machine's matrix product",
+    "guessed": "a first estimate, from a short speed test of this machine",
     "mixed": "partly measured on this machine",
 }
-"""What an estimate of time rests on."""
+"""What an estimate of time is based on."""

@@ -422,6 +422,44 @@ def test_chunks_of_the_agent_client_protocol_are_joined_and_its_calls_updated() 
     assert "hologram (1)" in trace.warnings[-1].text
 
 
+def test_arguments_and_results_of_the_client_protocol_may_come_in_later_lines_and_without_a_status() -> None:
+    def update(kind: str, **facts: Any) -> dict[str, Any]:
+        return {"method": "session/update", "params": {"sessionId": "s", "update": {"sessionUpdate": kind, **facts}}}
+
+    trace = only(
+        read_lines(
+            [
+                update("user_message_chunk", content={"type": "text", "text": "count"}),
+                update("tool_call", toolCallId="a", title="List", status="pending", rawInput={}),
+                update("tool_call_update", toolCallId="a", status="in_progress", rawInput={"p": "."}),
+                update("tool_call_update", toolCallId="a", status="completed", rawOutput="a.py"),
+                update("tool_call", toolCallId="b", title="Look"),
+                update("tool_call_update", toolCallId="b", content={"type": "text", "text": "seen"}),
+                update("agent_message_chunk", content={"type": "text", "text": "One."}),
+                update("tool_call_update", toolCallId="b", content={"type": "text", "text": "seen again"}),
+                update("tool_call", toolCallId="c", title="Wait", status="in_progress", rawInput={"s": 1}, rawOutput="half"),
+            ]
+        )
+    )
+    assert counts(trace) == (3, 3, 3)
+    assert [call.arguments for message in trace.messages for call in message.tool_calls] == ['{"p":"."}', "{}", '{"s":1}']
+    assert [message.content for message in trace.messages if message.role == "tool"] == ["a.py", "seen", "half"]
+    assert [warning.kind for warning in trace.warnings] == ["empty", "unread"]
+
+
+def test_thoughts_on_a_line_of_their_own_belong_to_the_message_behind_them() -> None:
+    lines = [
+        {"type": "message", "role": "user", "text": "hi", "session_id": "s"},
+        {"type": "reasoning", "text": "hm", "session_id": "s"},
+        {"type": "message", "role": "assistant", "text": "I look.", "session_id": "s"},
+        {"type": "tool_call", "id": "c", "toolName": "List", "parameters": {"p": "."}, "session_id": "s"},
+        {"type": "tool_result", "id": "c", "value": "a.py", "session_id": "s"},
+        {"type": "message", "role": "assistant", "text": "One.", "session_id": "s"},
+    ]
+    trace = only(read_lines(lines))
+    assert (counts(trace), trace.messages[1].thinking) == ((2, 1, 1), "hm")
+
+
 def test_the_old_session_file_of_copilots_cli_is_a_chat() -> None:
     chat = [{"role": "user", "content": "go"}, {"role": "assistant", "content": "Done."}]
     trace = only(read_value({"sessionId": "s", "chatMessages": chat, "timeline": [{"type": "user", "text": "go"}]}))

@@ -32,6 +32,7 @@ MADE: dict[str, tuple[str, list[tuple[int, int, int]], list[str]]] = {
     "codex-tui.jsonl": ("codex-tui-session-log", [(2, 1, 1)], ["list it", "hm", "Listing.", "One file."]),
     "google-adk-session.json": ("google-adk-session", [(2, 1, 1)], ["Water?", "It will rain.", "Rain is coming."]),
     "kimi-cli.jsonl": ("kimi-cli-jsonl", [(2, 1, 1)], ["You are a helper.", "hm", "text of a", "What follows is short."]),
+    "kiro-cli.jsonl": ("kiro-cli", [(2, 1, 1)], ["Are the beans up?", "hm", "I look.", "beans: 12 up", "Twelve are up."]),
     "langfuse-sequence.json": ("langfuse-trace-export", [(2, 2, 2)], ["Be kind.", "Both?", "wet", "Wet and dry."]),
     "langfuse-trace.json": ("langfuse-trace-export", [(2, 1, 1)], ["Weather?", "It rains."]),
     "letta-agent-file.af": ("letta-agent-file", [(2, 2, 2)], ["You garden. Memory: beans, peas.", "Hello there", "sent", "likes beans"]),
@@ -51,6 +52,7 @@ MADE: dict[str, tuple[str, list[tuple[int, int, int]], list[str]]] = {
     "pi-session.jsonl": ("pi-session-jsonl", [(2, 1, 1)], ["look", "hm", "a.py", "we looked", "pwd\n/tmp"]),
     "sharegpt-toolcall.json": ("sharegpt-toolcall", [(2, 1, 1), (2, 1, 0)], ["Count.", "Sum 1 and 2", "It is 3.", "add(1, 2"]),
     "toolbench-tree.json": ("toolbench-dfs-tree", [(2, 1, 1)], ["It rains.", "yes"]),
+    "vercel-generate-text.json": ("vercel-generate-text", [(2, 1, 1)], ["Be brief.", "Is the shed dry?", "hm", '{"sky":"wet"}', "No."]),
 }
 """File -> its format, (turns, calls, results) of each trace, and texts that must be found."""
 

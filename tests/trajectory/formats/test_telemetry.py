@@ -217,6 +217,7 @@ CONTAINERS = {
     "console": [console(item) for item in GIVEN],
     "table": [phoenix_table(item) for item in GIVEN],
     "zipkin": [zipkin(item) for item in GIVEN],
+    "zipkin traces": [[zipkin(item) for item in GIVEN]],
     "nested": nested(GIVEN),
     "mlflow": {"info": {"trace_id": "t"}, "data": {"spans": GIVEN}},
     "backwards": GIVEN[::-1],
@@ -307,6 +308,24 @@ def test_langsmith_runs_are_read_flat_and_nested() -> None:
     is_the_run(only(read_value(runs)))
     is_the_run(only(read_lines(runs)))
     is_the_run(only(read_value({**runs[0], "child_runs": runs[1:]})))
+
+
+def test_usage_inside_langchains_generations_is_read() -> None:
+    runs = []
+    for number, (prompt, answer, sent, given) in enumerate(CALLS):
+        message = constructor(answer)
+        message["kwargs"]["usage_metadata"] = {"input_tokens": sent, "output_tokens": given}
+        got = {"generations": [[{"text": answer["content"] or "", "message": message}]]}
+        runs.append(run(f"l{number}", None, "llm", number * 4 + 1, {"messages": [[constructor(item) for item in prompt]]}, got))
+    is_the_run(only(read_value(runs)))
+
+
+def test_the_model_is_found_in_what_was_sent_and_in_the_call_around_a_step() -> None:
+    sent = mlflow(*CALLS[1]) | {"mlflow.spanInputs": json.dumps({"model": "m1", "messages": SECOND})}
+    assert only(read_value({"info": {}, "data": {"spans": [span("a", "", "chat", 1, sent)]}})).model == "m1"
+    outer = {"id": "g", "traceId": "t", "type": "model_generation", "input": {"messages": FIRST}, "attributes": {"model": "m1"}}
+    step = {"id": "s", "traceId": "t", "parentSpanId": "g", "type": "model_step", "output": {"text": ANSWER}, "attributes": {}}
+    assert only(read_lines([outer, step])).model == "m1"
 
 
 def test_langfuse_observations_are_read_as_a_bare_list() -> None:

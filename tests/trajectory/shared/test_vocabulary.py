@@ -83,6 +83,13 @@ def test_calls_and_results_beside_the_content_are_read_in_camel_case() -> None:
     assert [(message.tool_call_id, message.content) for message in trace.messages if message.role == "tool"] == [("c", "a bean")]
 
 
+def test_a_custom_call_of_openai_is_free_text() -> None:
+    call = {"id": "c", "type": "custom", "custom": {"name": "dig", "input": "two beds"}}
+    trace = _read({"role": "assistant", "content": None, "tool_calls": [call]}, {"role": "tool", "tool_call_id": "c", "content": "a bean"})
+    assert [(found.name, found.arguments) for found in trace.messages[1].tool_calls] == [("dig", "two beds")]
+    assert trace.warnings == ()
+
+
 def test_an_unknown_role_is_kept_as_a_note() -> None:
     trace = _read({"role": "assistant", "content": "No."}, {"role": "wizard", "content": "Abracadabra"})
     assert [(event.kind, event.text, event.data) for event in trace.events] == [("note", "Abracadabra", {"role": "wizard"})]

@@ -1,0 +1,173 @@
+"""Tasks for agents that are programs: a folder of one's own tasks with a grader, or the arena's worlds with their tools as a command.
+
+A suite's folder has one folder per task, with the task in `task.md`, `task.txt`, `instruction.md` or `prompt.txt`, and what the agent may
+work on in `files/`. The grader's last line as JSON is the reward (a number, or an object with `reward` or `score`), else its exit code.
+Invariant: the agent works on a copy; nothing but the task and `files/` is in it.
+"""
+
+import json
+import math
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Protocol
+
+from pamer_lab.arena.agents import AgentError
+from pamer_lab.arena.world import Task
+from pamer_lab.errors import InputError
+
+NAMES = ("task.md", "task.txt", "instruction.md", "prompt.txt")
+FILES, GRADERS = "files", ("grade.py", "grade.sh")
+GRADER_SECONDS = 120.0
+
+
+class AnyTask(Protocol):
+    """What a program can be given."""
+
+    @property
+    def number(self) -> int: ...
+    @property
+    def task_id(self) -> str: ...
+    def prepare(self, work: Path) -> Path:
+        """Lay out the work folder; the file with the task."""
+        ...
+
+    def variables(self) -> dict[str, str]:
+        """Further variables of the program."""
+        ...
+
+    def reward(self, printed: str, work: Path) -> float:
+        """From 0 to 1; `AgentError` where it cannot be had."""
+        ...
+
+    def counted(self, share: float) -> float:
+        """The score of a task."""
+        ...
+
+
+@dataclass(frozen=True)
+class WorldTask:
+    """One of the arena's own tasks; its tools are a command that prints their results."""
+
+    task: Task
+
+    @property
+    def number(self) -> int:
+        return self.task.number
+
+    @property
+    def task_id(self) -> str:
+        return self.task.task_id
+
+    def prepare(self, work: Path) -> Path:
+        system, asked = self.task.opening()
+        listed = "\n".join(f"- {tool.name}: {tool.description} Arguments: {json.dumps(tool.parameters)}" for tool in self.task.tools)
+        how = f"The tools, by a shell command: $PAMER_TOOLS NAME 'ARGUMENTS AS JSON'\n{listed}\nPrint the answer line."
+        path = work / NAMES[0]
+        path.write_text(f"{system.content}\n\n{asked.content}\n\n{how}\n", encoding="utf-8")
+        return path
+
+    def variables(self) -> dict[str, str]:
+        here = str(Path(__file__).parents[2])
+        words = [sys.executable, "-m", "pamer_lab.arena.tool", self.task.level.name, str(self.task.seed), str(self.number)]
+        path = os.pathsep.join(filter(None, [here, os.environ.get("PYTHONPATH", "")]))
+        return {"PAMER_TOOLS": shlex.join(words), "PYTHONPATH": path}
+
+    def reward(self, printed: str, work: Path) -> float:
+        if not printed.strip():
+            raise AgentError("the agent answered nothing")
+        return self.task.grade(printed).share
+
+    def counted(self, share: float) -> float:
+        return float(share == 1.0)
+
+
+@dataclass(frozen=True)
+class SuiteTask:
+    """A folder of a suite."""
+
+    number: int
+    folder: Path
+    grader: tuple[str, ...] = ()
+
+    @property
+    def task_id(self) -> str:
+        return self.folder.name
+
+    @property
+    def file(self) -> Path:
+        return next(self.folder / name for name in NAMES if (self.folder / name).is_file())
+
+    def prepare(self, work: Path) -> Path:
+        if (given := self.folder / FILES).is_dir():
+            shutil.copytree(given, work, dirs_exist_ok=True)
+        return Path(shutil.copyfile(self.file, work / self.file.name))
+
+    def variables(self) -> dict[str, str]:
+        return {}
+
+    def reward(self, printed: str, work: Path) -> float:
+        answer = work.parent / "answer.txt"
+        answer.write_text(printed, encoding="utf-8")
+        places = {"PAMER_TASK_FOLDER": self.folder, "PAMER_TASK_ID": self.task_id, "PAMER_WORK_DIR": work, "PAMER_ANSWER_FILE": answer}
+        environment = dict(os.environ) | {name: str(value) for name, value in places.items()}
+        try:
+            graded = subprocess.run(
+                self._words(), env=environment, cwd=work, stdin=subprocess.DEVNULL, capture_output=True, timeout=GRADER_SECONDS, check=False
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise AgentError(f"the grader failed: {str(error)[:200]}") from error
+        return read_reward(graded.stdout.decode(errors="replace"), graded.returncode)
+
+    def _words(self) -> list[str]:
+        if self.grader:
+            return [word.replace("{task}", str(self.folder)).replace("{work}", ".") for word in self.grader]
+        own = next(self.folder / name for name in GRADERS if (self.folder / name).is_file())
+        return [sys.executable if own.suffix == ".py" else "sh", str(own)]
+
+    def counted(self, share: float) -> float:
+        return share
+
+
+def read_reward(printed: str, code: int) -> float:
+    """A grader's verdict: the JSON of its last line, else its exit code."""
+    lines = printed.strip().splitlines()
+    try:
+        value = json.loads(lines[-1]) if lines else None
+    except ValueError:
+        value = None
+    if isinstance(value, dict):
+        value = value.get("reward", value.get("score"))
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return float(code == 0)
+    if not math.isfinite(value) or not 0 <= value <= 1:
+        raise AgentError(f"the grader failed: a reward is from 0 to 1, not {value}")
+    return float(value)
+
+
+def read_suite(folder: str, grader: str = "") -> list[SuiteTask]:
+    """The tasks of a folder, by name; refused where there is none, or a task has no grader."""
+    root, words = Path(folder).resolve(), tuple(shlex.split(grader))
+    if not root.is_dir():
+        raise InputError("is no folder", path=folder)
+    found = [path for path in sorted(root.iterdir()) if path.is_dir() and any((path / name).is_file() for name in NAMES)]
+    if not found:
+        raise InputError(f"has no task: a task is a folder with {', '.join(NAMES[:-1])} or {NAMES[-1]}", path=folder)
+    for path in found:
+        if not words and not any((path / name).is_file() for name in GRADERS):
+            raise InputError(f"task {path.name!r} has no {' or '.join(GRADERS)}; or name a grader for all tasks with --grader", path=folder)
+    return [SuiteTask(number, path, words) for number, path in enumerate(found)]
+
+
+def suite_name(tasks: list[SuiteTask]) -> str:
+    """The folder's name and a hash of tasks, files and graders, so that another version is another arena."""
+    digest = sha256("\0".join(tasks[0].grader).encode())
+    for task in tasks:
+        for path in sorted(path for path in task.folder.rglob("*") if path.is_file()):
+            digest.update(f"{path.relative_to(task.folder.parent)}\0".encode() + sha256(path.read_bytes()).digest())
+    return f"{tasks[0].folder.parent.name}-{digest.hexdigest()[:8]}"

@@ -1,0 +1,175 @@
+"""`bench scale`: Ray against local workers on short traces, growth with their number, workers killed all the time, and a full catalogue.
+
+Every part is a ratio inside this run: per number of workers `speedup_N` (time of one Ray worker over that of N) and
+`overhead_vs_local_N` (Ray over local, less one); `time_vs_linear` (ten times the traces over ten times the time); of killed workers what
+was lost or doubled; and how much longer the queries of a page take with a hundred times as many traces and runs in the store.
+The cluster runs before anything is timed; its start is in the details.
+"""
+
+import os
+import signal
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import psutil
+
+from pamer_lab.bench.measure import messages
+from pamer_lab.blocks import EstimatedCounter, MessageTokens
+from pamer_lab.engines import Engine, EngineSpec, LocalEngine, open_engine
+from pamer_lab.runs.batch import BatchOptions, replay_batch
+from pamer_lab.runs.store import TEXTS, TURNS, RunStore, run_row
+from pamer_lab.runs.values import RunInfo
+from pamer_lab.trajectory.values import Trace
+from pamer_lab.workspace import RUNS, TRACES, Workspace
+from pamer_lab.workspace.store import trace_row
+
+HELP = "Ray against local workers on 200 short traces, 200 to 2,000 traces, kills, and a catalogue of 100,000 traces and runs"
+TRACES_TIMED = 200
+TURNS_EACH = 8
+TIMES = 10
+"""How many times more traces the growth is measured with."""
+KILLS = 100
+CATALOGUE = (1_000, 100_000)
+POLICY = "sliding-window:3"
+
+
+def short_traces(count: int) -> list[Trace]:
+    return [Trace(f"t-scale-{number}", f"q{number}", "made", tuple(messages(TURNS_EACH, seed=number, words=40))) for number in range(count)]
+
+
+def filled(folder: Path, count: int) -> tuple[Workspace, list[str]]:
+    workspace, tokens = Workspace(folder), MessageTokens(EstimatedCounter())
+    made = short_traces(count)
+    for start in range(0, count, 500):
+        workspace.add_traces(made[start : start + 500], tokens)
+    return workspace, [trace.trace_id for trace in made]
+
+
+def timed(folder: Path, count: int, engine: Engine, workers: int) -> float:
+    """Seconds to replay so many traces in a new workspace."""
+    workspace, ids = filled(folder, count)
+    began = time.perf_counter()
+    outcomes = replay_batch(ids, [POLICY], workspace, BatchOptions(processes=workers), engine=engine)
+    seconds = time.perf_counter() - began
+    assert all(outcome.status == "done" for outcome in outcomes)
+    return seconds
+
+
+def run(traces: int = TRACES_TIMED, kills: int = KILLS, catalogue: tuple[int, int] = CATALOGUE) -> tuple[dict[str, Any], dict[str, Any]]:
+    ratios: dict[str, Any] = {}
+    details: dict[str, Any] = {"traces": traces, "turns_each": TURNS_EACH, "policy": POLICY, "cores": os.cpu_count()}
+    with tempfile.TemporaryDirectory(prefix="pamer-scale-") as name:
+        folder = Path(name)
+        began = time.perf_counter()
+        with closing(open_engine(EngineSpec("ray"))) as cluster:
+            details["cluster_start_seconds"] = round(time.perf_counter() - began, 2)
+            seconds = {}
+            for workers in (1, 2):
+                seconds["local", workers] = timed(folder / f"local-{workers}", traces, LocalEngine(), workers)
+                seconds["ray", workers] = timed(folder / f"ray-{workers}", traces, cluster, workers)
+                ratios[f"overhead_vs_local_{workers}"] = seconds["ray", workers] / seconds["local", workers] - 1
+                ratios[f"speedup_{workers}"] = seconds["ray", 1] / seconds["ray", workers]
+            more = timed(folder / "more", TIMES * traces, LocalEngine(), 2)
+            ratios["time_vs_linear"] = more / (TIMES * seconds["local", 2])
+            details["seconds"] = {f"{engine}_{workers}": round(taken, 2) for (engine, workers), taken in seconds.items()}
+            details["seconds"][f"local_2_with_{TIMES}_times_the_traces"] = round(more, 2)
+            ratios |= killing(folder / "killed", cluster, kills)
+        sizes = {count: _opened(folder / f"catalogue-{count}", count) for count in catalogue}
+        small, large = (sizes[count] for count in catalogue)
+        for key in small["seconds"]:
+            ratios[f"{key}_vs_small"] = large["seconds"][key] / small["seconds"][key]
+        details["catalogue"] = {str(count): found for count, found in sizes.items()}
+    return ratios, details
+
+
+def killing(folder: Path, engine: Engine, kills: int) -> dict[str, Any]:
+    """Kill a worker again and again while a batch runs, start the batch again until all is done, and count what is there."""
+    workspace, ids = filled(folder, 40)
+    database = workspace.database
+    done, over = 0, threading.Event()
+
+    def kill() -> None:
+        nonlocal done
+        while done < kills and not over.wait(0.3):
+            found = [child for child in psutil.Process().children(recursive=True) if _works(child)]
+            if found:
+                os.kill(found[done % len(found)].pid, signal.SIGKILL)
+                done += 1
+
+    rounds = 0
+    while done < kills or rounds == 0:
+        over.clear()
+        thread = threading.Thread(target=kill, daemon=True)
+        thread.start()
+        outcomes = replay_batch(ids, [POLICY], workspace, BatchOptions(processes=2, fresh=rounds % 4 == 3), engine=engine)
+        over.set()
+        thread.join()
+        rounds += 1
+        if all(outcome.status == "done" for outcome in outcomes) and done < kills:
+            ids = _others(workspace, ids, rounds)
+    while not all(outcome.status == "done" for outcome in replay_batch(ids, [POLICY], workspace, BatchOptions(processes=2), engine=engine)):
+        rounds += 1
+    doubled = 0
+    for spec in (RUNS, TURNS, TEXTS):
+        keys = [tuple(row[name] for name in spec.key) for row in database.rows(spec, columns=list(spec.key))]
+        doubled += len(keys) - len(set(keys))
+    heads = RunStore(workspace).heads()
+    lost = sum(head.turns - RunStore(workspace).stored_count(head.run_id) for head in heads if head.status == "done")
+    return {"kills": done, "lost": lost + len(set(ids) - {head.trace_id for head in heads}), "doubled": doubled, "batches": rounds}
+
+
+def _others(workspace: Workspace, ids: list[str], number: int) -> list[str]:
+    """As many new traces, so that there is always work to interrupt."""
+    made = [msgspec.structs.replace(trace, trace_id=f"{trace.trace_id}-{number}") for trace in short_traces(len(ids))]
+    workspace.add_traces(made, MessageTokens(EstimatedCounter()))
+    return [trace.trace_id for trace in made]
+
+
+def _works(process: psutil.Process) -> bool:
+    """Whether a process is one of our workers, of either engine."""
+    try:
+        line = " ".join(process.cmdline())
+    except psutil.Error:
+        return False
+    return line.startswith("ray::Serving") or "pamer_lab.engines.serve" in line
+
+
+def _opened(folder: Path, count: int) -> dict[str, Any]:
+    """Seconds of what catalogue pages ask first, in a store with so many traces and runs."""
+    workspace = Workspace(folder)
+    tokens = MessageTokens(EstimatedCounter())
+    row = trace_row(short_traces(1)[0], tokens)
+    workspace.add_traces(short_traces(1), tokens)
+    replay_batch(["t-scale-0"], [POLICY], workspace)
+    head = RunStore(workspace).heads()[0]
+    for start in range(0, count, 10_000):
+        numbers = range(start, min(count, start + 10_000))
+        workspace.database.append(TRACES, [row | {"trace_id": f"t-{number}", "name": f"{number}.json"} for number in numbers])
+        workspace.database.append(RUNS, [run_row(_named(head, number)) for number in numbers])
+    asked: dict[str, Callable[[], object]] = {
+        "first_traces": lambda: workspace.trace_page(0, 50),
+        "last_traces": lambda: workspace.trace_page(count - 50, 50),
+        "one_trace": lambda: workspace.trace(f"t-{count // 2}"),
+        "runs_of_a_trace": lambda: RunStore(workspace).heads(trace_id=f"t-{count // 2}"),
+        "all_trace_rows": workspace.trace_rows,
+        "all_runs": workspace.runs,
+    }
+    workspace.index()
+    seconds = {}
+    for key, ask in asked.items():
+        ask()
+        began = time.perf_counter()
+        for _ in range(3):
+            ask()
+        seconds[key] = (time.perf_counter() - began) / 3
+    return {"seconds": seconds, "memory_mb": round(psutil.Process().memory_info().rss / 1e6)}
+
+
+def _named(head: RunInfo, number: int) -> RunInfo:
+    return msgspec.structs.replace(head, run_id=f"r-{number}", trace_id=f"t-{number}")
