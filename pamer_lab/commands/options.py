@@ -273,6 +273,10 @@ def _report(parser: argparse.ArgumentParser) -> None:
         "--study", action="append", default=[], metavar="ID", help="add a study of the workspace, or a sample result by name"
     )
     parser.add_argument("--published", action="append", default=[], metavar="TABLE", help="add a table of the paper")
+    parser.add_argument(
+        "--arena", action="append", default=[], metavar="ID", help="add the results of an arena (see pamer-lab arena --list)"
+    )
+    parser.add_argument("--against", metavar="POLICY", default="base", help="policy that an arena's pairs compare with (default: base)")
     parser.add_argument("--title", default="", help="headline of the page")
     parser.add_argument("--no-text", action="store_true", help="omit the text of traces, summaries and recalled memories")
     _scan(parser)
