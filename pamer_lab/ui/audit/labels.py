@@ -116,7 +116,13 @@ def _case(trace_id: str, label: Label, reviewer: str, own: LabelReview | None, n
 
 def _use_row(use: Use, older: frozenset[int]) -> dict[str, Any]:
     only = "yes" if older.issuperset(use.blocks) else "no"
-    return {"Turn": use.t, "Evidence": use.value, "Kind": use.kind, "In steps": ", ".join(map(str, use.blocks)), "Only in older steps": only}
+    return {
+        "Turn": use.t,
+        "Evidence": use.value,
+        "Kind": use.kind,
+        "In steps": ", ".join(map(str, use.blocks)),
+        "Only in older steps": only,
+    }
 
 
 def _save(review: LabelReview, number: int, left: list[int]) -> None:
