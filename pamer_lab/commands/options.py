@@ -364,9 +364,9 @@ def _bench(parser: argparse.ArgumentParser) -> None:
         "paths",
         metavar="PATH",
         nargs="*",
-        help="`traces` only: files or folders of traces (default: the traces that come with the package)",
+        help="`traces` and `hindsight`: files or folders of traces (default of `traces`: those that come with the package)",
     )
-    counted = "kills (`crash`), sessions (`load`), cases (`fuzz`), blocks (`replay`) or traces (`scale`)"
+    counted = "kills (`crash`), sessions (`load`), cases (`fuzz`), blocks (`replay`) or traces (`scale`; `hindsight`, shortest first)"
     parser.add_argument("--count", type=int, metavar="N", help=f"how many {counted}")
 
 
