@@ -8,6 +8,7 @@ from pamer_lab.arena.summary import listed, summary
 from pamer_lab.figures.arena import reward_against_cost, tokens_over_tasks
 from pamer_lab.figures.text import counted
 from pamer_lab.prices import DEFAULT
+from pamer_lab.report.config import ArenaSection
 from pamer_lab.spreadsheet import csv_text
 from pamer_lab.ui.arena.playing import ended, follow, form, jobs
 from pamer_lab.ui.arena.tables import BADGE, pair_rows, result_rows, show_outcomes
@@ -50,7 +51,7 @@ def main() -> None:
         form()
         return
     with link:
-        share()
+        share(lambda: [ArenaSection(arena_id=picked)])
     n = max(row["n"] for row in result["results"])
     who = f"{BADGE} " if result["simulated"] else ""
     st.markdown(

@@ -87,7 +87,7 @@ def pairs(episodes: Sequence[Episode], prices: str, against: str = "base", only:
     return rows
 
 
-def paths(episodes: Sequence[Episode]) -> list[dict[str, Any]]:
+def paths(episodes: Sequence[Episode], prices: str = "") -> list[dict[str, Any]]:
     """Each episode's outcome, the turn where it first acted otherwise than base, and the lost fact that this turn looked for."""
     by_policy = _by_policy(episodes)
     base = by_policy.get("base", {})
@@ -105,6 +105,8 @@ def paths(episodes: Sequence[Episode]) -> list[dict[str, Any]]:
                 "turns": episode.turns,
                 "repeats": episode.repeats,
                 "total": episode.totals["total"],
+                "peak_active": episode.totals["peak_active"],
+                "cost": episode.cost.get(prices, float("nan")),
                 "left_base_at": left,
                 "lost_fact": _cause(episode, left, gone),
                 "lost": list(gone),

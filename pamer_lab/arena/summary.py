@@ -44,5 +44,5 @@ def summary(
         "bounds": {row["policy"]: row for row in rows if row["bound"]},
         "against": against,
         "pairs": pairs(episodes, prices, against),
-        "tasks": paths(episodes),
+        "tasks": paths(episodes, prices),
     }

@@ -6,11 +6,13 @@ chosen steps hold (`evidence`). `summary` and `index` are the shares of those id
 still hold; `*_repeated` counts only identifiers that the trace uses more than once.
 """
 
+import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from pamer_lab.bench.measure import say
 from pamer_lab.bench.selection import RECENT, Case, Routed, cases
 from pamer_lab.blocks import MessageTokens
 from pamer_lab.controller.router_embedded import EmbeddedRouter
@@ -28,6 +30,8 @@ from pamer_lab.trajectory.values import Message
 
 HELP = "the step router and the extractive summary on real traces, against labels by hindsight"
 LEAST_TURNS = 8
+SAY_SECONDS = 10.0
+"""Between two lines of progress."""
 
 
 class Kept:
@@ -45,9 +49,11 @@ class Kept:
         return {name: self.held[name] / count for name, count in self.needed.items()}
 
 
-def run(paths: Sequence[Path], least_turns: int = LEAST_TURNS) -> tuple[dict[str, Any], dict[str, Any]]:
+def run(paths: Sequence[Path], least_turns: int = LEAST_TURNS, count: int | None = None) -> tuple[dict[str, Any], dict[str, Any]]:
+    """All traces of enough turns, or the `count` shortest of them."""
     uses: dict[str, dict[int, list[Use]]] = {}
-    traces = list(_labelled(paths, least_turns, uses))
+    found = {item.trace_id: item for item in iter_traces(paths) if isinstance(item, Trace) and item.turns >= least_turns}
+    traces = list(_labelled(sorted(found.values(), key=_size)[:count], uses))
     if not traces:
         raise InputError(f"no trace below these paths has {least_turns} turns; give files or folders of longer ones")
     raw: dict[str, Sequence[Message]] = {}
@@ -55,7 +61,7 @@ def run(paths: Sequence[Path], least_turns: int = LEAST_TURNS) -> tuple[dict[str
     index = Routed(EmbeddedRouter(embedder))
     kept = Kept()
     repeated = {trace_id: _repeated(own) for trace_id, own in uses.items()}
-    for case in cases(traces, raw):
+    for case in _with_progress(cases(traces, raw), traces):
         assert isinstance(case.trace, Trace)
         needed = [use for use in uses[case.trace.trace_id].get(case.t, ()) if max(use.blocks) < case.t - RECENT]
         chosen = set(index.route(case).steps)
@@ -76,16 +82,30 @@ def run(paths: Sequence[Path], least_turns: int = LEAST_TURNS) -> tuple[dict[str
     return index.ratios() | kept.shares(), details
 
 
-def _labelled(paths: Sequence[Path], least_turns: int, uses: dict[str, dict[int, list[Use]]]) -> Iterator[Trace]:
-    """Traces with hindsight labels alone; `uses` gets what each of their turns used."""
+def _size(trace: Trace) -> int:
+    return sum(len(message.content) for message in trace.messages)
+
+
+def _with_progress(found: Iterator[Case], traces: Sequence[Trace]) -> Iterator[Case]:
+    """The cases, with a line now and then that says how far they are."""
+    points = sum(label.target == "recall" and label.t > RECENT for trace in traces for label in trace.labels)
+    said = time.monotonic()
+    for number, case in enumerate(found):
+        if time.monotonic() - said > SAY_SECONDS:
+            said = time.monotonic()
+            say(f"{number:,} of {points:,} decision points of {len(traces):,} traces")
+        yield case
+
+
+def _labelled(traces: Sequence[Trace], uses: dict[str, dict[int, list[Use]]]) -> Iterator[Trace]:
+    """The traces with hindsight labels alone; `uses` gets what each of their turns used."""
     tokens = MessageTokens(embedded_counter())
-    for item in iter_traces(paths):
-        if isinstance(item, Trace) and item.turns >= least_turns and item.trace_id not in uses:
-            timeline = lay_out(item, tokens)
-            own = uses.setdefault(item.trace_id, {})
-            for use in counted_uses(timeline):
-                own.setdefault(use.t, []).append(use)
-            yield labelled(Trace(item.trace_id, item.question_id, item.format, item.messages, item.tools), hindsight_labels(timeline))
+    for item in traces:
+        timeline = lay_out(item, tokens)
+        own = uses.setdefault(item.trace_id, {})
+        for use in counted_uses(timeline):
+            own.setdefault(use.t, []).append(use)
+        yield labelled(Trace(item.trace_id, item.question_id, item.format, item.messages, item.tools), hindsight_labels(timeline))
 
 
 def _repeated(uses: dict[int, list[Use]]) -> set[str]:

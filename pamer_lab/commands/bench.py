@@ -34,8 +34,8 @@ BENCHES: dict[str, str] = {
 """Bench name -> module under `pamer_lab/bench/`."""
 OVER_TRACES = ("traces", "hindsight")
 """Benches that take paths of traces."""
-COUNTED = {"crash": "kills", "load": "sessions", "replay": "blocks", "fuzz": "cases", "scale": "traces"}
-"""Benches that do something a number of times, and what `--count` counts."""
+COUNTED = {"crash": "kills", "load": "sessions", "replay": "blocks", "fuzz": "cases", "scale": "traces", "hindsight": "count"}
+"""Benches that do something a number of times, or over a number of traces, and the argument that `--count` sets."""
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
@@ -49,7 +49,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     if args.count is not None and (args.name not in COUNTED or args.count < 1):
         raise InputError(f"--count is a number from 1 up, for {' and '.join(COUNTED)}")
     counted = {} if args.count is None else {COUNTED[args.name]: args.count}
-    ratios, details = bench.run([Path(path) for path in args.paths]) if args.name in OVER_TRACES else bench.run(**counted)
+    ratios, details = bench.run([Path(path) for path in args.paths], **counted) if args.name in OVER_TRACES else bench.run(**counted)
     return {"name": args.name, "ratios": ratios, "details": details}
 
 

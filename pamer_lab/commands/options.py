@@ -273,6 +273,10 @@ def _report(parser: argparse.ArgumentParser) -> None:
         "--study", action="append", default=[], metavar="ID", help="add a study of the workspace, or a sample result by name"
     )
     parser.add_argument("--published", action="append", default=[], metavar="TABLE", help="add a table of the paper")
+    parser.add_argument(
+        "--arena", action="append", default=[], metavar="ID", help="add the results of an arena (see pamer-lab arena --list)"
+    )
+    parser.add_argument("--against", metavar="POLICY", default="base", help="policy that an arena's pairs compare with (default: base)")
     parser.add_argument("--title", default="", help="headline of the page")
     parser.add_argument("--no-text", action="store_true", help="omit the text of traces, summaries and recalled memories")
     _scan(parser)
@@ -360,9 +364,9 @@ def _bench(parser: argparse.ArgumentParser) -> None:
         "paths",
         metavar="PATH",
         nargs="*",
-        help="`traces` only: files or folders of traces (default: the traces that come with the package)",
+        help="`traces` and `hindsight`: files or folders of traces (default of `traces`: those that come with the package)",
     )
-    counted = "kills (`crash`), sessions (`load`), cases (`fuzz`), blocks (`replay`) or traces (`scale`)"
+    counted = "kills (`crash`), sessions (`load`), cases (`fuzz`), blocks (`replay`) or traces (`scale`; `hindsight`, shortest first)"
     parser.add_argument("--count", type=int, metavar="N", help=f"how many {counted}")
 
 

@@ -9,8 +9,18 @@ from pamer_lab.analysis.published import sample_names
 from pamer_lab.cli import say
 from pamer_lab.commands.scanning import show_findings
 from pamer_lab.errors import InputError
+from pamer_lab.policies.registry import parse_policy
 from pamer_lab.redaction import summary
-from pamer_lab.report.config import GrowthSection, PublishedSection, ReplaySection, ReportConfig, RunChoice, StudySection, read_config
+from pamer_lab.report.config import (
+    ArenaSection,
+    GrowthSection,
+    PublishedSection,
+    ReplaySection,
+    ReportConfig,
+    RunChoice,
+    StudySection,
+    read_config,
+)
 from pamer_lab.report.making import make, with_runs, write
 from pamer_lab.report.replay_part import choice_of
 from pamer_lab.runs.store import RunStore
@@ -44,7 +54,7 @@ def _config(args: argparse.Namespace, workspace: Workspace) -> ReportConfig:
             raise InputError("--config already names the runs; do not pass others")
         return read_config(args.config)
     heads = [head for name in args.runs for head in _heads(name, workspace)]
-    if not heads and not args.study and not args.published:
+    if not heads and not args.study and not args.published and not args.arena:
         raise InputError("name at least one run or trace; `pamer-lab replay` prints the ids of runs")
     runs = tuple(dict.fromkeys(choice_of(head) for head in heads))
     sections: list[Any] = [
@@ -55,6 +65,7 @@ def _config(args: argparse.Namespace, workspace: Workspace) -> ReportConfig:
         sections.append(GrowthSection(runs=runs, baseline=_baseline(runs)))
     sections += [StudySection(sample=name) if name in sample_names() else StudySection(study_id=name) for name in args.study]
     sections += [PublishedSection(table=name) for name in args.published]
+    sections += [ArenaSection(arena_id=name, against=parse_policy(args.against).name) for name in args.arena]
     return ReportConfig(
         title=args.title, sections=tuple(sections), text=not args.no_text, redact=args.redact, max_mb=args.max_mb, prices=args.prices
     )
@@ -83,6 +94,8 @@ def _command(args: argparse.Namespace) -> str:
     words += [word for name in args.study for word in ("--study", name)] + [
         word for name in args.published for word in ("--published", name)
     ]
+    words += [word for name in args.arena for word in ("--arena", name)]
+    words += ["--against", args.against] if args.arena and args.against != "base" else []
     words += ["--no-text"] if args.no_text else []
     words += ["--config", Path(args.config).name] if args.config else ["--redact", args.redact]
     return shlex.join([*words, "--out", Path(args.out).name])

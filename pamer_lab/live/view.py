@@ -4,7 +4,7 @@ Invariant: whatever the decision keeps is the client's own bytes in their order;
 cache mark never leaves the body.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 
 from pamer_lab.decisions import Item
@@ -76,15 +76,16 @@ def _edited(wire: Wire, item: Item, history: History, starts: list[int]) -> list
     at = 0
     for unit in units:
         changed = {place: texts[at + place] for place in range(len(unit.messages)) if texts[at + place] != originals[at + place].content}
-        pieces.append((unit, changed) if changed and _can_change(wire, unit, changed) else unit)
+        possible = {place: text for place, text in changed.items() if _can_change(wire, unit, place, text)}
+        pieces.append((unit, possible) if possible else unit)
         at += len(unit.messages)
     return pieces
 
 
-def _can_change(wire: Wire, unit: Unit, texts: Mapping[int, str]) -> bool:
-    """Whether a unit's texts can be replaced without touching anything else of it; where not, it stays as it came."""
+def _can_change(wire: Wire, unit: Unit, place: int, text: str) -> bool:
+    """Whether a message's text can be replaced without touching anything else of its unit; where not, it stays as it came."""
     try:
-        with_texts(wire, unit, texts)
+        with_texts(wire, unit, {place: text})
     except (UnreadableError, KeyError, ValueError):
         return False
     return True

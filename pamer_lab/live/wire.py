@@ -214,11 +214,14 @@ def _items(values: list[Any]) -> tuple[Message, ...]:
     for value in values:
         read.add(value, "input")
     found: list[Message] = []
+    answered = {step.call_id for step in read.steps if isinstance(step, Result)} | read.due
     for step in read.steps:
         match step:
             case ModelTurn():
                 text, thought = "\n".join(step.texts), "\n".join(step.thinking)
                 found.append(Message("assistant", text, tuple(step.calls), thinking=thought, images=tuple(step.images)))
+                # A tool that ran at the provider may leave no result; none will come, so the step is whole.
+                found += [Message("tool", "", tool_call_id=call.id) for call in step.calls if call.id not in answered]
             case Result():
                 found.append(Message("tool", step.text, tool_call_id=step.call_id, images=tuple(step.images), error=step.error))
             case Said():

@@ -42,6 +42,10 @@ def tables(document: Document) -> dict[str, pl.DataFrame]:
                 name = f"study_{_safe(section['study']['study_id'])}"
                 found[name] = [_flat(row) for row in section["study"]["rows"]]
                 found[f"{name}_comparisons"] = [_flat(row) for row in section["study"]["comparisons"]]
+            case "arena":
+                found.setdefault("arena_results", []).extend(_flat(row) for row in [*section["results"], *section["bounds"].values()])
+                found.setdefault("arena_pairs", []).extend(_flat(row) for row in section["pairs"])
+                found.setdefault("arena_tasks", []).extend(_flat(row) for row in section["tasks"])
             case "published":
                 found[f"published_{_safe(section['name'])}"] = [_flat(row) for row in section["rows"]]
     return {name: _frame(rows) for name, rows in found.items() if rows}

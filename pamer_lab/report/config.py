@@ -72,7 +72,16 @@ class PublishedSection(Settings):
     table: str
 
 
-Section = Annotated[ReplaySection | GrowthSection | StudySection | PublishedSection, Field(discriminator="kind")]
+class ArenaSection(Settings):
+    """The results of an arena."""
+
+    kind: Literal["arena"] = "arena"
+    arena_id: str
+    against: str = "base"
+    """The policy that others are compared with in pairs."""
+
+
+Section = Annotated[ReplaySection | GrowthSection | StudySection | PublishedSection | ArenaSection, Field(discriminator="kind")]
 
 
 class ReportConfig(Settings):

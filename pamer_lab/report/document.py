@@ -15,11 +15,13 @@ import pamer_lab
 from pamer_lab.analysis.frontier import frontier, outcome
 from pamer_lab.analysis.growth import REFERENCE_LINE, mean_context, policy_table, run_table, turn_table
 from pamer_lab.analysis.published import sample_study, table
+from pamer_lab.arena.store import ArenaStore
+from pamer_lab.arena.summary import summary
 from pamer_lab.errors import InputError
 from pamer_lab.policies.registry import POLICIES
 from pamer_lab.prices import PriceTable, find_prices
 from pamer_lab.redaction import Finding, own_scan, statement
-from pamer_lab.report.config import GrowthSection, PublishedSection, ReplaySection, ReportConfig, StudySection
+from pamer_lab.report.config import ArenaSection, GrowthSection, PublishedSection, ReplaySection, ReportConfig, StudySection
 from pamer_lab.report.replay_part import replay_part, run_counter, run_timeline
 from pamer_lab.report.texts import Fitted, Ref, Texts, fit, json_text, named
 from pamer_lab.runs.cost import run_cost
@@ -105,6 +107,14 @@ def published_part(section: PublishedSection) -> dict[str, Any]:
     }
 
 
+def arena_part(section: ArenaSection, workspace: Workspace, prices: PriceTable) -> dict[str, Any]:
+    """An arena's results; its means and differences can be derived again from its tasks."""
+    found = summary(ArenaStore(workspace), section.arena_id, prices.name, against=section.against)
+    if not found["results"]:
+        raise InputError(f"arena {section.arena_id} has no finished episode; `pamer-lab arena` plays it")
+    return {"kind": "arena"} | found
+
+
 PACKAGES = ("lancedb", "numpy", "polars", "sentence-transformers", "tokenizers", "torch", "transformers")
 """Packages that numbers in a report can depend on."""
 
@@ -140,7 +150,10 @@ PAGE_BYTES = 150_000
 
 
 def _part(
-    section: ReplaySection | GrowthSection | StudySection | PublishedSection, workspace: Workspace, texts: Texts, prices: PriceTable
+    section: ReplaySection | GrowthSection | StudySection | PublishedSection | ArenaSection,
+    workspace: Workspace,
+    texts: Texts,
+    prices: PriceTable,
 ) -> dict[str, Any]:
     match section:
         case ReplaySection():
@@ -151,6 +164,8 @@ def _part(
             return study_part(section, workspace)
         case PublishedSection():
             return published_part(section)
+        case ArenaSection():
+            return arena_part(section, workspace, prices)
 
 
 def _size(sections: list[dict[str, Any]]) -> int:

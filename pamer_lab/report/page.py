@@ -15,7 +15,7 @@ from pamer_lab.report.document import Document
 from pamer_lab.report.texts import json_text
 
 ASSETS = Path(__file__).parent / "assets"
-SCRIPTS = ("base", "sha256", "verify", "charts", "ledger", "inspector", "audit", "replay", "growth", "study", "main")
+SCRIPTS = ("base", "sha256", "verify", "charts", "ledger", "inspector", "audit", "replay", "growth", "study", "arena", "main")
 """The page's script in the order of its parts."""
 
 
@@ -52,6 +52,8 @@ def title(document: Document) -> str:
             return f"Context growth over {count} trace{'' if count == 1 else 's'}"
         case "study":
             return str(first["study"]["name"] or first["study"]["study_id"])
+        case "arena":
+            return f"Arena of {first['agent']}"
         case _:
             return str(first["title"])
 

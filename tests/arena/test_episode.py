@@ -21,6 +21,9 @@ from pamer_lab.models.profiles import load_profile
 from pamer_lab.policies.registry import parse_policy
 from pamer_lab.prices import DEFAULT, find_prices
 from pamer_lab.probes.metrics import sign_flip
+from pamer_lab.report.bundle import tables
+from pamer_lab.report.config import ArenaSection, ReportConfig
+from pamer_lab.report.making import make
 from pamer_lab.runs.store import RunStore
 from pamer_lab.trajectory.values import Message, Tool, ToolCall
 from pamer_lab.workspace import Workspace
@@ -157,3 +160,16 @@ def test_the_exact_test_equals_the_enumeration_of_all_sign_patterns() -> None:
 def test_wilsons_interval_is_within_bounds() -> None:
     assert wilson(0, 10)[0] == 0.0 and wilson(10, 10)[1] == pytest.approx(1.0) and wilson(10, 10)[1] <= 1.0
     assert wilson(8, 10) == pytest.approx((0.4902, 0.9433), abs=1e-3)
+
+
+def test_a_share_file_has_an_arenas_results(tmp_path: Path) -> None:
+    workspace = Workspace(tmp_path)
+    info = play_arena(Plan(tasks=1, level="1-0-1", policies=("sliding-window:2",)), workspace, agent=Reader())
+    report = make(ReportConfig(sections=(ArenaSection(arena_id=info.arena_id, against="sliding-window:2"),)), workspace)
+    (section,) = report.document.sections
+    assert section["simulated"] and section["bounds"].keys() == {"oracle", "none"} and len(section["tasks"]) == 4
+    assert {row["against"] for row in section["pairs"]} == {"sliding-window:2"}
+    assert tables(report.document).keys() == {"arena_results", "arena_pairs", "arena_tasks"} and b"verifyArena" in report.html
+    for section_ in (ArenaSection(arena_id="w-none"), ArenaSection(arena_id=info.arena_id, against="acon")):
+        with pytest.raises(InputError):
+            make(ReportConfig(sections=(section_,)), workspace)

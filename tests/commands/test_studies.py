@@ -74,6 +74,9 @@ def test_the_studies_run_store_themselves_and_write_heads(
     assert all(row["vote_margin"] <= row["majority_margin"] for row in trained["decisions"])
     assert heads.facts["corpus"]["traces"] == 14
     assert heads.facts["command"] == trained["command"]
+    again = run(["heads", "test", str(tmp_path / "heads"), str(corpus), "--profile", str(profile)], capsys)["test"]
+    assert (again["n"], again["traces"], len(again["sources"])) == (sum(found["n"] for found in again["sources"].values()), 28, 1)
+    assert len(again["metrics"]["auroc"]["seeds"]) == 2 and 0 <= again["base_rate"] <= 1
     tested = trained["notes"]["stability"]["test_votes"]
     assert tested["n"] == sum(next(row for row in trained["rows"] if row["target"] == "compression")["test_n"])
     assert 0 <= tested["that_a_shift_can_flip"]["0.05"] <= tested["that_a_shift_can_flip"]["0.5"] <= 1

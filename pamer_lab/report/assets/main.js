@@ -15,7 +15,7 @@ function pageHead(sections, checks) {
 
 function sectionName(section) {
   if (section.kind === "replay") return `${section.runs.length ? "Replay" : "Transcript"}: ${visible(section.trace.name || section.trace.trace_id)}`;
-  return { growth: "Context growth", study: visible(section.study ? section.study.name : ""), published: section.title }[section.kind];
+  return { growth: "Context growth", arena: "Arena", study: visible(section.study ? section.study.name : ""), published: section.title }[section.kind];
 }
 
 function checksTable(checks) {
@@ -75,7 +75,7 @@ function start() {
   page.append(pageHead(sections, checks));
   sections.forEach((section, number) => {
     try {
-      page.append({ replay: replaySection, growth: growthSection, study: studySection, published: publishedSection }[section.kind](section, number));
+      page.append({ replay: replaySection, growth: growthSection, arena: arenaSection, study: studySection, published: publishedSection }[section.kind](section, number));
     } catch (error) {
       page.append(el("p", { class: "warning", role: "alert", text: `Section ${number + 1} cannot be drawn: its data was damaged (${error.message}).` }));
     }

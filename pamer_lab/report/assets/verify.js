@@ -170,6 +170,7 @@ function verifyAll(sections) {
     if (section.kind === "replay") verifyReplay(checks, section);
     if (section.kind === "growth") verifyGrowth(checks, section);
     if (section.kind === "study") verifyStudy(checks, section);
+    if (section.kind === "arena") verifyArena(checks, section);
   }));
   return checks;
 }

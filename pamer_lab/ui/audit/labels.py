@@ -1,14 +1,15 @@
-"""Hindsight labels one at a time: the action, the named steps with what they hold, agree or disagree, and the agreement so far."""
+"""Hindsight labels one at a time: the turns that use evidence, the steps that hold it, agree or disagree, and the agreement so far."""
 
 from typing import Any
 
 import streamlit as st
 
 from pamer_lab.audit.labels import LABEL_REVIEWS, LabelReview, agreement, current, sample, save
-from pamer_lab.blocks import cut
+from pamer_lab.blocks import cut, split
 from pamer_lab.errors import LabError
 from pamer_lab.memory.summary import block_text
-from pamer_lab.runs.hindsight import Rule, counted_uses
+from pamer_lab.runs.evidence import Use
+from pamer_lab.runs.hindsight import Rule, counted_uses, covering
 from pamer_lab.runs.timeline import stored_timeline
 from pamer_lab.trajectory.labels import HINDSIGHT
 from pamer_lab.trajectory.values import Label
@@ -48,13 +49,11 @@ def _reviews(path: str, at: tuple[int, int]) -> list[LabelReview]:
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)
-def _used(path: str, at: tuple[int, int], trace_id: str, t: int, turns: int) -> list[dict[str, Any]]:
+def _used(path: str, at: tuple[int, int], trace_id: str, t: int, turns: int) -> tuple[list[Use], frozenset[int]]:
+    """What these turns use, and the steps that are older than the recent window at t."""
     timeline = stored_timeline(workspace().trace(trace_id), "embedded", workspace())
-    return [
-        {"Turn": use.t, "Evidence": use.value, "Kind": use.kind, "In steps": ", ".join(map(str, use.blocks))}
-        for use in counted_uses(timeline)
-        if t <= use.t < t + turns
-    ]
+    older = frozenset(split(timeline.pieces.before(t), Rule().retained).old)
+    return [use for use in counted_uses(timeline) if t <= use.t < t + turns], older
 
 
 def label_review() -> None:
@@ -102,14 +101,28 @@ def _case(trace_id: str, label: Label, reviewer: str, own: LabelReview | None, n
     if failed := st.session_state.pop("label-not-kept", ""):
         st.error(in_code(failed, 300))
     turns = 1 if label.target == "recall" else Rule().horizon
-    used = _used(str(workspace().path), table_version(TRACES), trace_id, label.t, turns)
+    used, older = _used(str(workspace().path), table_version(TRACES), trace_id, label.t, turns)
     st.markdown("Evidence that these turns use, and the steps that hold it:" if used else "The rule found no use of earlier evidence here.")
     if used:
-        table(used)
+        table([_use_row(use, older) for use in used])
+    needed = [use for use in used if older.issuperset(use.blocks)]
+    shown = {label.t: f"Turn {label.t}, the decision"} | {use.t: f"Turn {use.t}, which uses older evidence" for use in needed}
+    shown |= {step: f"Step {step}, which holds it" for step in label.steps or covering(needed)}
     blocks = cut(stored.trace.messages).blocks
-    for title, block in [(f"The action at turn {label.t}", label.t), *((f"Step {step}, named by the label", step) for step in label.steps)]:
+    for block, title in shown.items():
         st.caption(title)
         body(block_text(blocks[block].of(stored.trace.messages)), key=f"label-{number}-{block}")
+
+
+def _use_row(use: Use, older: frozenset[int]) -> dict[str, Any]:
+    only = "yes" if older.issuperset(use.blocks) else "no"
+    return {
+        "Turn": use.t,
+        "Evidence": use.value,
+        "Kind": use.kind,
+        "In steps": ", ".join(map(str, use.blocks)),
+        "Only in older steps": only,
+    }
 
 
 def _save(review: LabelReview, number: int, left: list[int]) -> None:
