@@ -20,9 +20,12 @@ from typing import Protocol
 from pamer_lab.arena.agents import AgentError
 from pamer_lab.arena.world import Task
 from pamer_lab.errors import InputError
+from pamer_lab.opening import read_file
 
 NAMES = ("task.md", "task.txt", "instruction.md", "prompt.txt")
 FILES, GRADERS = "files", ("grade.py", "grade.sh")
+FILE_BYTES = 500_000_000
+"""A file of a task may be so large."""
 GRADER_SECONDS = 120.0
 
 
@@ -169,5 +172,5 @@ def suite_name(tasks: list[SuiteTask]) -> str:
     digest = sha256("\0".join(tasks[0].grader).encode())
     for task in tasks:
         for path in sorted(path for path in task.folder.rglob("*") if path.is_file()):
-            digest.update(f"{path.relative_to(task.folder.parent)}\0".encode() + sha256(path.read_bytes()).digest())
+            digest.update(f"{path.relative_to(task.folder.parent)}\0".encode() + sha256(read_file(path, FILE_BYTES)).digest())
     return f"{tasks[0].folder.parent.name}-{digest.hexdigest()[:8]}"

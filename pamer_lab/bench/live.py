@@ -1,7 +1,8 @@
 """`pamer-lab bench live`: what the live proxy adds to a call, and whether bytes, prefixes, sessions and bills are right.
 
 A real `pamer-lab serve` with `base` in a process of its own, in front of the fake upstream; 20 sessions with bodies of 200 KB call directly
-and through the proxy in turn, each after a pause, as agents do. Overheads are differences of quantiles within this run.
+and through the proxy in turn, each after a pause, as agents do. Overheads are differences of quantiles within this run; on a machine with
+other work they are waiting for a core, so the proxy's own processor time per call is given too.
 """
 
 import asyncio
@@ -18,6 +19,7 @@ from typing import Any
 
 import httpx2
 import orjson
+import psutil
 
 from pamer_lab.live.fake_upstream import FakeUpstream, serving
 from pamer_lab.live.logs import Logs
@@ -38,11 +40,20 @@ def run() -> tuple[dict[str, Any], dict[str, Any]]:
             assert proxy.stdout is not None
             url = json.loads(proxy.stdout.readline())["url"]
             try:
+                before = _busy(proxy.pid)
                 seconds, sent = asyncio.run(_sessions({"direct": direct, "proxied": url}))
+                busy = (_busy(proxy.pid) - before) / len(sent) * 1000
             finally:
                 proxy.terminate()
                 proxy.wait(120)
-        return _counted(fake, Path(folder), seconds, sent)
+        found, facts = _counted(fake, Path(folder), seconds, sent)
+        return found | {"proxy_cpu_ms_per_call": busy}, facts
+
+
+def _busy(pid: int) -> float:
+    """Seconds of processor time that a process has taken, with its recording and publishing."""
+    times = psutil.Process(pid).cpu_times()
+    return float(times.user + times.system)
 
 
 async def _sessions(urls: dict[str, str]) -> tuple[dict[str, list[tuple[float, float]]], list[bytes]]:
@@ -95,13 +106,25 @@ def _counted(
         "overhead_ms_p99": _difference(seconds, 1, 99),
         "first_byte_ms_over_upstream": _difference(seconds, 0, 50),
         "byte_identical": sum(entry.body in set(sent) for entry in ours) / max(len(sent), 1),
-        "prefix_violations": sum(asked.edit for record in records for asked in record.asked),
+        "prefix_violations": _violations([entry.body for entry in ours]),
         "ledger_difference": difference,
         "sessions": len(records),
         "mixed_sessions": mixed,
         "lost": len(sent) - sum(len(record.answers) for record in records),
     }
     return ratios, {"calls": {way: len(found) for way, found in seconds.items()}, "body_bytes": BODY, "turns": TURNS}
+
+
+def _violations(bodies: list[bytes]) -> int:
+    """Requests, as they arrived, whose history does not begin with the one before of the same session."""
+    last: dict[str, list[Any]] = {}
+    found = 0
+    for body in bodies:
+        history = orjson.loads(body)["messages"]
+        session = history[0]["content"].split(" ", 2)[1]
+        found += history[: len(last.get(session, []))] != last.get(session, [])
+        last[session] = history
+    return found
 
 
 def _difference(seconds: dict[str, list[tuple[float, float]]], which: int, percent: int) -> float:

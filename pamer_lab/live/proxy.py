@@ -51,6 +51,8 @@ class Proxy:
         self.desk, self.control, self.deadline = desk, control, deadline
         # Heads take all cores anyway, and one model serves one caller at a time.
         self._deciders = ThreadPoolExecutor(1 if desk.workshop.policy.needs_models else 4, "pamer-decide")
+        # Calls that nothing waits for are read in the order in which they came: a session's next one may be here before the last is read.
+        self._watchers = ThreadPoolExecutor(1, "pamer-watch")
         self._writers = ThreadPoolExecutor(2, "pamer-record")
         self._tasks: set[asyncio.Future[Any]] = set()
         self._open = 0
@@ -105,8 +107,9 @@ class Proxy:
     async def _model_call(self, scope: Scope, headers: dict[str, str], body: bytes, send: Send) -> None:
         call = Call(PATHS[scope["path"]], scope["path"], headers, body, self.desk.clock(), self._server(scope).url)
         loop = asyncio.get_running_loop()
-        taken = loop.run_in_executor(self._deciders, self.desk.take, call)
-        out = Outgoing(body) if self.desk.waits_for_nothing(call) else await self._in_time(taken, call)
+        at_once = self.desk.waits_for_nothing(call)
+        taken = loop.run_in_executor(self._watchers if at_once else self._deciders, self.desk.take, call)
+        out = Outgoing(body) if at_once else await self._in_time(taken, call)
         exchange = _Exchange(call, taken)
         try:
             await self._exchange(scope, out, exchange, send)
@@ -230,6 +233,7 @@ class Proxy:
                 await self.upstream.close()
                 await self._anthropic.close()
                 self._deciders.shutdown(wait=False, cancel_futures=True)
+                self._watchers.shutdown()
                 self._writers.shutdown()
             await send({"type": f"{event['type']}.complete"})
             if event["type"] == "lifespan.shutdown":

@@ -1,14 +1,17 @@
 """Requirements 3, 6, 7: whose request it is, and what a restart, a retry or a changed history does to it."""
 
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
+import httpx2
 import orjson
 import pytest
 
 from pamer_lab.live.logs import Logs
 from pamer_lab.live.record import Record
-from tests.live.conftest import PATHS, Agent, Bench
+from tests.live.conftest import KEY, PATHS, Agent, Bench
 from tests.live.test_policies import violations
 
 SMALL = "pamer:minimum=200"
@@ -162,6 +165,27 @@ def test_a_conversation_that_the_provider_keeps_is_passed_on_and_joined(started:
     bench.post("responses", body)
     assert bench.got[-1].body == body
     assert [message.content for message in bench.record.history] == ["Hello", "And then?"]
+
+
+def test_a_request_that_comes_before_the_last_is_read_stays_in_its_session(
+    started: Callable[..., Bench], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench = started()
+    read, inner = threading.Event(), bench.live.desk._observed
+
+    def slow(*given: Any) -> Any:
+        assert read.wait(60)
+        return inner(*given)
+
+    monkeypatch.setattr(bench.live.desk, "_observed", slow)
+    agent = Agent(bench)
+    for _ in range(3):
+        answer = httpx2.post(bench.url + PATHS["chat"], content=agent.body, headers=KEY, timeout=60, trust_env=False)
+        assert answer.status_code == 200
+        agent.grow()
+    read.set()
+    bench.settle()
+    assert [asked.t for asked in bench.record.asked] == [0, 1, 2]
 
 
 def test_two_proxies_on_one_workspace_share_a_session(started: Callable[..., Bench]) -> None:

@@ -40,7 +40,7 @@ function arenaTable(rows) {
 function arenaPairs(section) {
   const rows = section.pairs.filter((row) => row.measure in ARENA_MEASURES);
   if (!rows.length) return null;
-  const value = (row, number) => (typeof number === "number" ? signed(number, ARENA_MEASURES[row.measure][1]) : "none");
+  const value = (row, number) => (typeof number !== "number" ? "none" : row.measure === "total" ? (number > 0 ? "+" : "") + whole(number) : signed(number, ARENA_MEASURES[row.measure][1]));
   return el("div", {}, el("h3", { text: `Differences from ${section.against} on the same tasks` }), table([
     { title: "Policy", value: (row) => row.policy }, { title: "Measure", value: (row) => ARENA_MEASURES[row.measure][0] },
     { title: "Difference", number: true, value: (row) => value(row, row.difference) },

@@ -77,7 +77,7 @@ def follow() -> None:
     assert work is not None
     progress = work.progress
     bar, stop = st.columns([8, 1], vertical_alignment="center")
-    bar.progress(progress.share if progress else 0.0, progress.counted if progress else "Starting…")
+    bar.progress(progress.share if progress else 0.0, progress.line if progress else "Starting…")
     if stop.button("Stop", disabled=work.stopping.is_set(), key="arena-stop"):
         work.stop()
 
