@@ -8,7 +8,7 @@ from pamer_lab.ui.shared.loaders import rows_or_demo
 from pamer_lab.ui.shared.page import run
 from pamer_lab.ui.traces.adding import add_traces, import_report, last_import
 from pamer_lab.ui.traces.home import Demo, demo_links, find_demo, picture, tour
-from pamer_lab.ui.traces.library import filtered, library_table
+from pamer_lab.ui.traces.library import MOST_ROWS, filtered, library_table
 
 INTRODUCTION = "See what the model still had in context at each turn, why the rest was dropped, and whether that was right."
 
@@ -51,7 +51,9 @@ def main() -> None:
         tokens = sum(row["tokens"] for row in shown)
         turns = sum(row["turns"] for row in shown)
         st.caption(f"{len(shown):,} of {counted(len(rows), 'trace')} · {counted(turns, 'turn')} · {short(tokens)} tokens")
-        library_table(shown)
+        if len(shown) > MOST_ROWS:
+            st.caption(f"The table has the first {MOST_ROWS:,} of {len(shown):,}; search or filter to see others.")
+        library_table(shown[:MOST_ROWS])
     else:
         st.info("There are no traces yet." if reviewer_mode() else "There are no traces yet. Drop a file above.")
     if demo:

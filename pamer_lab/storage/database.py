@@ -142,10 +142,12 @@ class Database:
         """Make scalar indexes, so that a filter on these columns reads no other rows; those that are there take in new rows."""
 
         def write(table: Any) -> None:
+            from lancedb.index import BTree
+
             known = {name for index in table.list_indices() for name in index.columns}
             for column in columns:
                 if column not in known:
-                    table.create_scalar_index(column)
+                    table.create_index(column, config=BTree())
             table.optimize()
 
         self._write(spec, write)

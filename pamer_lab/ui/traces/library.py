@@ -34,6 +34,8 @@ STEPS = {
 BUTTONS = {"Open": "pages/trace.py", "Replay": "pages/replay.py"}
 """What a button of the table opens when Enter is pressed on it."""
 TABLE_HEIGHT = 420
+MOST_ROWS = 1_000
+"""Rows of the table; search and filters go over all traces."""
 MOST_NAMED = 12
 """Traces that are named before they are removed."""
 
