@@ -57,7 +57,7 @@ def test_a_killed_proxy_loses_and_doubles_nothing_and_goes_on_with_the_same_byte
 
             def left(agent: Agent) -> bool:
                 try:
-                    agent.bench.post(agent.api, agent.body, **agent.headers, x_fake="wait=30")
+                    agent.bench.post(agent.api, agent.body, **agent.headers, x_fake="wait=30")  # type: ignore[arg-type]
                 except httpx2.TransportError:
                     return killed.is_set()
                 return False

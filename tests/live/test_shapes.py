@@ -116,7 +116,7 @@ class Shaped:
         if self.api == "messages":  # the marks move with the newest messages
             body["messages"][-1]["content"][-1]["cache_control"] = {"type": "ephemeral"}
         self.bodies.append(orjson.dumps(body))
-        answer = self.bench.post(self.api, self.bodies[-1], **self.headers)
+        answer = self.bench.post(self.api, self.bodies[-1], straight=False, **self.headers)
         assert answer.status_code == 200, answer.text
         self.history += ROUND[self.api](len(self.bodies) - 1)
 
