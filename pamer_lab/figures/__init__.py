@@ -8,7 +8,6 @@ from pamer_lab.figures.compact import tradeoff
 from pamer_lab.figures.cost import cost_per_turn, frontier
 from pamer_lab.figures.growth import mean_context
 from pamer_lab.figures.layerwise import Shown, layers, scores
-from pamer_lab.figures.live import live_context
 from pamer_lab.figures.published import published_table
 from pamer_lab.figures.runs import context, events, ledger
 from pamer_lab.figures.theme import DARK, LIGHT
@@ -26,7 +25,6 @@ __all__ = [
     "history",
     "layers",
     "ledger",
-    "live_context",
     "mean_context",
     "published_table",
     "scores",

@@ -44,6 +44,6 @@ def test_free_prices_and_traces_without_evidence_divide_by_nothing() -> None:
 def test_the_chart_has_a_point_per_policy_and_joins_the_frontier() -> None:
     found = frontier([*runs("base", 10.0, 100), *runs("pamer", 3.0, 85), *runs("pamer+", 4.0, 84)])
     drawn = figures.frontier(found)
-    assert [trace.name for trace in drawn.data[1:]] == ["pamer", "pamer+", "base"] and list(drawn.data[0].x) == [
+    assert [trace.name for trace in drawn.data[1:]] == ["base", "pamer", "pamer+"] and list(drawn.data[0].x) == [
         point["cost_vs_base"] for point in found["points"] if point["frontier"]
     ]

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from pamer_lab.factory import Parts
-from pamer_lab.live.publish import publish_all
+from pamer_lab.live.publish import publish
 from pamer_lab.live.serve import announced
 from pamer_lab.reviewer_mode import READONLY_VARIABLE
 from tests.live.conftest import Agent, Bench, started
@@ -26,7 +26,7 @@ def test_a_session_shows_its_turns_its_chart_and_its_fallbacks(visit: Visit, sta
     for _ in range(5):
         agent.step()
     bench.post("chat", agent.body, x_session_id="rooms", x_fake="status=429")
-    publish_all(bench.workspace)
+    publish(bench.workspace, bench.record)
     with announced(bench.workspace, bench.live, int(bench.url.rsplit(":", 1)[1])):
         app = visit("pages/live.py")
         assert not app.exception
@@ -50,7 +50,7 @@ def test_a_browser_with_the_token_pauses_the_session(visit: Visit, started: Call
 def test_a_reviewer_reads_and_controls_nothing(visit: Visit, started: Callable[..., Bench], monkeypatch: pytest.MonkeyPatch) -> None:
     bench = started("base", parts=Parts())
     Agent(bench).step()
-    publish_all(bench.workspace)
+    publish(bench.workspace, bench.record)
     monkeypatch.setenv(READONLY_VARIABLE, "1")
     app = visit("pages/live.py")
     assert not app.exception and not app.error

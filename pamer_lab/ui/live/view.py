@@ -6,8 +6,8 @@ from typing import Any
 import polars as pl
 import streamlit as st
 
-from pamer_lab import figures
 from pamer_lab.errors import InputError
+from pamer_lab.figures.live import live_context
 from pamer_lab.figures.text import counted, one_line, short
 from pamer_lab.figures.theme import SIGNS
 from pamer_lab.live.watching import State, control, state_of
@@ -141,7 +141,7 @@ def _chart(line: dict[str, Any]) -> None:
         drawing(
             "live",
             (line["session"], line["policy"], len(line["requests"]), len([row for row in rows if row["usage"]])),
-            lambda colours: figures.live_context(rows, line["policy"], colours),
+            lambda colours: live_context(rows, line["policy"], colours),
         ),
         f"Client's history and the model's view, {how}, n = {counted(len(rows), 'request')}.{said} ▼ edit, ▲ recall, ✕ fallback.",
         key="live-context",
