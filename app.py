@@ -1,15 +1,27 @@
 """The router: which pages there are; and the server they run on. Start it with `make run` or `pamer-lab app`."""
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
 import streamlit as st
 from starlette.middleware import Middleware
 
 from pamer_lab.ui.shared.gate import Gate, announced, mode_of_this_start
 from pamer_lab.ui.shared.page import ICON, ROUTED
-from pamer_lab.ui.shared.warm import warm_up
+from pamer_lab.ui.shared.warm import warm_up, warmed
 
 if __name__ != "__main__":  # `streamlit run` imports this file once for the server, and runs it for each view of a page
-    warm_up()
-    app = st.App(__file__, middleware=[Middleware(Gate, mode=mode_of_this_start())], lifespan=announced)
+    warming = warm_up()
+
+    @asynccontextmanager
+    async def ready(server: Any) -> AsyncIterator[None]:
+        """The home page is ready before the link to it is printed and the first request is answered."""
+        await warmed(warming)
+        async with announced(server):
+            yield
+
+    app = st.App(__file__, middleware=[Middleware(Gate, mode=mode_of_this_start())], lifespan=ready)
 else:
     st.session_state[ROUTED] = True
     st.set_page_config(page_title="PaMER Lab", page_icon=str(ICON), layout="wide")

@@ -7,7 +7,7 @@ PROJECT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(PROJECT))
 
 from pamer_lab.policies.interface import FAMILIES  # noqa: E402
-from pamer_lab.policies.registry import describe_policies  # noqa: E402
+from pamer_lab.policies.registry import describe_policies, describe_presets  # noqa: E402
 
 PAGE = PROJECT / "docs" / "policies.md"
 HEAD = """# Policies
@@ -35,7 +35,30 @@ def written() -> str:
         for entry in entries:
             if entry["family"] == family:
                 parts.append(_entry(entry))
-    return "".join(parts)
+    return "".join(parts) + _presets()
+
+
+PRESETS_HEAD = """
+## Agent programs by name
+
+What a program or library does is often a policy with certain parameters. These names can be given instead
+(`--policy base,codex,cline`, or `programs` for all of them); the run has the policy's own name. Only the rule is the program's:
+summaries are written as everywhere here, and the differences listed under the policy apply.
+
+| name | policy | known from |
+| --- | --- | --- |
+"""
+PRESETS_FOOT = """
+Libraries without default settings have no name of their own, since users choose: LangChain's summarisation middleware keeps 20 messages
+after a trigger that must be given (`auto-compact:T:tail=10`); Google ADK's `token_threshold` with `event_retention_size` is
+`auto-compact:T:tail=K`, while its `compaction_interval` counts user turns, of which most recorded runs have one; AutoGen's
+`BufferedChatCompletionContext` keeps the newest messages (`sliding-window:K`). Cursor's code is not public.
+"""
+
+
+def _presets() -> str:
+    lines = [f"| `{entry['name']}` | `{entry['policy']}` | {entry['basis']}: {entry['source']} |" for entry in describe_presets()]
+    return PRESETS_HEAD + "\n".join(lines) + "\n" + PRESETS_FOOT
 
 
 def _entry(entry: dict) -> str:

@@ -64,6 +64,7 @@ def main() -> None:
     shown = [*result["results"], *result["bounds"].values()]
     left, right = st.columns(2)
     said = "Simulated agent; " if result["simulated"] else ""
+    source = {name: result[name] for name in ("agent", "simulated", "level", "seed", "tokenizer", "prices")}
     with left:
         figure = drawing("arena-cost", (picked, str(shown)), lambda colours: reward_against_cost(shown, colours))
         show_chart(
@@ -71,7 +72,7 @@ def main() -> None:
             figure,
             f"{said}score with Wilson's 95 % interval, n = {n}; open diamonds are the bounds.",
             key="arena-cost",
-            csv=lambda: csv_text(pl.DataFrame(rows)),
+            csv=lambda: csv_text(pl.DataFrame([row | source for row in rows], infer_schema_length=None)),
         )
     with right:
         tasks = [entry for entry in result["tasks"] if entry["policy"] not in result["bounds"]]

@@ -14,7 +14,7 @@ from pamer_lab.ui.audit.queue import choose_filters, current, headline, queue_ta
 from pamer_lab.ui.audit.review import moves, review_form
 from pamer_lab.ui.audit.start import missing_selection, start_here
 from pamer_lab.ui.audit.tools import tools
-from pamer_lab.ui.shared.loaders import rows_or_demo
+from pamer_lab.ui.shared.loaders import rows_named, rows_or_demo
 from pamer_lab.ui.shared.page import run as run_page
 from pamer_lab.ui.shared.share import Sections, share
 from pamer_lab.ui.shared.state import choose, chosen
@@ -40,7 +40,8 @@ def case(entry: Entry, shown: list[Entry], reviewer: str, names: dict[str, str],
         if head is not None and row["trace_id"] in names:
             place = {"trace": row["trace_id"], "policies": ["base", head.policy], "policy": head.policy, "turn": str(row["turn"])}
             st.page_link("pages/replay.py", label="Replay", icon=":material/replay:", query_params=place, help="Open this turn in Replay")
-        moves(shown, entry)
+        with st.container(horizontal=True, vertical_alignment="center", width="content"):  # they stay in one line
+            moves(shown, entry)
     facts(row, head, versions()[MEMORIES.name])
     review_form(row, entry, shown, reviewer, known.details)
     evidence(row, known)
@@ -67,7 +68,8 @@ def main() -> None:
     if not known:
         start_here(rows)
         return
-    names = {row["trace_id"]: row["name"] or row["trace_id"] for row in rows}
+    named = rows_named(str(row["trace_id"]) for row in selection_rows())
+    names = {name: row["name"] or name for name, row in named.items()}
     heads = heads_of(selection_rows())
     filters, reviewer = choose_filters(known, heads, names)
     shown = filtered(known, filters, reviewer)

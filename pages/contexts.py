@@ -12,7 +12,7 @@ from pamer_lab.ui.shared.charts import drawing, show_chart
 from pamer_lab.ui.shared.loaders import rows_or_demo
 from pamer_lab.ui.shared.page import run as run_page
 from pamer_lab.ui.shared.published_rows import published_rows
-from pamer_lab.ui.shared.studies import study_details, study_head, study_key, study_line
+from pamer_lab.ui.shared.studies import SAMPLE, study_details, study_head, study_key, study_line
 from pamer_lab.ui.shared.study_form import compact_form, study_panel
 from pamer_lab.ui.shared.widgets import choose_part, table_height
 from pamer_lab.ui.shared.words import HINTS
@@ -21,7 +21,7 @@ MORE = ["Paired differences", "Retrieval controls", "Evidence budgets", "The pap
 NO_STUDY = "There is no compact-context study yet. Create one above or in a terminal. Until then, here are the paper's results:"
 
 
-def measured(study: Study) -> None:
+def measured(study: Study, *, demo: bool) -> None:
     with st.container(horizontal=True):
         published = st.toggle("Show published results", value=True, key="published", bind="query-params", help=HINTS["published_rows"])
         deviations = st.toggle("± sd over seeds", key="deviations", bind="query-params", help=HINTS["seed"])
@@ -35,7 +35,7 @@ def measured(study: Study) -> None:
         tradeoff_answer(study, published=published),
         key="tradeoff",
         hint=f"{HINTS['share']} {HINTS['auroc']}",
-        csv=lambda: conditions_csv(study),
+        csv=lambda: conditions_csv(study, demo=demo),
     )
     st.subheader("Results by condition", help=f"{HINTS['condition']} {HINTS['agreement']}")
     conditions_table(study, published=published)
@@ -71,8 +71,8 @@ def main() -> None:
     if picked:
         study_line(*picked)
     study_panel("compact", "New study", compact_form)
-    if study is not None:
-        measured(study)
+    if picked and study is not None:
+        measured(study, demo=picked[0] == SAMPLE)
     elif not st.query_params.get("compact-study"):
         only_published()
     st.divider()

@@ -27,7 +27,7 @@ from pamer_lab.ui.growth.view import (
 )
 from pamer_lab.ui.shared.charts import drawing, show_chart
 from pamer_lab.ui.shared.heads_select import choose_heads, choose_profile, describe_heads
-from pamer_lab.ui.shared.loaders import rows_or_demo
+from pamer_lab.ui.shared.loaders import rows_named, rows_or_demo
 from pamer_lab.ui.shared.page import run as run_page
 from pamer_lab.ui.shared.picker import trace_label
 from pamer_lab.ui.shared.run_form import choose_policies
@@ -126,8 +126,9 @@ def main() -> None:
         return
     left, middle, right, last = st.columns([6, 3, 2, 2], gap="medium")
     asked = st.query_params.get("traces", "")
-    known = {row["trace_id"]: row for row in rows}
-    fitting = choose_traces(rows)
+    found = choose_traces(rows)
+    fitting = found.rows
+    known = {row["trace_id"]: row for row in (*rows, *fitting)} | rows_named(filter(None, asked.split(",")))
     with left:
         named = [known[name] for name in asked.split(",") if name in known]
         first = first_policies(named or fitting)
@@ -139,10 +140,12 @@ def main() -> None:
         "Traces",
         list(known),
         key="traces",
-        placeholder=f"all {len(fitting):,} that fit",
+        placeholder=f"all {len(fitting):,} matching",
         format_func=lambda name: trace_label(known[name]),
         on_change=follow_choice,
     )
+    if not chosen and not found.complete:
+        st.caption(f"Compared: {len(fitting):,} of {found.fitting:,} traces that fit, those stored last. Choose filters to see others.")
     if gone:
         st.warning(f"This workspace does not have {counted(len(gone), 'trace')} of this link: {in_code(', '.join(gone), 200)}.")
     elif chosen or asked:
@@ -154,15 +157,15 @@ def main() -> None:
         return
     trace_ids = chosen or [row["trace_id"] for row in fitting]
     if not trace_ids:
-        st.info("No trace fits these filters.")
+        st.info("No trace matches these filters.")
         return
     ensure_something([known[name] for name in trace_ids], policies, factory)
-    runs = all_runs(profile, factory.heads.heads.sha256 if factory.heads_text else "")
+    runs = all_runs(profile, trace_ids, factory.heads.heads.sha256 if factory.heads_text else "")
     if not runs.is_empty():
         runs = runs.filter(pl.col("policy").is_in(policies) & pl.col("trace_id").is_in(trace_ids))
     run_missing(trace_ids, policies, runs, factory, first)
-    every_policy(trace_ids, policies, factory)
     if runs.is_empty():
+        every_policy(trace_ids, policies, factory)
         st.info("None of these traces has been replayed with these policies. Start with the button above.")
         return
     present = [policy for policy in policies if policy in set(runs["policy"])]
@@ -175,6 +178,7 @@ def main() -> None:
     if len(present) > 1 and controls.toggle("Common traces only", value=True, key="common", bind="query-params", help=HINTS["common"]):
         runs = only_common(runs, present, names)
         if runs.is_empty():
+            every_policy(trace_ids, policies, factory)
             return
     chart(runs, present, len(trace_ids), names, controls)
     st.subheader("Totals by policy")
@@ -190,6 +194,7 @@ def main() -> None:
         growth_verdicts(runs, present, baseline)
     with link:
         share(lambda: [GrowthSection(runs=run_choices(runs), baseline=baseline)])
+    every_policy(trace_ids, policies, factory)
     traces = st.expander("Each trace", key="per-trace-panel", on_change="rerun")
     if traces.open:
         with traces:

@@ -6,10 +6,11 @@ import streamlit as st
 from pamer_lab import figures
 from pamer_lab.analysis.paper_comparison import KINDS, token_changes
 from pamer_lab.analysis.published import PublishedTable, names, table
-from pamer_lab.figures.text import counted, short
+from pamer_lab.figures.text import counted
 from pamer_lab.report.config import PublishedSection
 from pamer_lab.ui.published.paper_comparison import recorded_tasks, study_beside
 from pamer_lab.ui.shared.charts import drawing_or_none, show_chart
+from pamer_lab.ui.shared.loaders import trace_rows
 from pamer_lab.ui.shared.page import run as run_page
 from pamer_lab.ui.shared.published_rows import published_csv, published_rows
 from pamer_lab.ui.shared.runs import all_runs, counted_how, demo_words
@@ -25,7 +26,7 @@ MARK = "Published by the paper's authors; not measured here."
 
 def measured(shown: PublishedTable) -> None:
     """Token changes of the same policies in this workspace, next to the published ones."""
-    runs = all_runs("embedded")
+    runs = all_runs("embedded", [row["trace_id"] for row in trace_rows()])
     found = token_changes(shown, runs)
     beside = runs.filter(pl.col("policy").is_in([line["policy"] for line in found])) if found and not runs.is_empty() else pl.DataFrame()
     demo = "" if beside.is_empty() else demo_words(beside)
@@ -40,7 +41,7 @@ def measured(shown: PublishedTable) -> None:
     lines = [
         {
             "Published": line["row"],
-            "Tokens per task": short(line["tokens"]),
+            "Tokens per task": f"{line['tokens']:,}",
             "Change, published": f"{line['published_pct']:+.1f} %" if line["published_pct"] is not None else "",
             "Policy here": line["policy"],
             "Change, measured here": f"{line['measured_pct']:+.1f} %{' · demo' if line['demo'] else ''}"

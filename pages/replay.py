@@ -151,7 +151,8 @@ def main() -> None:
     head.title("Replay")
     with picker:
         # A trace that PaMER was replayed on shows most.
-        first = next((name for name, policies in policies_of_traces().items() if ("pamer", True) in policies), "")
+        replayed = policies_of_traces(row["trace_id"] for row in rows)
+        first = next((name for name, policies in replayed.items() if ("pamer", True) in policies), "")
         trace_id = pick_trace(rows, on_change=start_over, first=first)
     if trace_id is None:
         return

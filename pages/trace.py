@@ -6,7 +6,7 @@ import polars as pl
 import streamlit as st
 
 from pamer_lab import figures
-from pamer_lab.figures.text import counted, short
+from pamer_lab.figures.text import counted
 from pamer_lab.figures.theme import Meaning
 from pamer_lab.report.config import ReplaySection
 from pamer_lab.runs.recorded import compactions, recorded_context
@@ -71,9 +71,7 @@ def charts(stored: StoredTrace, transcript: Transcript) -> None:
         )
     with right:
         largest = max(range(len(transcript.sizes)), key=transcript.sizes.__getitem__)
-        answer = (
-            f"Largest: block {largest} with {short(transcript.sizes[largest])} tokens; {kind}, n = {counted(len(before), 'block')}.{demo}"
-        )
+        answer = f"Largest: block {largest} with {transcript.sizes[largest]:,} tokens; {kind}, n = {counted(len(before), 'block')}.{demo}"
         show_chart(
             "Tokens per block (click to open)",
             drawing("blocks", of, lambda colours: block_sizes(transcript, colours)),

@@ -4,11 +4,11 @@ import streamlit as st
 
 from pamer_lab.figures.text import counted, short
 from pamer_lab.reviewer_mode import reviewer_mode
-from pamer_lab.ui.shared.loaders import rows_or_demo
+from pamer_lab.ui.shared.loaders import catalogue, rows_or_demo
 from pamer_lab.ui.shared.page import run
 from pamer_lab.ui.traces.adding import add_traces, import_report, last_import
 from pamer_lab.ui.traces.home import Demo, demo_links, find_demo, picture, tour
-from pamer_lab.ui.traces.library import MOST_ROWS, filtered, library_table
+from pamer_lab.ui.traces.library import filtered, library_table
 
 INTRODUCTION = "See what the model still had in context at each turn, why the rest was dropped, and whether that was right."
 
@@ -34,7 +34,7 @@ def first_screen(demo: Demo | None, *, offer_demo: bool) -> None:
 
 def main() -> None:
     rows, imported = rows_or_demo()
-    only_demo = bool(rows) and all(row["demo"] for row in rows)
+    only_demo = bool(rows) and catalogue().complete and all(row["demo"] for row in rows)
     demo = None
     with st.container(horizontal=True, vertical_alignment="center"):
         st.title("Traces", width="stretch")
@@ -47,13 +47,14 @@ def main() -> None:
     if rows:
         if only_demo:
             st.caption("These demo traces come with PaMER Lab. Open one to look around, or drop your own above.")
-        shown = filtered(rows)
-        tokens = sum(row["tokens"] for row in shown)
-        turns = sum(row["turns"] for row in shown)
-        st.caption(f"{len(shown):,} of {counted(len(rows), 'trace')} · {counted(turns, 'turn')} · {short(tokens)} tokens")
-        if len(shown) > MOST_ROWS:
-            st.caption(f"The table has the first {MOST_ROWS:,} of {len(shown):,}; search or filter to see others.")
-        library_table(shown[:MOST_ROWS])
+        found = filtered()
+        if found.complete:
+            turns, tokens = (sum(row[name] for row in found.rows) for name in ("turns", "tokens"))
+            size = f" · {counted(turns, 'turn')} · {short(tokens)} tokens"
+        else:
+            size = f". The table has the {len(found.rows):,} that were stored last; search or filter to see others."
+        st.caption(f"{found.fitting:,} of {counted(found.total, 'trace')}{size}")
+        library_table(found.rows)
     else:
         st.info("There are no traces yet." if reviewer_mode() else "There are no traces yet. Drop a file above.")
     if demo:

@@ -1,7 +1,7 @@
-"""Work over a stranger's text, beside the page: in a process of its own, with a time limit. `python -m pamer_lab.aside` serves it.
+"""Work on untrusted text outside the page's process, with a time limit. `python -m pamer_lab.aside` serves it.
 
 JSON lines in and out. A process that takes too long is killed, the next call starts another, and calls do not wait for each other: whatever
-a text makes of the time, no page and no other visitor waits longer than the limit. Knows the functions it may call by name alone.
+the text, no page and no other visitor waits longer than the limit. Knows the functions it may call by name alone.
 """
 
 import importlib

@@ -1,4 +1,4 @@
-"""A dict that forgets: what is computed once and asked for again, without growing for ever."""
+"""A bounded dict: keeps what was computed, and drops the oldest entries when it is full."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Sequence

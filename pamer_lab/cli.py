@@ -13,7 +13,7 @@ import io
 import os
 import re
 import sys
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 from pamer_lab.commands.options import COMMANDS
 from pamer_lab.errors import InputError, LabError
@@ -90,7 +90,7 @@ def main(arguments: list[str] | None = None) -> int:
         _fail("out of memory; process less at once, or close other programs")
         return 1
     except Exception as error:
-        if _in_lines():  # whoever waits for this process is told; the traceback is for the log
+        if _in_lines():  # the waiting process gets the error; the traceback is for the log
             _line(error=one_line(f"the program failed ({type(error).__name__}: {error})"))
         raise
 
@@ -216,14 +216,23 @@ def one_line(text: str) -> str:
     return line if len(line) <= LONGEST_LINE else f"{line[: LONGEST_LINE // 2]} … {line[-LONGEST_LINE // 2 :]}"
 
 
+class _Parser(argparse.ArgumentParser):
+    """A parser that does not repeat a key that was typed as an option."""
+
+    def error(self, message: str) -> NoReturn:
+        from pamer_lab.redaction import without_secrets
+
+        super().error(_printable(without_secrets(message)))
+
+
 def _parser(only: str) -> argparse.ArgumentParser:
-    common = argparse.ArgumentParser(add_help=False)
+    common = _Parser(add_help=False)
     common.add_argument("--json", action="store_true", help="print exactly one JSON object on stdout")
     common.add_argument("--workspace", metavar="DIR", default="", help="workspace folder (default: .pamer-lab, or PAMER_LAB_HOME)")
     common.add_argument("--profile", metavar="NAME|FILE.toml|hf:ID", default="embedded", help=PROFILE_HELP)
-    common.add_argument("--trust-profile", action="store_true", help="confirm, once, what a profile file sends where")
+    common.add_argument("--trust-profile", action="store_true", help="confirm once what a profile file sends, and where")
     common.add_argument("--device", default="auto", help="auto, cpu, cuda[:N] or mps")
-    parser = argparse.ArgumentParser(prog="pamer-lab", description="A replay lab for the memory of long-horizon LLM agents.")
+    parser = _Parser(prog="pamer-lab", description="A replay lab for the memory of long-horizon LLM agents.")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, command in COMMANDS.items():
         if not only or name == only:

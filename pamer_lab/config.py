@@ -78,8 +78,7 @@ def local_folder(place: str | Path) -> Path:
     of heads and profiles), which can be deleted at any time."""
     address = object_store(str(place))
     if not address:
-        text = str(place)
-        return Path(unquote(urlsplit(text).path)) if text.startswith("file://") else Path(place)
+        return _folder_of(str(place)) if str(place).startswith("file://") else Path(place)
     name = re.sub(r"[^A-Za-z0-9]+", "-", address)[:80].strip("-")
     folder = cache_folder() / "workspaces" / f"{name}-{hashlib.sha256(address.encode()).hexdigest()[:12]}"
     marker = folder / ADDRESS_FILE
@@ -90,6 +89,14 @@ def local_folder(place: str | Path) -> Path:
     except OSError as error:
         raise InputError(f"cannot be written ({error.strerror}); set {CACHE_VARIABLE} to a folder that can", path=str(folder)) from error
     return folder
+
+
+def _folder_of(address: str) -> Path:
+    """The folder that a `file://` address names on this machine."""
+    parts = urlsplit(address)
+    if parts.netloc not in ("", "localhost") or parts.query or not parts.path.strip("/"):
+        raise InputError("a file:// workspace is a folder of this machine, without host, credentials or options: file:///path/of/workspace")
+    return Path(unquote(parts.path))
 
 
 def object_store(text: str) -> str:

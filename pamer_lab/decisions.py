@@ -4,11 +4,10 @@ The controller, every policy and every stored turn use these values; a live requ
 Knows no model and no storage. Invariant: the items, in order, are the request, and their tokens sum to it.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
-from operator import is_
-from typing import Any, Literal
+from typing import Literal
 
 from msgspec import Struct
 
@@ -38,6 +37,8 @@ steps brought back from memory, quoted in full or in part."""
 Span = tuple[int, int]
 """Block numbers from the first up to, not including, the second."""
 
+COMPARED = 256
+"""Entries of two contexts that are compared at once."""
 _CHARGES = "spent_before"
 
 
@@ -134,10 +135,14 @@ def letters(decision: Decision, t: int) -> str:
     return states.decode()
 
 
-def shared_start(one: Sequence[object], other: Sequence[object], alike: Callable[[Any, Any], bool] = is_) -> int:
-    """Entries that both start with, being the same objects; compared without a step in Python for each."""
-    same = list(map(alike, one, other))
-    return same.index(False) if False in same else len(same)
+def shared_start(one: Sequence[object], other: Sequence[object]) -> int:
+    """Entries that both start with; compared many at a time, which for the same objects takes no step in Python."""
+    size = min(len(one), len(other))
+    for start in range(0, size, COMPARED):
+        end = min(start + COMPARED, size)
+        if one[start:end] != other[start:end]:
+            return next((place for place in range(start, size) if one[place] != other[place]), size)
+    return size
 
 
 @lru_cache(maxsize=64)

@@ -1,7 +1,7 @@
 """Every error we raise on purpose, in one tree.
 
 `InputError` means the caller's file, option or data is at fault: commands print it in one line and
-exit with 2. Everything else under `LabError` is the program's own trouble: exit code 1.
+exit with 2. Everything else under `LabError` is a failure of the program: exit code 1.
 """
 
 

@@ -9,7 +9,7 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
-from pamer_lab.audit.live import LiveRecorder
+from pamer_lab.audit.store import LiveRecorder
 from pamer_lab.blocks import MessageTokens
 from pamer_lab.controller.heads_probe import HeadsProbe
 from pamer_lab.controller.pamer import PamerController
@@ -17,6 +17,7 @@ from pamer_lab.controller.pamer_plus import StepRecaller, archived_messages
 from pamer_lab.controller.probe import Probe
 from pamer_lab.controller.recall import Recaller
 from pamer_lab.controller.recall_agent import LlmRecallAgent, QuotingAgent, RecallAgent
+from pamer_lab.controller.recall_gate import ProbingRagGate, RecallGate
 from pamer_lab.controller.router import LlmRouter, Recorder, Router
 from pamer_lab.controller.router_embedded import EmbeddedRouter
 from pamer_lab.controller.router_index import ArchiveSource, RouterKind
@@ -35,6 +36,7 @@ from pamer_lab.models.profiles import Profile, TrainingSettings, load_profile
 from pamer_lab.models.tokenizer import profile_tokens
 from pamer_lab.models.trust import require_confirmed
 from pamer_lab.probes.artefact import FACTS, HeadSet
+from pamer_lab.probes.draft_probe import DraftProbe, find_probe
 from pamer_lab.probes.registry import NamedHeads, heads_for
 from pamer_lab.storage import Database
 from pamer_lab.workspace import Workspace
@@ -83,7 +85,7 @@ class Factory:
         require_confirmed(self.profile)
         return parts_key(self.profile)
 
-    @property
+    @cached_property
     def tokens(self) -> MessageTokens:
         """Counts with the profile's own tokenizer."""
         return self.parts.tokens or profile_tokens(self.profile)
@@ -136,8 +138,9 @@ class Factory:
 
     @property
     def settings(self) -> ControllerSettings:
-        """The controller's defaults, with as many heads as there are."""
-        return ControllerSettings(heads=5 if self.parts.probe is not None else self.heads.heads.stack.count)
+        """The controller's defaults, with as many heads as there are; fewer heads than its vote must all agree."""
+        heads = 5 if self.parts.probe is not None else self.heads.heads.stack.count
+        return ControllerSettings(heads=heads, vote=min(heads, ControllerSettings.model_fields["vote"].default))
 
     @property
     def memory(self) -> MemoryStore:
@@ -154,6 +157,15 @@ class Factory:
             router = EmbeddedRouter(self.embedder, ArchiveSource(lambda blocks: archived_messages(memory, blocks)))
         agent: RecallAgent = LlmRecallAgent(chat) if chat else QuotingAgent(counter, max_tokens=settings.evidence_tokens)
         return StepRecaller(memory, router, agent, counter, query_characters=settings.query_characters, recorder=recorder)
+
+    @property
+    def draft_probe(self) -> DraftProbe:
+        """Probing-RAG's probe for the frozen model; refused where there is none."""
+        return find_probe(self.model_name, self.workspace.path)
+
+    def draft_gate(self) -> RecallGate:
+        """Probing-RAG's gate before recall."""
+        return ProbingRagGate(self.model, self.draft_probe)
 
     def identity(self) -> dict[str, Any]:
         """What identifies these parts, as part of a run's id; nothing is loaded."""

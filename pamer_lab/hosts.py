@@ -1,4 +1,4 @@
-"""Which requests a server on this computer answers: under names of its own, and from no other site's pages.
+"""Which requests a local server answers: those addressed to its own names, and none from other sites' pages.
 
 For the dashboard and the live proxy alike. Knows header values only.
 """

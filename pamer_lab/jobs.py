@@ -1,4 +1,4 @@
-"""Long work beside its caller: in a thread, one at a time, and in processes of ours that answer in JSON lines.
+"""Long work in the background: in a thread, one at a time, and in processes of ours that answer in JSON lines.
 
 Replays and studies report the same `Progress` and are stopped the same way. Knows nothing of what the work is. Invariant: work that
 was started ends, whatever happens in it, and says so in `ended`; while one runs, no other starts, but others can wait for it.

@@ -158,6 +158,11 @@ def own_scan(choice: Redaction) -> Scan:
     return Scan(choice, own_keys())
 
 
+def without_secrets(text: str) -> str:
+    """A short text of someone else's (a program's last words, a command line) without own keys and whatever the scan knows as one."""
+    return Scan("keys").clean(without_keys(text), "")
+
+
 def masked(secret: str) -> str:
     """Enough to recognise one's own secret, too little to use it."""
     head = secret.split("\n", 1)[0]

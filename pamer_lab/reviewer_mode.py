@@ -1,9 +1,9 @@
 """Reviewer mode: everything can be read, nothing can be written but reviews, no model is loaded and no path is read.
 
 It is on when `PAMER_LAB_READONLY` is set (to anything but 0, false, no or off), or when the workspace's `config.toml`
-says `readonly = true`; either is enough. Knows how the mode is asked for and how a refusal reads. The refusals stand where
+says `readonly = true`; either is enough. Knows how the mode is asked for and how a refusal reads. Writes are refused where
 the work is done: in the storage (every table that is not marked for reviewers), at the model loaders, at the importer and
-before each file written into the workspace; pages and commands only spare the reader what would be refused.
+before each file written into the workspace; pages and commands only hide what would be refused.
 """
 
 import os

@@ -73,6 +73,8 @@ def test_pages_query_no_table(module: Path) -> None:
     asked = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
     given = {word.arg for node in ast.walk(tree) if isinstance(node, ast.Call) for word in node.keywords}
     assert "where" not in given and not asked & {"arrow", "upsert", "delete"}, "a query is a named function of a store"
+    of_database = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute) and ast.unparse(node.value).endswith("database")}
+    assert not of_database, "a query is a named function of a store"
     from_storage = {
         alias.name
         for node in ast.walk(tree)

@@ -1,4 +1,4 @@
-"""Studies that run beside their caller: start the commands, look at what they say, stop them.
+"""Studies in the background: start the commands, follow their progress, stop them.
 
 The program's own commands do the work in a process of their own, one after the other, so a page's study and a terminal's are the
 same. Invariant: at most one job runs at a time, and a job that was stopped keeps the hidden states that were finished, so that
@@ -16,7 +16,7 @@ from pamer_lab.config import WORKSPACE_VARIABLE
 from pamer_lab.jobs import LINES_VARIABLE, Line, OneAtATime, Process, Work
 from pamer_lab.reviewer_mode import refuse_in_reviewer_mode
 
-STOPPED = "stopped; hidden states that were finished are kept, and starting again goes on from there"
+STOPPED = "stopped; hidden states that were finished are kept, and starting again continues from there"
 
 
 @dataclass

@@ -22,8 +22,8 @@ SAMPLE = "compact"
 """Name of the sample result."""
 CELLS = tuple((target, metric) for target in TARGETS for metric in ("auroc", "f1", "agreement"))
 RETRIEVERS = (
-    *("random-top3", "recency-top3", "raw-top1", "raw-top3", "raw-top5"),
-    *("embedding-top1", "embedding-top3", "embedding-top5"),
+    *"random-top3 recency-top3 raw-top1 raw-top3 raw-top5".split(),
+    *"embedding-top1 embedding-top3 embedding-top5".split(),
 )
 UNCAPPED = "embedding-top3"
 ABOUT_TEXT = ("evidence_tokens", "reads", "inputs_over_the_limit", "points_unlike_recency", "points_cap_changed")

@@ -1,6 +1,7 @@
 """Evidence in context against cost relative to the base agent: one point per policy, and which one is cheapest at a level of evidence.
 
-Costs and evidence are pooled over a policy's traces; intervals are 95 % bootstraps over tasks. Pure: knows runs as costs and rates.
+Costs and evidence are pooled over a policy's traces; intervals are 95 % bootstraps over tasks. `cost_parts` says where the cost comes
+from. Pure: knows runs as costs and rates.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -8,6 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+
+from pamer_lab.runs.cost import PARTS
 
 LEVELS = (80, 90, 95)
 """Percent of evidence in context."""
@@ -113,8 +116,12 @@ def _interval(above: Any, below: Any) -> tuple[float | None, float | None]:
 
 
 def _cheapest(points: Sequence[Mapping[str, Any]], level: int) -> dict[str, Any]:
-    """The cheapest policy with at least so much evidence in context; none where no policy has that much."""
+    """The cheapest policy with at least so much evidence in context; none where no policy has that much.
+
+    Where nothing is cheaper than the base agent it is the base agent, not a policy that never acted.
+    """
     enough = [point for point in points if point["evidence_pct"] is not None and point["evidence_pct"] >= level]
+    enough.sort(key=lambda point: (point["cost_vs_base"], point["policy"] != "base"))
     names = ("policy", "cost_vs_base", "cost_low", "cost_high", "evidence_pct", "evidence_low", "evidence_high", "traces")
     return {"level": level} | ({name: enough[0][name] for name in names} if enough else {"policy": None})
 
@@ -149,3 +156,42 @@ def _ranged(row: Mapping[str, Any], prefix: str, name: str, digits: int) -> str:
     if row["traces"] < 2 or row[f"{prefix}_low"] is None:
         return f"{row[name]:.{digits}f}{unit}"
     return f"{row[name]:.{digits}f}{unit} [{row[f'{prefix}_low']:.{digits}f}, {row[f'{prefix}_high']:.{digits}f}]"
+
+
+def cost_parts(runs: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """One row per policy, pooled over its runs, cheapest first; without policies whose base agent costs nothing."""
+    by_policy: dict[str, list[Mapping[str, Any]]] = {}
+    for run in runs:
+        by_policy.setdefault(run["policy"], []).append(run)
+    rows = [_row(policy, part) for policy, part in by_policy.items() if sum(run["cost"]["base_total"] for run in part)]
+    return sorted(rows, key=lambda row: (row["cost_vs_base"], row["policy"]))
+
+
+def _row(policy: str, runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    base = sum(run["cost"]["base_total"] for run in runs)
+    shares = {name: sum(run["cost"][name] for run in runs) / base for name in PARTS}
+    prefix = [run["totals"]["prefix"] for run in runs]
+    return {
+        "policy": policy,
+        "traces": len(runs),
+        "cost_vs_base": sum(shares.values()),
+        **shares,
+        "if_previous_only": sum(run["cost"]["if_previous_only"]["total"] for run in runs) / base,
+        "compressions": sum(run["totals"]["actions"].get("compress", 0) for run in runs),
+        "recalls": sum(run["totals"]["actions"].get("recall", 0) for run in runs),
+        "breaks": sum(found["breaks"] for found in prefix),
+        "other_breaks": sum(found["violations"] for found in prefix),
+    }
+
+
+def parts_markdown(rows: Iterable[Mapping[str, Any]]) -> str:
+    """The rows as a Markdown table."""
+    lines = [
+        "| policy | cost vs base | read | written | uncached | output | auxiliary | previous request only "
+        "| compressions | breaks | at no compression |",
+        "| --- |" + " ---: |" * 10,
+    ]
+    for row in rows:
+        money = " | ".join(f"{row[name]:.2f}" for name in ("cost_vs_base", *PARTS, "if_previous_only"))
+        lines.append(f"| {row['policy']} | {money} | {row['compressions']:,} | {row['breaks']:,} | {row['other_breaks']:,} |")
+    return "\n".join(lines) + "\n"

@@ -5,25 +5,28 @@ a reward: scores are what the sources recorded. `task_weighted` is the mean over
 (80/50/60/70 of 260 in the paper); `equal_weight` is the mean of the domains' means (Pilot40). Replicas of one task are averaged first.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
 
 import msgspec
 import numpy as np
 import polars as pl
 
-from pamer_lab.runs.store import TURNS
-from pamer_lab.storage import is_in
+from pamer_lab.runs.turn_rows import TURNS
+from pamer_lab.storage import in_parts, is_in
 from pamer_lab.workspace import RUNS, Workspace
+from pamer_lab.workspace.catalogue import Owners
+from pamer_lab.workspace.store import TOTALS
 
 REFERENCE_LINE = 128_000
 """Tokens: the 128K line of the paper's figures, a reference only; nothing enforces it."""
 RESAMPLES = 2_000
 """Bootstrap resamples of an interval."""
 STORED = [
-    *("run_id", "trace_id", "question_id", "task_id", "policy", "profile", "status", "turns"),
-    *("main_input", "main_output", "aux_input", "aux_output", "total", "base_total", "peak_active", "cached_input", "uncached_input"),
-    *("reduction_pct", "demo"),
+    *"run_id trace_id question_id task_id policy profile status turns".split(),
+    *TOTALS,
+    "reduction_pct",
+    "demo",
 ]
 COUNTING = ["tokenizer", "tokens_kind"]
 """How a run's tokens were counted: from its head, since a trace may be counted otherwise."""
@@ -40,13 +43,15 @@ class _Head(msgspec.Struct):
     heads: dict[str, str] = {}
 
 
-def run_table(workspace: Workspace, run_ids: Iterable[str] | None = None) -> pl.DataFrame:
-    """One row per finished run; of several of one policy and trace, the one to compare is last (`newest_runs`)."""
-    wanted = None if run_ids is None else list(run_ids)
+def run_table(workspace: Workspace, run_ids: Iterable[str] | None = None, trace_ids: Iterable[str] | None = None) -> pl.DataFrame:
+    """One row per finished run, or per one of these, or of these traces; of several of one policy and trace, the one to compare is last
+    (`newest_runs`)."""
+    column, wanted = ("run_id", run_ids) if run_ids is not None else ("trace_id", trace_ids)
     if not workspace.path.exists() or not workspace.database.exists(RUNS):
         return pl.DataFrame(schema=dict.fromkeys(RUN_COLUMNS, pl.String))
-    where = "status = 'done'" + (f" AND {is_in('run_id', wanted)}" if wanted is not None else "")
-    found = pl.DataFrame(workspace.database.arrow(RUNS, where=where, columns=[*STORED, "started", "head"]))
+    filters = [""] if wanted is None else [f" AND {is_in(column, part)}" for part in in_parts(wanted)] or [" AND false"]
+    columns = [*STORED, "started", "head"]
+    found = pl.concat([pl.DataFrame(workspace.database.arrow(RUNS, where=f"status = 'done'{part}", columns=columns)) for part in filters])
     heads = [msgspec.msgpack.decode(head, type=_Head) for head in found["head"]]
     facts = pl.DataFrame(
         [[head.tokenizer, head.tokens_kind, head.trace_turns, head.heads.get("sha256", "")] for head in heads],
@@ -67,35 +72,9 @@ def newest_runs(runs: pl.DataFrame) -> pl.DataFrame:
     return runs.unique(["policy", "trace_id", "profile"], keep="last", maintain_order=True)
 
 
-Rewards = Literal["any", "recorded", "1 or more", "below 1", "not recorded"]
-"""Which recorded rewards a choice of traces keeps."""
-Owners = Literal["my traces", "demo", "all"]
-"""Whose traces: imported by the user, those that come with the package, or both."""
-
-
 def opened_with(rows: Sequence[Mapping[str, Any]]) -> Owners:
     """Whose traces a comparison opens with: the user's own where there are any."""
     return "my traces" if any(not row["demo"] for row in rows) else "all"
-
-
-def matching_traces(
-    rows: Sequence[Mapping[str, Any]], *, formats: Collection[str] = (), reward: Rewards = "any", owners: Owners = "all"
-) -> list[str]:
-    """Ids of the traces (rows of `Workspace.trace_rows`) that fit all three filters; no format named means every format."""
-    fits: dict[str, Callable[[float | None], bool]] = {
-        "any": lambda value: True,
-        "recorded": lambda value: value is not None,
-        "1 or more": lambda value: value is not None and value >= 1,
-        "below 1": lambda value: value is not None and value < 1,
-        "not recorded": lambda value: value is None,
-    }
-    return [
-        row["trace_id"]
-        for row in rows
-        if (not formats or row["format"] in formats)
-        and fits[reward](row["reward"])
-        and (owners == "all" or bool(row["demo"]) == (owners == "demo"))
-    ]
 
 
 def covering(runs: pl.DataFrame, policies: Sequence[str]) -> list[str]:
@@ -125,10 +104,11 @@ def turn_table(workspace: Workspace, runs: pl.DataFrame) -> pl.DataFrame:
         return pl.DataFrame(
             schema={"policy": pl.String, "trace_id": pl.String, "t": pl.Int32, "active_tokens": pl.Int64, "raw_tokens": pl.Int64}
         )
-    # Beyond a few hundred ids one pass over the table is faster than a filter that names each.
-    few = runs.height <= 400
-    where = is_in("run_id", runs["run_id"].to_list()) if few else ""
-    turns = pl.DataFrame(workspace.database.arrow(TURNS, where=where, columns=columns))
+    # Beyond a few hundred ids one pass over the table is faster than a filter that names each, unless most rows are of other runs.
+    ids = runs["run_id"].to_list()
+    named = len(ids) <= 400 or workspace.database.count(RUNS) > 4 * len(ids)
+    filters = [is_in("run_id", part) for part in in_parts(ids)] if named else [""]
+    turns = pl.concat([pl.DataFrame(workspace.database.arrow(TURNS, where=where, columns=columns)) for where in filters])
     return turns.join(runs.select("run_id", "policy", "trace_id"), on="run_id")
 
 

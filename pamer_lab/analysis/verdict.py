@@ -1,7 +1,8 @@
 """A policy in one sentence: its tokens, priced cost and evidence against a baseline, and what the paper measured of it in live runs.
 
-Works on sums, so that one trace and a hundred read alike. Costs come from outside (`prices.costs_by_policy`); where none is given, none
-is said. Invariant: what was replayed and what was published stay apart, and each names its kind.
+Works on sums, so that it reads the same for one trace and a hundred. Costs are passed in (`prices.costs_by_policy`)
+and may be missing.
+Invariant: what was replayed and what was published stay apart, and each names its kind.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -20,10 +20,13 @@ from pamer_lab.trajectory.values import Message, Tool, ToolCall, Usage
 
 URL_VARIABLE, KEY_VARIABLE = "OPENAI_BASE_URL", "OPENAI_API_KEY"
 ANSWER_TOKENS = 512
+MOST_CHARACTERS = 1_000_000
+"""Of an answer with its calls; a server that sends more does not keep to `max_tokens`."""
+REQUEST_SECONDS = 120.0
 
 
 class AgentError(LabError):
-    """Raised when an agent gives nothing that the arena can go on with; the task ends with these words."""
+    """Raised when an agent gives nothing that the arena can continue with; the task ends with this message."""
 
 
 class Agent(Protocol):
@@ -48,7 +51,7 @@ class ServedAgent:
 
     model: str
     base_url: str
-    timeout: float = 120.0
+    timeout: float = REQUEST_SECONDS
     attempts: int = 3
     simulated: bool = False
 
@@ -80,6 +83,8 @@ class ServedAgent:
         try:
             what = f"{self.model} at {self.base_url}"
             return with_attempts(lambda: _message(self._client.chat.completions.create(**request)), what=what, attempts=self.attempts)
+        except AgentError:
+            raise
         except LabError as error:
             raise AgentError(f"the server failed: {without_keys(str(error))}") from error
 
@@ -90,20 +95,31 @@ def _message(answer: Any) -> Message:
     said = getattr(choices[0], "message", None) if isinstance(choices, list) and choices else None
     if said is None:
         raise BadAnswer("the answer has no message")
-    calls = []
-    for number, call in enumerate(getattr(said, "tool_calls", None) or ()):
+    calls, wanted = [], getattr(said, "tool_calls", None) or []
+    if not isinstance(wanted, list):
+        raise BadAnswer("its calls are no list")
+    for number, call in enumerate(wanted):
         function = getattr(call, "function", None)
         if function is None:
             raise BadAnswer("a call names no function")
-        calls.append(ToolCall(str(getattr(call, "id", "") or f"call_{number}"), str(function.name or ""), str(function.arguments or "{}")))
+        given = (getattr(call, "id", "") or f"call_{number}", getattr(function, "name", ""), getattr(function, "arguments", "") or "{}")
+        calls.append(ToolCall(*map(_text, given)))
     usage = getattr(answer, "usage", None)
     used = (getattr(usage, "prompt_tokens", None), getattr(usage, "completion_tokens", None))
     known = Usage(used[0] or 0, used[1] or 0) if all(isinstance(number, int) for number in used) else None
-    return Message("assistant", without_keys(str(getattr(said, "content", "") or "")), tuple(calls), usage=known)
+    content = without_keys(_text(getattr(said, "content", "")))
+    if (size := len(content) + sum(len(call.arguments) + len(call.name) for call in calls)) > MOST_CHARACTERS:
+        raise AgentError(f"the agent's answer is too long: {size:,} characters, of at most {MOST_CHARACTERS:,}")
+    return Message("assistant", content, tuple(calls), usage=known)
 
 
-def parse_agent(text: str) -> Agent:
-    """`reader`, `reader:notes=off` or `openai:MODEL`, whose server is named by OPENAI_BASE_URL."""
+def _text(value: Any) -> str:
+    """What a server sent in place of a text, as text that can be stored."""
+    return str(value or "").encode("utf-8", "replace").decode()
+
+
+def parse_agent(text: str, seconds: float = REQUEST_SECONDS) -> Agent:
+    """`reader`, `reader:notes=off` or `openai:MODEL`, whose server is named by OPENAI_BASE_URL and has so long to answer."""
     name, _, rest = text.partition(":")
     if name == "reader" and rest in ("", "notes=on", "notes=off"):
         return Reader(notes=rest != "notes=off")
@@ -111,5 +127,5 @@ def parse_agent(text: str) -> Agent:
         url = os.environ.get(URL_VARIABLE, "")
         if not url:
             raise InputError(f"agent {text!r} needs the address of its server in {URL_VARIABLE}, such as http://127.0.0.1:8000/v1")
-        return ServedAgent(rest, url)
+        return ServedAgent(rest, url, min(seconds, REQUEST_SECONDS))
     raise InputError(f"an agent is reader, reader:notes=off, openai:MODEL or command:PROGRAM ARGUMENT…, not {text[:60]!r}")

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from pamer_lab.arena.agents import AgentError
-from pamer_lab.arena.episode import KEPT_TOTALS, Episode
+from pamer_lab.arena.episode import Episode
 from pamer_lab.arena.suite import AnyTask
 from pamer_lab.errors import InputError, LabError
 from pamer_lab.live.child import child_environment, upstreams
@@ -29,9 +29,10 @@ from pamer_lab.live.serve import Live, build, running
 from pamer_lab.live.summary import sent_turns, summary
 from pamer_lab.policies.interface import Policy
 from pamer_lab.prices import PriceTable
-from pamer_lab.redaction import without_keys
+from pamer_lab.redaction import without_secrets
 from pamer_lab.runs.store import RunStore
 from pamer_lab.workspace import Workspace
+from pamer_lab.workspace.store import TOTALS
 
 TIME_LIMIT = 600.0
 STDERR_SHOWN = 200
@@ -47,7 +48,7 @@ class CommandAgent:
 
     @property
     def name(self) -> str:
-        return without_keys(f"command:{shlex.join(self.words)}")
+        return without_secrets(f"command:{shlex.join(self.words)}")
 
     @classmethod
     def parse(cls, text: str, time_limit: float = TIME_LIMIT) -> "CommandAgent":
@@ -72,7 +73,7 @@ class CommandAgent:
             raise AgentError(f"the agent was not done after {self.time_limit:g} seconds")
         if code:
             last = complaint.strip().splitlines()[-1:] or [""]
-            raise AgentError(without_keys(f"the agent ended with exit code {code}: {last[0][:STDERR_SHOWN]}".rstrip(": ")))
+            raise AgentError(without_secrets(f"the agent ended with exit code {code}: {last[0][:STDERR_SHOWN]}".rstrip(": ")))
         return said
 
 
@@ -130,7 +131,7 @@ def _episode(
     records = [thread.record for thread in live.desk.threads.all() if thread.record.session != OUTSIDE and sent_turns(thread.record)]
     main = max(records, key=lambda record: len(record.turns), default=None)
     heads = [head for record in records if (head := store.head(record.run_id)) is not None]
-    totals: dict[str, Any] = {name: sum(head.totals[name] for head in heads) for name in KEPT_TOTALS if name != "peak_active"}
+    totals: dict[str, Any] = {name: sum(head.totals[name] for head in heads) for name in TOTALS if name != "peak_active"}
     totals["peak_active"] = max((head.totals["peak_active"] for head in heads), default=0)
     totals["actions"] = {name: sum(head.totals["actions"][name] for head in heads) for name in ("pass", "compress", "recall", "fallback")}
     answers = _answers(main) if main else ()

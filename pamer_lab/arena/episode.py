@@ -29,14 +29,20 @@ from pamer_lab.runs.engine import run_id
 from pamer_lab.runs.timeline import lay_out
 from pamer_lab.runs.values import Run, RunInfo
 from pamer_lab.trajectory.values import Message, Tool, ToolCall, Trace
+from pamer_lab.workspace.store import TOTALS
 
-KEPT_TOTALS = "main_input main_output aux_input aux_output total base_total peak_active cached_input uncached_input".split()
+ANSWERED = "answered"
+"""How an episode ends that is graded; every other end is a failure with its reason."""
 OUT_OF_TURNS = "no turns were left"
 """Why an episode ended whose agent never answered."""
+NO_ANSWER = "the agent answered nothing"
+BROKE_PROTOCOL = "the agent broke the protocol"
 SAME_CALLS = 5
 """Equal calls in a row after which an agent loops."""
+REPEATED = f"the agent made the same call {SAME_CALLS} times in a row"
 UNKNOWN_CALLS = 5
 """Turns in a row with nothing but unknown tools after which a task ends."""
+NO_SUCH_TOOLS = f"the agent called unknown tools {UNKNOWN_CALLS} times in a row"
 MEMORY_TOOL = Tool(
     MEMORY,
     "Look for an earlier fact in this session's own memory.",
@@ -109,7 +115,7 @@ class Running:
                 return fault, ""
             self.acting.add([said])
             if not said.tool_calls:
-                return ("answered", said.content) if said.content.strip() else ("the agent answered nothing", "")
+                return (ANSWERED, said.content) if said.content.strip() else (NO_ANSWER, "")
             self.acting.add([self._result(call) for call in said.tool_calls])
             if fault := self._looping(said):
                 return fault, ""
@@ -143,16 +149,16 @@ class Running:
         known = {tool.name for tool in self.acting.growing.tools}
         self._unknown = 0 if any(call.name in known for call in said.tool_calls) else self._unknown + 1
         if self._row[1] >= SAME_CALLS:
-            return f"the agent made the same call {SAME_CALLS} times in a row"
-        return f"the agent called unknown tools {UNKNOWN_CALLS} times in a row" if self._unknown >= UNKNOWN_CALLS else ""
+            return REPEATED
+        return NO_SUCH_TOOLS if self._unknown >= UNKNOWN_CALLS else ""
 
 
 def _fault(said: Message) -> str:
     """What is wrong with an agent's message; nothing where the protocol is kept."""
     if said.role != "assistant":
-        return f"the agent broke the protocol: a {said.role} message is no answer"
+        return f"{BROKE_PROTOCOL}: a {said.role} message is no answer"
     found = violations([Message("user", ""), said])
-    return f"the agent broke the protocol: {found[0].reason}" if found else ""
+    return f"{BROKE_PROTOCOL}: {found[0].reason}" if found else ""
 
 
 def trace_id_of(task: Task, agent: str, policy: str) -> str:
@@ -215,7 +221,7 @@ def play(
     running = Running(task, agent, policy, resources)
     ended, answer = running.run(cancelled)
     answers = tuple(message for message in running.acting.growing.messages if message.role == "assistant")
-    grade = task.grade(answer) if ended == "answered" else Grade((False,) * task.level.facts)
+    grade = task.grade(answer) if ended == ANSWERED else Grade((False,) * task.level.facts)
     trace = Trace(
         resources.trace_id,
         task.task_id,
@@ -253,7 +259,7 @@ def play(
         share=grade.share,
         turns=timeline.turns,
         repeats=running.repeats,
-        totals={name: counted[name] for name in KEPT_TOTALS} | {"actions": counted["actions"]},
+        totals={name: counted[name] for name in TOTALS} | {"actions": counted["actions"]},
         answers=answers,
         lost=running.lost,
         missing=tuple(wanted.text for wanted in missing),

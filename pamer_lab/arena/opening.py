@@ -6,7 +6,7 @@ episode's totals, or it is not opened.
 
 from typing import Any
 
-from pamer_lab.arena.episode import KEPT_TOTALS, trace_of
+from pamer_lab.arena.episode import trace_of
 from pamer_lab.arena.store import ArenaStore
 from pamer_lab.errors import InputError, LabError
 from pamer_lab.models.profiles import load_profile
@@ -15,6 +15,7 @@ from pamer_lab.policies.registry import parse_policy
 from pamer_lab.runs.engine import ReplayOptions, replay
 from pamer_lab.storage import equals
 from pamer_lab.workspace import Workspace
+from pamer_lab.workspace.store import TOTALS
 
 
 def open_episode(workspace: Workspace, arena_id: str, task: int, policy: str, *, device: str = "auto") -> dict[str, Any]:
@@ -48,6 +49,6 @@ def open_episode(workspace: Workspace, arena_id: str, task: int, policy: str, *,
     if not known:
         workspace.add_traces([trace], tokens)
     run = replay(trace.trace_id, name, workspace, ReplayOptions(profile=info.profile, device=device, heads=info.heads))
-    if any(run.totals[key] != episode.totals[key] for key in KEPT_TOTALS):
+    if any(run.totals[key] != episode.totals[key] for key in TOTALS):
         raise LabError(f"the run of task {task} under {name} does not repeat its episode; play it again (--fresh)")
     return {"trace_id": trace.trace_id, "run_id": run.run_id, "policy": name, "turns": trace.turns}

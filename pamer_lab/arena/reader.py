@@ -1,7 +1,7 @@
 """`reader`: a simulated agent whose next action is a pure function of the messages it receives. Its rules, on one page:
 
 1. The task's numbered questions are what it wants. A fact is known if a message that it sees states it.
-2. If it sees every fact, or is told that no turns are left, it answers with what it sees and `unknown` for the rest.
+2. If it sees every fact, or no turns are left, it answers with what it sees and `unknown` for the rest.
 3. Otherwise it goes for the first question that it neither sees answered nor, by its own newest message, had answered. If only
    answered ones are left, a fact it had is gone: it says so and looks for that one again, first in memory where `query_memory` is
    offered, then with its tools.

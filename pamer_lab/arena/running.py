@@ -1,89 +1,36 @@
-"""Plays the tasks of an arena under several policies: what is played already is kept, the rest runs in processes where no model is needed.
+"""Plays the tasks of an arena under several policies: what is played already is kept, the rest goes to the workers of an engine.
 
-Invariants: every policy gets the same worlds, seeds and tools; an episode that fails counts as failed and the others go on; stopping keeps
-every finished episode.
+Invariants: every policy gets the same worlds, seeds and tools; an episode that fails counts as failed and the others continue; stopping
+keeps every finished episode.
 """
 
-import os
+import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from dataclasses import dataclass
-from hashlib import sha256
-from multiprocessing import get_context
+from collections.abc import Callable, Sequence
 
-from pamer_lab.arena.agents import Agent, parse_agent
-from pamer_lab.arena.command import TIME_LIMIT, CommandAgent, play_command
-from pamer_lab.arena.episode import Episode, play
+from pamer_lab.arena.agents import Agent
+from pamer_lab.arena.command import CommandAgent
+from pamer_lab.arena.episode import Episode
+from pamer_lab.arena.plan import Plan, made_agent
 from pamer_lab.arena.store import ArenaInfo, ArenaStore
-from pamer_lab.arena.suite import SuiteTask, WorldTask, read_suite, suite_name
-from pamer_lab.arena.world import Level, Task
-from pamer_lab.errors import Cancelled, InputError
+from pamer_lab.arena.suite import read_suite, suite_name
+from pamer_lab.arena.worker import Job, Note, play_one
+from pamer_lab.arena.world import Level
+from pamer_lab.engines import Engine, LocalEngine
+from pamer_lab.engines.crew import Crew
+from pamer_lab.errors import InputError, LabError
 from pamer_lab.factory import Factory
 from pamer_lab.jobs import Progress, Say
-from pamer_lab.live.policy import LiveOptions
 from pamer_lab.models.profiles import load_profile
 from pamer_lab.policies.availability import is_light, why_not
-from pamer_lab.policies.bounds import BOUNDS
-from pamer_lab.policies.interface import Policy
 from pamer_lab.policies.registry import parse_policy
-from pamer_lab.prices import DEFAULT, find_prices
 from pamer_lab.workspace import Workspace
 
-DEFAULT_POLICIES = (
-    "base sliding-window:5 sliding-window:10 periodic-summary:5 observation-masking:5 masking-summary:10:m=5 acon lre:4096 "
-    "selfcompact-rules:5 truncate-results:200"
-).split()
-"""What is played where no policy is named: each needs no model and acts at a task's length."""
-DEADLINE = 600.0
-"""Seconds that a program's request waits for its decision: in the arena each decision counts, so none may come too late."""
+MOST_WORKERS = 8
+"""Workers of this machine where no number is named."""
 AT_ONCE = 4
-"""Episodes from which processes are worth their start."""
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What to play."""
-
-    tasks: int = 20
-    seed: int = 1
-    agent: str = "reader"
-    level: str = Level().name
-    policies: tuple[str, ...] = tuple(DEFAULT_POLICIES)
-    profile: str = "embedded"
-    device: str = "auto"
-    heads: str = ""
-    prices: str = DEFAULT
-    processes: int = 0
-    """0: one per core, at most 8."""
-    fresh: bool = False
-    """Play again what was played before."""
-    suite: str = ""
-    """A folder of tasks for an agent that is a program; empty: the arena's own worlds."""
-    grader: str = ""
-    """The command that grades a suite's tasks; empty: each task's own."""
-    time_limit: float = TIME_LIMIT
-    """Seconds that a program may take for a task."""
-
-    def named(self) -> tuple[str, ...]:
-        """The policies in their canonical form, base first, the two bounds last; one that cannot act on a running agent is refused.
-
-        An agent that is a program has no bounds: what it needs is not known.
-        """
-        bounds = () if self.agent.startswith("command:") else tuple(BOUNDS)
-        found = dict.fromkeys(["base", *(parse_policy(text).name for text in self.policies), *bounds])
-        for name in found:
-            if not parse_policy(name).acts_live:
-                raise InputError(f"policy {name!r} replays what a trace recorded and cannot act on a running agent")
-        return tuple(name for name in found if name not in bounds) + bounds
-
-
-@dataclass(frozen=True)
-class _Job:
-    task: Task | SuiteTask
-    policy: str
-    plan: Plan
-    workspace: str
+"""Episodes from which workers are worth their start where no number is named."""
+STOPPED = "stopped; finished tasks are kept, and the same command continues from there"
 
 
 def play_arena(
@@ -92,8 +39,12 @@ def play_arena(
     say: Say = lambda what: None,
     cancelled: Callable[[], bool] = lambda: False,
     agent: Agent | CommandAgent | None = None,
+    engine: Engine | None = None,
 ) -> ArenaInfo:
-    """Play what is missing; `agent`: one that is made already, in place of the one that the plan names."""
+    """Play what is missing; `agent`: one that is made already, in place of the one that the plan names, and that plays in this process.
+
+    Tasks that no worker could play are named in a `LabError` when all others are done.
+    """
     if not 1 <= plan.tasks <= 10_000:
         raise InputError("an arena has 1 to 10,000 tasks")
     player = agent or made_agent(plan)
@@ -106,101 +57,74 @@ def play_arena(
     info = ArenaInfo(player.name, 0 if suite else plan.seed, level, plan.profile, factory.tokens.counter.name, player.simulated, plan.heads)
     store = ArenaStore(workspace)
     store.open(info)
-    count = min(plan.tasks, len(suite)) if suite else plan.tasks
+    tasks = range(min(plan.tasks, len(suite)) if suite else plan.tasks)
     with store.lock(info.arena_id):
         known = {
             (episode.task, episode.policy) for episode in store.episodes(info.arena_id) if plan.prices in episode.cost and not plan.fresh
         }
-        jobs = [
-            _Job(suite[number] if suite else info.task(number), name, plan, str(workspace.path))
-            for number in range(count)
-            for name in plan.named()
-            if (number, name) not in known
-        ]
-        total = count * len(plan.named())
-        done = known_before = total - len(jobs)
-        say(Progress(done=done, total=total, what="episodes"))
-        began = time.monotonic()
-        for episode in _played(jobs, player, factory, apart=agent is None and player.simulated, cancelled=cancelled):
-            store.add(info.arena_id, episode)
-            done += 1
-            left = (time.monotonic() - began) / (done - known_before) * (total - done)
-            say(Progress(done=done, total=total, what="episodes", seconds_left=left))
+        missing = {(number, name) for number in tasks for name in plan.named()} - known
+        table = _Table(store, info.arena_id, missing, len(tasks) * len(plan.named()), say)
+        apart, here = _divided(plan, tasks, missing, factory, engine or LocalEngine(), own=agent is not None, simulated=player.simulated)
+        for jobs, workers in apart:
+            Crew(engine or LocalEngine(), "pamer_lab.arena.worker", Note, table.told, table.lost, cancelled=cancelled, stopped=STOPPED).run(
+                [Job(workspace.address, plan, number, names) for number, names in jobs], workers
+            )
+        for number, names in here:
+            for name in names:
+                table.add(play_one(plan, number, name, player, factory, cancelled))
+    if table.not_played:
+        named = "; ".join(f"task {number}: {reason}" for number, reason in list(table.not_played.items())[:5])
+        raise LabError(f"{len(table.not_played)} of {len(tasks)} tasks could not be played ({named}); all others are done")
     return info
 
 
-def _played(
-    jobs: Sequence[_Job], agent: Agent | CommandAgent, factory: Factory, *, apart: bool, cancelled: Callable[[], bool]
-) -> Iterator[Episode]:
-    """Episodes as they end: those without models in processes, then the others here, where they share the models' states."""
-    light = [job for job in jobs if apart and is_light(parse_policy(job.policy), factory)]
-    if len(light) >= AT_ONCE:
-        yield from _in_processes(light, cancelled)
-    else:
-        light = []
-    apart_done = {id(job) for job in light}
-    for job in jobs:
-        if id(job) not in apart_done:
-            yield _play(job, agent, factory, cancelled)
+class _Table:
+    """Episodes as they end, stored and counted."""
+
+    def __init__(self, store: ArenaStore, arena_id: str, missing: set[tuple[int, str]], total: int, say: Say) -> None:
+        self._store, self._arena_id, self._missing, self._total, self._say = store, arena_id, set(missing), total, say
+        self._before, self._began = total - len(missing), time.monotonic()
+        self._lock = threading.Lock()
+        self.not_played: dict[int, str] = {}
+        say(Progress(done=self._before, total=total, what="episodes"))
+
+    def told(self, job: Job, note: Note) -> None:
+        if note.episode is not None:
+            self.add(note.episode)
+
+    def lost(self, job: Job, reason: str) -> None:
+        self.not_played[job.task] = reason
+
+    def add(self, episode: Episode) -> None:
+        """Store an episode; one that a lost worker had reported is stored already."""
+        with self._lock:
+            if (episode.task, episode.policy) not in self._missing:
+                return
+            self._store.add(self._arena_id, episode)
+            self._missing.remove((episode.task, episode.policy))
+            done = self._total - len(self._missing)
+            left = (time.monotonic() - self._began) / (done - self._before) * len(self._missing)
+            self._say(Progress(done=done, total=self._total, what="episodes", seconds_left=left))
 
 
-def _in_processes(jobs: Sequence[_Job], cancelled: Callable[[], bool]) -> Iterator[Episode]:
-    count = jobs[0].plan.processes or min(os.cpu_count() or 1, 8)
-    with ProcessPoolExecutor(count, mp_context=get_context("spawn")) as pool:
-        waiting: set[Future[Episode]] = set()
-        rest = iter(jobs)
-        try:
-            while True:
-                while len(waiting) < 2 * count and (job := next(rest, None)) is not None:
-                    waiting.add(pool.submit(_play_apart, job))
-                if not waiting:
-                    return
-                if cancelled():
-                    raise Cancelled("stopped; finished tasks are kept, and the same command goes on from there")
-                ended, waiting = wait(waiting, timeout=1.0, return_when=FIRST_COMPLETED)
-                yield from (future.result() for future in ended)
-        finally:
-            for future in waiting:
-                future.cancel()
+Group = tuple[int, tuple[str, ...]]
+"""A task, and the policies that one worker plays it under, so that they share its world and its states."""
 
 
-_FACTORIES: dict[tuple[str, str, str, str], Factory] = {}
-
-
-def _play_apart(job: _Job) -> Episode:
-    plan = job.plan
-    key = (plan.profile, plan.device, plan.heads, job.workspace)
-    if key not in _FACTORIES:
-        workspace = Workspace(job.workspace)
-        _FACTORIES[key] = Factory(load_profile(plan.profile, workspace.path), workspace, plan.device, plan.heads)
-    return _play(job, parse_agent(plan.agent), _FACTORIES[key], lambda: False)
-
-
-def _play(job: _Job, agent: Agent | CommandAgent, factory: Factory, cancelled: Callable[[], bool]) -> Episode:
-    policy, prices = parse_policy(job.policy), find_prices(job.plan.prices, factory.workspace.path)
-    if isinstance(agent, CommandAgent):
-        if cancelled():
-            raise Cancelled("stopped; finished tasks are kept")
-        task = job.task if isinstance(job.task, SuiteTask) else WorldTask(job.task)
-        place = factory.workspace.path / "arena" / "programs" / sha256(f"{agent.name}/{task.task_id}".encode()).hexdigest()[:12]
-        return play_command(task, agent, policy, factory.workspace, place, _live(job.plan, policy), prices)
-    assert isinstance(job.task, Task)
-    return play(job.task, agent, policy, factory, [prices], cancelled)
-
-
-def _live(plan: Plan, policy: Policy) -> LiveOptions:
-    """The proxy's options: the policy exactly as it is named, without the gate that a proxy adds by itself."""
-    injects = getattr(policy, "inject", "")
-    text = f"{policy.name}:inject={injects}" if injects and "inject=" not in policy.name else policy.name
-    prices = "" if plan.prices == DEFAULT else plan.prices
-    return LiveOptions(text, plan.profile, plan.device, plan.heads, prices, deadline=DEADLINE, gate=False)
-
-
-def made_agent(plan: Plan) -> Agent | CommandAgent:
-    """The agent that a plan names."""
-    name, _, rest = plan.agent.partition(":")
-    if name == "command":
-        return CommandAgent.parse(rest, plan.time_limit)
-    if plan.suite:
-        raise InputError("a suite of one's own is for agents that are programs: --agent command:PROGRAM")
-    return parse_agent(plan.agent)
+def _divided(
+    plan: Plan, tasks: Sequence[int], missing: set[tuple[int, str]], factory: Factory, engine: Engine, *, own: bool, simulated: bool
+) -> tuple[list[tuple[list[Group], int]], list[Group]]:
+    """What workers play, in turn and with how many of them, and what is played here: policies without models before the others."""
+    light = [name for name in plan.named() if is_light(parse_policy(name), factory)]
+    heavy = [name for name in plan.named() if name not in light]
+    parts = [
+        [(number, todo) for number in tasks if (todo := tuple(name for name in names if (number, name) in missing))]
+        for names in (light, heavy)
+    ]
+    if own or plan.processes == 0:
+        return [], [group for part in parts for group in part]
+    if plan.processes > 0 or engine.name != "local":
+        workers = plan.processes if plan.processes > 0 else engine.capacity()
+        return [(part, workers) for part in parts if part], []
+    enough = simulated and sum(len(names) for _, names in parts[0]) >= AT_ONCE
+    return [(parts[0], min(engine.capacity(), MOST_WORKERS))] if enough else [], parts[1] if enough else [*parts[0], *parts[1]]

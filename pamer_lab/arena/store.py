@@ -1,14 +1,16 @@
 """Arenas in the workspace: a folder each, with what was run and one JSON line per finished episode.
 
 `arena/<id>/arena.json` names agent, seed, level, profile and heads, whose hash is the id; `episodes.jsonl` grows line by line, so that a
-stopped run goes on where it was and a later one adds tasks or policies. Invariant: a line that was cut off by a crash is not read, and
-the episode is played again.
+stopped run continues where it was and a later one adds tasks or policies. Invariant: a line that was cut off by a crash is not read, and
+the episode is played again. Where the workspace is in an object store, both are also rows of two tables: other machines' arenas are
+brought into the local folder when they are looked for.
 """
 
 from hashlib import sha256
 from pathlib import Path
 
 import msgspec
+import pyarrow as pa
 from filelock import FileLock, Timeout
 from msgspec import Struct
 
@@ -16,10 +18,21 @@ from pamer_lab.arena.episode import Episode
 from pamer_lab.arena.world import VERSION, Level, Task
 from pamer_lab.errors import FormatError, InputError
 from pamer_lab.opening import read_file
+from pamer_lab.storage import TableSpec, equals
 from pamer_lab.storage.files import write_whole
 from pamer_lab.workspace import Workspace
 
 INFO, EPISODES = "arena.json", "episodes.jsonl"
+
+
+ARENAS = TableSpec("arenas", pa.schema([("arena_id", pa.string()), ("body", pa.large_binary())]), ("arena_id",))
+SHARED_EPISODES = TableSpec(
+    "arena_episodes",
+    pa.schema([("arena_id", pa.string()), ("task", pa.int64()), ("policy", pa.string()), ("body", pa.large_binary())]),
+    ("arena_id", "task", "policy"),
+)
+_fetched: dict[Path, int] = {}
+"""Version of the shared episodes that a local folder has."""
 
 
 class ArenaInfo(Struct, frozen=True, omit_defaults=True):
@@ -48,12 +61,15 @@ class ArenaStore:
 
     def __init__(self, workspace: Workspace) -> None:
         self.folder = workspace.path / "arena"
+        self._shared = workspace.database if workspace.remote else None
 
     def open(self, info: ArenaInfo) -> str:
         """Make the arena's folder, if it is new; its id."""
         path = self.folder / info.arena_id / INFO
         if not path.exists():
             write_whole(path, msgspec.json.encode(info), parents=True)
+        if self._shared:
+            self._shared.insert(ARENAS, [{"arena_id": info.arena_id, "body": msgspec.json.encode(info)}])
         return info.arena_id
 
     def lock(self, arena_id: str) -> FileLock:
@@ -67,6 +83,7 @@ class ArenaStore:
 
     def ids(self) -> list[str]:
         """All arenas, the one that was played last first."""
+        self._fetch()
         found = [path.parent for path in self.folder.glob(f"*/{INFO}")] if self.folder.is_dir() else []
         return [path.name for path in sorted(found, key=lambda path: (-_changed(path), path.name))]
 
@@ -85,6 +102,24 @@ class ArenaStore:
         whole = not path.exists() or _ends_whole(path)
         with path.open("ab") as stream:
             stream.write(line if whole else b"\n" + line)
+        if self._shared:
+            row = {"arena_id": arena_id, "task": episode.task, "policy": episode.policy, "body": msgspec.json.encode(episode)}
+            self._shared.upsert(SHARED_EPISODES, [row])
+
+    def _fetch(self) -> None:
+        """Bring arenas and episodes of other machines into the local folder."""
+        if self._shared is None:
+            return
+        at = self._shared.version(SHARED_EPISODES)
+        if _fetched.get(self.folder) == at:
+            return
+        for row in self._shared.rows(ARENAS):
+            path = self.folder / row["arena_id"] / INFO
+            if not path.exists():
+                write_whole(path, row["body"], parents=True)
+            lines = [entry["body"] + b"\n" for entry in self._shared.rows(SHARED_EPISODES, where=equals("arena_id", row["arena_id"]))]
+            write_whole(path.with_name(EPISODES), b"".join(lines))
+        _fetched[self.folder] = at
 
     def episodes(self, arena_id: str) -> list[Episode]:
         """The newest episode of each task and policy, in order of task and first appearance of the policy."""

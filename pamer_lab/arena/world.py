@@ -40,7 +40,7 @@ class Level:
     distance: int = 2
     """Files on the way to each fact: each has to be read before the next can be found."""
     noise: int = 4
-    """Other entries of the same form beside the one that counts, in each list and document."""
+    """Distractors of the same form as the entry that counts, in each list and document."""
 
     def __post_init__(self) -> None:
         if not (1 <= self.facts <= 12 and 0 <= self.distance <= 8 and 0 <= self.noise <= 30):
@@ -235,7 +235,7 @@ class Task:
         return file if exact or share > 0.5 else None
 
     def _others(self, draw: Draw, file: File) -> list[Entity]:
-        """Strangers, those of the same kind first: what is said of them has the same form."""
+        """Unrelated entities, those of the same kind first: statements about them have the same form."""
         kin = [entity for entity in self.world.outsiders if entity.kind == file.entity.kind and entity is not file.entity]
         rest = [entity for entity in self.world.outsiders if entity not in kin and entity is not file.entity]
         return [*draw.some(kin, (self.level.noise + 1) // 2), *draw.some(rest, self.level.noise)][: self.level.noise]

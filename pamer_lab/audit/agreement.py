@@ -1,7 +1,7 @@
-"""How far reviewers agree, and how good selections are by their word. Pure.
+"""Agreement between reviewers, and how they judge the selections. Pure.
 
-Cohen's kappa is undefined where there is nothing to compare or where chance alone would explain everything; then there is none, and the
-reason is given.
+Cohen's kappa is undefined where there is nothing to compare or where chance alone would explain everything; then it is None, with
+the reason.
 """
 
 from collections import Counter

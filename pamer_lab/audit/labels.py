@@ -1,4 +1,4 @@
-"""Labels before a person: a sample of a rule's labels, who agrees with which, and the agreement with its interval.
+"""Human review of rule-based labels: a sample to review, the reviews, and the agreement with its interval.
 
 The sample is drawn by a hash of trace, point and target, as many positives as negatives of each target, so that everyone sees the same
 labels in the same order. A review is a further revision under its reviewer; the newest counts.

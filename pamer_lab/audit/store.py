@@ -84,3 +84,13 @@ def restored_tokens(row: Mapping[str, Any]) -> int:
 def steps_of(rows: Sequence[dict[str, Any]]) -> dict[str, set[int]]:
     """Audit id -> chosen steps."""
     return {row["audit_id"]: set(row["steps"] or []) for row in rows}
+
+
+class LiveRecorder:
+    """Records the selections of live sessions as a replay does; a live session is its own run."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def record(self, record: SelectionRecord) -> None:
+        AuditStore(self._database, run_id=record.session_id).record(record)

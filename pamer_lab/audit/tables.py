@@ -1,7 +1,7 @@
-"""The audit's two tables, and what a row from elsewhere may say.
+"""The audit's two tables, and the limits of imported rows.
 
-Rows are only ever added: a review that is edited becomes a further revision. Pages count up to a row's turn and steps, so these are checked
-when they enter.
+Rows are only ever added: a review that is edited becomes a further revision. Pages loop up to a row's turn and steps, so both are checked
+on import.
 """
 
 from collections.abc import Iterable, Mapping

@@ -1,4 +1,4 @@
-"""Whole per-turn accounting of a growing trace: cut, identities, protocol and tokens, from 200 to 2,000 turns."""
+"""Complete per-turn accounting of a growing trace: cut, identities, protocol and tokens, from 200 to 2,000 turns."""
 
 from typing import Any
 

@@ -72,7 +72,7 @@ def controller(folder: str) -> PamerController:
 
 
 def child(folder: str, ready: Any) -> None:
-    """Compress without end, continuing the session; ready once it has compressed, so that a kill falls among writes."""
+    """Compress endlessly, continuing the session; ready once it has compressed, so that a kill falls among writes."""
     pamer = controller(folder)
     messages = chat(TURNS)
     start = len(pamer.store.load(SESSION).covered)
@@ -107,7 +107,7 @@ def run(kills: int = KILLS, seed: int = 0) -> tuple[dict[str, Any], dict[str, An
 
 @dataclass
 class Round:
-    """What the kills of one store came to."""
+    """The result of the kills at one store."""
 
     partial: int = 0
     lost: int = 0
@@ -120,7 +120,7 @@ class Round:
 
 
 def kill_round(kills: int, chance: random.Random) -> Round:
-    """Kill so many children at one store, checking it after each, and then go on with it."""
+    """Kill so many children at one store, checking it after each, and then continue with it."""
     found = Round()
     with tempfile.TemporaryDirectory() as folder:
         messages = chat(TURNS)

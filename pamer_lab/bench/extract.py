@@ -95,7 +95,7 @@ def naive(model: FrozenModel, inputs: list[Tokens]) -> None:
 
 
 def _measured(work: Callable[[], Any]) -> tuple[float, int]:
-    """Processor seconds of a call, and the bytes it needs at most beyond what is there before it."""
+    """Processor seconds of a call, and the bytes it needs at most beyond what was allocated before it."""
     gc.collect()
     _give_back()
     before = resident()

@@ -66,7 +66,7 @@ attempts = 1
 
 @dataclass
 class Outcome:
-    """What the cases came to."""
+    """The result of the cases."""
 
     counts: Counter[str] = field(default_factory=Counter)
     """`target: how it ended` -> cases."""

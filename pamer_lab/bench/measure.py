@@ -58,11 +58,11 @@ def own_peak() -> int:
 
 
 WORDS = [
-    *("archive", "museum", "founder", "editor", "the", "letter", "of", "harbour", "station", "reading", "1932", "catalogue"),
-    *("volume", "was", "city", "report", "found", "in", "and", "by", "gallery", "river", "press", "née"),
+    *"archive museum founder editor the letter of harbour station reading 1932 catalogue".split(),
+    *"volume was city report found in and by gallery river press née".split(),
 ]
 RARE = ["Łódź", "–", "東京", "\U0001f4da"]
-"""Now and then a wider character, as in real tool output: it makes Python keep that whole text in a wider form."""
+"""Now and then a wider character, as in real tool output: it makes Python keep all of that text in a wider form."""
 
 
 def sentence(rng: random.Random, words: int) -> str:

@@ -212,7 +212,7 @@ def _page_memory(session: Any) -> dict[str, float]:
 
 
 def _long(page: Any, address: str) -> tuple[int, float]:
-    """Bodies in the page of the long trace, and the seconds until its chart is there."""
+    """Bodies in the page of the long trace, and the seconds until its chart is drawn."""
 
     def visit() -> None:
         page.goto(f"{address}/trace?trace=t-long&block=1000")

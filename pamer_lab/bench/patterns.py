@@ -28,8 +28,25 @@ READERS: dict[str, Callable[[str], Any]] = {
 }
 """The complete functions, with what they do around their patterns."""
 PIECES = (
-    *("a", "a@", "/", "a/", "a.b@", "The ", "A ", "1,", "a:", "-", "____", "a_", "\\n", "\x1b[32m", "token=", "http://"),
-    *("sk-", "-----BEGIN PRIVATE KEY-----", "x.y"),
+    "a",
+    "a@",
+    "/",
+    "a/",
+    "a.b@",
+    "The ",
+    "A ",
+    "1,",
+    "a:",
+    "-",
+    "____",
+    "a_",
+    "\\n",
+    "\x1b[32m",
+    "token=",
+    "http://",
+    "sk-",
+    "-----BEGIN PRIVATE KEY-----",
+    "x.y",
 )
 
 Work = Callable[[Callable[[Any], Any], Any], float]

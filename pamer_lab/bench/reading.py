@@ -1,9 +1,9 @@
 """What a `pamer` replay costs against the bare forward pass it needs: part of `pamer-lab bench replay`.
 
 A synthetic trace with a prefix of 1,300 tokens and 120 blocks of 50 to 3,000 tokens goes through the embedded model to an early block, so
-that the bench ends within minutes; the share of everything beside the model is larger than at the heads' own layer. The bare pass reads
+that the bench ends within minutes; the share of everything but the model is larger than at the heads' own layer. The bare pass reads
 as many tokens to the same block, in inputs of the trace's own lengths, without pooling, cache or store. Times are this process's
-processor time with one torch thread. Hashed words stand in for the embedding model, which is not what is measured.
+processor time with one torch thread. Hashed words replace the embedding model, which is not what is measured.
 """
 
 import gc

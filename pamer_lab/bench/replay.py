@@ -1,4 +1,4 @@
-"""`pamer-lab bench replay`: what replay itself costs when the models' answers are there already.
+"""`pamer-lab bench replay`: what replay itself costs when the models' answers are already stored.
 
 One synthetic trace of 256 turns and 200,000 tokens goes through all policies (`grown_policies`) twice: the first time fills a
 memory of summaries and embeddings, the second time is measured, storage included. Then what-if over 1,000 turns, and the per-turn
@@ -6,7 +6,8 @@ mean table over 260 stored runs of 256 turns.
 
 `turn256_vs_turn32` asks whether a run is linear in its turns: the median time of a turn among the last 32 of 256, over that among
 turns 16 to 47, each summed over the policies; `turn256_vs_turn32_worst` is that of the policy that grows most. 1 means that a turn
-costs the same however long the history is; a turn that went through its whole history again would give about 7.5.
+costs the same however long the history is; a turn that went through its complete history again would give about 7.5. A policy that does
+nothing until its history is long (`first_work` in the details) is compared with itself at work: its first 32 turns from then on.
 `turns2000_vs_4x500` asks the same of complete runs, and `bench/reading.py` compares a `pamer` replay with the bare forward pass it needs.
 """
 
@@ -46,8 +47,13 @@ WHATIF_TURNS = 1_000
 RUNS = 260
 LENGTHS = (500, 2_000)
 """Turns of the two traces that tell whether a policy's time grows with its turns."""
-EARLY, LATE = slice(16, 48), slice(TURNS - 32, TURNS)
-"""Turns around the 32nd, and the last ones."""
+TURN_TOKENS = 640
+"""Tokens of each of their turns: so many that every policy is at work in the shorter one (`auto-compact` waits for 160,000)."""
+EARLY_BEGIN, EARLY_TURNS = 16, 32
+"""Turns around the 32nd."""
+LATE = slice(TURNS - 32, TURNS)
+LATEST_BEGIN = TURNS // 2
+"""A policy that first does something later than this is compared from the usual turn on: its history hardly grows after that."""
 
 
 class KeptVotes:
@@ -100,10 +106,11 @@ def _all_policies(folder: Path) -> tuple[dict[str, float], dict[str, Any]]:
     parts = Parts(CachedSummariser(ExtractiveSummariser(tokens.counter)), KeptEmbeddings(HashingEmbedder()), KeptVotes())
     first: dict[str, float] = {}
     seconds: dict[str, float] = {}
-    cpu = 0.0
+    cpu = {"first": 0.0, "second": 0.0}
     per_turn: dict[str, list[float]] = {}
     actions: dict[str, dict[str, int]] = {}
     windows: dict[str, dict[str, Any]] = {}
+    begins: dict[str, int] = {}
     for measured in (first, seconds):
         workspace = Workspace(folder / ("first" if measured is first else "second"))
         for policy in grown_policies():
@@ -111,16 +118,21 @@ def _all_policies(folder: Path) -> tuple[dict[str, float], dict[str, Any]]:
             done = replay(trace, policy, workspace, ReplayOptions(parts=parts))
             measured[policy] = time.perf_counter() - began
             if measured is seconds:
-                cpu += time.process_time() - cpu_began
+                cpu["second"] += time.process_time() - cpu_began
+            elif _model_free(policy):
+                cpu["first"] += time.process_time() - cpu_began
+            if measured is seconds:
                 per_turn[policy] = [turn.seconds for turn in done.turns]
-                windows[policy] = {"early": _by_action(done.turns[EARLY]), "late": _by_action(done.turns[LATE])}
+                begins[policy] = first_compared(done.turns)
+                early_turns = done.turns[begins[policy] : begins[policy] + EARLY_TURNS]
+                windows[policy] = {"early": _by_action(early_turns), "late": _by_action(done.turns[LATE])}
                 actions[policy] = done.totals["actions"]
     late = {policy: statistics.median(times[LATE]) for policy, times in per_turn.items()}
-    early = {policy: statistics.median(times[EARLY]) for policy, times in per_turn.items()}
+    early = {policy: statistics.median(times[begins[policy] : begins[policy] + EARLY_TURNS]) for policy, times in per_turn.items()}
     growth = {policy: late[policy] / early[policy] for policy in per_turn}
     ratios = {
         "seconds_all_policies": sum(seconds.values()),
-        "seconds_without_a_model": sum(seconds[policy] for policy in seconds if _model_free(policy)),
+        "seconds_without_a_model": sum(first[policy] for policy in first if _model_free(policy)),
         "turn256_vs_turn32": sum(late.values()) / sum(early.values()),
         "turn256_vs_turn32_worst": max(growth.values()),
     }
@@ -131,9 +143,11 @@ def _all_policies(folder: Path) -> tuple[dict[str, float], dict[str, Any]]:
         "policies": seconds,
         "without_a_model": [policy for policy in seconds if _model_free(policy)],
         "turn256_vs_turn32": growth,
-        "cpu_seconds_all_policies": cpu,
+        "cpu_seconds_all_policies": cpu["second"],
+        "cpu_seconds_without_a_model": cpu["first"],
         "actions": actions,
         "windows": windows,
+        "first_work": {policy: begin for policy, begin in begins.items() if begin != EARLY_BEGIN},
         "with_summaries_written": sum(first.values()),
         "median_ms_per_turn": {policy: 1000 * statistics.median(times) for policy, times in per_turn.items()},
     }
@@ -144,7 +158,7 @@ def _linear(folder: Path) -> tuple[float, dict[str, float]]:
     """Processor time of 2,000 turns over four times that of 500, of the policy that grows most, and of each."""
     tokens = profile_tokens(load_profile("embedded"))
     few, many = LENGTHS
-    traces = {turns: make_trace(turns, 200 * turns) for turns in LENGTHS}
+    traces = {turns: make_trace(turns, TURN_TOKENS * turns) for turns in LENGTHS}
     found: dict[str, float] = {}
     for policy in grown_policies():
         seconds: dict[int, float] = {}
@@ -168,6 +182,12 @@ def grown_policies() -> list[str]:
 def _model_free(name: str) -> bool:
     policy = parse_policy(name)
     return not policy.needs_models and "embedder" not in policy.needs
+
+
+def first_compared(turns: Sequence[Turn]) -> int:
+    """Where a run's early turns begin: at the usual turn, or with its first work, if that is later and the history still doubles."""
+    first = next((turn.t for turn in turns if turn.action != "pass"), 0)
+    return first if EARLY_BEGIN < first <= LATEST_BEGIN else EARLY_BEGIN
 
 
 def _by_action(turns: Sequence[Turn]) -> dict[str, dict[str, float]]:

@@ -3,7 +3,8 @@
 Every part is a ratio inside this run: per number of workers `speedup_N` (time of one Ray worker over that of N) and
 `overhead_vs_local_N` (Ray over local, less one, without the start of the workers, which a long job pays once; `overhead_with_start_N`
 is with it); `time_vs_linear` (ten times the traces over ten times the time); of killed workers what
-was lost or doubled; and how much longer the queries of a page take with a hundred times as many traces and runs in the store.
+was lost or doubled; and how much longer pages and their queries take with a hundred times as many traces and runs in the store
+(`catalogue.py`).
 The cluster runs before anything is timed; its start is in the details.
 """
 
@@ -12,7 +13,6 @@ import signal
 import tempfile
 import threading
 import time
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -20,28 +20,21 @@ from typing import Any
 import msgspec
 import psutil
 
-from pamer_lab.bench.measure import messages
+from pamer_lab.bench.catalogue import TURNS_EACH, compare, short_traces
 from pamer_lab.blocks import EstimatedCounter, MessageTokens
 from pamer_lab.engines import Engine, EngineSpec, LocalEngine, open_engine
 from pamer_lab.runs.batch import BatchOptions, replay_batch
-from pamer_lab.runs.store import TEXTS, TURNS, RunStore, run_row
-from pamer_lab.runs.values import RunInfo
-from pamer_lab.trajectory.values import Trace
-from pamer_lab.workspace import RUNS, TRACES, Workspace
-from pamer_lab.workspace.store import trace_row
+from pamer_lab.runs.store import RunStore
+from pamer_lab.runs.turn_rows import TEXTS, TURNS
+from pamer_lab.workspace import RUNS, Workspace
 
 HELP = "Ray against local workers on 200 short traces, 200 to 2,000 traces, kills, and a catalogue of 100,000 traces and runs"
 TRACES_TIMED = 200
-TURNS_EACH = 8
 TIMES = 10
 """How many times more traces the growth is measured with."""
 KILLS = 100
 CATALOGUE = (1_000, 100_000)
 POLICY = "sliding-window:3"
-
-
-def short_traces(count: int) -> list[Trace]:
-    return [Trace(f"t-scale-{number}", f"q{number}", "made", tuple(messages(TURNS_EACH, seed=number, words=40))) for number in range(count)]
 
 
 def filled(folder: Path, count: int) -> tuple[Workspace, list[str]]:
@@ -73,7 +66,7 @@ def run(traces: int = TRACES_TIMED, kills: int = KILLS, catalogue: tuple[int, in
             seconds, starts = {}, {}
             for workers in (1, 2):
                 for name, engine in (("local", LocalEngine()), ("ray", cluster)):
-                    # As many traces as workers: what it takes until every worker has done one.
+                    # As many traces as workers: the time until every worker has done one.
                     starts[name, workers] = timed(folder / f"{name}-{workers}-start", workers, engine, workers)
                     seconds[name, workers] = timed(folder / f"{name}-{workers}", workers + traces, engine, workers)
                 working = {name: seconds[name, workers] - starts[name, workers] for name in ("local", "ray")}
@@ -86,16 +79,13 @@ def run(traces: int = TRACES_TIMED, kills: int = KILLS, catalogue: tuple[int, in
             details["start_seconds"] = {f"{name}_{workers}": round(taken, 2) for (name, workers), taken in starts.items()}
             details["seconds"][f"local_2_with_{TIMES}_times_the_traces"] = round(more, 2)
             ratios |= killing(folder / "killed", cluster, kills)
-        sizes = {count: _opened(folder / f"catalogue-{count}", count) for count in catalogue}
-        small, large = (sizes[count] for count in catalogue)
-        for key in small["seconds"]:
-            ratios[f"{key}_vs_small"] = large["seconds"][key] / small["seconds"][key]
-        details["catalogue"] = {str(count): found for count, found in sizes.items()}
+        found, details["catalogue"] = compare(folder, catalogue)
+    ratios |= found
     return ratios, details
 
 
 def killing(folder: Path, engine: Engine, kills: int) -> dict[str, Any]:
-    """Kill a worker again and again while a batch runs, start the batch again until all is done, and count what is there."""
+    """Kill a worker again and again while a batch runs, start the batch again until all is done, and count what is stored."""
     workspace, ids = filled(folder, 40)
     database = workspace.database
     done, over = 0, threading.Event()
@@ -144,38 +134,3 @@ def _works(process: psutil.Process) -> bool:
     except psutil.Error:
         return False
     return line.startswith("ray::Serving") or "pamer_lab.engines.serve" in line
-
-
-def _opened(folder: Path, count: int) -> dict[str, Any]:
-    """Seconds of what catalogue pages ask first, in a store with so many traces and runs."""
-    workspace = Workspace(folder)
-    tokens = MessageTokens(EstimatedCounter())
-    row = trace_row(short_traces(1)[0], tokens)
-    workspace.add_traces(short_traces(1), tokens)
-    replay_batch(["t-scale-0"], [POLICY], workspace)
-    head = RunStore(workspace).heads()[0]
-    for start in range(0, count, 10_000):
-        numbers = range(start, min(count, start + 10_000))
-        workspace.database.append(TRACES, [row | {"trace_id": f"t-{number}", "name": f"{number}.json"} for number in numbers])
-        workspace.database.append(RUNS, [run_row(_named(head, number)) for number in numbers])
-    asked: dict[str, Callable[[], object]] = {
-        "first_traces": lambda: workspace.trace_page(0, 50),
-        "last_traces": lambda: workspace.trace_page(count - 50, 50),
-        "one_trace": lambda: workspace.trace(f"t-{count // 2}"),
-        "runs_of_a_trace": lambda: RunStore(workspace).heads(trace_id=f"t-{count // 2}"),
-        "all_trace_rows": workspace.trace_rows,
-        "all_runs": workspace.runs,
-    }
-    workspace.index()
-    seconds = {}
-    for key, ask in asked.items():
-        ask()
-        began = time.perf_counter()
-        for _ in range(3):
-            ask()
-        seconds[key] = (time.perf_counter() - began) / 3
-    return {"seconds": seconds, "memory_mb": round(psutil.Process().memory_info().rss / 1e6)}
-
-
-def _named(head: RunInfo, number: int) -> RunInfo:
-    return msgspec.structs.replace(head, run_id=f"r-{number}", trace_id=f"t-{number}")

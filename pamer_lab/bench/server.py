@@ -85,8 +85,8 @@ def _stop(server: "subprocess.Popen[bytes]") -> None:
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 FLAGS = [
-    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
-    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
+    *"--headless --no-sandbox --disable-gpu --disable-quic --no-first-run".split(),
+    *"--disable-background-networking --disable-component-update --disable-sync".split(),
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 ]
 """The last one makes every host but loopback unreachable; Playwright's own interception would switch off the cache."""
@@ -118,7 +118,7 @@ PATIENCE_SECONDS = 120.0
 
 @dataclass
 class Drawn:
-    """What one rerun came to."""
+    """The result of one rerun."""
 
     seconds: float = 0.0
     errors: list[str] = field(default_factory=list)

@@ -1,10 +1,9 @@
 """A tool call as a reader wants to see it: an edit as a diff, a written file as its lines, a shell call as its command.
 
-Goes by the arguments' names, since every agent calls its tools otherwise. Knows nothing of where it is shown; whatever it returns is
-untrusted text. Invariant: no argument is lost: what is not in `text` is in `rest`.
+Recognised by the arguments' names, since every agent names its tools differently. Knows nothing of where it is shown; what it
+returns is untrusted text. Invariant: no argument is lost: what is not in `text` is in `rest`.
 """
 
-import difflib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from typing import Any, Literal
 
 import orjson
 
+from pamer_lab.blocks.differences import opcodes
 from pamer_lab.trajectory.values import Trace
 
 Shape = Literal["diff", "command", "file"]
@@ -105,7 +105,7 @@ def _diff(old: str, new: str) -> str:
     if max(len(one), len(other)) > MOST_LINES:
         return "\n".join([*(f"- {line}" for line in one), *(f"+ {line}" for line in other)])
     lines: list[str] = []
-    for kind, a, b, c, d in difflib.SequenceMatcher(None, one, other, autojunk=False).get_opcodes():
+    for kind, a, b, c, d in opcodes(one, other):
         if kind == "equal":
             lines += [f"  {line}" for line in one[a:b]]
         else:

@@ -6,9 +6,15 @@ Invariant: a conversation without violations, cut at a block boundary, has none 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from pamer_lab.errors import ProtocolError
 from pamer_lab.trajectory.values import Message
+
+Kind = Literal["no-id", "id-twice", "no-tool", "answers", "calls", "names-no-call", "too-early", "unknown-call", "answered-twice"]
+"""`no-id`, `id-twice`, `no-tool`: a call without an id, with another's id, or without a tool. `answers`, `calls`: a message of a role that
+cannot. `names-no-call`, `too-early`, `unknown-call`, `answered-twice`: a tool result without a call, before any, of none in its block, or
+of one that has its result."""
 
 
 @dataclass(frozen=True)
@@ -17,6 +23,7 @@ class Violation:
 
     index: int
     """Index of the message."""
+    kind: Kind
     reason: str
 
     @property
@@ -35,29 +42,29 @@ def violations(messages: Sequence[Message]) -> list[Violation]:
             started, calls, answered = True, set(), set()
             for call in message.tool_calls:
                 if not call.id:
-                    found.append(Violation(index, f"its call of {call.name!r} has no id"))
+                    found.append(Violation(index, "no-id", f"its call of {call.name!r} has no id"))
                 elif call.id in calls:
-                    found.append(Violation(index, f"call id {call.id!r} is used twice in one block"))
+                    found.append(Violation(index, "id-twice", f"call id {call.id!r} is used twice in one block"))
                 if not call.name:
-                    found.append(Violation(index, f"call {call.id!r} names no tool"))
+                    found.append(Violation(index, "no-tool", f"call {call.id!r} names no tool"))
                 calls.add(call.id)
             if message.tool_call_id:
-                found.append(Violation(index, "an assistant message cannot answer a call"))
+                found.append(Violation(index, "answers", "an assistant message cannot answer a call"))
             continue
         if message.tool_calls:
-            found.append(Violation(index, f"a {message.role} message cannot call tools"))
+            found.append(Violation(index, "calls", f"a {message.role} message cannot call tools"))
         if message.role != "tool":
             if message.tool_call_id:
-                found.append(Violation(index, f"a {message.role} message cannot answer a call"))
+                found.append(Violation(index, "answers", f"a {message.role} message cannot answer a call"))
             continue
         if not message.tool_call_id:
-            found.append(Violation(index, "a tool result names no call"))
+            found.append(Violation(index, "names-no-call", "a tool result names no call"))
         elif not started:
-            found.append(Violation(index, f"tool result {message.tool_call_id!r} comes before any assistant message"))
+            found.append(Violation(index, "too-early", f"tool result {message.tool_call_id!r} comes before any assistant message"))
         elif message.tool_call_id not in calls:
-            found.append(Violation(index, f"tool result {message.tool_call_id!r} answers no call of its block"))
+            found.append(Violation(index, "unknown-call", f"tool result {message.tool_call_id!r} answers no call of its block"))
         elif message.tool_call_id in answered:
-            found.append(Violation(index, f"call {message.tool_call_id!r} is answered twice"))
+            found.append(Violation(index, "answered-twice", f"call {message.tool_call_id!r} is answered twice"))
         answered.add(message.tool_call_id)
     return found
 

@@ -7,12 +7,15 @@ import time
 from typing import Any
 
 from pamer_lab.arena.opening import open_episode
-from pamer_lab.arena.running import DEFAULT_POLICIES, Plan, play_arena
+from pamer_lab.arena.plan import DEFAULT_POLICIES, Plan
+from pamer_lab.arena.running import play_arena
 from pamer_lab.arena.store import ArenaStore
 from pamer_lab.arena.summary import listed, summary
 from pamer_lab.cli import say
+from pamer_lab.commands.engine import engine_of
 from pamer_lab.errors import InputError
 from pamer_lab.jobs import LINES_VARIABLE, Progress
+from pamer_lab.models.profiles import load_profile
 from pamer_lab.policies.registry import live_policies, parse_policy
 from pamer_lab.prices import find_prices
 from pamer_lab.workspace import Workspace
@@ -50,8 +53,11 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         grader=args.grader,
         time_limit=args.time_limit,
     )
-    info = play_arena(plan, workspace, Updating())
-    return summary(store, info.arena_id, plan.prices, tasks=plan.tasks, policies=plan.named(), against=against)
+    models = any(parse_policy(name).needs_models for name in plan.named())
+    with engine_of(args, load_profile(args.profile, workspace.path) if models else None) as engine:
+        info = play_arena(plan, workspace, Updating(), engine=engine)
+        done = summary(store, info.arena_id, plan.prices, tasks=plan.tasks, policies=plan.named(), against=against)
+        return done | {"engine": {"name": engine.name}}
 
 
 class Updating:

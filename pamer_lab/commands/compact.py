@@ -10,7 +10,7 @@ from pamer_lab.blocks import MessageTokens
 from pamer_lab.cli import say
 from pamer_lab.commands import studying
 from pamer_lab.commands.engine import states_on_engine
-from pamer_lab.commands.options import CAPS
+from pamer_lab.commands.study_options import CAPS
 from pamer_lab.counts import counted
 from pamer_lab.features.store import FeatureStore
 from pamer_lab.models.embedder import HashingEmbedder

@@ -64,10 +64,11 @@ def _store() -> Check:
 def _object_store(address: str, version: str) -> Check:
     """Whether the object store answers with the credentials of the environment, and lets them write."""
     from pamer_lab.workspace import Workspace
+    from pamer_lab.workspace.catalogue import listed
     from pamer_lab.workspace.store import may_write
 
     workspace = Workspace(address)
-    traces = len(workspace.trace_rows())
+    traces = listed(workspace, most=1).total
     words = "may write" if may_write(workspace) else "may only read"
     return Check("LanceDB", True, f"lancedb {version}, {address} answers, the credentials {words} ({traces} traces)")
 

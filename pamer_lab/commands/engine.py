@@ -37,12 +37,18 @@ def states_on_engine(run: Run) -> Run:
         workspace = Workspace()
         profile = load_profile(args.profile, workspace.path)
         with engine_of(args, profile) as engine:
-            workers = max(args.processes, 0) if engine.name == "local" or args.processes >= 0 else engine.capacity()
-            workers = max(workers, 1) if engine.name != "local" else workers
+            workers = workers_of(args, engine)
             with computing_on(Elsewhere(engine, workers, workspace, profile, args.device) if workers else None):
                 return run(args) | engine_facts(engine, workers)
 
     return wrapped
+
+
+def workers_of(args: argparse.Namespace, engine: Engine) -> int:
+    """As many as were asked for; where no number was, as many as fit on a cluster, and on this machine 0: the command itself works."""
+    if engine.name == "local":
+        return max(int(args.processes), 0)
+    return max(int(args.processes) if args.processes >= 0 else engine.capacity(), 1)
 
 
 def engine_facts(engine: Engine, workers: int) -> dict[str, Any]:

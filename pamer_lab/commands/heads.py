@@ -37,8 +37,8 @@ def _test(args: argparse.Namespace, entry: NamedHeads) -> dict[str, Any]:
     from pamer_lab.models.profiles import load_profile
     from pamer_lab.studies.bank import BankMaker
     from pamer_lab.studies.decisions import TARGETS, decisions_of, with_origin
+    from pamer_lab.studies.distill import by_group, test_of
     from pamer_lab.studies.sources import sources_of
-    from pamer_lab.studies.unseen import by_group, test_of
 
     workspace, heads = Workspace(), entry.heads
     if not args.traces:

@@ -1,4 +1,4 @@
-"""Which history decision states are taken of, in words."""
+"""Says which history the decision points were read from."""
 
 from pamer_lab.counts import counted
 from pamer_lab.trajectory.recorded import History

@@ -14,15 +14,15 @@ from pamer_lab.workspace.ingest import Imported, import_paths
 from pamer_lab.workspace.sessions import TOOLS, choose, find_sessions, import_sessions
 
 KEYS = [
-    *("path", "index", "trace_id", "question_id", "format", "messages", "turns", "blocks"),
-    *("tool_calls", "tool_results", "prefix_messages", "tokens", "tokenizer", "labels", "warnings", "tokens_kind"),
-    *("confidence", "not_read", "reward"),
+    *"path index trace_id question_id format messages turns blocks".split(),
+    *"tool_calls tool_results prefix_messages tokens tokenizer labels warnings tokens_kind".split(),
+    *"confidence not_read reward".split(),
 ]
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
     if bool(args.paths) == bool(args.tool):
-        raise InputError("name files or folders, or a coding agent with --from, and not both")
+        raise InputError("name files or folders, or a coding agent with --from, but not both")
     workspace = Workspace()
     if args.tool:
         return _from_tool(args, workspace)
@@ -51,13 +51,13 @@ def _from_tool(args: argparse.Namespace, workspace: Workspace) -> dict[str, Any]
     if args.most < 1:
         raise InputError("--most must be 1 or more")
     if args.labels:
-        raise InputError("--labels belongs to files; import the sessions first")
+        raise InputError("--labels works with files; import the sessions first")
     found = find_sessions(args.tool, most=args.most)
     listed = [{"number": number, **vars(session)} for number, session in enumerate(found.sessions, start=1)]
     facts = {"tool": args.tool, "folders": list(found.folders), "sessions": listed, "left": found.left}
     if not args.choose:
         if args.scan:
-            raise InputError("--scan needs --choose: which sessions to look through")
+            raise InputError("--scan needs --choose: the sessions to scan")
         return facts | {"traces": [], "rejected": [], "chosen": 0}
     chosen = choose(found.sessions, args.choose)
     tokens = profile_tokens(load_profile(args.profile, workspace.path))

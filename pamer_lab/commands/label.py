@@ -1,57 +1,60 @@
 """`pamer-lab label TRACE...`: labels by a rule, kept with the traces in the workspace."""
 
 import argparse
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 from pamer_lab.blocks import MessageTokens
 from pamer_lab.cli import say
+from pamer_lab.commands.engine import engine_facts, engine_of, workers_of
 from pamer_lab.errors import InputError
 from pamer_lab.models.profiles import load_profile
 from pamer_lab.models.tokenizer import profile_tokens
-from pamer_lab.runs.hindsight import Rule, hindsight_labels, labelled
-from pamer_lab.runs.timeline import lay_out
+from pamer_lab.runs.hindsight import Rule
+from pamer_lab.runs.labelling import label_traces
 from pamer_lab.storage.files import write_whole
 from pamer_lab.studies.decisions import TARGETS
 from pamer_lab.studies.study import ALL
-from pamer_lab.trajectory import Trace, read_all
+from pamer_lab.trajectory import read_all
 from pamer_lab.trajectory.formats.native import to_native
 from pamer_lab.trajectory.labels import HINDSIGHT
 from pamer_lab.workspace import Workspace
-
-BATCH = 50
-"""Traces stored per commit."""
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
     rule = Rule(args.horizon, args.retained, args.minimum)
     workspace = Workspace()
     tokens = profile_tokens(load_profile(args.profile, workspace.path))
-    traces = _in_workspace(args.traces, workspace, tokens)
-    done: list[Trace] = []
-    for trace in traces:
-        done.append(labelled(trace, hindsight_labels(lay_out(trace, tokens), rule)))
-        if len(done) % BATCH == 0:
-            workspace.relabel(done[-BATCH:])
-            say(f"labelled {len(done)} of {len(traces)} traces")
-    workspace.relabel(done[len(done) - len(done) % BATCH :])
+    ids = _in_workspace(args.traces, workspace, tokens)
+    with engine_of(args, None) as engine:
+        workers = workers_of(args, engine)
+        label_traces(ids, rule, workspace, args.profile, say, engine, workers)
+    points, labels, positives, unlabelled = 0, Counter[str](), Counter[str](), 0
+    lines: list[bytes] = []
+    for trace in (workspace.trace(trace_id).trace for trace_id in ids):
+        own = [label for label in trace.labels if label.origin == HINDSIGHT]
+        points += len({label.t for label in own})
+        labels.update(label.target for label in own)
+        positives.update(label.target for label in own if label.value)
+        unlabelled += not own
+        lines += [to_native(trace) + b"\n"] if args.out is not None else []
     if args.out is not None:
-        write_whole(args.out, b"".join(to_native(trace) + b"\n" for trace in done))
-    own = [(trace.trace_id, label) for trace in done for label in trace.labels if label.origin == HINDSIGHT]
+        write_whole(args.out, b"".join(lines))
     return {
-        "traces": len(done),
-        "decision_points": len({(trace_id, label.t) for trace_id, label in own}),
-        "labels": {target: sum(label.target == target for _, label in own) for target in TARGETS},
-        "positives": {target: sum(label.target == target and label.value for _, label in own) for target in TARGETS},
+        "traces": len(ids),
+        "decision_points": points,
+        "labels": {target: labels[target] for target in TARGETS},
+        "positives": {target: positives[target] for target in TARGETS},
         "rule": rule.facts() | {"tokenizer": tokens.counter.name},
         "origin": HINDSIGHT,
-        "unlabelled": sum(not any(label.origin == HINDSIGHT for label in trace.labels) for trace in done),
+        "unlabelled": unlabelled,
         "out": str(args.out) if args.out else None,
-    }
+    } | engine_facts(engine, workers)
 
 
-def _in_workspace(names: list[str], workspace: Workspace, tokens: MessageTokens) -> list[Trace]:
-    """The traces of files, folders and ids, each once; those of files are imported first."""
+def _in_workspace(names: list[str], workspace: Workspace, tokens: MessageTokens) -> list[str]:
+    """Ids of the traces of files, folders and ids, each once; those of files are imported first."""
     files = [name for name in names if name != ALL and (Path(name).exists() or not name.startswith("t-"))]
     ids = [name for name in names if name != ALL and name not in files]
     reading = read_all(files)
@@ -64,7 +67,9 @@ def _in_workspace(names: list[str], workspace: Workspace, tokens: MessageTokens)
     ids += [trace.trace_id for trace in reading.traces]
     if ALL in names:
         ids += [row["trace_id"] for row in workspace.trace_rows()]
-    found = [workspace.trace(trace_id).trace for trace_id in dict.fromkeys(ids)]
+    found = list(dict.fromkeys(ids))
+    if missing := set(found) - set(workspace.trace_sizes(found)):
+        workspace.trace(min(missing))  # says what to do
     if not found:
         raise InputError(f"the workspace {workspace.path} has no traces; import some: pamer-lab import TRACE...")
     return found

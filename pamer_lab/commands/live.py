@@ -4,6 +4,7 @@ import argparse
 from datetime import datetime
 from typing import Any
 
+from pamer_lab.counts import counted
 from pamer_lab.errors import InputError
 from pamer_lab.live.desk import OUTSIDE
 from pamer_lab.live.logs import Logs
@@ -43,12 +44,12 @@ def _publish(workspace: Workspace, record: Record) -> None:
 
 def _find(logs: Logs, name: str) -> Record:
     if not name:
-        raise InputError("live show needs a session; `pamer-lab live list` names them")
+        raise InputError("live show needs a session; `pamer-lab live list` shows them")
     for session in logs.names():
         record = logs.read(session)[0]
         if record is not None and name in (record.session, record.trace_id, record.run_id):
             return record
-    raise InputError(f"session {name!r} is not in this workspace; `pamer-lab live list` names those that are")
+    raise InputError(f"session {name!r} is not in this workspace; `pamer-lab live list` shows them")
 
 
 def show(result: dict[str, Any]) -> None:
@@ -67,7 +68,8 @@ def _show_session(entry: dict[str, Any]) -> None:
     tokens, cost = entry["tokens"], entry["cost"]
     relative = f", {cost['vs_base']:.2f} x pass-through (simulated)" if cost.get("vs_base") is not None else ""
     print(f"{entry['session']:<28} {entry['client']:<14} {entry['api']:<10} {entry['policy']:<32} {when}")
+    happened = ", ".join(counted(entry[f"{thing}s"], thing) for thing in ("turn", "edit", "fallback"))
     print(
-        f"    {entry['turns']} turns, {entry['edits']} edits, {entry['fallbacks']} fallbacks; client {tokens['client']:,}, model "
+        f"    {happened}; client {tokens['client']:,}, model "
         f"{tokens['model']:,} tokens ({tokens['kind']}, {tokens['tokenizer']}){relative}; trace {entry['trace_id']}, run {entry['run_id']}"
     )

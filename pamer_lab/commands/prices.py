@@ -8,7 +8,7 @@ import msgspec
 from pamer_lab.prices import DEFAULT, price_tables
 from pamer_lab.workspace import Workspace
 
-DATED = "Prices change: each table is as its source gave it on its date."
+DATED = "Prices change: each table shows what its source listed on its date."
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:

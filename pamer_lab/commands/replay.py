@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from pamer_lab.analysis.frontier import as_markdown, frontier
+from pamer_lab.analysis.frontier import as_markdown, cost_parts, frontier, parts_markdown
 from pamer_lab.analysis.frontier import outcome as run_outcome
 from pamer_lab.analysis.growth import mean_context, policy_table, recorded_scores, run_table, turn_table
 from pamer_lab.analysis.verdict import Verdict, account, verdict_json, verdicts
@@ -26,7 +26,7 @@ from pamer_lab.policies.availability import expanded, refused
 from pamer_lab.policies.registry import DEFAULT_POLICIES, parse_policy
 from pamer_lab.prices import PriceTable, find_prices
 from pamer_lab.runs.batch import BatchOptions, BatchProgress, Outcome, default_processes, replay_batch
-from pamer_lab.runs.cost import run_cost
+from pamer_lab.runs.cost import FREE, run_cost
 from pamer_lab.runs.divergence import first_divergence
 from pamer_lab.runs.drops import drops
 from pamer_lab.runs.estimate import estimate
@@ -81,14 +81,22 @@ def _table(result: dict[str, Any], prices: PriceTable, args: argparse.Namespace)
     found, runs = result["frontier"], result["runs"]
     kinds = "; ".join(sorted({f"{run['tokens_kind']} with {run['tokenizer']}" for run in runs}))
     turns = [len(run["turns"]) for run in runs if run["policy"] == runs[0]["policy"]] or [0]
+    length = counted(max(turns), "turn") if min(turns) == max(turns) else f"{min(turns):,} to {counted(max(turns), 'turn')}"
+    free = [] if found["points"] else [f"No table: {FREE}."]
     about = [
-        f"n = {counted(found['traces'], 'trace')} of {min(turns):,} to {counted(max(turns), 'turn')}; tokens {kinds}.",
-        f"Costs: simulated with the prices of `{prices.name}` ({prices.date}).",
-        f"Intervals: 95 % bootstraps over tasks. Bold: no other policy beats it in both. {FIXED_ACTIONS}",
+        *free,
+        f"n = {counted(found['traces'], 'trace')} of {length}; tokens {kinds}.",
+        f"Costs: simulated with the prices of `{prices.name}` ({prices.date or 'no date'}).",
+        f"Intervals: 95 % bootstraps over tasks. Bold: no other policy beats it on both. {FIXED_ACTIONS}",
     ]
     policy = ["--policy", args.policy] if args.policy else []
     made = ["pamer-lab", "replay", "TRACES", *policy, "--prices", prices.name, "--table", "FILE.md"]
-    return f"{as_markdown(found)}\n{' '.join(about)}\n\nMade by `{shlex.join(made)}`.\n"
+    parts = (
+        "Where the cost comes from, each part relative to the base agent's bill. `previous request only`: the cost if the cache kept no "
+        "older request. Breaks: requests that do not begin with the one before."
+    )
+    tables = f"{as_markdown(found)}\n{' '.join(about)}\n\n{parts}\n\n{parts_markdown(result['cost_parts'])}"
+    return f"{tables}\nMade by `{shlex.join(made)}`.\n"
 
 
 def _policies(given: str, factory: Factory) -> list[str]:
@@ -168,6 +176,7 @@ def _result(
         "tools": tools,
         "policies": policy_table(table).to_dicts(),
         "frontier": frontier(run_outcome(run, run["totals"], run["cost"], run["evidence"]) for run in runs) | {"prices": prices.name},
+        "cost_parts": cost_parts(runs),
         "verdicts": [verdict_json(entry) for entry in _verdicts(by_policy, costs)],
         "mean_context": mean_context(turn_table(workspace, table)).to_dicts(),
         "scores": recorded_scores(workspace, {outcome.trace_id for outcome in outcomes}),
@@ -223,7 +232,7 @@ def show(result: dict[str, Any]) -> None:
     _show_cheapest(result["frontier"])
     if result["runs"]:
         prices, note = result["frontier"]["prices"], result["runs"][0]["cost"]["note"]
-        print(f"cost: relative to the base agent, simulated with prices {prices}. {note}".rstrip())
+        print(f"cost: relative to the base agent, simulated with prices {prices}{note and f'; {note}'}")
         print(f"tokens: {result['runs'][0]['tokens_kind']}, {result['runs'][0]['tokenizer']}. {FIXED_ACTIONS}")
 
 

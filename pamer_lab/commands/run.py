@@ -10,6 +10,7 @@ from typing import Any
 
 from pamer_lab.cli import say
 from pamer_lab.commands.serve import options_of, warmed
+from pamer_lab.counts import counted
 from pamer_lab.errors import InputError
 from pamer_lab.live.child import child_environment, upstreams
 from pamer_lab.live.desk import OUTSIDE
@@ -71,7 +72,7 @@ def show(result: dict[str, Any]) -> None:
     totals = result["totals"]
     cost, tokens = totals["cost"], totals["tokens"]
     relative = f"{cost['vs_base']:.2f} x passing through (simulated)" if cost["vs_base"] is not None else "unknown"
-    print(f"\n{len(result['sessions'])} sessions, {totals['turns']} turns with the policy {result['policy']}")
+    print(f"\n{counted(len(result['sessions']), 'session')}, {counted(totals['turns'], 'turn')} with the policy {result['policy']}")
     print(f"  tokens: the client sent {tokens['client']:,}, the model saw {tokens['model']:,}")
     print(f"  cost: {relative}; edits: {totals['edits']}; fallbacks: {totals['fallbacks']}")
     print("  page: pamer-lab app, then Live; or: pamer-lab live list")

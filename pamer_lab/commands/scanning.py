@@ -1,4 +1,4 @@
-"""What the scan for secrets of an export found, in words."""
+"""Prints what the secret scan of an export found."""
 
 from typing import Any
 

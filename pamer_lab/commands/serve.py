@@ -12,7 +12,7 @@ import orjson
 
 from pamer_lab.cli import say
 from pamer_lab.live.policy import LiveOptions
-from pamer_lab.live.serve import Live, announced, build, listening, publishing, server_for
+from pamer_lab.live.serve import Live, announced, build, listening, publishing, quick, server_for
 from pamer_lab.workspace import Workspace
 
 
@@ -24,10 +24,11 @@ def options_of(args: argparse.Namespace) -> LiveOptions:
 
 
 def warmed(live: Live) -> None:
-    """Load what the policy needs before the first request comes."""
+    """Load what the policy needs before the first request comes, and set the process up for answering."""
     if live.desk.workshop.policy.needs_models:
         say("loading the model and the heads …")
     live.desk.workshop.warm()
+    quick()
 
 
 def run(args: argparse.Namespace) -> None:

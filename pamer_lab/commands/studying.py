@@ -10,7 +10,8 @@ from typing import Any
 
 from pamer_lab.cli import say
 from pamer_lab.commands import history
-from pamer_lab.commands.options import HISTORY, SEEDS
+from pamer_lab.commands.option_groups import HISTORY
+from pamer_lab.commands.study_options import SEEDS
 from pamer_lab.counts import counted
 from pamer_lab.errors import InputError, UnknownNameError
 from pamer_lab.factory import Factory

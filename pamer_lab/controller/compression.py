@@ -89,8 +89,9 @@ class Compressor:
     def _summary(self, plan: Plan, spent: list[Spent]) -> Summary:
         request = plan.request
         blocks = [SourceBlock(number, tuple(request.blocks[number].of(request.messages))) for number in plan.old]
+        later = [request.messages[request.blocks[number].start] for number in plan.retained if number > plan.old[-1]]
         with charging("summary", self._summariser.name, spent):
-            summary = self._summariser.summarise(request.task, blocks)
+            summary = self._summariser.summarise(request.task, blocks, later)
         spent.append(Spent.of("summary", self._summariser.name, summary.usage))
         if self._details:
             with charging("details", self._details.name, spent):

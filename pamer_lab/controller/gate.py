@@ -2,8 +2,8 @@
 
 An edit removes `S` tokens in the middle of a request, so the `T` tokens behind them that stay are written to the prompt cache again instead
 of read: `(w - r) T - r S` more at this turn. Every later turn reads `S` tokens less. With `r` and `w` the prices of reading and writing,
-the edit has paid back after `((w - r) / r) (T / S) - 1` further turns. Recalled memory that an edit drops is in neither: part of it comes
-back, and how much is not known before.
+the edit has paid back after `((w - r) / r) (T / S) - 1` further turns. Recalled memory that an edit drops is not counted: part of it
+comes back, and how much is not known in advance.
 """
 
 import math
@@ -31,7 +31,7 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Gate:
-    """Edit only where it pays back within a horizon, the cache is cold, or the window is nearly full."""
+    """Edit only where it pays back within a horizon, the cache is cold, the client rewrote its history, or the window is nearly full."""
 
     prices: str
     """The table's name."""
@@ -62,10 +62,13 @@ class Gate:
         """The verdict on an edit.
 
         `removed`: tokens of blocks that would leave. `behind`: of blocks that stay behind them. `tokens`: the request without the edit.
-        `idle`: seconds since the session's last request; None: unknown, and the cache counts as warm.
+        `idle`: seconds since the session's last request; None: unknown, and the cache counts as warm. Infinite: the client
+        has rewritten its history.
         """
         turns = self.payback(removed, behind)
         after = f"pays back after {self._counted(turns)}, horizon {self.horizon}"
+        if idle == math.inf:
+            return Verdict(True, "the client rewrote its history", turns)
         if not self.lifetime or (idle is not None and idle > COLD * self.lifetime):
             return Verdict(True, "the cache is cold", turns)
         if self.window and tokens >= FULL * self.window:

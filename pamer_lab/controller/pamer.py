@@ -90,11 +90,11 @@ class PamerController:
             return messages, turn.fallback("a memory operation failed", _said(error))
 
     def continue_with(self, session_id: str, items: Sequence[Item]) -> None:
-        """Go on with a session whose last request was made of these items: recalled memory behind its blocks stays there."""
+        """Continue a session whose last request was made of these items: recalled memory behind its blocks stays there."""
         self._session(session_id).appended = appended_in(items) if self.settings.inject == "append" else ()
 
     def failed_before(self, session_id: str, failures: int) -> None:
-        """Go on with a session that has so many failed compressions behind it; what was counted here for it is replaced."""
+        """Continue a session that has so many failed compressions behind it; what was counted here for it is replaced."""
         self._session(session_id).failures = failures
 
     def _transform(self, turn: DecisionBuilder, session: "_Session", messages: Sequence[Chat], tools: Sequence[Any] | None) -> Outcome:

@@ -2,7 +2,7 @@
 
 A `Recaller`: router, Algorithm 2, cache and recall agent in this order. Invariant: no block leaves the archive for the request
 that a valid selection does not name (a router over the archive, `pamer+:router=archive`, reads blocks to choose among them, the default
-one does not); evidence stands in the archive word for word; a refused selection or packet is recorded with its reason
+one does not); evidence is in the archive word for word; a refused selection or packet is recorded with its reason
 and returns the original request; an empty selection and a declined recall inject nothing and are no failures; a recorder
 that fails leaves the request as it is.
 """
@@ -152,7 +152,7 @@ class StepRecaller:
         return packet
 
     def _record(self, plan: Plan, attempt: _Attempt, outcome: SelectionOutcome, reason: str) -> str:
-        """Keep the selection; what went wrong with that, in words, or nothing."""
+        """Keep the selection; the error message if that failed, or nothing."""
         try:
             self._recorder.record(self._selection_record(plan, attempt, outcome, reason))
         except Exception as error:  # whatever the store's trouble is, the agent's request must not suffer from it

@@ -70,7 +70,7 @@ def checked(
     if len(rebuilt) != len(expected) or any(new is not old for new, old in zip(rebuilt, expected, strict=True)):
         raise UnsafeInjectionError("the rebuilt request is not made of the caller's own messages")
     if any(entry.block not in numbers or not request.blocks[entry.block].complete for entry in appended):
-        raise UnsafeInjectionError("recalled memory would stand between a call and its result")
+        raise UnsafeInjectionError("recalled memory would be between a call and its result")
     added = [*inserted, *(entry.message for entry in appended)]
     found = violations([read_message(item, f"messages[{number}]") for number, item in enumerate(added)])
     for item in added:
@@ -116,7 +116,7 @@ class Recalled:
 
     entries: tuple[Entry, ...]
     reason: str
-    """In words, for the decision."""
+    """As a sentence, for the decision."""
     memories: tuple[Memory, ...] = ()
     """Memories whose summaries are in the entries."""
     restored: tuple[int, ...] = ()

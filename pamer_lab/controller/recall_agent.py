@@ -16,7 +16,9 @@ from pamer_lab.blocks.marks import break_template_tokens
 from pamer_lab.bounded import Bounded
 from pamer_lab.controller.selection import Evidence, Selection, SelectionRefusedError
 from pamer_lab.decisions import Spent
+from pamer_lab.memory.passages import excerpt
 from pamer_lab.memory.summary import block_text, clip, kept_pieces
+from pamer_lab.memory.terms import terms
 from pamer_lab.models.chat import Chat
 
 
@@ -133,7 +135,9 @@ class LlmRecallAgent:
 
 
 LEAST_TOKENS = 40
-"""Under so many tokens a clipped block says nothing, and is left out."""
+"""Under so many tokens an excerpt of a block says nothing, and is left out."""
+STEP_TOKENS = 768
+"""A longer block comes back as an excerpt of about this size: its passages that name most, those of the goal first."""
 
 
 class QuotingAgent:
@@ -142,30 +146,31 @@ class QuotingAgent:
     def __init__(self, counter: TokenCounter, *, max_tokens: int) -> None:
         self._counter = counter
         self._max_tokens = max_tokens
-        self.name = f"quote {max_tokens} {counter.name}"
+        self.name = f"quote-2 {max_tokens} {counter.name}"
 
     def recall(self, task: str, goal: str, blocks: Sequence[Evidence]) -> Packet:
         texts = {block.covered.step: block_text(block.messages) for block in blocks}
         sizes = dict(zip(texts, self._counter.count(list(texts.values())), strict=True))
+        wanted = terms(goal) | frozenset(goal.lower().split(", "))
         left = self._max_tokens
         quoted: dict[int, str] = {}
         for step in sorted(texts, key=lambda step: (sizes[step], step)):
-            if sizes[step] <= left:
+            if sizes[step] <= min(left, STEP_TOKENS):
                 quoted[step] = texts[step]
                 left -= sizes[step]
         rest = [step for step in texts if step not in quoted]
         for place, step in enumerate(rest):
-            text = self._clipped(texts[step], sizes[step], left // (len(rest) - place))
+            text = self._excerpt(texts[step], sizes[step], wanted, min(left // (len(rest) - place), STEP_TOKENS))
             if text:
                 quoted[step] = text
                 left -= self._counter.count([text])[0]
         return Packet(tuple(Citation(step, quoted[step]) for step in sorted(quoted) if quoted[step].strip()))
 
-    def _clipped(self, text: str, size: int, budget: int) -> str:
-        """Beginning and end of a block within the budget; empty where the budget is too small to say anything."""
+    def _excerpt(self, text: str, size: int, goal: frozenset[str], budget: int) -> str:
+        """Passages of a block within the budget; empty where the budget is too small to say anything."""
         characters = len(text) * budget // max(size, 1)
         while budget >= LEAST_TOKENS and characters > LEAST_TOKENS:
-            shorter = clip(text, characters)
+            shorter = excerpt(text, goal, characters) or clip(text, characters)
             if self._counter.count([shorter])[0] <= budget:
                 return shorter
             characters = characters * 9 // 10

@@ -1,10 +1,10 @@
-"""Gates before PaMER's recall: whether the next action needs memory at all, after FLARE and Self-RAG.
+"""Gates before PaMER's recall: whether the next action needs memory at all, after FLARE, Self-RAG and Probing-RAG.
 
-Off by default: the paper recalls at every request that does not compress. A gate that fails lets recall go on, and the decision says so.
+Off by default: the paper recalls at every request that does not compress. A gate that fails lets recall proceed, and the decision says so.
 Invariant: a gate reads what the request holds and nothing else, and reports what it took.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol
 
@@ -12,13 +12,17 @@ from pamer_lab.blocks.marks import break_template_tokens
 from pamer_lab.controller.plan import Plan
 from pamer_lab.controller.recall import Recalled, TopSummaries
 from pamer_lab.decisions import Spent, charge
-from pamer_lab.errors import LabError, ModelError
-from pamer_lab.models.chat import Chat
-from pamer_lab.models.draft import draft
+from pamer_lab.errors import InputError, LabError, ModelError
+from pamer_lab.models.chat import Chat, ChatMessages
+from pamer_lab.models.draft import draft, next_action
+from pamer_lab.models.frozen import FrozenModel
 from pamer_lab.models.usage import usage_of
+from pamer_lab.probes.draft_probe import FIT, DraftProbe
+from pamer_lab.studies.drafts import DRAFT_CHARACTERS, drafted
 
-GateKind = Literal["always", "flare", "self-rag"]
-"""`always`: recall is never asked about. `flare`: a draft of the next action has an uncertain token. `self-rag`: the chat model says so."""
+GateKind = Literal["always", "flare", "self-rag", "probing-rag"]
+"""`always`: recall is never asked about. `flare`: a draft of the next action has an uncertain token. `self-rag`: the chat model says so.
+`probing-rag`: a probe reads the hidden states of the frozen model's own draft."""
 DRAFT_TOKENS = 64
 """FLARE's look-ahead."""
 UNCERTAIN, MASKED = 0.8, 0.4
@@ -79,14 +83,13 @@ class FlareGate:
         self.name = f"flare, {chat.name}"
 
     def ask(self, plan: Plan) -> Opened:
-        drafted = draft(self._chat, _prompt(NEXT, plan, self._characters), DRAFT_TOKENS)
-        spent = (Spent.of("gate", self._chat.name, drafted.usage),)
-        least = min(drafted.probabilities, default=1.0)
+        found = draft(self._chat, next_action(plan.query(self._characters)), DRAFT_TOKENS)
+        spent = (Spent.of("gate", self._chat.name, found.usage),)
+        least = min(found.probabilities, default=1.0)
         if least >= UNCERTAIN:
             return Opened(False, f"every token of the drafted action has a probability of at least {least:.2f}", spent=spent)
-        kept = "".join(text for text, chance in zip(drafted.tokens, drafted.probabilities, strict=True) if chance >= MASKED)
-        task = plan.query(self._characters).partition("\n")[0]
-        query = f"{task}\n{kept.strip()}" if kept.strip() else ""
+        kept = "".join(text for text, chance in zip(found.tokens, found.probabilities, strict=True) if chance >= MASKED)
+        query = f"{plan.request.task}\n{kept.strip()}"[-self._characters :] if kept.strip() else ""
         return Opened(True, f"a token of the drafted action has a probability of {least:.2f}", query, spent)
 
 
@@ -98,7 +101,7 @@ class SelfRagGate:
         self.name = f"self-rag, {chat.name}"
 
     def ask(self, plan: Plan) -> Opened:
-        answer = self._chat.complete(_prompt(RETRIEVE, plan, self._characters), max_tokens=ANSWER_TOKENS, schema=SCHEMA)
+        answer = self._chat.complete(_question(plan.query(self._characters)), max_tokens=ANSWER_TOKENS, schema=SCHEMA)
         found = answer.data()["retrieve"]
         if not isinstance(found, bool):
             raise ModelError(f"{self._chat.name} answered {found!r}, neither true nor false")
@@ -106,8 +109,25 @@ class SelfRagGate:
         return Opened(found, said, spent=(Spent.of("gate", self._chat.name, answer.usage),))
 
 
+class ProbingRagGate:
+    """Recall where a probe on the hidden states of the frozen model's draft says that memory is needed."""
+
+    def __init__(self, model: FrozenModel, probe: DraftProbe) -> None:
+        if (probe.fingerprint, len(probe.weights[0])) != (model.fingerprint, model.width):
+            raise InputError(f"the probe for drafts of {probe.model} was fitted on other weights; fit it again: {FIT}")
+        self._model, self._probe = model, probe
+        self.name = f"probing-rag, {model.name}"
+
+    def ask(self, plan: Plan) -> Opened:
+        states, usage = drafted(self._model, plan.query(DRAFT_CHARACTERS), self._probe.layers)
+        margin = self._probe.margin(states)
+        spent = Spent("gate", usage.input_tokens, usage.output_tokens, self._model.name, local=True)
+        wanted = margin > 0
+        said = "asks" if wanted else "does not ask"
+        return Opened(wanted, f"the probe on a draft of {usage.output_tokens} tokens {said} for memory ({margin:+.2f})", spent=(spent,))
+
+
 ANSWER_TOKENS = 32
-NEXT = "You are the agent in the transcript below. Write its next action, and nothing else."
 RETRIEVE = (
     "Below is the end of an agent's transcript. Earlier steps are no longer shown; notes on them can be retrieved. Does the next action "
     'need something from them that is not shown here? Answer with JSON only: {"retrieve": true} or {"retrieve": false}.'
@@ -120,8 +140,5 @@ SCHEMA: Mapping[str, Any] = {
 }
 
 
-def _prompt(instruction: str, plan: Plan, characters: int) -> Sequence[Mapping[str, str]]:
-    return [
-        {"role": "system", "content": instruction},
-        {"role": "user", "content": break_template_tokens(plan.query(characters))},
-    ]
+def _question(text: str) -> ChatMessages:
+    return [{"role": "system", "content": RETRIEVE}, {"role": "user", "content": break_template_tokens(text)}]

@@ -52,7 +52,7 @@ class Request:
 
     @property
     def tokens(self) -> int:
-        """The whole request, tools included."""
+        """The complete request, tools included."""
         return sum(self.counts) + self.tool_tokens
 
     @property

@@ -94,7 +94,7 @@ class LlmRouter:
 
 
 def prompt_text(query: RouterQuery) -> str:
-    """Task, recent blocks and index, in words; a detail keeps to its line, and no text holds a chat template's mark."""
+    """Task, recent blocks and index, as text; a detail keeps to its line, and no text holds a chat template's mark."""
     parts = [f"Task:\n{break_template_tokens(query.task)}", "Recent steps:"]
     parts += [break_template_tokens(block_text(messages)) for messages in query.recent]
     parts.append("Index of archived summaries:")
@@ -118,7 +118,7 @@ class SelectionRecord:
     turn: int
     """The decision point."""
     table_version: int
-    """Version of the memory table that was read; where memories are held back, the first one that holds all that was read."""
+    """Version of the memory table that was read; where memories are buffered, the first one that has all that was read."""
     query: str
     """Task and recent blocks, as the recall query has them."""
     router: str
@@ -135,7 +135,7 @@ class SelectionRecord:
     near_misses: tuple[Candidate, ...] = ()
     """The best candidates that were not chosen."""
     cache: CacheOutcome | Literal[""] = ""
-    """Empty where no selection came to the cache."""
+    """Empty where no selection reached the cache."""
     cited_steps: tuple[int, ...] = ()
     chosen_tokens: int = 0
     """Of the chosen steps, complete."""

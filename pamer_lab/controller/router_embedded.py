@@ -1,17 +1,19 @@
-"""The router without a model: which earlier steps speak of what the newest result just brought up?
+"""The router without a model: which earlier steps mention what the newest result just brought up?
 
 The need is the names and identifiers of the recent blocks. Those that the newest result brings up weigh most, unless the agent is
-already after them, or the result goes on to lead to something that was not looked at yet. A step explains a term if it speaks
+already after them, or the result leads to something that was not looked at yet. A step explains a term if it speaks
 of it, best if the agent asked for it there, the answer names it, and the agent's next message took something from that
 answer; not if the agent has repeated that answer in the recent blocks. Steps are taken greedily, each for what it explains
-beyond those before, as long as it is worth it; so the set is the smallest this finds, and it is empty where nothing earlier
-explains the need. Embeddings tell apart steps that explain the same, with a little preference for the later one, which knew
-more. A `StepSource` decides what is seen of a step: the index, or its raw block. Deterministic.
+beyond those before, as long as it is worth it; so the set is the smallest this finds. A few steps whose answers the agent has used in
+many later steps come back too, without a cue: agents return to a record or a file that nothing just named. The set is empty where
+nothing earlier explains the need and no answer was used so often. Embeddings separate steps that explain the same, with a little
+preference for the later one, which knew more. A `StepSource` decides what is seen of a step: the index, or its raw block. Deterministic.
 """
 
 import math
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
+from heapq import nlargest
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +21,6 @@ import numpy.typing as npt
 from pamer_lab.bounded import Bounded
 from pamer_lab.controller.router import CANDIDATES_KEPT, Candidate, RouterQuery, Routing
 from pamer_lab.controller.router_index import BlockTerms, IndexSource, StepIndex, StepSource, block_terms, superseded
-from pamer_lab.memory import SessionMemory
 from pamer_lab.memory.summary import block_text
 from pamer_lab.memory.terms import terms
 from pamer_lab.models.embedder import Embedder
@@ -35,9 +36,9 @@ SUPERSEDED = 0.3
 UNUSED = 0.8
 """What remains of an answer's worth where the agent's next message takes nothing from it."""
 RARITY = 0.5
-"""Part of a term's weight that goes down with the number of steps that speak of it."""
+"""Part of a term's weight that goes down with the number of steps that mention it."""
 LIKENESS = 0.15
-"""Weight of the embeddings' cosine beside the terms."""
+"""Weight of the embeddings' cosine relative to the terms."""
 LATER = 0.05
 """What being the later of two equal steps is worth."""
 LEAST_GAIN = 0.4
@@ -45,6 +46,10 @@ LEAST_GAIN = 0.4
 LEAST_SHARE = 0.5
 """A further step must explain at least this share of what the first did."""
 MOST_STEPS = 6
+STANDING_STEPS = 4
+"""Steps at most that come back without a cue: those whose answers the agent used most often."""
+OFTEN = 4
+"""Later steps that must have used an answer for that."""
 KEPT = 40_000
 """Texts whose vectors are remembered: two per step."""
 INDEXES_KEPT = 64
@@ -60,14 +65,14 @@ class EmbeddedRouter:
     def __init__(self, embedder: Embedder, source: StepSource | None = None) -> None:
         self._embedder = embedder
         self._source = source or IndexSource()
-        self.name = f"embedded-2 {self._source.name}"
+        self.name = f"embedded-3 {self._source.name}"
         self._vectors: Bounded[str, npt.NDArray[np.float32]] = Bounded(KEPT)
         self._indexes: Bounded[str, StepIndex] = Bounded(INDEXES_KEPT)
 
     def route(self, query: RouterQuery) -> Routing:
         if not query.recent or not any(memory.blocks for memory in query.memory.memories):
             return Routing(_answer([], {}, ""))
-        index = self._index(query.memory)
+        index = self._index(query)
         recent = [block_terms(messages) for messages in query.recent]
         need = _need(query, recent, index)
         gains = _gains(need, index, recent)
@@ -79,20 +84,22 @@ class EmbeddedRouter:
             explained[place] = sum(gain.values())
         scores = explained + likes + later
         chosen = _greedy(gains, (likes + later).tolist())
+        chosen += _standing(index, chosen)
         best = np.argsort(-scores, kind="stable")[:CANDIDATES_KEPT].tolist()
         candidates = tuple(
             Candidate(index.owners[place], index.blocks[place].step, round(float(scores[place]), 6), rank)
             for rank, place in enumerate(best, 1)
         )
         owners = {index.blocks[place].step: index.owners[place] for place in chosen}
-        reasons = sorted({term for place in chosen for term, gain in gains[place].items() if gain > 0})
+        reasons = sorted({term for place in chosen for term, gain in gains.get(place, {}).items() if gain > 0})
         return Routing(_answer(sorted(owners), owners, ", ".join(reasons[:5])), candidates)
 
-    def _index(self, memory: SessionMemory) -> StepIndex:
+    def _index(self, query: RouterQuery) -> StepIndex:
         """The session's steps; only those of memories that are new since the last request are read."""
+        memory = query.memory
         index = self._indexes.pop(memory.session_id, None)
         if index is None or not index.begins(memory.memories):
-            index = StepIndex()
+            index = StepIndex(terms(query.task))
         for entry in memory.memories[len(index.memories) :]:
             steps = self._source.steps(entry)
             index.add(
@@ -113,7 +120,7 @@ class EmbeddedRouter:
 
 
 def _need(query: RouterQuery, recent: Sequence[BlockTerms], index: StepIndex) -> dict[str, float]:
-    """Term -> how much it is needed and how much it tells, for terms that some earlier step speaks of."""
+    """Term -> how much it is needed and how informative it is, for terms that some earlier step mentions."""
     *older, newest = recent
     shown: frozenset[str] = frozenset().union(*(block.aimed & block.answered for block in older))
     mentioned: frozenset[str] = frozenset().union(*(block.all for block in older))
@@ -149,7 +156,7 @@ def _gains(need: Mapping[str, float], index: StepIndex, recent: Sequence[BlockTe
 
 
 def _worth(term: str, place: int, index: StepIndex, next_said: frozenset[str]) -> float:
-    """How well one step explains a term that it speaks of, in its messages or in its detail."""
+    """How well one step explains a term that it mentions, in its messages or in its detail."""
     found = index.terms[place]
     if term in found.answered and term in found.asked:
         after = index.blocks[place].step + 1
@@ -178,6 +185,12 @@ def _greedy(gains: Gains, likes: Sequence[float]) -> list[int]:
         for term, gain in gains[best].items():
             explained[term] = max(explained.get(term, 0.0), gain)
     return chosen
+
+
+def _standing(index: StepIndex, chosen: Sequence[int]) -> list[int]:
+    """Places of the steps, besides those chosen, whose answers the agent used most often."""
+    often = [place for place, count in index.used.items() if count >= OFTEN and place not in chosen]
+    return nlargest(min(STANDING_STEPS, MOST_STEPS - len(chosen)), often, key=lambda place: (index.used[place], place))
 
 
 def _answer(steps: Sequence[int], owners: Mapping[int, str], goal: str) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""What the deterministic router knows of archived steps: their text, from the index or the raw block, and the terms they speak of.
+"""What the deterministic router knows of archived steps: their text, from the index or the raw block, and the terms they mention.
 
 `IndexSource` is the paper's: summaries and step details only. `ArchiveSource` reads the raw archive, which the paper's router never
 sees; it exists for comparison, and audit rows name it. Neither scores anything; what terms are worth to a request is the router's
@@ -8,7 +8,8 @@ Invariant: memories are only added, so an index is extended, never rewritten; ot
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -22,7 +23,7 @@ from pamer_lab.trajectory.values import Message
 
 Vectors = npt.NDArray[np.float32]
 EDGE = "\n"
-"""Stands between the detail lines; no term holds a line end, so none is found across it."""
+"""Separates the detail lines; no term holds a line end, so none is found across it."""
 _SENTENCE = re.compile(r"(?<=[.!?;])\s+|\n+")
 _ONWARD = re.compile(
     r"\b(next|new|not yet|not \w+ yet|ahead|unread|unseen|onward|(?:moves?|points?|hands?(?: \w+){0,2}) on|hands? over|fresh|anew|"
@@ -72,7 +73,8 @@ def superseded(messages: Sequence[Message], looked_at: set[str]) -> set[str]:
 class StepIndex:
     """The covered steps of one session; a step's place is its number among them, in the order of storing."""
 
-    def __init__(self) -> None:
+    def __init__(self, given: Iterable[str] = ()) -> None:
+        """`given`: terms of the task, which no step brings."""
         self.memories: list[Memory] = []
         self.blocks: list[CoveredBlock] = []
         self.owners: list[str] = []
@@ -86,6 +88,10 @@ class StepIndex:
         """Every term that the agent named in some step."""
         self.said: dict[int, frozenset[str]] = {}
         """Step number -> what the agent named there."""
+        self.origin: dict[str, int | None] = dict.fromkeys(given)
+        """Term -> place of the step whose answer brought it; None: the task or the agent said it first."""
+        self.used: Counter[int] = Counter()
+        """Place -> later steps in which the agent named what the step brought."""
         self._details = ""
         self._starts: list[int] = []
         self._texts: list[Vectors] = []
@@ -108,6 +114,11 @@ class StepIndex:
             self.brought.append(found.answered - found.asked)
             self.said[block.step] = found.asked
             self.looked_at |= found.asked
+            self.used.update({origin for term in found.asked if (origin := self.origin.get(term)) is not None})
+            for term in found.asked:
+                self.origin.setdefault(term, None)
+            for term in found.answered:
+                self.origin.setdefault(term, place)
             for term in found.all:
                 self.speaking.setdefault(term, []).append(place)
             self._starts.append(len(self._details))
@@ -152,7 +163,7 @@ class StepText:
 
     terms: BlockTerms
     text: str
-    """What is embedded beside the detail line."""
+    """What is embedded along with the detail line."""
 
 
 class StepSource(Protocol):

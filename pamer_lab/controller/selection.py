@@ -1,8 +1,8 @@
-"""Algorithm 2 of the paper: what a router may have of the raw history.
+"""Algorithm 2 of the paper: which raw history a router's answer may release.
 
-A pure component: no model, no store, no clock. Invariant: an empty step set is a valid selection of nothing, whatever ids stand beside
+A pure component: no model, no store, no clock. Invariant: an empty step set is a valid selection of nothing, whatever ids come with
 it; otherwise a summary or step that is unknown, repeated, foreign, or not covered by a chosen summary refuses the selection, with
-the reason; what is handed on are complete blocks, byte for byte as they were archived. Choosing a summary gives no right to its
+the reason; what is released are complete blocks, byte for byte as archived. Choosing a summary gives no right to its
 other steps.
 """
 
@@ -17,7 +17,7 @@ from pamer_lab.memory.records import memory_faults, unpack
 from pamer_lab.trajectory.values import Message
 
 KEYS = {"summary_ids", "raw_steps_needed"}
-"""What an answer must have; it may have a `goal` beside."""
+"""What an answer must have; it may also have a `goal`."""
 GOAL_CHARACTERS = 2_000
 """Longest goal a router may word."""
 

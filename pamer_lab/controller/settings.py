@@ -55,5 +55,7 @@ class ControllerSettings(Settings):
     @model_validator(mode="after")
     def _vote_is_possible(self) -> "ControllerSettings":
         if self.vote > self.heads:
-            raise ValueError(f"vote {self.vote} of {self.heads} heads can never be reached")
+            raise ValueError(
+                f"a vote of {self.vote} needs at least as many heads, and there are {self.heads}: lower the vote, or train more heads"
+            )
         return self

@@ -1,6 +1,6 @@
 """Triggers: what decides on compression in place of the heads, without a model.
 
-Pure: a verdict depends on the session's id, the turn and two sizes alone, so a session that goes on after a crash decides the same.
+Pure: a verdict depends on the session's id, the turn and two sizes alone, so a session that continues after a crash decides the same.
 """
 
 from dataclasses import dataclass

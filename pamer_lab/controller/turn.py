@@ -1,4 +1,4 @@
-"""The request in hand: what is known of it so far, how long each stage took, and the decision it becomes.
+"""The state of one request while it is decided: what is known so far, the time of each stage, and the decision it becomes.
 
 Knows nothing of stores or models. Invariant: every decision carries its reason, its tokens before and after, the votes if there
 were any, and whatever went wrong on the way.
@@ -68,7 +68,7 @@ class DecisionBuilder:
     """What the priced gate said, where the heads voted for compression; or the trigger in place of heads."""
     errors: list[str] = field(default_factory=list)
     spent: list[Spent] = field(default_factory=list)
-    """Work beside the request so far, whatever comes of it."""
+    """Auxiliary work so far, successful or not."""
     idle: float | None = None
     """Seconds since the session's last request; None where that is unknown."""
 
@@ -82,7 +82,7 @@ class DecisionBuilder:
             self.timings[name] = self.timings.get(name, 0.0) + (time.perf_counter() - began) * 1000
 
     def not_compressed(self, current: Plan, settings: ControllerSettings) -> str:
-        """Why this request was not compressed, in words."""
+        """Why this request was not compressed, as a sentence."""
         if not settings.compression:
             return "compression is switched off"
         if self.votes is not None and self.verdict is not None:

@@ -1,16 +1,18 @@
-"""What a text holds that should not leave: keys by their shape, secrets by what is before them, personal data, and what looks random.
+"""What should not be exported: keys by their shape, secrets by their context, personal data, and text that looks random.
 
-Knows texts and places, nothing of exports. Every pattern here works on text from strangers, so its time grows like the text.
+Knows texts and places, nothing of exports. Every pattern here works on untrusted text, so its time is linear in the text.
 """
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator
 
 from pamer_lab.detection.context import context_spans, is_secret_value
 from pamer_lab.detection.entropy import possible_spans
 from pamer_lab.detection.known import Known
+from pamer_lab.detection.private_keys import private_key_spans
 from pamer_lab.detection.shapes import RULES, Kind
-from pamer_lab.detection.views import views
+from pamer_lab.detection.views import View, dumped_texts, encoded_texts, unwrapped, views
 
 __all__ = ["KEYS", "PERSONAL", "Kind", "Known", "Place", "find_secrets", "is_secret_value", "with_known"]
 
@@ -24,6 +26,8 @@ _HOMES = (
     re.compile(r"(?:(?<![\w.~/\-])/(?:home|Users)/|(?<![A-Za-z0-9])[A-Za-z]:\\{1,2}Users\\{1,2})(?P<secret>[^\s/\\:'\"<>|*?,;]{1,64})"),
     re.compile(r"(?<![\w.~/\-])/(?P<secret>root)(?=/)"),
 )
+MOST_ENCODED = 3
+"""Levels of base64 and the like that are decoded."""
 _PLACEHOLDER = re.compile(r"(?i)(?:x{3,}|\*{3,}|\.{3,}|your[_\-].*|<.*>|example.*|\[redacted.*)")
 
 
@@ -41,7 +45,39 @@ def find_secrets(text: str, own: tuple[str, ...] = ()) -> list[Place]:
                 kept = keys if kind in KEYS else personal if kind in PERSONAL else possible
                 kept.add((*view.place(begin + start, begin + end), kind))
     found = _joined(sorted(keys))
+    found = _joined(sorted({*found, *_over_lines(view, own, found), *_encoded(view, own)}))
     return _beside(_beside(found, sorted(personal)), sorted(possible))
+
+
+def _over_lines(view: View, own: tuple[str, ...], known: list[Place]) -> Iterator[Place]:
+    """Keys that a line break cuts. Where a line may just as well end there, a key that is known already keeps its end."""
+    joined, doubtful = unwrapped(view) or (None, [])
+    if joined is None:
+        return
+    ends = [end for _, end, _ in known]
+    for begin, stop in joined.changed():
+        for start, end, kind in _in_view(joined.text[begin:stop], own):
+            place = joined.place(begin + start, begin + end)
+            at, doubt = bisect_right(ends, place[0]), bisect_right(doubtful, begin + start)
+            beside_known = at < len(known) and known[at][0] < place[1]
+            if kind in KEYS and not (beside_known and doubt < len(doubtful) and doubtful[doubt] < begin + end):
+                yield (*place, kind)
+
+
+def _encoded(view: View, own: tuple[str, ...]) -> Iterator[Place]:
+    joined, _ = unwrapped(view) or (view, [])
+    for seen, texts in ((joined, encoded_texts), (view, dumped_texts)):
+        for start, end, plain in texts(seen.text):
+            if kind := _kind_inside(plain, own, MOST_ENCODED):
+                yield (*seen.place(start, end), kind)
+
+
+def _kind_inside(plain: str, own: tuple[str, ...], levels: int) -> Kind | None:
+    """The kind of the first key in a decoded text, which may be encoded again."""
+    kind = next((kind for _, _, kind in _in_view(plain, own) if kind in KEYS), None)
+    if kind is None and levels > 1:
+        kind = next((inner for _, _, again in encoded_texts(plain) if (inner := _kind_inside(again, own, levels - 1))), None)
+    return kind
 
 
 def with_known(text: str, places: list[Place], known: Known) -> list[Place]:
@@ -64,6 +100,8 @@ def _in_view(text: str, own: tuple[str, ...]) -> Iterator[Place]:
             for match in rule.pattern.finditer(text):
                 if not _PLACEHOLDER.fullmatch(match[group]):
                     yield match.start(group), match.end(group), rule.kind
+    if "private key" in lower:
+        yield from ((*span, "private key") for span in private_key_spans(text))
     yield from context_spans(text, lower)
     if "@" in text:
         yield from ((*match.span(), "e-mail address") for match in _MAIL.finditer(text))

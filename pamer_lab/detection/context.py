@@ -1,108 +1,67 @@
 """Secrets that are recognised by what is written before them: a name and a sign, a header, a flag, the parts of a URL.
 
 A name alone says little (`token: None`), so each value is judged: code, types and placeholders are left alone, and after a weak name only
-what mixes letters and digits counts. Invariant: every repetition is bounded or possessive, so that time grows like the text.
+what mixes letters and digits counts. Invariant: every repetition is bounded or possessive, so that time is linear in the text.
 """
 
 import base64
 import binascii
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Literal
 
+from pamer_lab.detection.columns import column_spans
+from pamer_lab.detection.places import PLACES
 from pamer_lab.detection.shapes import Kind
 
 _QUOTED = r"\"(?P<double>[^\"\r\n]{4,8000})|'(?P<single>[^'\r\n]{4,8000})|`(?P<back>[^`\r\n]{4,8000})"
 _BARE = r"(?P<bare>(?:(?!&\w{1,40}=)(?:[^\s\x00-\x1f\"'`,;<>|\\]|\\(?![nrtux0\"'\\/]))){4,400})"
 _REST = re.compile(r"[A-Za-z0-9+/=_.\-]*+")
 """The rest of a bare value that is longer than a pattern looks."""
-_PASSWORD = r"passw(?:or)?ds?|passwd|passphrase|pwd|pass"  # noqa: S105 - a pattern
-CORE = re.compile(r"pass|pwd|key|token|secret|auth|credential")
+_IN_WORDS = (  # in the languages that most traces are written in
+    r"passw(?:or)?ds? passwd pass.?phrase passwort kennwort mot.de.passe contrase\u00f1a senha \u043f\u0430\u0440\u043e\u043b\u044c "
+    r"\u5bc6\u7801 \u5bc6\u78bc \u30d1\u30b9\u30ef\u30fc\u30c9 \ube44\ubc00\ubc88\ud638 pwd psk pass"
+)
+_PASSWORD = "|".join(_IN_WORDS.split())
+_TYPES = r"string|String|str|bytes|any|SecretStr|Secret|Optional\[str\]|Final|str \| None|string \| undefined|&'?(?:static )?str"
+CORE = re.compile(
+    r"pass|pwd|psk|key|token|secret|auth|credential"
+    r"|kennwort|mot de p|contrase|senha|\u043f\u0430\u0440\u043e\u043b\u044c|\u5bc6|\u30d1\u30b9|\ube44\ubc00"
+)
 """Where a telling name may be, in lower case."""
 NAMED = re.compile(
     rf"(?i:(?P<password>{_PASSWORD})|(?P<key>key(?:[_\-]?id)?)|(?P<token>token)|(?P<secret>secret(?:[_\-]?(?:access[_\-]?)?key)?)"
     r"|(?P<weak>credentials?|auth(?:orization)?))"
-    r"(?i:[_\-]?(?:value|string|hash|b64|base64|prod|dev|test|live|old|new|[0-9]{1,3}))?[\"'`\])]{0,2}"
-    r"(?P<sign>\s{0,3}(?:=>|:=|==?|:(?!:))\s{0,3})"
-    rf"(?:[urbf]?(?:{_QUOTED})|{_BARE})"
+    r"(?i:[_\- ]?(?:value|string|hash|b64|base64|base|prod|dev|test|live|old|new|v?[0-9]{1,3}))?[\"'`\])*]{0,4}"
+    r"(?i: \[[^\[\]\n]{0,24}\]| for (?:(?:key|user) )?[\"']?[^\s:\"']{1,80}[\"']?)?"
+    rf"(?P<sign>\s{{0,16}}(?:=>|:=|==?|: ?(?:{_TYPES}) ?=|:(?!:)|\uff1a|(?i: is:?)(?=\s)|(?P<arrow>-{{1,2}}>|[\u2192\u2014])))\*{{0,2}}"
+    r"(?P<block>[^\S\n]{0,4}(?:[|>][+\-]?|<<[\-~]?[\"']?\w{1,20}[\"']?)\n[^\S\n]{0,40})?"
+    rf"(?:\s{{0,40}}(?:(?:Some|Ok|Just|Secret|SecretStr|SecretString|String::from|str|quote)\(|string\([0-9]{{1,5}}\) )?"
+    rf"[urbf]?(?:{_QUOTED})"
+    rf"|[^\S\n]{{0,24}}{_BARE})"
 )
 """`api_key = "…"`, `"password": "…"`, `PGPASSWORD=…`, `token: …`, from the telling word on."""
 _STRONG = {
     "key": re.compile(
         r"(?i)(?:api|access|secret|private|encryption|signing|account|sharedaccess|shared[_\-]access|master|auth|service|storage|subscription"
-        r"|admin|app|application|consumer|license|functions|host)[_\-]?\Z"
+        r"|admin|app|application|consumer|license|functions|host|pre-?shared|hmac|unseal)[_\- ]?\Z"
+        r"|(?:api|access|secret|private|encryption|signing)\.\Z"
     ),
-    "secret": re.compile(r"(?i)(?:client|app|consumer|oauth|webhook|signing|shared|jwt|session|cookie|hmac|api)[_\-]?\Z"),
+    "secret": re.compile(r"(?i)(?:client|app|consumer|oauth|webhook|signing|shared|jwt|session|cookie|hmac|api)[_\- ]?\Z"),
     "token": re.compile(
         r"(?i)(?:auth|access|refresh|session|security|bearer|id|bot|api|oauth|personal|private|csrf|xsrf|identity|registration|deploy"
-        r"|device|push|user|app|login|jwt|service|account)[_\-]?\Z"
+        r"|device|push|user|app|login|jwt|service|account|root)[_\- ]?\Z"
     ),
 }
 """What before a word makes it the name of a secret."""
 _LONGEST = 24
 """Characters before a word that are looked at."""
 FLAG = re.compile(
-    r"--?(?i:(?:[a-z]{1,20}-){0,3}(?P<password>password|passwd|passphrase|pass|pwd|token|secret|api-?key|secret-key|access-key|client-secret"
-    rf"|auth-token|access-token))(?:=|\s{{1,3}})(?:(?:{_QUOTED})|{_BARE})"
+    r"(?<![A-Za-z0-9.])--?(?i:(?:[a-z]{1,20}-){0,3}(?P<password>password|passwd|passphrase|(?:require|store|key)?pass|pwd|token|secret|api-?key|secret-key|access-key"
+    r"|client-secret|auth-token|access-token))(?:[\"']?=|[\"'],\s{1,40}(?=[\"'])|[^\S\n]{1,3}|(?<=\\)\n\s{0,20})"
+    rf"(?:(?:{_QUOTED})|(?!--?[a-z]){_BARE})"
 )
 """`--password …`"""
-_PLACES: tuple[tuple[Kind, str, str], ...] = (
-    (
-        "password",
-        "://",
-        r"://[^\s/:@'\"<>\\]{0,200}:(?!\d{1,5}(?:[/?#]|$))(?P<found>[^\s'\"<>\\]{3,200})@(?=[\w.\-\[]{1,200}(?:[:/?#\s'\"\\,;)\]]|$))",
-    ),
-    ("token", "bearer", r"(?i:\bbearer)(?:\s|\+|:|=){1,3}[\"']?(?P<found>(?=[A-Za-z._~+/\-]{0,200}[0-9])[A-Za-z0-9._~+/\-]{16,}+=*)"),
-    ("password", "basic", r"(?i:\bbasic)\s{1,3}(?P<encoded>[A-Za-z0-9+/_\-]{8,}+={0,2})"),
-    ("password", "auth", r"(?i:\"auth\"|'auth'|_auth|\bauth)\s{0,3}[:=]\s{0,3}[\"']?(?P<encoded>[A-Za-z0-9+/_\-]{8,}+={0,2})"),
-    (
-        "token",
-        "authorization",
-        r"(?i:authorization)[\"']?\s{0,3}[:=,]\s{0,3}[\"']?(?:[A-Za-z][A-Za-z0-9\-]{0,20}\s{1,3})?(?P<found>(?=[A-Za-z._~+/\-]{0,200}[0-9])[A-Za-z0-9._~+/:\-]{12,}+=*)",
-    ),
-    (
-        "token",
-        "key",
-        r"(?i:\bx-(?:[a-z]{1,20}-){0,3}(?:api-)?(?:key|token)|\bprivate-token|\bapi-key)[\"']?\s{0,3}[:=,]\s{0,3}[\"']?(?P<found>[A-Za-z0-9._~+/=\-]{8,}+)",
-    ),
-    (
-        "token",
-        "token",
-        r"(?i:\bx-(?:[a-z]{1,20}-){0,3}token|\bprivate-token)[\"']?\s{0,3}[:=,]\s{0,3}[\"']?(?P<found>[A-Za-z0-9._~+/=\-]{8,}+)",
-    ),
-    ("token", "cookie", r"(?i:\b(?:set-)?cookie)[\"']?\s{0,3}[:=]\s{0,3}[\"']?(?P<found>[A-Za-z0-9_.\-]{1,100}=(?:[^\r\n\"'\\]{8,8000}))"),
-    (
-        "token",
-        "s",
-        r"(?:PHPSESSID|JSESSIONID|ASP\.NET_SessionId|connect\.sid|sessionid|laravel_session|_gitlab_session|csrftoken|session|li_at|sid)"
-        r"=(?P<found>(?=[A-Za-z%._:\-]{0,60}[0-9])[A-Za-z0-9%._:~+/\-]{20,}+)",
-    ),
-    (
-        "password",
-        "login",
-        r"(?i:\blogin)\s{1,20}\S{1,200}\s{1,20}(?:account\s{1,20}\S{1,200}\s{1,20})?(?i:password)\s{1,20}(?P<found>\S{3,200})",
-    ),
-    (
-        "password",
-        "-u",
-        r"\b(?:curl|wget|http|https|xh)\b[^\n]{0,400}?\s(?:-u|--user|--proxy-user|-U|--auth|-a)[ =]?"
-        r"[\"']?[^\s:\"'=]{1,100}:(?P<found>[^\s\"']{3,200})",
-    ),
-    (
-        "password",
-        "-",
-        r"\b(?:mysql|mysqldump|mysqladmin|mariadb)\b[^\n]{0,200}?\s-p(?P<found>[^\s\"'\-][^\s\"']{3,200}|(?<=-p)[\"'][^\"'\n]{4,200})",
-    ),
-    (
-        "password",
-        "-",
-        r"\b(?:sshpass|docker login|redis-cli|podman login|7z|unzip|zip)\b[^\n]{0,200}?\s-(?:p|a|P)\s?"
-        r"[\"']?(?P<found>[^\s\"'\-][^\s\"']{4,200})",
-    ),
-    ("password", "pass:", r"-pass(?:in|out)?\s{1,3}[\"']?pass:(?P<found>[^\s\"']{3,200})"),
-    ("password", ":", r"(?m:^)[\w.*\-]{1,100}:(?:[0-9]{2,5}|\*):[\w.*\-]{1,60}:[\w.*\-]{1,60}:(?P<found>[^\s:]{4,200})(?m:$)"),
-)
-PLACES: tuple[tuple[Kind, str, re.Pattern[str]], ...] = tuple((kind, keyword, re.compile(pattern)) for kind, keyword, pattern in _PLACES)
 NAME = re.compile(
     rf"(?i)[\w.\-]{{0,60}}?(?:(?P<password>{_PASSWORD})|(?P<key>key(?:[_\-]?id)?)|(?P<token>token)|(?P<secret>secret(?:[_\-]?(?:access[_\-]?)?key)?)"
     r"|(?P<weak>credentials?|auth(?:orization)?|cookie))"
@@ -111,32 +70,34 @@ NAME = re.compile(
 _HARMLESS = re.compile(
     r"(?i)(?:x{3,}|\*{2,}|\.{3,}|•{2,}|your[_\- ].*|my[_\-](?:api|secret|token|key|pass).*|<.*|example.*|change[_\-]?(?:me|this).*"
     r"|placeholder.*|dummy.*|insert.*|replace.*|todo.*|n/?a|none|null|nil|true|false|undefined|unknown|empty|hidden|masked|\[?(?:redacted|secret|filtered).*"
-    r"|\$\{?\{?[\w.]{1,80}\}?\}?.{0,20}|\$\(.*|\{\{?.*|%[\w]{1,60}%.*|%\(?.{0,30}s|@\w+@|process\.env.*|os\.(?:environ|getenv).*|env\..*"
-    r"|str|string|int|integer|bool|boolean|bytes|optional.*|any|text|object|number|required|required\..*|\[key\].*|(?:sk|pk)-(?:\.|x|your|\*).*)"
+    r"|\$\{?\{?[\w.]{1,80}\}?\}?.{0,20}|\$\(.*|\{(?!AQAA).*|%[\w]{1,60}%.*|%\(?.{0,30}s|@\w+@|process\.env.*|os\.(?:environ|getenv).*|env\..*"
+    r"|str|string|int|integer|bool|boolean|bytes|optional.*|any|text|object|number|required|required\..*|\[key\].*|(?:sk|pk)-(?:\.|x|your|\*).*|(?:ssh|ecdsa)-[a-z0-9\-]+)"
 )
 _CODE = re.compile(
-    r"[A-Za-z_]\w{0,60}(?:\??\.[A-Za-z_]\w{0,60}){1,8}(?:[(\[].*)?|[A-Za-z_][\w.]{0,60}[(\[].*|[(\[{].*|=.*|[\-+*/!]=?", re.DOTALL
+    r"[A-Za-z_]\w{0,60}(?:(?:\??\.|::)[A-Za-z_]\w{0,60}){1,8}(?:[(\[)=].*)?|[A-Za-z_][\w.]{0,60}[(\[].*|[(\[{].*|=.*|[\-+*/!]=?", re.DOTALL
 )
 """Names with dots, calls and look-ups, where nothing is quoted."""
 _WORDY = re.compile(r"(?i)pass|key|token|secret|pwd|cred|auth|value|name|string|user|input|field|param|config|prompt")
+_RANDOM = re.compile(r"(?<![A-Za-z0-9])(?=[A-Za-z]{0,40}[0-9][A-Za-z]{0,40}[0-9])(?=[a-z0-9]{0,40}[A-Z])[A-Za-z0-9]{20,}+(?![(\[.])")
+"""A part of a name with dots that nobody would write: then it is a token with dots."""
+_FOLDER = re.compile(r"(?:/|~|[A-Za-z]:\\|\.).*")
 _CLOSERS = ")]}>.,:;!?"
 _OPENERS = re.compile(r"[(\[{]")
 
 
 def context_spans(text: str, lower: str) -> Iterator[tuple[int, int, Kind]]:
     """Places of what a name, header, flag or URL gives away; `lower` is the text in lower case."""
-    if len(lower) == len(text):  # a few letters grow in lower case, and then places differ
-        yield from _named_spans(text, lower)
-    else:
-        yield from _named_spans(text, text)
+    same = lower if len(lower) == len(text) else text  # a few letters grow in lower case, and then places differ
+    yield from _named_spans(text, same)
+    yield from column_spans(text, same, _of_column)
     if "-" in text:
         for match in FLAG.finditer(text):
             yield from _named(match, "flag")
     for kind, keyword, pattern in PLACES:
         if keyword in lower:
-            group = "encoded" if "encoded" in pattern.groupindex else "found"
+            group = next(name for name in pattern.groupindex if name in _JUDGED)
             for match in pattern.finditer(text):
-                if not _HARMLESS.fullmatch(match[group]) and (group == "found" or _is_pair(match[group])):
+                if not _HARMLESS.fullmatch(match[group]) and _JUDGED[group](match[group]):
                     yield match.start(group), match.end(group), kind
 
 
@@ -157,8 +118,12 @@ Strength = Literal["strong", "weak", "flag"]
 
 def _strength(match: re.Match[str], before: str) -> Strength | None:
     if match["password"]:
-        return "strong" if len(match["password"]) > 4 or match["password"].lower() == "pwd" or before[-1:] in ("_", "-") else None
+        return _password_strength(match, before)
     word = next((name for name in _STRONG if match[name]), "weak")
+    if match["arrow"]:
+        return "weak" if word in ("token", "secret") or (word == "key" and _STRONG[word].search(before)) else None
+    if match["sign"].strip().lower().startswith("is"):
+        return "weak" if word != "weak" and _STRONG[word].search(before) else None
     if word != "weak" and _STRONG[word].search(before):
         return "strong"
     capitals = before[-1:] == "_" and match[word].isupper() and "=" in match["sign"]
@@ -167,6 +132,19 @@ def _strength(match: re.Match[str], before: str) -> Strength | None:
     if word == "weak" and before[-1:].isalnum():
         return None
     return "strong" if capitals else "weak"
+
+
+def _password_strength(match: re.Match[str], before: str) -> Strength | None:
+    word, sign = match["password"], match["sign"].strip()
+    if word == "PWD" and before[-3:] in ("", "OLD") and match["bare"] and _FOLDER.match(match["bare"]):
+        return None
+    if sign.lower().startswith("is") or match["arrow"]:
+        return "weak"
+    if word.lower() == "pass" and before[-1:] not in ("_", "-", "."):
+        if word == "PASS" and before[-1:].isupper() and sign == "=":
+            return "weak"
+        return "strong" if not before.rstrip(" \t")[-1:].strip() and sign == "=" else None
+    return "strong"
 
 
 def secret_name(name: str) -> tuple[Kind, Strength] | None:
@@ -197,7 +175,7 @@ def _named(match: re.Match[str], strength: Strength) -> Iterator[tuple[int, int,
     if group == "bare":
         if not _OPENERS.search(value):
             value = value.rstrip(_CLOSERS)
-        if _CODE.fullmatch(value) and not (strength == "flag" and any(char.isdigit() for char in value)):
+        if _CODE.fullmatch(value) and not (_RANDOM.search(value) or (strength == "flag" and any(char.isdigit() for char in value))):
             return
     if _plausible(value, weak=strength == "weak", loose=group == "bare", password=bool(match["password"])):
         end = start + len(value)
@@ -235,3 +213,24 @@ def _is_pair(encoded: str) -> bool:
     except (binascii.Error, ValueError):
         return False
     return b":" in plain[1:] and plain.isascii() and plain.decode().isprintable()
+
+
+def _is_mixed(value: str) -> bool:
+    return _plausible(value, weak=True, loose=False, password=False)
+
+
+def _is_written(value: str) -> bool:
+    """No word and no code: where a name or a header says what the value is."""
+    return _plausible(value, weak=False, loose=True, password=True) and not (_CODE.fullmatch(value) and not _RANDOM.search(value))
+
+
+def _of_column(value: str, name: str) -> Kind | None:
+    """The kind of a value under the head of a column: heads name many things, so only what mixes letters and digits counts."""
+    found = secret_name(name)
+    least = 16 if found and found[1] == "weak" else 8
+    mixed = any(char.isdigit() for char in value) and any(char.isalpha() for char in value) and not any(char.isspace() for char in value)
+    return found[0] if found and mixed and len(value) >= least and not _HARMLESS.fullmatch(value) else None
+
+
+_JUDGED: dict[str, Callable[[str], bool]] = {"found": bool, "encoded": _is_pair, "written": _is_written, "mixed": _is_mixed}
+"""What a value must be, by the name of its group in `PLACES`: anything; a pair in base64; no code and no word; letters and digits."""

@@ -1,4 +1,4 @@
-"""Texts that look random and that nobody knows: reported as possible keys, never claimed to be one.
+"""Texts that look random and match no known key: reported as possible keys, never claimed to be one.
 
 Hashes, UUIDs, known identifiers of calls and messages, paths and words are left out; what stays mixes cases and digits without a pattern.
 """

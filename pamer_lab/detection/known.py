@@ -1,7 +1,7 @@
 """Secrets that were found once, found again where nothing around them gives them away: in a summary, a list of terms, an answer.
 
-Each value is kept under one of its words, and a text is looked through once for all of them. Invariant: time grows like the text,
-however many values are known.
+Each value is kept under one of its words, and a text is looked through once for all of them, and for what a shortened text leaves of them.
+Invariant: time is linear in the text, however many values are known.
 """
 
 import re
@@ -13,7 +13,11 @@ from pamer_lab.detection.views import views
 WORD = re.compile(r"[A-Za-z0-9]+")
 LEAST = 6
 """Characters of a value that is looked for elsewhere; one of letters alone could be any word."""
-
+LEAST_LINE = 24
+"""Characters of a line of a longer secret, which a summary may show as a line of its own."""
+LEAST_WORD, LEAST_PIECE = 16, 12
+"""Characters of a word that is the secret part of a key (a list of names shows it without `glpat-`), and of its beginning or end that a
+shortened text leaves."""
 MOST_OF_A_WORD = 50
 """Values kept under one word; more of them are made to be slow."""
 
@@ -24,16 +28,35 @@ class Known:
     def __init__(self) -> None:
         self._values: dict[str, dict[str, tuple[int, Kind]]] = {}
         """Word -> value -> (where the word is in it, its kind)."""
+        self._cut: dict[str, dict[str, Kind]] = {}
+        """First or last characters of a long word -> such words."""
 
     def add(self, secret: str, kind: Kind) -> None:
-        for text in {secret, [*views(secret)][-1].text}:
+        complete = {secret, [*views(secret)][-1].text}
+        lines = {line for every in complete for line in every.split() if len(line) >= LEAST_LINE}
+        for text in complete | lines:
             words = list(WORD.finditer(text))
             if len(text) < LEAST or text.isalpha() or not words:
                 continue
             word = max(words, key=lambda match: len(match[0]))
-            same = self._values.setdefault(word[0], {})
+            self._keep(word[0], text, word.start(), kind)
+            if word.start() == 0:
+                for lost in "nrt":  # `\n` whose backslash is gone, or belongs to the text
+                    self._keep(lost + word[0], lost + text, 0, kind)
+            for long in (found[0] for found in words if len(found[0]) >= LEAST_WORD):
+                if not long.isalpha() and not long.isdigit():
+                    self._keep_pieces(long, kind)
+
+    def _keep_pieces(self, word: str, kind: Kind) -> None:
+        for piece in (word[:LEAST_PIECE], word[-LEAST_PIECE:]):
+            same = self._cut.setdefault(piece, {})
             if len(same) < MOST_OF_A_WORD:
-                same.setdefault(text, (word.start(), kind))
+                same.setdefault(word, kind)
+
+    def _keep(self, word: str, text: str, offset: int, kind: Kind) -> None:
+        same = self._values.setdefault(word, {})
+        if len(same) < MOST_OF_A_WORD:
+            same.setdefault(text, (offset, kind))
 
     def places(self, text: str) -> Iterator[tuple[int, int, Kind]]:
         if not self._values:
@@ -43,3 +66,11 @@ class Known:
                 start = word.start() - offset
                 if start >= 0 and text.startswith(value, start):
                     yield start, start + len(value), kind
+            if len(word[0]) >= LEAST_PIECE:
+                yield from self._pieces(word)
+
+    def _pieces(self, word: re.Match[str]) -> Iterator[tuple[int, int, Kind]]:
+        for edge in {word[0][:LEAST_PIECE], word[0][-LEAST_PIECE:]}:
+            for value, kind in self._cut.get(edge, {}).items():
+                if value.startswith(word[0]) or value.endswith(word[0]):
+                    yield *word.span(), kind

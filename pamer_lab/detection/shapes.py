@@ -1,7 +1,7 @@
 """Keys that are recognised by their own shape: a prefix that a service gives them, or the frame around a private key.
 
 One row per body, with all prefixes that share it. Lengths are a little below what the services write today; longer keys match too.
-Invariant: a run of key characters is looked at once (possessive), or its length is bounded, so that time grows like the text.
+Invariant: a run of key characters is looked at once (possessive), or its length is bounded, so that time is linear in the text.
 """
 
 import re
@@ -19,7 +19,7 @@ _BASE64 = r"[A-Za-z0-9+/]"
 # fmt: off
 SHAPES: tuple[tuple[Kind, str, str], ...] = (
     # models and AI services
-    ("API key", "sk- sk_ csk-", _DIGIT + _ANY + r"{16,}+"),
+    ("API key", "sk-ant- sk-proj- sk-or- sk- sk_ csk-", _DIGIT + _ANY + r"{16,}+"),
     ("API key", "AIza AQ.Ab8", _ANY + r"{33,}+"),
     ("API key", "hf_ api_org_ gsk_ r8_ pplx- xai-", _PLAIN),
     ("API key", "fw_ fw- rpa_ wandb_v1_ voy- jina_ e2b_ apify_api_ tgp_v1_", _DIGIT + _PLAIN),
@@ -32,7 +32,9 @@ SHAPES: tuple[tuple[Kind, str, str], ...] = (
     ("API key", "GOCSPX-", _ANY + r"{20,}+"),
     ("token", "1//0", _ANY + r"{30,}+"),
     ("API key", "dapi dkea dose", r"[a-f0-9]{32}(?:-[0-9])?"),
-    ("token", "dop_v1_ doo_v1_ dor_v1_", r"[a-f0-9]{40,}+"),
+    ("token", "dop_v1_ doo_v1_ dor_v1_ dtn_", r"[a-f0-9]{40,}+"),
+    ("API key", "key_ crsr_", r"[a-f0-9]{64}"),
+    ("token", "cfut_ cfat_ cfk_", _DIGIT + r"[A-Za-z0-9_\-]{30,}+"),
     ("token", "hvs. hvb. hvr.", _ANY + r"{20,}+"),
     ("token", "dp.pt. dp.st. dp.ct. dp.sa. dp.scim. dp.audit.", r"[A-Za-z0-9_.\-]{30,}+"),
     ("token", "pul-", r"[a-f0-9]{40}"),
@@ -79,6 +81,11 @@ SHAPES: tuple[tuple[Kind, str, str], ...] = (
 # fmt: on
 
 
+_COMMON = frozenset("key- pubkey- pa- fc- re_ cio oy2 secret_ rnd_ pul-".split())
+"""Prefixes that also end the names of other things; those of four and more characters with a sign at the end count after any character
+(a lost `\\n`, an underscore of Markdown), the others after anything but a letter or a digit."""
+
+
 class Rule(NamedTuple):
     """One pattern; `keyword` must be in the text (compared in lower case) before the pattern is tried."""
 
@@ -89,27 +96,29 @@ class Rule(NamedTuple):
 
 def _shape(kind: Kind, prefix: str, body: str) -> Rule:
     literal = re.escape(prefix)
-    guard = rf"(?<![A-Za-z0-9_\-]{literal})"  # behind the literal: a pattern that begins with one is searched fast
-    return Rule(kind, prefix.lower(), re.compile(literal + guard + body + r"(?![A-Za-z0-9_\-])"))
+    before = r"A-Za-z0-9_\-" if prefix in _COMMON else "A-Za-z0-9"
+    own = len(prefix) > 3 and prefix[-1] in "_-." and prefix not in _COMMON
+    guard = "" if own else rf"(?<![{before}]{literal})"  # behind the literal: a pattern that begins with one is searched fast
+    return Rule(kind, prefix.lower(), re.compile(literal + guard + body + r"(?![A-Za-z0-9])"))
 
 
-_PEM = (
-    r"-{4,5} ?BEGIN (?P<name>[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?) ?-{4,5}"
-    r"(?:[\s\\nr]{0,8}[A-Za-z][A-Za-z\-]{1,30}: [^\n\r\\]{1,200}){0,6}(?P<body>[A-Za-z0-9+/=\s\\\"',]{0,}+)"
-)
-"""Headers, then base64 in lines; whole with its end, or cut off after a first line that is long enough."""
 _FRAMED: tuple[tuple[Kind, str, str], ...] = (
-    ("private key", "private key", _PEM + r"-{4,5} ?END (?P=name) ?-{4,5}"),
-    ("private key", "private key", _PEM.replace("(?P<body>", r"(?=[\s\\nr]{0,8}[A-Za-z0-9+/]{30})(?P<body>")),
     ("private key", "private-lines", r"Private-Lines: [0-9]{1,4}\s{1,4}(?P<secret>(?:(?!Private-)[A-Za-z0-9+/=]{1,100}+\s{0,4}+){1,400})"),
     ("private key", "private-mac", r"Private-MAC: (?P<secret>[0-9a-fA-F]{32,64})"),
+    ("private key", "kty", r"\"(?:d|p|q|dp|dq|qi|k)\"\s{0,4}:\s{0,4}\"(?P<secret>[A-Za-z0-9_\-]{22,}+)\""),
+    ("API key", "keyname", r"(?i:\"keyname\"[^{}]{1,200}?\"value\"):\s{0,4}\"(?P<secret>[A-Za-z0-9+/]{40,}+={0,2})\""),
+    (
+        "API key",
+        "a",
+        r"(?<![A-Za-z0-9])A[KS]IA[A-Z0-9]{16}[\s,;:|\"']{1,8}(?:\S{8,40}\s{1,4})?(?P<secret>[A-Za-z0-9+/]{40})(?![A-Za-z0-9+/])",
+    ),
     ("private key", "privatekey", r"PrivateKey\s{0,3}=\s{0,3}(?P<secret>[A-Za-z0-9+/]{43}=)"),
     ("token", "hooks.slack.com", r"hooks\.slack\.com/(?:services|workflows|triggers)/(?P<secret>[A-Za-z0-9_/\-]{20,}+)"),
     ("token", "/api/webhooks/", r"/api/webhooks/(?P<secret>[0-9]{15,22}/[A-Za-z0-9_\-]{40,}+)"),
     ("token", "webhook.office.com", r"webhook\.office\.com/(?P<secret>[A-Za-z0-9_/@\-]{40,}+)"),
-    ("token", ".", r"(?<![A-Za-z0-9_\-.])[MNO][A-Za-z0-9_\-]{22,27}\.[A-Za-z0-9_\-]{6}\.[A-Za-z0-9_\-]{27,45}(?![A-Za-z0-9_\-.])"),
-    ("token", ":", r"(?<![0-9])[0-9]{6,10}:[A-Za-z0-9_\-]{35}(?![A-Za-z0-9_\-])"),
-    ("API key", "q~", r"(?<![A-Za-z0-9_~.])[A-Za-z0-9_~.]{3}[0-9]Q~[A-Za-z0-9_~.\-]{31,34}(?![A-Za-z0-9_~.\-])"),
+    ("token", ".", r"(?<![A-Za-z0-9.])[MNO][A-Za-z0-9_\-]{22,27}\.[A-Za-z0-9_\-]{6}\.[A-Za-z0-9_\-]{27,45}(?![A-Za-z0-9.])"),
+    ("token", ":", r"(?<![0-9])[0-9]{6,10}:[A-Za-z0-9_\-]{35}(?![A-Za-z0-9])"),
+    ("API key", "q~", r"(?<![A-Za-z0-9~.])[A-Za-z0-9_~.]{3,4}[0-9]Q~[A-Za-z0-9_~.\-]{31,}+"),
     ("API key", "-us", r"(?<![a-f0-9])[a-f0-9]{32}-us[0-9]{1,2}(?![0-9a-z])"),
     ("API key", "-", r"(?<![a-f0-9\-])[a-f0-9]{32}-[a-f0-9]{8}-[a-f0-9]{8}(?![a-f0-9\-])"),
     ("token", ".atlasv1.", r"(?<![A-Za-z0-9])[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_\-=]{50,80}"),
@@ -118,7 +127,7 @@ _FRAMED: tuple[tuple[Kind, str, str], ...] = (
     ("password", "$", r"(?<![A-Za-z0-9$])\$(?:1|5|6|7|y|gy|2[abxy]|apr1|argon2(?:id|i|d)|scrypt)\$[A-Za-z0-9./$=,+\-]{20,200}"),
     ("API key", "sig=", r"(?<=[?&;])sig=(?P<secret>[A-Za-z0-9%+/_\-]{30,}+=?)"),
 )
-"""What is told by what is around it, or by the places of its signs."""
+"""Keys recognised by the text around them, or by where their characters are."""
 
 RULES: tuple[Rule, ...] = (
     *(Rule(kind, keyword, re.compile(pattern)) for kind, keyword, pattern in _FRAMED),

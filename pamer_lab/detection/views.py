@@ -1,31 +1,46 @@
 """A text as it was before it was escaped: JSON and URL escapes decoded, terminal colours and hidden characters taken out.
 
 Tool arguments are JSON inside JSON, and terminals colour what they print, so that a key may follow an escaped line break or a colour.
-Each view is made of the one before and knows where its characters came from. Invariant: making a view takes time that grows like the text.
+Each view is made of the one before and knows where its characters came from. Invariant: making a view takes linear time.
 """
 
+import base64
+import codecs
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import accumulate
 
-MOST_VIEWS = 5
-"""The text itself, and four levels of escapes."""
+MOST_VIEWS = 9
+"""The text itself, and eight levels of escapes."""
 AROUND = 3_000
 """Characters before and after a decoded escape that are looked at again."""
 MOST_STRETCHES = 50
 """More stretches than this, and the view is looked at from end to end."""
 SPACE = re.compile(r"\s")
 ESCAPE = re.compile(
-    r"\x1b\[[0-?]{0,64}[ -/]{0,8}[@-~]|\x9b[0-?]{0,64}[ -/]{0,8}[@-~]"  # colours and cursor moves
-    r"|\x1b\][^\x07\x1b]{0,4096}(?:\x07|\x1b\\)?|\x1b[@-Z\\^_()#]"  # titles and links, other sequences
-    r"|\^\[\[[0-9;]{0,32}[A-Za-z]|\u241b\[[0-9;]{0,32}[A-Za-z]|\[[0-9;]{1,16}m"  # the same, made visible or with a lost escape
-    r"|[\u00ad\u200b-\u200f\u2060-\u2064\ufeff]"
-    r"|\\(?P<code>u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|0[0-7]{2}|[nrtfve\"'`/\\$])"
-    r"|%(?P<percent>[2-7][0-9A-Fa-f])|&(?P<entity>quot|apos|amp|lt|gt|#34|#39|#x27|#x22);"
+    r"(?:\x1b\[|\x9b)[0-?]{0,64}[ -/]{0,8}[@-~]"  # colours and cursor moves
+    r"|(?:\x1b\]|\x9d)[^\x07\x1b\x9c]{0,4096}(?:\x07|\x1b\\|\x9c)?"  # titles and links
+    r"|\x1b[PX^_][^\x07\x1b\x9c]{0,4096}\x1b\\|\x1b[ -/]{0,4}[0-~]"  # strings for devices, other sequences
+    r"|\^\[\[[0-9;]{0,32}[A-Za-z]|\u241b\[[0-9;]{0,32}[A-Za-z]"  # the same, made visible
+    r"|(?<!1[bB])(?<!1[bB]\})(?<!033)(?<!\\e)(?<!27;)(?<!1[bB];)\[[0-9;]{1,16}m"  # with a lost escape, not with a written one (\x1b)
+    r"|_\x08|\x08[^\x00-\x1f_]|[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]"  # overstruck letters, control characters (UTF-16 read as bytes)
+    r"|[\u00ad\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufe00-\ufe0f\ufeff\U000e0000-\U000e007f]"
+    r"|(?P<alike>[\u2010-\u2015\u2212\uff01-\uff5e])"
+    r"|\\\r?\n|=\r?\n"  # a line that continues: shell, quoted-printable
+    r"|\\(?P<code>u[0-9a-fA-F]{4}|u\{[0-9a-fA-F]{1,5}\}|U000[0-9a-fA-F]{5}|x[0-9a-fA-F]{2}|[0-3][0-7]{2}|[nrtfve\"'`/\\$])"
+    r"|%(?P<percent>[2-7][0-9A-Fa-f])|=(?P<quoted>3[DA])"
+    r"|&(?P<entity>quot|apos|amp|lt|gt|nbsp|colon|equals|lowbar|hyphen|sol|#[0-9]{1,6}|#[xX][0-9a-fA-F]{1,5});"
 )
+WRAP = re.compile(r"(?<=[A-Za-z0-9+/_\-.=])(?: ?[|\u2502\u2503\u2551])?\r?\n(?:[|\u2502\u2503\u2551] ?)?(?=[A-Za-z0-9+/_\-.=])")
+"""Where a line ends in what may be a key and the next line continues it, with the frame that terminals draw around a text."""
+LEAST_LINE, LONGEST_LINE = 20, 400
+"""Characters of a line that may have been broken."""
+WIDTHS = frozenset({60, 64, 70, 72, 76, 78, 79, 80, 100, 120, 132, 160, 200})
+"""Lengths of a line that a terminal, a mailer or a formatter has surely broken."""
 _LETTERS = {"n": "\n", "r": "\r", "t": "\t", "f": "\f", "v": "\v", "e": "\x1b"}
-_ENTITIES = {"quot": '"', "apos": "'", "amp": "&", "lt": "<", "gt": ">", "#34": '"', "#39": "'", "#x27": "'", "#x22": '"'}
+_ENTITIES = dict(zip("quot apos amp lt gt nbsp colon equals lowbar hyphen sol".split(), "\"'&<> :=_-/", strict=True))
 
 
 @dataclass(frozen=True)
@@ -57,12 +72,21 @@ class View:
                 stretches.append([start - AROUND, start + AROUND])
         if not stretches or len(stretches) > MOST_STRETCHES:
             return [(0, len(self.text))]
-        return [(self._edge(begin), self._edge(end)) for begin, end in stretches]
+        edges: list[tuple[int, int]] = []
+        for begin, end in ((self._blank_before(begin), self._blank_after(end)) for begin, end in stretches):
+            if edges and begin <= edges[-1][1]:
+                edges[-1] = (edges[-1][0], end)
+            else:
+                edges.append((begin, end))
+        return edges
 
-    def _edge(self, at: int) -> int:
-        """The next blank, so that no key is cut; the ends of the text count as blanks."""
-        space = SPACE.search(self.text, at) if at > 0 else None
-        return space.start() if space else len(self.text) if at > 0 else 0
+    def _blank_before(self, at: int) -> int:
+        """So that no key is cut; the ends of the text count as blanks."""
+        return 1 + max(self.text.rfind(blank, 0, max(at, 0)) for blank in " \n\t")
+
+    def _blank_after(self, at: int) -> int:
+        space = SPACE.search(self.text, at)
+        return space.start() if space else len(self.text)
 
     def _back(self, at: int) -> tuple[int, int]:
         piece = bisect_right(self.starts, at) - 1
@@ -81,7 +105,33 @@ def views(text: str) -> Iterator[View]:
         view = _decoded(view)
 
 
+def unwrapped(view: View) -> tuple[View, list[int]] | None:
+    """The view without the line breaks that may be inside a word, and where one is gone that may just as well have ended it."""
+    matches = [match for match in WRAP.finditer(view.text) if LEAST_LINE <= _line_length(view.text, match.start()) <= LONGEST_LINE]
+    joined = _replaced(view, matches, lambda match: "")
+    if joined is None:
+        return None
+    gone = accumulate((match.end() - match.start() for match in matches), initial=0)
+    return joined, [match.start() - before for match, before in zip(matches, gone, strict=False) if not _is_full(view.text, match)]
+
+
+def _line_length(text: str, end: int) -> int:
+    """Of the line that ends there; a very long one counts as longer than any."""
+    return end - max(text.rfind("\n", max(0, end - LONGEST_LINE - 2), end), end - LONGEST_LINE - 3) - 1
+
+
+def _is_full(text: str, end: re.Match[str]) -> bool:
+    """Whether a line was broken because it was full: it is in a frame, or has a usual width, or that of the line before it."""
+    length = _line_length(text, end.start())
+    before = end.start() - length - 1
+    return bool(end[0].strip()) or length in WIDTHS or (before > 0 and _line_length(text, before) == length)
+
+
 def _decoded(view: View) -> View | None:
+    return _replaced(view, ESCAPE.finditer(view.text), _meant)
+
+
+def _replaced(view: View, matches: Iterable[re.Match[str]], meant: Callable[[re.Match[str]], str]) -> View | None:
     text, done, length = view.text, 0, 0
     pieces: list[str] = []
     starts: list[int] = []
@@ -95,9 +145,9 @@ def _decoded(view: View) -> View | None:
             origins.append((begin, end))
             length += len(piece)
 
-    for match in ESCAPE.finditer(text):
+    for match in matches:
         add(text[done : match.start()], done, -1)
-        add(_meant(match), match.start(), match.end())
+        add(meant(match), match.start(), match.end())
         done = match.end()
     if not done:
         return None
@@ -108,9 +158,81 @@ def _decoded(view: View) -> View | None:
 def _meant(match: re.Match[str]) -> str:
     """What an escape stands for; nothing for colours and hidden characters."""
     if code := match["code"]:
-        if code[0] == "0":
+        if code.isdigit():
             return chr(int(code, 8))
-        return chr(int(code[1:], 16)) if len(code) > 1 else _LETTERS.get(code, code)
-    if percent := match["percent"]:
-        return chr(int(percent, 16))
-    return _ENTITIES.get(match["entity"] or "", "")
+        return chr(int(code[1:].strip("{}"), 16)) if len(code) > 1 else _LETTERS.get(code, code)
+    if hexadecimal := match["percent"] or match["quoted"]:
+        return chr(int(hexadecimal, 16))
+    if alike := match["alike"]:
+        return chr(ord(alike) - 0xFEE0) if alike >= "\uff01" else "-"
+    entity = match["entity"] or ""
+    if entity.startswith("#"):
+        return chr(int(entity[2:], 16) if entity[1] in "xX" else int(entity[1:]))
+    return _ENTITIES.get(entity, "")
+
+
+SAMPLE = 32
+"""Characters whose decoded text says whether the rest is text too."""
+_URL_SAFE = str.maketrans("-_", "+/")
+_BREAKS = str.maketrans("\n\r\t\0", "    ")
+
+
+def _base64(encoded: str) -> bytes:
+    """A character too many at the end is left out."""
+    complete = encoded[: len(encoded) - 1] if len(encoded) % 4 == 1 else encoded
+    return base64.b64decode(complete.translate(_URL_SAFE) + "=" * (-len(complete) % 4))
+
+
+def _base32(encoded: str) -> bytes:
+    complete = encoded[: len(encoded) - (len(encoded) % 8 in (1, 3, 6))]
+    return base64.b32decode(complete + "=" * (-len(complete) % 8))
+
+
+def _hexadecimal(encoded: str) -> bytes:
+    return bytes.fromhex(encoded[: len(encoded) // 2 * 2])
+
+
+def _numbers(listed: str) -> bytes:
+    return bytes(int(number) for number in listed.rstrip(", \n").split(","))
+
+
+ENCODINGS: tuple[tuple[re.Pattern[str], Callable[[str], bytes]], ...] = (
+    (re.compile(r"[A-Za-z0-9+/_\-]{20,}+"), _base64),
+    (re.compile(r"(?<![A-Za-z0-9])[A-Z2-7]{32,}+"), _base32),
+    (re.compile(r"(?<![A-Za-z0-9])[0-9a-fA-F]{32,}+(?![A-Za-z0-9])"), _hexadecimal),
+    (re.compile(r"(?<![0-9])(?:[0-9]{2,3},\s?){15,20000}+(?:[0-9]{2,3})?"), _numbers),
+)
+"""How a text may be written in letters or numbers: pattern, decoder."""
+
+
+def encoded_texts(text: str) -> Iterator[tuple[int, int, str]]:
+    """Runs of base64, base32, hexadecimal digits and numbers that hold plain text: start, end, what they hold."""
+    for pattern, decode in ENCODINGS:
+        for match in pattern.finditer(text):
+            sampled = decode is _numbers or _plain(match[0][:SAMPLE], decode)
+            if sampled and (plain := _plain(match[0], decode)):
+                yield match.start(), match.end(), plain
+
+
+def _plain(encoded: str, decode: Callable[[str], bytes]) -> str:
+    """What is encoded, where that is printable; the last letter may be cut."""
+    try:
+        decoded = codecs.getincrementaldecoder("utf-8")().decode(decode(encoded))
+    except ValueError:
+        return ""
+    return decoded if decoded.translate(_BREAKS).isprintable() else ""
+
+
+_DUMP = (
+    r"(?:(?m:^)|(?<=[\"'\s]))[0-9a-f]{7,8}(?:: (?P<pairs>(?:[0-9a-f]{2,4} ){1,8}) |  (?P<bytes>(?:[0-9a-f]{2} {1,2}){1,16}) {0,60}\|)"
+    r"[^\n]{0,70}(?:\n|\Z)"
+)
+DUMP_LINE = re.compile(_DUMP)
+DUMP = re.compile(rf"(?:{re.sub(r'[?]P<[a-z]+>', '?:', _DUMP)}){{1,5000}}+")
+
+
+def dumped_texts(text: str) -> Iterator[tuple[int, int, str]]:
+    """What `xxd` and `hexdump -C` show, line by line: an address, bytes, the same as text."""
+    for match in DUMP.finditer(text):
+        shown = b"".join(bytes.fromhex(line["pairs"] or line["bytes"]) for line in DUMP_LINE.finditer(match[0]))
+        yield *match.span(), shown.decode("latin-1")

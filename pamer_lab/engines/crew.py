@@ -1,14 +1,15 @@
-"""Jobs given to the workers of an engine, one at a time each, until all are done.
+"""Jobs given to the workers of an engine until all are done: one at a time each, or several short ones where asking costs.
 
 A job whose worker is lost (killed, its node gone, a fault in our program), or that says it is worth another attempt, is given to a
-fresh worker, `ATTEMPTS` times in all; then it is reported as lost and the others go on. Invariant: every job ends, done or lost, unless
-the caller cancels.
+fresh worker, `ATTEMPTS` times in all; then it is reported as lost and the others continue. A job is tried again alone, so that none is
+blamed for its neighbour. Invariant: every job ends, done or lost, unless the caller cancels.
 """
 
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
-from queue import Empty, SimpleQueue
+from queue import Empty, Queue
 from typing import Generic, Protocol, TypeVar
 
 from pamer_lab.engines.interface import Engine, Worker
@@ -18,6 +19,8 @@ ATTEMPTS = 3
 """How often a job is tried before it is given up."""
 LOOK_EVERY = 0.1
 """Seconds between two looks at whether to stop."""
+SENT_SECONDS = 3.0
+"""Work that a worker is sent at once, where jobs are shorter."""
 
 
 class CrewNote(Protocol):
@@ -48,12 +51,15 @@ class Crew(Generic[JobT, NoteT]):
         lost: Callable[[JobT, str], None],
         *,
         cancelled: Callable[[], bool] = lambda: False,
-        stopped: str = "stopped; finished work is kept, and doing the same again goes on from there",
+        stopped: str = "stopped; finished work is kept, and running it again continues from there",
     ) -> None:
         self._engine, self._module, self._notes = engine, module, notes
         self._told, self._lost, self._cancelled, self._stopped = told, lost, cancelled, stopped
-        self._queue: SimpleQueue[tuple[JobT, int]] = SimpleQueue()
+        self._queue: Queue[tuple[JobT, int]] = Queue()
+        """Jobs with the number of their attempt. Not a SimpleQueue: where two threads wait, its `get` may outlast its timeout."""
         self._open = 0
+        self._pace = (0, 0.0)
+        """Jobs that were done, and the seconds of their workers."""
         self._lock = threading.Lock()
         self._workers: list[Worker] = []
         self._fault: BaseException | None = None
@@ -93,13 +99,13 @@ class Crew(Generic[JobT, NoteT]):
                 if not worker.ready(LOOK_EVERY) and worker.running:
                     continue  # a cluster may have no room yet; others work meanwhile
                 try:
-                    job, attempt = self._queue.get(timeout=LOOK_EVERY)
+                    first = self._queue.get(timeout=LOOK_EVERY)
                 except Empty:  # another worker may yet lose its job
                     continue
-                self._work(worker, job, attempt)
+                self._work(worker, deque([first, *self._more(first[1], worker.ahead, count)]))
             if worker is not None:
                 worker.no_more()
-        except BaseException as error:  # of the caller's listeners, or of starting a worker: nobody would notice in a thread
+        except BaseException as error:  # of the caller's listeners, or of starting a worker: it would go unnoticed in a thread
             with self._lock:
                 self._fault, self._open = self._fault or error, 0
 
@@ -108,18 +114,49 @@ class Crew(Generic[JobT, NoteT]):
         self._workers = [*(known for known in self._workers if known.running), worker]
         return worker
 
-    def _work(self, worker: Worker, job: JobT, attempt: int) -> None:
-        worker.send(job)
+    def _more(self, attempt: int, most: int, workers: int) -> list[tuple[JobT, int]]:
+        """Jobs to send along with one: as many short ones as a worker takes at once, and a fair part of what is left."""
+        done, seconds = self._pace
+        most = min(most, self._queue.qsize() // (2 * workers), int(SENT_SECONDS * done / seconds) if seconds else 1)
+        found: list[tuple[JobT, int]] = []
+        while attempt == 1 and len(found) < most - 1 and not self._queue.empty():
+            try:
+                entry = self._queue.get_nowait()
+            except Empty:
+                break
+            if entry[1] > 1:
+                self._queue.put(entry)
+                break
+            found.append(entry)
+        return found
+
+    def _work(self, worker: Worker, sent: deque[tuple[JobT, int]]) -> None:
+        began = time.monotonic()
+        worker.give([job for job, _ in sent])
         for note in worker.answers(self._notes):
-            if note.again:
-                self._again(job, attempt, note.again)
-                return
-            self._told(job, note)
-            if note.finished:
-                self._done()
+            job, attempt = sent[0]
+            if not note.again:
+                self._told(job, note)
+            if note.again or note.finished:
+                sent.popleft()
+                now = time.monotonic()
+                self._ended(job, attempt, note.again, now - began)
+                began = now
+            if not sent:
                 return
         if not self._cancelled() and self._open:
+            (job, attempt), *rest = sent
+            for entry in rest:
+                self._queue.put(entry)
             self._again(job, attempt, f"its worker ended ({worker.why_ended()})")
+
+    def _ended(self, job: JobT, attempt: int, again: str, seconds: float) -> None:
+        with self._lock:
+            self._pace = (self._pace[0] + 1, self._pace[1] + seconds)
+        if again:
+            self._again(job, attempt, again)
+        else:
+            self._done()
 
     def _again(self, job: JobT, attempt: int, reason: str) -> None:
         if attempt < ATTEMPTS:

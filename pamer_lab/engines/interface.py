@@ -1,6 +1,6 @@
 """The seam: what an engine and its workers offer, and how one is named on the command line."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypeVar
 
@@ -26,7 +26,10 @@ class EngineSpec:
 
 
 class Worker(Protocol):
-    """One worker: sent a job, it answers with notes."""
+    """One worker: sent jobs, it does them one after another and answers with notes."""
+
+    ahead: int
+    """Short jobs that are worth sending at once."""
 
     @property
     def running(self) -> bool:
@@ -35,11 +38,11 @@ class Worker(Protocol):
     def ready(self, seconds: float) -> bool:
         """Wait until it has started, or the time is over; False where it has not."""
 
-    def send(self, value: object) -> None:
-        """A job."""
+    def give(self, jobs: Sequence[object]) -> None:
+        """Jobs, at least one and at most `ahead`."""
 
     def answers(self, kind: type[Answer]) -> Iterator[Answer]:
-        """What it says about the job, until the caller has heard enough or the worker ends."""
+        """What it says about the jobs, in their order, until the caller has heard enough or the worker ends."""
 
     def no_more(self) -> None:
         """No further job will come."""
@@ -69,11 +72,18 @@ class Engine(Protocol):
         """Give back what the engine itself holds."""
 
 
+def check_address(address: str) -> None:
+    """Refuse a cluster's address that carries credentials or options, without repeating it: addresses are shown in messages."""
+    if "@" in address or "?" in address:
+        raise InputError("a Ray cluster's address is HOST:PORT or ray://HOST:PORT, without credentials or options")
+
+
 def parse_engine(text: str, gpus_per_worker: float = 0.0, memory_per_worker: int = 0) -> EngineSpec:
     """`local`, `ray` or `ray:ADDRESS`."""
     name, _, address = text.partition(":")
     if name not in ("local", "ray") or (name == "local" and address):
-        raise InputError(f"unknown engine {text!r}; known: local, ray, ray:ADDRESS (a cluster, such as ray:auto or ray:HOST:6379)")
+        raise InputError(f"unknown engine {name[:20]!r}; known: local, ray, ray:ADDRESS (a cluster, such as ray:auto or ray:HOST:6379)")
+    check_address(address)
     if gpus_per_worker < 0:
         raise InputError(f"--gpus-per-worker must be 0 or more, not {gpus_per_worker}")
     if gpus_per_worker and name == "local":

@@ -1,6 +1,7 @@
 """The engine of one machine: each worker is a process, JSON lines in and out."""
 
 import os
+from collections.abc import Sequence
 
 from pamer_lab.engines.interface import Worker
 from pamer_lab.jobs import Process
@@ -9,7 +10,12 @@ from pamer_lab.jobs import Process
 class LocalWorker(Process):
     """A process that does the jobs of one module."""
 
+    ahead = 1  # a pipe costs nothing to ask again, and holds little
     _ending = False
+
+    def give(self, jobs: Sequence[object]) -> None:
+        for job in jobs:
+            self.send(job)
 
     def ready(self, seconds: float) -> bool:
         return self.running

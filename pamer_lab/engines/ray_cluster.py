@@ -1,14 +1,16 @@
 """The engine of a Ray cluster: each worker is an actor that runs the same program as a local worker.
 
-Jobs and notes travel as JSON, one job per actor at a time and few notes ahead of their reader, so that nothing gathers in Ray's object
-store; results go from the actor into the workspace. Credentials are not sent: each node has them in its own environment.
+Jobs and notes travel as JSON, few jobs per actor at a time and few notes ahead of their reader, so that nothing gathers in Ray's object
+store. A message through Ray takes milliseconds: short jobs are sent several at once, and notes are gathered. Results go from the actor
+into the workspace. Credentials are not sent: each node has them in its own environment.
 """
 
 import os
 import queue
 import threading
+import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from importlib import import_module
 from typing import Any, TypeVar
@@ -16,7 +18,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from pamer_lab import __version__
-from pamer_lab.engines.interface import EngineSpec, Worker
+from pamer_lab.engines.interface import EngineSpec, Worker, check_address
 from pamer_lab.errors import InputError, LabError
 from pamer_lab.jobs import own_environment
 
@@ -24,7 +26,11 @@ Answer = TypeVar("Answer")
 OBJECT_STORE = 200_000_000
 """Bytes of the object store of a cluster that we start ourselves; notes are small."""
 NOTES_AHEAD = 16
-"""Notes of a job that wait unread before the worker waits too."""
+"""Messages of a worker that wait unread before it waits too, and notes that it gathers for one."""
+NOTE_EVERY = 0.2
+"""Seconds in which notes are gathered for one message."""
+JOBS_AHEAD = 64
+"""Short jobs that are sent in one message."""
 PATIENCE = 20.0
 """Seconds a stopped worker may take to put away what it has."""
 INSTALL = "--engine ray needs Ray, which is not installed here: pip install 'pamer-lab[ray]'"
@@ -45,8 +51,8 @@ class Serving:
     def stop(self) -> None:
         self._stopping.set()
 
-    def work(self, job: bytes) -> Iterator[bytes]:
-        """Notes as they come; a fault of the program itself is raised at the end."""
+    def work(self, jobs: bytes) -> Iterator[bytes]:
+        """Lists of notes as they come; a fault of the program itself is raised at the end."""
         notes: queue.Queue[bytes | BaseException | None] = queue.Queue(NOTES_AHEAD)
 
         def tell(note: Any) -> None:
@@ -56,20 +62,37 @@ class Serving:
 
         def run() -> None:
             try:
-                self._module.work(msgspec.json.decode(job, type=self._module.Job), tell)
+                for job in msgspec.json.decode(jobs, type=list[self._module.Job]):  # type: ignore[name-defined]
+                    self._module.work(job, tell)
                 notes.put(None)
             except BaseException as error:
                 notes.put(error)
 
         threading.Thread(target=run, daemon=True).start()
-        while (note := notes.get()) is not None:
-            if isinstance(note, BaseException):
-                raise RuntimeError(f"{type(note).__name__}: {note}")
-            yield note
+        last: bytes | BaseException | None = b""
+        while isinstance(last, bytes):
+            *gathered, last = _gathered(notes)
+            yield b"[" + b",".join([*gathered, *([last] if isinstance(last, bytes) else [])]) + b"]"
+        if last is not None:
+            raise RuntimeError(f"{type(last).__name__}: {last}")
+
+
+def _gathered(notes: "queue.Queue[bytes | BaseException | None]") -> list[Any]:
+    """The notes of the next moments, at least one; after what is no note comes nothing."""
+    found: list[Any] = [notes.get()]
+    until = time.monotonic() + NOTE_EVERY
+    while isinstance(found[-1], bytes) and len(found) < NOTES_AHEAD:
+        try:
+            found.append(notes.get(timeout=max(0.0, until - time.monotonic())))
+        except queue.Empty:
+            break
+    return found
 
 
 class RayWorker:
     """One actor, as its caller sees it."""
+
+    ahead = JOBS_AHEAD
 
     def __init__(self, actor: Any) -> None:
         self._actor = actor
@@ -92,10 +115,10 @@ class RayWorker:
                 self._ended = _words(error)
         return bool(done)
 
-    def send(self, value: object) -> None:
+    def give(self, jobs: Sequence[object]) -> None:
         if self.running:
             self._notes = self._actor.work.options(num_returns="streaming", _generator_backpressure_num_objects=NOTES_AHEAD).remote(
-                msgspec.json.encode(value)
+                msgspec.json.encode(jobs)
             )
 
     def answers(self, kind: type[Answer]) -> Iterator[Answer]:
@@ -104,8 +127,8 @@ class RayWorker:
         if not self.running:
             return
         try:
-            for note in self._notes:
-                yield msgspec.json.decode(ray.get(note), type=kind)
+            for notes in self._notes:
+                yield from msgspec.json.decode(ray.get(notes), type=list[kind])  # type: ignore[valid-type]
         except (LabError, GeneratorExit):
             raise
         except Exception as error:  # the actor died, its node is gone, or the program in it failed
@@ -187,6 +210,8 @@ class RayEngine:
 def _connect(address: str) -> bool:
     """Join the cluster at an address, or start one; True where it was started here."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is sent anywhere
+    os.environ.setdefault("RAY_raylet_start_wait_time_s", "180")  # a busy machine takes longer than Ray's own 60
+    os.environ.setdefault("RAY_worker_niceness", "0")  # Ray's 15 starves workers when anything else runs on the machine
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     try:
         import ray
@@ -195,6 +220,7 @@ def _connect(address: str) -> bool:
     if ray.is_initialized():
         return False
     address = address or os.environ.get("RAY_ADDRESS", "")
+    check_address(address)
     quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR", "configure_logging": True}
     try:
         if address:

@@ -1,6 +1,6 @@
-"""One conversation's inputs through the model, with what to do when memory runs out.
+"""Runs one conversation's inputs through the model, in smaller chunks where memory runs out.
 
-Memory runs out: the chunk is halved, for this and all later work of the model, and the conversation starts again without the
+The chunk is then halved, for this and all later work of the model, and the conversation starts again without the
 inputs that were finished. At the smallest chunk it is a `ProbeError` with the figures.
 """
 

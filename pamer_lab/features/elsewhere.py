@@ -1,7 +1,7 @@
 """Extraction by the workers of an engine: each takes one conversation at a time, and its states go straight into the store.
 
 `computing_on(...)` holds for everything that is extracted inside it with a store; the caller then finds the states there, so that only
-what a probe reads travels. A conversation that fails is named after all others are done.
+what a probe reads is transferred. A conversation that fails is named after all others are done.
 """
 
 import threading

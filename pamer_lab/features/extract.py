@@ -2,7 +2,7 @@
 
 Requests over the same conversation are computed together, so that their contexts share what they have in common. Inputs are
 serialised twice, once to find their keys and once to compute what is missing, so that only one conversation's tokens are in
-memory at a time. Finished vectors reach the store while the run goes on, also when it is cancelled or fails.
+memory at a time. Finished vectors reach the store while the run continues, also when it is cancelled or fails.
 """
 
 import time

@@ -1,7 +1,7 @@
-"""How fast this machine reads hidden states: measured by every extraction, remembered in the workspace, asked before the next one.
+"""How fast this machine reads hidden states: measured by every extraction, stored in the workspace, and used to estimate the next.
 
 A pace is blocks times tokens a second, so that one figure serves every layer: a pass to block 12 of 30 goes no deeper. It is kept per
-model and device in `pace.json`; a new measurement counts as much as all before it, so that a machine that is busy today is believed.
+model and device in `pace.json`; a new measurement counts as much as all before it, so that a busy machine gets a matching estimate.
 The one source of time estimates for replays and studies.
 """
 

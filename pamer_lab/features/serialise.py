@@ -131,7 +131,7 @@ def template_text(tokenizer: Any, messages: Sequence[Message], tools: Sequence[T
             add_generation_prompt=prompt,
             enable_thinking=False,
         )
-    except Exception:  # a template is a stranger's program: whatever it raises, it did not render
+    except Exception:  # a template is untrusted code: whatever it raises, it did not render
         return None
     return text if keeps_everything(text, messages, tools) else None
 

@@ -3,17 +3,19 @@
 A row's key is the hash of model, number format, serialiser version and tokens, so that equal inputs of any trace share a row,
 and a changed serialiser or model finds nothing. Columns that were never asked for are null. Rows are written in batches, one
 commit each: an interrupted run keeps every batch that was finished. A vector is stored as its float32 bytes (little endian):
-LanceDB refuses a null in a column of float lists.
+LanceDB refuses a null in a column of float lists. `StoredStates` reads what does not fit in memory, a bounded number of rows at a time.
 """
 
 import hashlib
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from pamer_lab.errors import ProbeError
 from pamer_lab.features.pooling import POOLINGS
 from pamer_lab.features.serialise import Tokens
 from pamer_lab.models.frozen import FrozenModel
@@ -135,3 +137,41 @@ class FeatureStore:
                 rows[place : place + len(chunk), number] = flat.reshape(-1, self._width)
                 place += len(chunk)
         return rows
+
+
+COPIES = 4
+"""Times that a row is in memory while it is read and standardised: Arrow, numpy, in order, in the units of training."""
+
+
+@dataclass(frozen=True)
+class StoredStates:
+    """Feature sets [columns, keys, width] that stay in the store; each column is a layer and a pooling."""
+
+    store: FeatureStore
+    keys: tuple[str, ...]
+    columns: tuple[str, ...]
+    memory: int
+    """Bytes that rows may take in memory."""
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        return len(self.columns), len(self.keys), self.store.width
+
+    @property
+    def held(self) -> int:
+        """Rows that are read at once."""
+        return max(1, self.memory // (COPIES * 4 * self.store.width))
+
+    def read(self, feature_set: int, rows: npt.NDArray[np.int64]) -> Vectors:
+        """Some rows of one column, [r, width]."""
+        asked = [self.keys[row] for row in rows]
+        found, vectors = self.store.read(asked, [self.columns[feature_set]])
+        place = {key: number for number, key in enumerate(found)}
+        if missing := [key for key in asked if key not in place]:
+            raise ProbeError(f"{len(missing)} states of {self.columns[feature_set]} are no longer in the store; run the command again")
+        ordered: Vectors = vectors[[place[key] for key in asked], 0]
+        return ordered
+
+    def only(self, columns: Sequence[str]) -> "StoredStates":
+        """The same rows of some columns."""
+        return StoredStates(self.store, self.keys, tuple(columns), self.memory)

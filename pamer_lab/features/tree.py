@@ -24,7 +24,7 @@ class Run:
     ends: list[tuple[int, int]] = field(default_factory=list)
     """(length, input): inputs that end on this run after `length` tokens counted from the root."""
     forks: list["Run"] = field(default_factory=list)
-    """Runs that leave this one; their `start` lies within it."""
+    """Runs that branch off this one; their `start` is within it."""
 
     @property
     def end(self) -> int:

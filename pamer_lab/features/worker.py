@@ -1,4 +1,4 @@
-"""What a worker of any engine does to extract: the missing states of one conversation, computed and put into the workspace's store."""
+"""An engine's worker for extraction: computes the missing states of one conversation and writes them to the workspace's store."""
 
 from collections.abc import Callable
 from functools import lru_cache

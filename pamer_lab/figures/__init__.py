@@ -8,8 +8,9 @@ from pamer_lab.figures.compact import tradeoff
 from pamer_lab.figures.cost import cost_per_turn, frontier
 from pamer_lab.figures.growth import mean_context
 from pamer_lab.figures.layerwise import Shown, layers, scores
+from pamer_lab.figures.ledger import ledger
 from pamer_lab.figures.published import published_table
-from pamer_lab.figures.runs import context, events, ledger
+from pamer_lab.figures.runs import context, events
 from pamer_lab.figures.theme import DARK, LIGHT
 from pamer_lab.figures.transcript import blocks, history
 

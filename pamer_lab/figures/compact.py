@@ -1,12 +1,12 @@
 """The trade-off chart: token share against AUROC for both targets, with one labelled mark per condition.
 
-Names are placed greedily around their marks, best AUROC first; one that finds no free place is left to the hover text.
+The name with the best AUROC is placed first; one that finds no free place is left to the hover text.
 """
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from pamer_lab.figures.labels import LETTER, LINE
+from pamer_lab.figures.labels import label_positions
 from pamer_lab.figures.text import in_figure
 from pamer_lab.figures.theme import LIGHT, NAMED, Meaning, layout
 from pamer_lab.studies.compact.registry import groups
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 HEIGHT = 430
 ROOM = (350, 330)
 """Pixels a panel has at the least, in a window of 1,024; names that fit there fit in wider ones."""
-PLACES = ((0, 12), (0, -12), (1, 0), (-1, 0), (1, 12), (-1, 12), (1, -12), (-1, -12), (0, 24), (0, -24))
-"""Where a name may go: to the right (1), left (-1) or centred (0), and how many pixels above."""
+WIDEST = 112
+"""The share of tokens at the right edge, in percent, so that the full context's mark has room."""
 
 
 def tradeoff(
@@ -42,8 +42,8 @@ def tradeoff(
         if published:
             _published(figure, own, colours, column)
         if own:
-            _names(figure, own, colours, column, low, high, published=published)
-    figure.update_xaxes(title={"text": "tokens, % of full context", "standoff": 4}, range=[0, 112], zeroline=False)
+            _names(figure, own, colours, column, (low, high), published=published)
+    figure.update_xaxes(title={"text": "tokens, % of full context", "standoff": 4}, range=[0, WIDEST], zeroline=False)
     figure.update_yaxes(tickformat=".2f", zeroline=False, range=[low, high])
     figure.update_yaxes(title={"text": "AUROC", "standoff": 6}, row=1, col=1)
     return figure
@@ -114,55 +114,43 @@ def span(points: Sequence[dict[str, Any]], *, published: bool) -> tuple[float, f
 
 
 def _names(
-    figure: Any, points: Sequence[dict[str, Any]], colours: dict[Meaning, str], column: int, low: float, high: float, *, published: bool
+    figure: Any,
+    points: Sequence[dict[str, Any]],
+    colours: dict[Meaning, str],
+    column: int,
+    heights: tuple[float, float],
+    *,
+    published: bool,
 ) -> None:
-    for point, (side, above) in placed(points, low, high, published=published):
-        figure.add_annotation(
-            x=point["tokens_pct"],
-            y=point["auroc"],
-            xref="x" if column == 1 else f"x{column}",
-            yref="y" if column == 1 else f"y{column}",
-            text=in_figure(short_name(point["label"]), 30),
-            showarrow=False,
-            xanchor={0: "center", 1: "left", -1: "right"}[side],
-            xshift=8 * side,
-            yshift=above,
-            font={"size": 10, "color": colours["active"]},
-        )
+    positions = name_positions(points, heights, published=published)
+    named = [(point, position) for point, position in zip(points, positions, strict=True) if position]
+    figure.add_scatter(
+        x=[point["tokens_pct"] for point, _ in named],
+        y=[point["auroc"] for point, _ in named],
+        text=[in_figure(short_name(point["label"]), 30) for point, _ in named],
+        textposition=[position for _, position in named],
+        textfont={"size": 10, "color": colours["active"]},
+        mode="markers+text",
+        marker={"size": 10, "opacity": 0},  # plotly keeps the text outside of a mark of this size
+        hoverinfo="skip",
+        showlegend=False,
+        row=1,
+        col=column,
+    )
 
 
-def placed(
-    points: Sequence[dict[str, Any]], low: float, high: float, *, published: bool = False
-) -> list[tuple[dict[str, Any], tuple[int, int]]]:
-    """Which names are written and where, so that none covers another name or a mark, the published ones included."""
-    width, height = ROOM
-
-    def spot(x: float, y: float) -> tuple[float, float]:
-        return x / 112 * width, (y - low) / max(high - low, 1e-9) * height
-
-    spots = [spot(point["tokens_pct"], point["auroc"]) for point in points]
-    open_marks = [
-        spot(point["published_tokens_pct"], point["published_auroc"])
-        for point in points
-        if published and point["published_tokens_pct"] is not None and point["published_auroc"] is not None
-    ]
-    taken = [(x - 6, y - 6, x + 6, y + 6) for x, y in [*spots, *open_marks]]
-    found = []
-    for number in sorted(range(len(points)), key=lambda number: -points[number]["auroc"]):
-        x, y = spots[number]
-        size = LETTER * len(short_name(points[number]["label"]))
-        for side, above in PLACES:
-            left = x - size / 2 if side == 0 else x + 8 if side == 1 else x - 8 - size
-            box = (left, y + above - LINE / 2, left + size, y + above + LINE / 2)
-            if box[0] >= 0 and box[2] <= width and not any(_touch(box, other) for other in taken):
-                taken.append(box)
-                found.append((points[number], (side, above)))
-                break
-    return found
-
-
-def _touch(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
-    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
+def name_positions(points: Sequence[dict[str, Any]], heights: tuple[float, float], *, published: bool = False) -> list[str]:
+    """Where each name goes so that it covers no other name and no mark, the published ones included; "" where there is no room."""
+    marks = [(point["published_tokens_pct"], point["published_auroc"]) for point in points] if published else []
+    return label_positions(
+        [(point["tokens_pct"], point["auroc"]) for point in points],
+        [short_name(point["label"]) for point in points],
+        size=ROOM,
+        area=((0, WIDEST), heights),
+        marks=[mark for mark in marks if None not in mark],
+        priority=[point["auroc"] for point in points],
+        only_free=True,
+    )
 
 
 def short_name(label: str) -> str:

@@ -1,8 +1,11 @@
 """Charts of cost: what each turn is billed, part by part, and evidence in context against cost."""
 
+import itertools
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from pamer_lab.figures.labels import Point, label_positions, ranges
 from pamer_lab.figures.text import short
 from pamer_lab.figures.theme import COLOURS, LIGHT, SIGNS, SYMBOLS, Meaning, layout, look
 from pamer_lab.policies.interface import FAMILIES
@@ -14,7 +17,15 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 MANY = 8
-"""Points from which on the legend is grouped by family."""
+"""Points from which on the legend is grouped by family, and only the points that no other beats are labelled."""
+SPAN = (0.1, 3.0)
+"""Costs that the axis shows at least; it is logarithmic, so that half and double the base agent's bill are as far from it."""
+LEAST = 0.001
+"""What a cost of nothing is drawn at."""
+DRAWN_WIDTH, DRAWN_AROUND = 1_000.0, 80.0
+"""Pixels: about how wide the frontier is drawn, and how much of its height is not the chart itself."""
+STROKE_POINTS = 24
+TICKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5, 10, 20, 50, 100)
 PART_LOOKS: dict[str, tuple[str, Meaning, str]] = {
     "read": ("read from the cache", "base", ""),
     "write": ("written to the cache", "pamer", "/"),
@@ -77,11 +88,19 @@ def frontier(found: dict[str, Any], colours: dict[Meaning, str] = LIGHT) -> "Fig
     points = [point for point in found["points"] if point["evidence_pct"] is not None]
     names = [point["policy"] for point in points]
     many = len(points) > MANY
-    figure = go.Figure(
-        layout=layout(height=640 if many else 380, showlegend=True, hovermode="closest", legend={"groupclick": "toggleitem"})
-    )
+    height = 640 if many else 380
+    figure = go.Figure(layout=layout(height=height, showlegend=True, hovermode="closest", legend={"groupclick": "toggleitem"}))
     points.sort(key=lambda point: [*FAMILIES].index(family_of(point["policy"])))
+    labels = _labels([point for point in points if not many or point["frontier"]])
+    texts = [labels.get(point["policy"], "") for point in points]
     best = sorted((point for point in points if point["frontier"]), key=lambda point: (point["cost_vs_base"], point["evidence_pct"]))
+    barred = [point for point in (best if many else points) if point["traces"] > 1]
+    costs = [max(point["cost_vs_base"], LEAST) for point in points]
+    low, high = 0.9 * min([*costs, SPAN[0] / 0.9]), 1.1 * max([*costs, SPAN[1] / 1.1])
+    strokes = _strokes(barred, best)
+    spots = [_spot(point["cost_vs_base"], point["evidence_pct"]) for point in points]
+    area = ((math.log10(low), math.log10(high)), ranges([*spots, *strokes])[1])
+    places = label_positions(spots, texts, size=(DRAWN_WIDTH, height - DRAWN_AROUND), area=area, marks=strokes)
     figure.add_scatter(
         x=[point["cost_vs_base"] for point in best],
         y=[point["evidence_pct"] for point in best],
@@ -90,15 +109,18 @@ def frontier(found: dict[str, Any], colours: dict[Meaning, str] = LIGHT) -> "Fig
         name="not beaten",
         hoverinfo="skip",
     )
-    for point in points:
+    for point, label, place in zip(points, texts, places, strict=True):
         style = look(point["policy"], names)
-        # With many points, bars are drawn for those that no other beats.
-        several = point["traces"] > 1 and (not many or point["frontier"])
+        several = point in barred
         family = FAMILIES[family_of(point["policy"])]
         figure.add_scatter(
             x=[point["cost_vs_base"]],
             y=[point["evidence_pct"]],
-            mode="markers",
+            mode="markers+text" if label else "markers",
+            text=[label],
+            textposition=place,
+            textfont={"size": 11, "color": colours[style.meaning]},
+            cliponaxis=False,
             name=point["policy"],
             legendgroup=family,
             legendgrouptitle={"text": family} if many else None,
@@ -110,10 +132,49 @@ def frontier(found: dict[str, Any], colours: dict[Meaning, str] = LIGHT) -> "Fig
                 f"mean peak {short(point['mean_peak'])}, {100 * point['uncached_share']:.0f} % of input uncached or written<extra></extra>"
             ),
         )
-    figure.add_vline(x=1, line={"color": colours["faint"], "dash": "dot", "width": 1}, annotation_text="base")
-    figure.update_xaxes(title={"text": "cost relative to the base agent"}, rangemode="tozero")
-    figure.update_yaxes(title={"text": "evidence in context (%)"})
+    figure.add_vline(x=1, line={"color": colours["faint"], "dash": "dot", "width": 1})
+    # On a logarithmic axis an annotation counts in powers of ten.
+    figure.add_annotation(x=0, y=0, yref="paper", yanchor="bottom", xanchor="left", text="base", showarrow=False)
+    figure.update_xaxes(
+        title={"text": "cost relative to the base agent (logarithmic)"},
+        type="log",
+        range=[math.log10(low), math.log10(high)],
+        tickvals=[tick for tick in TICKS if low <= tick <= high],
+    )
+    figure.update_yaxes(title={"text": "evidence in context (%)"}, range=area[1])
     return figure
+
+
+def _labels(points: Sequence[dict[str, Any]]) -> dict[str, str]:
+    """Policy -> its label; policies at one place share the label of the first, the base agent before others."""
+    together: dict[Point, list[str]] = {}
+    for point in sorted(points, key=lambda point: point["policy"] != "base"):
+        together.setdefault((round(point["cost_vs_base"], 3), round(point["evidence_pct"], 1)), []).append(point["policy"])
+    return {first: f"{first} and {len(rest)} more" if rest else first for first, *rest in together.values()}
+
+
+def _spot(cost: float, evidence: float) -> Point:
+    """Where a point lies on the chart: the axis of costs counts in powers of ten."""
+    return math.log10(max(cost, LEAST)), evidence
+
+
+def _strokes(barred: Sequence[dict[str, Any]], best: Sequence[dict[str, Any]]) -> list[Point]:
+    """Points along everything that is drawn as a line, so that no label is crossed: intervals and the steps of those not beaten."""
+    ends = []
+    for point in barred:
+        cost, evidence = point["cost_vs_base"], point["evidence_pct"]
+        if point["cost_low"] is not None:
+            ends.append((_spot(point["cost_low"], evidence), _spot(point["cost_high"], evidence)))
+        if point["evidence_low"] is not None:
+            ends.append((_spot(cost, point["evidence_low"]), _spot(cost, point["evidence_high"])))
+    for one, other in itertools.pairwise(best):
+        corner = _spot(other["cost_vs_base"], one["evidence_pct"])
+        ends += [
+            (_spot(one["cost_vs_base"], one["evidence_pct"]), corner),
+            (corner, _spot(other["cost_vs_base"], other["evidence_pct"])),
+        ]
+    parts = [number / STROKE_POINTS for number in range(STROKE_POINTS + 1)]
+    return [(x + part * (right - x), y + part * (top - y)) for (x, y), (right, top) in ends for part in parts]
 
 
 def _error(point: dict[str, Any], name: str, prefix: str, colour: str) -> dict[str, Any] | None:

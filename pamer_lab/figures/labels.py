@@ -1,22 +1,21 @@
 """Positions for the labels of a scatter chart so that they do not cover each other; knows nothing but plotly's names of positions.
 
-Greedy: crowded points come first, and each label takes the position that covers least of what is already placed.
-Invariant: every label gets a position, and the same points give the same positions.
+Greedy: each label takes the position that covers least of what is already placed.
+Invariant: the same points give the same positions.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-POSITIONS = (
-    *("top center", "bottom center", "middle right", "middle left"),
-    *("top right", "top left", "bottom right", "bottom left"),
-)
+POSITIONS = ("top center", "bottom center", "middle right", "middle left", "top right", "top left", "bottom right", "bottom left")
 """Plotly's names, in the order they are preferred."""
 LETTER = 5.6
 """Pixels of a letter at the size of our labels, on average."""
 LINE = 13.0
 MARK = 7.0
 """Half the width of a mark, with some air."""
+
+Point = tuple[float, float]
 
 
 @dataclass(frozen=True)
@@ -35,26 +34,45 @@ class Box:
         return wide * high if wide > 0 and high > 0 else 0.0
 
 
-def placed(points: Sequence[tuple[float, float]], texts: Sequence[str], *, width: float = 1_000, height: float = 340) -> list[str]:
-    """A position for each label; `width` and `height` are the drawing area's, in pixels."""
-    pixels = to_pixels(points, width, height)
-    marks = [Box(x - MARK, y - MARK, x + MARK, y + MARK) for x, y in pixels]
-    frame = Box(0, -LINE, width, height + LINE)
-    near = [sum(abs(x - a) < 90 and abs(y - b) < 30 for a, b in pixels) for x, y in pixels]
+def label_positions(
+    points: Sequence[Point],
+    texts: Sequence[str],
+    *,
+    size: Point = (1_000, 340),
+    area: tuple[Point, Point] | None = None,
+    marks: Sequence[Point] = (),
+    priority: Sequence[float] = (),
+    only_free: bool = False,
+) -> list[str]:
+    """A position for each label; `only_free` gives "" to a label that would cover something.
+
+    `size` is that of the drawing area in pixels and `area` its ranges (by default those of the points), `marks` are further points
+    that no label should cover. Labels with a higher `priority` choose first, by default those in a crowd.
+    """
+    bounds = area or ranges(points)
+    pixels = to_pixels(points, size, bounds)
+    own, others = [_mark(at) for at in pixels], [_mark(at) for at in to_pixels(marks, size, bounds)]
+    frame = Box(0, -LINE, size[0], size[1] + LINE)
+    priority = priority or [sum(abs(x - a) < 90 and abs(y - b) < 30 for a, b in pixels) for x, y in pixels]
     taken: list[Box] = []
     found = [POSITIONS[0]] * len(points)
-    for number in sorted(range(len(points)), key=lambda number: (-near[number], number)):
+    for number in sorted(range(len(points)), key=lambda number: (-priority[number], number)):
         if not texts[number]:
             continue
-        others = [mark for place, mark in enumerate(marks) if place != number]
-        options = [(name, box_of(name, pixels[number], texts[number])) for name in POSITIONS]
-        name, box = min(options, key=lambda option: (round(_cost(option[1], [*taken, *others], frame), 3), POSITIONS.index(option[0])))
-        found[number] = name
-        taken.append(box)
+        covered = [*taken, *others, *own[:number], *own[number + 1 :]]
+        costs = {name: round(_cost(box_of(name, pixels[number], texts[number]), covered, frame), 3) for name in POSITIONS}
+        best = min(POSITIONS, key=lambda name: (costs[name], POSITIONS.index(name)))
+        found[number] = "" if only_free and costs[best] else best
+        if found[number]:
+            taken.append(box_of(best, pixels[number], texts[number]))
     return found
 
 
-def box_of(position: str, at: tuple[float, float], text: str) -> Box:
+def _mark(at: Point) -> Box:
+    return Box(at[0] - MARK, at[1] - MARK, at[0] + MARK, at[1] + MARK)
+
+
+def box_of(position: str, at: Point, text: str) -> Box:
     """What a label covers."""
     wide, (x, y) = LETTER * len(text), at
     vertical, side = position.split()
@@ -69,10 +87,17 @@ def _cost(box: Box, taken: Sequence[Box], frame: Box) -> float:
     return sum(box.shared(other) for other in taken) + outside
 
 
-def to_pixels(points: Sequence[tuple[float, float]], width: float, height: float) -> list[tuple[float, float]]:
-    if not points:
-        return []
-    xs, ys = [x for x, _ in points], [y for _, y in points]
-    wide, high = max(xs) - min(xs) or 1.0, max(ys) - min(ys) or 1.0
-    # Plotly leaves about a twentieth free at each side.
-    return [((0.05 + 0.9 * (x - min(xs)) / wide) * width, (0.95 - 0.9 * (y - min(ys)) / high) * height) for x, y in points]
+def ranges(points: Sequence[Point]) -> tuple[Point, Point]:
+    """What plotly shows of these points: it leaves about a twentieth free at each side."""
+
+    def wider(values: Sequence[float]) -> Point:
+        low, high = min(values, default=0.0), max(values, default=1.0)
+        room = (high - low or 1.0) / 18
+        return low - room, high + room
+
+    return wider([x for x, _ in points]), wider([y for _, y in points])
+
+
+def to_pixels(points: Sequence[Point], size: Point, area: tuple[Point, Point]) -> list[Point]:
+    (left, right), (bottom, top) = area
+    return [((x - left) / (right - left) * size[0], (top - y) / (top - bottom) * size[1]) for x, y in points]

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 
-def live_context(requests: Sequence[Mapping[str, Any]], policy: str, colours: dict[Meaning, str] = LIGHT, *, height: int = 300) -> "Figure":
+def live_context(requests: Sequence[Mapping[str, Any]], colours: dict[Meaning, str] = LIGHT, *, height: int = 300) -> "Figure":
     """Context of client and model per turn, from the requests of `live.summary.described`; where a turn was asked again, the last counts.
 
     The shaded part is what the provider reported as read from its cache, in its own tokens; no usage leaves a gap.
@@ -18,7 +18,9 @@ def live_context(requests: Sequence[Mapping[str, Any]], policy: str, colours: di
     import plotly.graph_objects as go
 
     rows = list({row["t"]: row for row in requests if row["client_tokens"] is not None}.values())
-    turns, style = [row["t"] for row in rows], look(policy, [policy])
+    turns = [row["t"] for row in rows]
+    policies = list(dict.fromkeys(row["policy"] for row in rows))
+    style = look(policies[-1] if policies else "base")
     figure = go.Figure(layout=layout(height=height, showlegend=True, legend=legend_above(), hovermode="closest"))
     read = [(row["usage"] or {}).get("read") for row in rows]
     if any(tokens for tokens in read):
@@ -43,11 +45,12 @@ def live_context(requests: Sequence[Mapping[str, Any]], policy: str, colours: di
     figure.add_scatter(
         x=turns,
         y=[row["model_tokens"] for row in rows],
-        name=f"model's view ({policy})",
+        name=f"model's view ({policies[0]})" if len(policies) == 1 else "model's view",
+        customdata=[row["policy"] for row in rows],
         mode="lines+markers" if len(rows) <= FEW else "lines",
         line={"color": colours[style.meaning], "dash": style.dash, "width": style.width},
         marker={"size": 5, "color": colours[style.meaning], "symbol": style.symbol},
-        hovertemplate="model's view, turn %{x}: %{y:,} tokens<extra></extra>",
+        hovertemplate="model's view (%{customdata}), turn %{x}: %{y:,} tokens<extra></extra>",
     )
     for action in EVENTS:
         found = [row for row in rows if (action == "fallback" if row["fallback"] else row["action"] == action)]

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from pamer_lab.analysis.published import Column, PublishedTable
-from pamer_lab.figures.labels import placed
+from pamer_lab.figures.labels import label_positions
 from pamer_lab.figures.text import round_ticks, short
 from pamer_lab.figures.theme import LIGHT, Meaning, layout
 
@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 CYCLE: tuple[Meaning, ...] = ("pamer", "pamer+", "recall", "ablation", "periodic", "sliding", "base")
+ALONG = [number / 30 for number in range(1, 30)]
+"""Points of an arrow that a label should not cover, as parts of its length."""
 MARKS = ("circle", "square", "diamond", "triangle-up", "cross", "star", "hexagon")
 
 
@@ -55,7 +57,9 @@ def _scatter(table: PublishedTable, x: str, y: str, colours: dict[Meaning, str])
     figure = go.Figure(layout=layout(height=440, hovermode="closest"))
     families = list(dict.fromkeys(row.get("backbone", "") for row in rows))
     texts = [_label(row) for row in rows]
-    places = placed([(row[x], row[y]) for row in rows], texts)
+    pairs = [pair for family in families for pair in _pairs([row for row in rows if row.get("backbone", "") == family])]
+    arrows = [(start[x] + part * (end[x] - start[x]), start[y] + part * (end[y] - start[y])) for start, end in pairs for part in ALONG]
+    places = label_positions([(row[x], row[y]) for row in rows], texts, marks=arrows)
     for row, text, place in zip(rows, texts, places, strict=True):
         label = f"{row['backbone']}: {row['label']}" if row.get("backbone") else row["label"]
         ours = meaning_of(row["label"])
@@ -69,8 +73,11 @@ def _scatter(table: PublishedTable, x: str, y: str, colours: dict[Meaning, str])
             marker={"size": 11, "color": colours[ours], "symbol": MARKS[families.index(row.get("backbone", "")) % len(MARKS)]},
             hovertemplate=f"{label}<br>%{{x:,}} · %{{y}}<extra></extra>",
         )
-    for family in families:
-        _arrows(figure, [row for row in rows if row.get("backbone", "") == family], x, y, colours)
+    for start, end in pairs:
+        figure.add_annotation(
+            x=end[x], y=end[y], ax=start[x], ay=start[y], xref="x", yref="y", axref="x", ayref="y", showarrow=True, arrowhead=2,
+            arrowwidth=1.2, arrowcolor=colours[meaning_of(end["label"])], standoff=6, startstandoff=6, text="", opacity=0.7,
+        )  # fmt: skip
     titles = {column.key: heading(column) for column in table.columns}
     figure.update_xaxes(title={"text": titles[x]})
     if x == "tokens":
@@ -87,17 +94,11 @@ def _label(row: dict[str, Any]) -> str:
     return str(row["backbone"]) if meaning_of(row["label"]) == "base" else ""
 
 
-def _arrows(figure: Any, rows: Sequence[dict[str, Any]], x: str, y: str, colours: dict[Meaning, str]) -> None:
-    """From the base agent to PaMER and to PaMER+."""
-    found = {meaning_of(row["label"]): row for row in reversed(rows) if meaning_of(row["label"]) in ("base", "pamer", "pamer+")}
+def _pairs(rows: Sequence[dict[str, Any]]) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+    """The base agent with PaMER, and with PaMER+, of one backbone."""
+    found = {meaning_of(row["label"]): row for row in reversed(rows)}
     ends: tuple[Meaning, ...] = ("pamer", "pamer+")
-    for end in ends:
-        if "base" in found and end in found:
-            a, b = found["base"], found[end]
-            figure.add_annotation(
-                x=b[x], y=b[y], ax=a[x], ay=a[y], xref="x", yref="y", axref="x", ayref="y", showarrow=True, arrowhead=2, arrowwidth=1.2,
-                arrowcolor=colours[end], standoff=6, startstandoff=6, text="", opacity=0.7,
-            )  # fmt: skip
+    return [(found["base"], found[end]) for end in ends if "base" in found and end in found]
 
 
 def _columns(table: PublishedTable, colours: dict[Meaning, str]) -> Any | None:

@@ -1,4 +1,4 @@
-"""The source's own context in a chart of ours: a line of what it recorded for each request, and its compactions with their sizes.
+"""The recorded context in our charts: a line of what it recorded for each request, and its compactions with their sizes.
 
 Counted by the source with its own tokenizer, so the line is never joined with ours.
 """
@@ -10,6 +10,8 @@ from pamer_lab.figures.text import short
 from pamer_lab.figures.theme import Meaning
 
 NAME = "recorded by the source"
+OURS = "counted here"
+"""The line of the same history beside it."""
 MOST_LABELS = 6
 """Compactions up to which each has its sizes beside it; with more, the hover text has them."""
 

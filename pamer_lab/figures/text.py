@@ -1,4 +1,4 @@
-"""Text and numbers as people read them: untrusted text without hidden characters or markup, and `12.4K` or `26.0 %`.
+"""Text and numbers for display: untrusted text without hidden characters or markup, and `12.4K` or `26.0 %`.
 
 Invariant: `visible` changes only characters that a reader could not see, and replaces each by something that can be seen.
 """

@@ -6,14 +6,15 @@ Both share their horizontal range, so that each turn is above its block.
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from pamer_lab.figures.recorded import add_recorded
+from pamer_lab.figures.recorded import OURS, add_recorded
+from pamer_lab.figures.runs import legend_above
 from pamer_lab.figures.text import in_figure, round_ticks, short
 from pamer_lab.figures.theme import LIGHT, SYMBOLS, Meaning, layout
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-HEIGHT = 180
+HEIGHT = 200
 FEW = 60
 """Up to this many turns each one gets its own marker."""
 
@@ -41,6 +42,7 @@ def history(
         mode="lines+markers" if len(turns) <= FEW else "lines",
         line={"color": colours["base"], "dash": "dot", "width": 2},
         marker={"size": 5, "color": colours["base"]},
+        name=OURS,
         hovertemplate="before turn %{x}: %{y:,} tokens<extra></extra>",
     )
     _marks(figure, before, compressions, "compression", SYMBOLS["compress"], colours["compression"])
@@ -48,6 +50,7 @@ def history(
     largest = float(max(before, default=0))
     if any(recorded):
         largest = max(largest, add_recorded(figure, recorded, edits, colours, len(turns)))
+        figure.update_layout(showlegend=True, legend=legend_above())
     _axes(figure, len(turns), "turn", largest)
     return figure
 
@@ -76,6 +79,7 @@ def _marks(figure: Any, before: Sequence[int], places: Sequence[int], word: str,
             y=[before[place] for place in places],
             mode="markers",
             marker={"size": 10, "color": colour, "symbol": symbol},
+            name=word,
             hovertemplate=f"{word} needed or recorded at turn %{{x}}<extra></extra>",
         )
 

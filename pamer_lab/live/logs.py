@@ -2,7 +2,7 @@
 
 A frame is its length, a checksum and MessagePack. An append happens under the session's lock and only behind the last frame its writer has
 read; a writer that finds more reads it first, and what a killed one left unfinished is cut off. Invariant: a frame that was appended is
-read by everyone, whole and once. The folder and its files are readable by their owner alone.
+read by everyone, complete and once. The folder and its files are readable by their owner alone.
 """
 
 import os
@@ -55,7 +55,7 @@ class Logs:
             return 0
 
     def read(self, name: str, record: Record | None = None, start: int = 0) -> tuple[Record | None, int]:
-        """The session with the frames from a place on, and where the last whole frame ends."""
+        """The session with the frames from a place on, and where the last complete frame ends."""
         try:
             with self.path(name).open("rb") as stream:
                 stream.seek(start)

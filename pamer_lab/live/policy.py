@@ -16,6 +16,7 @@ from pamer_lab.live.record import Record
 from pamer_lab.models.profiles import load_profile, remember_profile
 from pamer_lab.models.trust import require_confirmed
 from pamer_lab.policies.availability import why_not
+from pamer_lab.policies.bounds import BOUNDS
 from pamer_lab.policies.growing import GrowingHistory
 from pamer_lab.policies.interface import Policy
 from pamer_lab.policies.registry import live_policies, parse_policy
@@ -50,8 +51,10 @@ class LiveOptions:
 def live_policy(text: str, options: LiveOptions) -> Policy:
     """The policy as it runs live: priced and appending where the text does not say otherwise."""
     policy = parse_policy(text)
-    if not policy.acts_live:
-        raise InputError(f"policy {text!r} needs more than the past and cannot run live; these can: {', '.join(live_policies())}")
+    bound = policy.name.partition(":")[0] in BOUNDS
+    if bound or not policy.acts_live:
+        why = "is a bound of the arena, not a method," if bound else "needs more than the past"
+        raise InputError(f"policy {text!r} {why} and cannot run live; these can: {', '.join(live_policies())}")
     if policy.name == BASE:
         return policy
     own = {entry.name for entry in fields(policy)} if hasattr(policy, "__dataclass_fields__") else set()  # type: ignore[arg-type]

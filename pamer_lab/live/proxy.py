@@ -15,10 +15,12 @@ import httpcore2
 import orjson
 
 from pamer_lab.hosts import host_allowed, own_origin
+from pamer_lab.live.call import Call, Outgoing
 from pamer_lab.live.control import Control
-from pamer_lab.live.desk import Call, Desk, Outgoing
+from pamer_lab.live.credentials import in_address
+from pamer_lab.live.desk import Desk
+from pamer_lab.live.exchange import Exchange, Watcher
 from pamer_lab.live.upstream import UNREACHABLE, Headers, Upstream, passed_on
-from pamer_lab.live.usage import MOST_BYTES
 from pamer_lab.live.wire import PATHS
 
 Message = MutableMapping[str, Any]
@@ -30,6 +32,8 @@ CLIENT_LEFT = "the client left"
 OURS = "/_pamer/"
 """Paths of the lab itself; they never go upstream."""
 LENGTH = (b"content-length",)
+MOST_BODY = 256_000_000
+"""Bytes of a model call; no server takes as many, and the proxy has to keep them all."""
 RESENT = range(400, 500)
 """Answers to an edited body after which the original is sent."""
 NOT_RESENT = (401, 403, 408, 409, 429)
@@ -51,8 +55,7 @@ class Proxy:
         self.desk, self.control, self.deadline = desk, control, deadline
         # Heads take all cores anyway, and one model serves one caller at a time.
         self._deciders = ThreadPoolExecutor(1 if desk.workshop.policy.needs_models else 4, "pamer-decide")
-        # Calls that nothing waits for are read in the order in which they came: a session's next one may be here before the last is read.
-        self._watchers = ThreadPoolExecutor(1, "pamer-watch")
+        self._watcher = Watcher(desk)
         self._writers = ThreadPoolExecutor(2, "pamer-record")
         self._tasks: set[asyncio.Future[Any]] = set()
         self._open = 0
@@ -60,7 +63,7 @@ class Proxy:
     @property
     def busy(self) -> bool:
         """Whether anything is still to be answered or recorded."""
-        return bool(self._open or self._tasks)
+        return bool(self._open or self._tasks or self._watcher.busy)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -84,14 +87,22 @@ class Proxy:
         elif scope["path"].startswith(OURS):
             await self.control(scope, headers, receive, send)
         elif scope["method"] == "POST" and scope["path"] in PATHS:
-            await self._while_there(receive, lambda body: self._model_call(scope, headers, body, send))
+            await self._while_there(receive, send, lambda body: self._model_call(scope, headers, body, send))
         else:
             await self._pass_through(scope, receive, send)
 
-    async def _while_there(self, receive: Receive, work: Callable[[bytes], Coroutine[Any, Any, None]]) -> None:
-        """Do the work with the request's body; a client that leaves ends it."""
-        body = b"".join([chunk async for chunk in _body(receive)])
-        task = asyncio.ensure_future(work(body))
+    async def _while_there(self, receive: Receive, send: Send, work: Callable[[bytes], Coroutine[Any, Any, None]]) -> None:
+        """Do the work with the request's body; a client that leaves ends it, and a body beyond every server's limit is refused."""
+        chunks: list[bytes] = []
+        size = 0
+        async for chunk in _body(receive):
+            chunks.append(chunk)
+            size += len(chunk)
+            if size > MOST_BODY:
+                message = f"the body is larger than {MOST_BODY // 1_000_000} MB"
+                await answer(send, 413, {"error": {"type": "request_too_large", "message": message}})
+                return
+        task = asyncio.ensure_future(work(b"".join(chunks)))
         gone = asyncio.ensure_future(receive())
         try:
             await asyncio.wait({task, gone}, return_when=asyncio.FIRST_COMPLETED)
@@ -105,12 +116,16 @@ class Proxy:
             gone.cancel()
 
     async def _model_call(self, scope: Scope, headers: dict[str, str], body: bytes, send: Send) -> None:
+        headers = headers | in_address(scope["query_string"])
         call = Call(PATHS[scope["path"]], scope["path"], headers, body, self.desk.clock(), self._server(scope).url)
+        exchange = Exchange(call)
         loop = asyncio.get_running_loop()
-        at_once = self.desk.waits_for_nothing(call)
-        taken = loop.run_in_executor(self._watchers if at_once else self._deciders, self.desk.take, call)
-        out = Outgoing(body) if at_once else await self._in_time(taken, call)
-        exchange = _Exchange(call, taken)
+        if self.desk.waits_for_nothing(call):
+            taken, out = None, Outgoing(body)
+            self._watcher.expect(call, loop)
+        else:
+            taken = loop.run_in_executor(self._deciders, self.desk.take, call)
+            out = await self._in_time(taken, call)
         try:
             await self._exchange(scope, out, exchange, send)
         except UNREACHABLE as error:
@@ -118,24 +133,25 @@ class Proxy:
             if exchange.started:
                 raise UpstreamCut(exchange.error) from error
             exchange.status = 502
-            await answer(
-                send, 502, {"error": {"type": "upstream_unreachable", "message": f"the model server did not answer ({exchange.error})"}}
-            )
+            await answer(send, 502, unreachable(exchange.error))
         except asyncio.CancelledError:
             exchange.error = exchange.error or CLIENT_LEFT
             raise
         finally:
-            self._later(self._record(exchange))
+            if taken is None:
+                self._watcher.ended(exchange)
+            else:
+                self._later(self._record(exchange, taken))
 
     async def _in_time(self, taken: "asyncio.Future[Outgoing]", call: Call) -> Outgoing:
         """The desk's decision, or after the deadline what can be sent without it."""
         with contextlib.suppress(TimeoutError):
             return await asyncio.wait_for(asyncio.shield(taken), self.deadline)
         if call.settle(late=True):
-            return self.desk.late(call)
+            return self.desk.decider.late(call)
         return await taken
 
-    async def _exchange(self, scope: Scope, out: Outgoing, exchange: "_Exchange", send: Send) -> None:
+    async def _exchange(self, scope: Scope, out: Outgoing, exchange: Exchange, send: Send) -> None:
         """Send the request; where an edited one is refused, send the original once."""
         call = exchange.call
         response = await self._sent(scope, out)
@@ -195,27 +211,16 @@ class Proxy:
         except UNREACHABLE as error:
             if started:
                 raise UpstreamCut(str(error)) from error
-            message = f"the model server did not answer ({type(error).__name__}: {error})"
-            await answer(send, 502, {"error": {"type": "upstream_unreachable", "message": message}})
+            await answer(send, 502, unreachable(f"{type(error).__name__}: {error}"))
         finally:
             self._later(asyncio.get_running_loop().run_in_executor(self._writers, self.desk.side, scope["path"], status))
 
-    async def _record(self, exchange: "_Exchange") -> None:
-        await asyncio.wait({exchange.taken})
-        loop = asyncio.get_running_loop()
-        await loop.run_in_executor(
-            self._writers,
-            self.desk.answered,
-            exchange.call,
-            exchange.status,
-            exchange.headers,
-            b"".join(exchange.chunks),
-            exchange.ms,
-            exchange.error,
-        )
+    async def _record(self, exchange: Exchange, taken: "asyncio.Future[Outgoing]") -> None:
+        await asyncio.wait({taken})
+        await asyncio.get_running_loop().run_in_executor(self._writers, exchange.record, self.desk)
 
     def _later(self, work: Any) -> None:
-        """Work that goes on when the answer is out."""
+        """Work that continues after the answer was sent."""
         task = asyncio.ensure_future(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -224,6 +229,7 @@ class Proxy:
         """Wait until everything that was answered is recorded."""
         while self._tasks:
             await asyncio.wait(set(self._tasks))
+        await self._watcher.settled()
 
     async def _lifespan(self, receive: Receive, send: Send) -> None:
         while True:
@@ -233,36 +239,11 @@ class Proxy:
                 await self.upstream.close()
                 await self._anthropic.close()
                 self._deciders.shutdown(wait=False, cancel_futures=True)
-                self._watchers.shutdown()
+                self._watcher.close()
                 self._writers.shutdown()
             await send({"type": f"{event['type']}.complete"})
             if event["type"] == "lifespan.shutdown":
                 return
-
-
-class _Exchange:
-    """One call and what has come of it."""
-
-    def __init__(self, call: Call, taken: "asyncio.Future[Outgoing]") -> None:
-        self.call, self.taken = call, taken
-        self.status, self.started, self.error = 0, False, ""
-        self.headers: dict[str, str] = {}
-        self.chunks: list[bytes] = []
-        self._size = 0
-        self.began = time.perf_counter()
-        self.first: float | None = None
-        self.ended: float | None = None
-
-    def keep(self, chunk: bytes) -> None:
-        """A copy for the record."""
-        self._size += len(chunk)
-        if self._size <= MOST_BYTES:
-            self.chunks.append(chunk)
-
-    @property
-    def ms(self) -> dict[str, float]:
-        found = {"first_byte": self.first, "total": self.ended}
-        return {name: (at - self.began) * 1000 for name, at in found.items() if at is not None}
 
 
 async def _body(receive: Receive) -> AsyncIterator[bytes]:
@@ -288,6 +269,11 @@ def refusal(headers: list[tuple[bytes, bytes]]) -> str:
     if not origins and (found.get("sec-fetch-site") or [""])[0] in ("cross-site", "same-site"):
         return "the proxy does not answer to pages of other sites"
     return ""
+
+
+def unreachable(reason: str) -> dict[str, Any]:
+    """What a client gets instead of an answer that never began."""
+    return {"error": {"type": "upstream_unreachable", "message": f"the model server did not answer ({reason})"}}
 
 
 async def answer(send: Send, status: int, value: Any) -> None:

@@ -1,7 +1,7 @@
 """What is kept of a live session: frames in an append-only file, and the session they add up to.
 
-The proxy goes on from the same frames after a restart that pages and commands read while it runs. A frame holds messages, decisions, sizes,
-times and the provider's usage; nothing of a header and no key. Invariant: frames are only ever added; a history is rebuilt from them.
+After a restart the proxy continues from the same frames that pages and commands read while it runs. A frame has messages, decisions,
+sizes, times and the provider's usage; nothing of a header and no key. Invariant: frames are only added; histories are rebuilt from them.
 """
 
 from dataclasses import dataclass, field
@@ -11,6 +11,7 @@ from msgspec import Struct, structs
 
 from pamer_lab.live.usage import Billing
 from pamer_lab.live.wire import Api
+from pamer_lab.runs.timeline import REWRITTEN
 from pamer_lab.runs.values import Turn
 from pamer_lab.trajectory.values import Message, Tool, Trace, Usage
 
@@ -47,6 +48,8 @@ class Opened(Struct, frozen=True, omit_defaults=True, tag="opened"):
     settings: dict[str, Any] = {}
     """What the policy is set to."""
     heads: dict[str, str] = {}
+    rewritten: bool = False
+    """The client came with another history than it had sent before: less than half of it is the same."""
 
 
 class Asked(Struct, frozen=True, omit_defaults=True, tag="asked"):
@@ -77,6 +80,8 @@ class Asked(Struct, frozen=True, omit_defaults=True, tag="asked"):
     again: bool = False
     """The same request as before."""
     path: str = ""
+    shown: Turn | None = None
+    """What the model was shown, where that is not the last of `turns` after the turn before: another policy was in force then, or none."""
 
 
 class Answered(Struct, frozen=True, omit_defaults=True, tag="answered"):
@@ -97,7 +102,7 @@ class Answered(Struct, frozen=True, omit_defaults=True, tag="answered"):
 
 
 class Side(Struct, frozen=True, omit_defaults=True, tag="side"):
-    """A call beside the conversation, such as counting tokens."""
+    """A call outside the conversation, such as counting tokens."""
 
     at: float
     path: str
@@ -105,7 +110,7 @@ class Side(Struct, frozen=True, omit_defaults=True, tag="side"):
 
 
 class Changed(Struct, frozen=True, omit_defaults=True, tag="changed"):
-    """Someone paused the session, let it go on, or gave it another policy; or editing was stopped for good."""
+    """Someone paused the session, resumed it, or gave it another policy; or editing was stopped for good."""
 
     at: float
     policy: str = ""
@@ -138,13 +143,22 @@ class Record:
     units: list[tuple[Message, ...]] = field(default_factory=list)
     turns: list[Turn] = field(default_factory=list)
     """Decisions of the policy in force, from the first turn on."""
+    seen: dict[int, Turn] = field(default_factory=dict)
+    """What the model was shown of each request, under whatever policy was in force."""
+    raw_tokens: dict[int, int] = field(default_factory=dict)
+    """Tokens of the client's history at each turn."""
     asked: list[Asked] = field(default_factory=list)
+    under: dict[int, str] = field(default_factory=dict)
+    """The policy in force at each request."""
+    policies: list[str] = field(default_factory=list)
+    """All policies of the session, in order; the last one is in force."""
     answers: dict[int, Answered] = field(default_factory=dict)
     sides: list[Side] = field(default_factory=list)
     changes: list[Changed] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.policy, self.settings, self.heads = self.opened.policy, self.opened.settings, self.opened.heads
+        self.policies = [self.policy]
 
     def add(self, frame: Frame) -> None:
         """One more frame."""
@@ -155,7 +169,12 @@ class Record:
                 self.digests += frame.digests
                 self.units += frame.units
                 self.turns += frame.turns
-                self.asked.append(structs.replace(frame, turns=(), units=(), digests=()))
+                seen = frame.shown or (frame.turns[-1] if frame.turns else self.last_seen if frame.again else None)
+                if seen is not None:
+                    self.seen[frame.n] = seen
+                    self.raw_tokens |= {turn.t: turn.raw_tokens for turn in (*frame.turns, seen)}
+                self.under[frame.n] = self.policy
+                self.asked.append(structs.replace(frame, turns=(), units=(), digests=(), shown=None))
             case Answered():
                 self.answers[frame.n] = frame
             case Side():
@@ -165,6 +184,7 @@ class Record:
                 self.paused, self.stopped = frame.paused, frame.stopped or self.stopped
                 if frame.policy and frame.policy != self.policy:
                     self.policy, self.settings, self.heads = frame.policy, frame.settings, frame.heads
+                    self.policies.append(frame.policy)
                     self.part, self.turns, self.stopped, self.by_hand = self.part + 1, [], "", frame.by_hand
             case Opened():
                 self.opened = frame
@@ -187,9 +207,18 @@ class Record:
         return (*self.opened.preamble, *(message for unit in self.units for message in unit))
 
     @property
+    def last_seen(self) -> Turn | None:
+        """What the model was shown of the newest request; None where that is not known."""
+        return self.seen.get(self.asked[-1].n) if self.asked else None
+
+    @property
     def last(self) -> float:
         """When something last happened."""
         return max([self.opened.at, *(asked.at for asked in self.asked[-1:]), *(answer.at for answer in self.answers.values())])
+
+    @property
+    def _rewritten(self) -> dict[str, int]:
+        return {REWRITTEN: self.asked[0].t} if self.opened.rewritten and self.asked else {}
 
     @property
     def trace(self) -> Trace | None:
@@ -218,5 +247,5 @@ class Record:
             tuple(messages),
             self.opened.tools,
             model=newest.model if newest else "",
-            meta={"client": self.opened.client, "api": self.opened.api, "policy": self.policy, "task": first[:200]},
+            meta={"client": self.opened.client, "api": self.opened.api, "policy": self.policy, "task": first[:200]} | self._rewritten,
         )

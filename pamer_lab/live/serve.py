@@ -1,9 +1,11 @@
 """A live proxy, put together and run: on loopback, announced in the workspace while it runs, its sessions published as it goes."""
 
 import asyncio
+import gc
 import os
 import secrets
 import socket
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -28,7 +30,11 @@ from pamer_lab.workspace import Workspace
 PUBLISH_EVERY = 15.0
 """Seconds between two looks for sessions with something new."""
 PUBLISH_SHARE = 20
-"""A session is published again after so many times the time its last publishing took."""
+"""Sessions are published again after so many times the time that the last publishing took."""
+KEEP_ALIVE = 300
+"""Seconds that a client's idle connection stays open: longer than clients keep theirs, so that none sends into a closing one."""
+SWITCH = 0.0002
+"""Seconds after which a thread that reads or records lets the event loop have its turn."""
 
 
 class Running(msgspec.Struct, frozen=True):
@@ -74,7 +80,8 @@ def build(
 
 def listening(port: int) -> socket.socket:
     """A socket on loopback; `InputError` where the port is taken."""
-    found = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    # With the protocol named, asyncio sends small pieces at once; without it an answer's end waits 40 ms for an acknowledgement.
+    found = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         found.bind(("127.0.0.1", port))
@@ -82,6 +89,13 @@ def listening(port: int) -> socket.socket:
         found.close()
         raise InputError(f"port {port} cannot be used ({error}); choose another with --port, or 0 for any") from error
     return found
+
+
+def quick() -> None:
+    """Set the interpreter up for one thread that answers while others read, decide and record."""
+    sys.setswitchinterval(SWITCH)
+    gc.collect()
+    gc.freeze()  # what is loaded now stays, and need not be looked through again
 
 
 def server_for(app: Any) -> Any:
@@ -95,6 +109,7 @@ def server_for(app: Any) -> Any:
         server_header=False,
         date_header=False,
         timeout_graceful_shutdown=5,
+        timeout_keep_alive=KEEP_ALIVE,
         proxy_headers=False,
     )
     return uvicorn.Server(config)
@@ -157,14 +172,12 @@ def running_proxies(workspace: Workspace) -> list[Running]:
 def publishing(workspace: Workspace, desk: Desk) -> Iterator[None]:
     """Publish sessions as they grow, in a thread, and all of them at the end."""
     stop = threading.Event()
-    seen: dict[str, tuple[int, float]] = {}
+    seen: dict[str, int] = {}
 
-    def publish_changed(now: float, *, last: bool = False) -> None:
+    def publish_changed() -> None:
         for thread in desk.threads.all():
-            place, again = seen.get(thread.record.session, (0, 0.0))
-            if thread.place == place or (now < again and not last):
+            if thread.place == seen.get(thread.record.session, 0):
                 continue
-            began = time.monotonic()
             with thread.lock:
                 found = thread.place
                 try:
@@ -174,13 +187,16 @@ def publishing(workspace: Workspace, desk: Desk) -> Iterator[None]:
             try:
                 if record is not None:
                     publish(workspace, record, desk.workshop.tokens)
-            except (LabError, OSError):  # a full disk, a table in use: the frames are there, and the next look tries again
+            except (LabError, OSError):  # a full disk, a table in use: the frames are stored, and the next look tries again
                 continue
-            seen[thread.record.session] = (found, time.monotonic() + PUBLISH_SHARE * (time.monotonic() - began))
+            seen[thread.record.session] = found
 
     def work() -> None:
-        while not stop.wait(PUBLISH_EVERY):
-            publish_changed(time.monotonic())
+        pause = PUBLISH_EVERY
+        while not stop.wait(pause):
+            began = time.monotonic()
+            publish_changed()
+            pause = max(PUBLISH_EVERY, PUBLISH_SHARE * (time.monotonic() - began))
 
     thread = threading.Thread(target=work, daemon=True)
     thread.start()
@@ -189,4 +205,4 @@ def publishing(workspace: Workspace, desk: Desk) -> Iterator[None]:
     finally:
         stop.set()
         thread.join(60)
-        publish_changed(time.monotonic(), last=True)
+        publish_changed()

@@ -19,20 +19,21 @@ BILLED = ("uncached", "read", "write", "output")
 
 
 def sent_turns(record: Record) -> list[Turn]:
-    """The turns at which a request was sent under the policy in force, each once, with the output that the provider reported."""
+    """What the model was shown at each turn at which a request was sent, with the output that the provider reported."""
     output = dict.fromkeys((asked.t for asked in record.asked), 0)
     for asked in record.asked:
         answer = record.answers.get(asked.n)
         if answer and answer.usage:
             output[asked.t] = answer.usage.output or 0
-    return [structs.replace(turn, output_tokens=output[turn.t]) for turn in record.turns if turn.t in output]
+    seen = {record.seen[asked.n].t: record.seen[asked.n] for asked in record.asked if asked.n in record.seen}
+    return [structs.replace(seen[t], output_tokens=output.get(t, 0)) for t in sorted(seen)]
 
 
 def run_of(record: Record, turns: list[Turn] | None = None) -> Run:
     """The session as a run: what the model saw at each turn, and why."""
     known = record.turns if turns is None else turns
-    first = record.turns[0] if record.turns else None
-    sizes = [now.raw_tokens - before.raw_tokens for before, now in zip(record.turns, record.turns[1:], strict=False)]
+    first = known[0] if known else None
+    sizes = _block_tokens(record)
     head_tokens = {item.kind: item.tokens for item in first.items if item.kind in ("tools", "prefix")} if first else {}
     opened = record.opened
     head = RunInfo(
@@ -54,17 +55,28 @@ def run_of(record: Record, turns: list[Turn] | None = None) -> Run:
         started=datetime.fromtimestamp(opened.at, UTC).isoformat(timespec="milliseconds"),
         finished=datetime.fromtimestamp(record.last, UTC).isoformat(timespec="milliseconds"),
         heads=record.heads,
-        times=_times(record),
+        times=_times(record, known),
     )
     return Run(head, tuple(known))
 
 
-def _times(record: Record) -> tuple[float, ...]:
-    """When the request of each turn came; a turn without one has the time of the request that brought it."""
+def _block_tokens(record: Record) -> list[int]:
+    """Tokens of each block of the client's history but the newest; those that came together while nothing was counted are one."""
+    sizes: list[int] = []
+    before = 0
+    for t in sorted(record.raw_tokens):
+        if t:
+            sizes += [record.raw_tokens[t] - before, *[0] * (t - len(sizes) - 1)]
+        before = record.raw_tokens[t]
+    return sizes
+
+
+def _times(record: Record, turns: list[Turn]) -> tuple[float, ...]:
+    """When the request of each turn up to the last came; a turn without one has the time of the request that brought it."""
     times: list[float] = []
     for asked in record.asked:
         times += [asked.at] * (asked.t + 1 - len(times))
-    return tuple(times[: len(record.turns)])
+    return tuple(times[: turns[-1].t + 1]) if turns else ()
 
 
 def billed(record: Record) -> tuple[Billing, int]:
@@ -85,6 +97,7 @@ def summary(record: Record, prices: PriceTable | None = None) -> dict[str, Any]:
         "client": opened.client,
         "api": opened.api,
         "policy": record.policy,
+        "policies": list(record.policies),
         "turns": len({asked.t for asked in record.asked if not asked.fallback or asked.digests}),
         "requests": len(record.asked),
         "edits": sum(asked.edit for asked in record.asked),
@@ -134,12 +147,13 @@ def described(record: Record, prices: PriceTable | None = None) -> dict[str, Any
 
 def request_row(record: Record, asked: Asked, answer: Answered | None) -> dict[str, Any]:
     """One request: what happened, why, and what came back."""
-    turn = record.turns[asked.t] if asked.t < len(record.turns) else None
+    turn = record.seen.get(asked.n)
     usage = answer.usage if answer else None
     return {
         "n": asked.n,
         "at": asked.at,
         "t": asked.t,
+        "policy": record.under[asked.n],
         "action": turn.action if turn else "pass",
         "sent": asked.sent,
         "edit": asked.edit,
@@ -148,7 +162,7 @@ def request_row(record: Record, asked: Asked, answer: Answered | None) -> dict[s
         "again": asked.again,
         "model": asked.model,
         "client_tokens": turn.raw_tokens if turn else None,
-        "model_tokens": turn.active_tokens if turn else None,
+        "model_tokens": (turn.raw_tokens if answer and answer.refused else turn.active_tokens) if turn else None,
         "client_bytes": asked.client_bytes,
         "sent_bytes": asked.sent_bytes,
         "usage": structs.asdict(usage) if usage else None,

@@ -2,7 +2,7 @@
 
 A request continues the session whose complete history it begins with; among equal ones the longest. One that shares only a part leaves that
 session's line: it becomes a session of its own, so that nothing of the other's later history reaches it. Invariant: two lines of history
-never share a session, whatever ids their client sends.
+never share a session, whatever ids their client sends. Who holds the lock of all sessions waits for that of no single one.
 """
 
 import hashlib
@@ -21,7 +21,9 @@ from pamer_lab.live.wire import Wire
 KNOWN = 500
 """Sessions, newest first, that a starting proxy reads."""
 ACTING = 64
-"""Sessions whose policy stays at work in this process; the others go on from their record."""
+"""Sessions whose policy stays at work in this process; the others continue from their record."""
+
+Begin = Callable[[str, str, bool], Opened]
 
 
 @dataclass
@@ -73,10 +75,10 @@ class Threads:
         self._threads[name] = Thread(record, place)
         return self._threads[name]
 
-    def find(self, who: Who, wire: Wire, begin: Callable[[str, str], Opened]) -> tuple[Thread, int]:
+    def find(self, who: Who, wire: Wire, begin: Begin) -> tuple[Thread, int]:
         """The session that a request belongs to, and how many units of its history the request begins with.
 
-        `begin`: the first frame of a new session, from its name and its parent's.
+        `begin`: the first frame of a new session, from its name, its parent's, and whether the client has rewritten its history.
         """
         digests = wire.digests
         with self.lock:
@@ -89,13 +91,17 @@ class Threads:
             if best is not None:
                 return best, len(best.record.digests)
             parent = max(own, key=lambda thread: thread.common(digests), default=None)
-            shares = parent is not None and parent.opens_before(parent.common(digests))
-            thread = self.create(who, wire, begin, parent.record.session if parent and shares else "")
+            shared = parent.common(digests) if parent else 0
+            shares = parent is not None and parent.opens_before(shared)
+            rewritten = parent is not None and (shares or bool(who.named)) and 2 * shared < len(digests)
+            thread = self.create(who, wire, begin, parent.record.session if parent and shares else "", rewritten)
             return thread, 0
 
     def by_response(self, who: Who, response: str) -> Thread | None:
         """The session whose newest answers include this one."""
-        for thread in self._own(who):
+        with self.lock:
+            own = self._own(who)
+        for thread in own:
             if any(answer.response_id == response for answer in thread.record.answers.values()):
                 return thread
         return None
@@ -108,13 +114,16 @@ class Threads:
         ]
 
     def _look_for_others(self, who: Who) -> None:
-        """Read what other processes have added."""
+        """Read what other processes have added, but for sessions that are worked on here: whoever does that reads them on."""
         for name in self.logs.names()[:KNOWN]:
             thread = self._threads.get(name)
             if thread is None:
                 self._load(name)
-            elif self.logs.size(name) > thread.place:
-                self.refresh(thread)
+            elif self.logs.size(name) > thread.place and thread.lock.acquire(blocking=False):
+                try:
+                    self.refresh(thread)
+                finally:
+                    thread.lock.release()
 
     def refresh(self, thread: Thread) -> bool:
         """Read what another process added to a session; True where there was anything."""
@@ -125,7 +134,7 @@ class Threads:
                 thread.acting, thread.view = None, None
             return thread.place > before
 
-    def create(self, who: Who, wire: Wire, begin: Callable[[str, str], Opened], parent: str) -> Thread:
+    def create(self, who: Who, wire: Wire, begin: Begin, parent: str, rewritten: bool = False) -> Thread:
         first = hashlib.sha256("\0".join([who.scope, who.named, *wire.digests[:1], str(self._clock())]).encode()).hexdigest()
         wanted = who.label or f"s-{first[:12]}"
         number = 1
@@ -134,7 +143,7 @@ class Threads:
             number += 1
             if name in self._threads or self.logs.size(name):
                 continue
-            frame = begin(name, parent)
+            frame = begin(name, parent, rewritten)
             thread = Thread(Record(frame), 0)
             try:
                 thread.place = self.logs.create(name, frame)
@@ -175,7 +184,7 @@ class Threads:
         return ""
 
     def tidy(self) -> None:
-        """Let go of the policies of sessions that were not used for long."""
+        """Drop the policies of sessions that were not used for long."""
         working = sorted((thread for thread in self.all() if thread.acting is not None), key=lambda thread: thread.used, reverse=True)
         for thread in working[ACTING:]:
             if thread.lock.acquire(blocking=False):

@@ -89,7 +89,7 @@ class Upstream:
 
 
 def passed_on(headers: Iterable[tuple[bytes, bytes]], *, without: Iterable[bytes] = ()) -> Headers:
-    """The headers that go on to the other side, in their order."""
+    """The headers that are forwarded, in their order."""
     listed = list(headers)
     named = {token.strip().lower() for name, value in listed if name.lower() == b"connection" for token in value.split(b",")}
     dropped = HOP | named | set(without)

@@ -17,6 +17,7 @@ from pamer_lab.trajectory.shared.streams import answer_of, events_of
 from pamer_lab.trajectory.values import Message, Usage
 
 MOST_BYTES = 64_000_000
+MOST_ENCODINGS = 3
 """Of an answer that is read."""
 
 
@@ -50,7 +51,7 @@ class Billing(Struct, frozen=True, omit_defaults=True):
 
 
 class Answer(Struct, frozen=True):
-    """What an answer came to."""
+    """The usage of an answer."""
 
     message: Message | None = None
     usage: Billing | None = None
@@ -108,7 +109,10 @@ def billing(api: Api, usage: Any) -> Billing | None:
 
 def decoded(body: bytes, encoding: str) -> bytes:
     """A body without its content encoding, up to the most that is read; `ValueError` for one that is not known."""
-    for name in reversed([part.strip().lower() for part in encoding.split(",") if part.strip()]):
+    names = [part.strip().lower() for part in encoding.split(",") if part.strip()]
+    if len(names) > MOST_ENCODINGS:
+        raise ValueError(f"{len(names)} content encodings, one in the other")
+    for name in reversed(names):
         body = _decoded(body, name)
     return body
 

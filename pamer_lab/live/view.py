@@ -4,14 +4,21 @@ Invariant: whatever the decision keeps is the client's own bytes in their order;
 cache mark never leaves the body.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
+import orjson
+
 from pamer_lab.decisions import Item
-from pamer_lab.live.wire import Piece, Unit, UnreadableError, Wire, rebuilt, with_texts
+from pamer_lab.live.json_spans import Span, elements, members
+from pamer_lab.live.wire import Api, Unit, UnreadableError, Wire
 from pamer_lab.policies.interface import History
 from pamer_lab.policies.priced import joined
 from pamer_lab.policies.rebuilt import edited_messages
+from pamer_lab.trajectory.values import Role
+
+Piece = Unit | tuple[Role, str] | tuple[Unit, Mapping[int, str]]
+"""What an edited body is made of: a unit as it came, an inserted text, or a unit with other texts for some of its messages."""
 
 
 class MarkError(UnreadableError):
@@ -89,3 +96,67 @@ def _can_change(wire: Wire, unit: Unit, place: int, text: str) -> bool:
     except (UnreadableError, KeyError, ValueError):
         return False
     return True
+
+
+def rebuilt(wire: Wire, pieces: Sequence[Piece]) -> bytes:
+    """The body with these pieces in place of its units; every other byte as it came."""
+    every = [*wire.heads, *wire.units]
+    before = {unit.span: (every[number - 1].span[1] if number else unit.span[0]) for number, unit in enumerate(every)}
+    parts: list[bytes] = [wire.body[: every[0].span[0]]]
+    for number, piece in enumerate([*wire.heads, *pieces]):
+        if isinstance(piece, tuple) and isinstance(piece[0], str):
+            parts.append((b"," if number else b"") + inserted(wire.api, piece[0], str(piece[1])))
+            continue
+        unit, texts = piece if isinstance(piece, tuple) else (piece, {})
+        assert isinstance(unit, Unit) and not isinstance(texts, str)
+        gap = wire.body[before[unit.span] : unit.span[0]]
+        parts.append((gap or b",") if number else b"")
+        parts.append(with_texts(wire, unit, texts) if texts else wire.body[slice(*unit.span)])
+    return b"".join([*parts, wire.body[every[-1].span[1] :]])
+
+
+def inserted(api: Api, role: Role, text: str) -> bytes:
+    """An element that the client did not send."""
+    if api == "responses":
+        kind = "output_text" if role == "assistant" else "input_text"
+        return orjson.dumps({"type": "message", "role": role, "content": [{"type": kind, "text": text}]})
+    return orjson.dumps({"role": role, "content": text})
+
+
+def with_texts(wire: Wire, unit: Unit, texts: Mapping[int, str]) -> bytes:
+    """The unit's bytes with other texts for some of its messages, by their place in it; `UnreadableError` where one cannot be replaced."""
+    cuts = sorted((_text_span(wire, unit, place), text) for place, text in texts.items())
+    parts, at = [], unit.span[0]
+    for (start, end), text in cuts:
+        parts += [wire.body[at:start], orjson.dumps(text)]
+        at = end
+    return b"".join([*parts, wire.body[at : unit.span[1]]])
+
+
+def _text_span(wire: Wire, unit: Unit, place: int) -> Span:
+    """Where the text of one message of a unit is."""
+    body, message = wire.body, unit.messages[place]
+    if message.images:
+        raise UnreadableError("has an image next to the text")
+    if wire.api == "responses":
+        found = members(body, unit.parts[min(place, len(unit.parts) - 1)]).get("output")
+        if found is None or len(unit.parts) > 1 or message.role != "tool":
+            raise UnreadableError("has no output of its own")
+        return _plain_text(body, found)
+    content = members(body, unit.parts[0])["content"]
+    if wire.api == "chat" or body[content[0] : content[0] + 1] == b'"':
+        return _plain_text(body, content)
+    results = [span for span in elements(body, content) if orjson.loads(body[slice(*members(body, span)["type"])]) == "tool_result"]
+    number = sum(other.role == "tool" for other in unit.messages[:place])
+    if message.role != "tool" or number >= len(results):
+        raise UnreadableError("has no result of its own")
+    return _plain_text(body, members(body, results[number])["content"])
+
+
+def _plain_text(body: bytes, span: Span) -> Span:
+    """The span, if it is a text or a list of nothing but unmarked texts."""
+    value = orjson.loads(body[slice(*span)])
+    texts = isinstance(value, list) and all(isinstance(part, dict) and part.keys() == {"type", "text"} for part in value)
+    if not isinstance(value, str) and not texts:
+        raise UnreadableError("has more than text")
+    return span

@@ -25,7 +25,7 @@ from pamer_lab.storage import equals
 from pamer_lab.workspace import Workspace
 
 SHOWN = 100
-"""Sessions that are listed, those that changed last."""
+"""Sessions that are listed, those changed most recently."""
 BUSY = 60.0
 """Seconds after its last request for which a session counts as active."""
 PATIENCE = 10.0
@@ -55,11 +55,12 @@ class Watched:
         self._read: Bounded[str, _Read] = Bounded(2 * SHOWN)
         self._lock = threading.Lock()
 
-    def sessions(self, prices: PriceTable) -> tuple[list[dict[str, Any]], int]:
-        """A line for each of the newest sessions, and how many older ones there are."""
+    def sessions(self, prices: PriceTable, also: str = "") -> tuple[list[dict[str, Any]], int]:
+        """A line for each of the newest sessions and for `also`, however old it is; and how many others there are."""
         names = [name for name in self._logs.names() if name != OUTSIDE]
-        lines = [line for name in names[:SHOWN] if (line := self._made(name, "summary", prices)) is not None]
-        return lines, max(0, len(names) - SHOWN)
+        shown = [*names[:SHOWN], *(name for name in names[SHOWN:] if name == also)]
+        lines = [line for name in shown if (line := self._made(name, "summary", prices)) is not None]
+        return lines, len(names) - len(shown)
 
     def session(self, name: str, prices: PriceTable) -> dict[str, Any] | None:
         """A session with all its requests; None where there is none of that name."""
@@ -94,7 +95,7 @@ def state_of(line: dict[str, Any], proxies: list[Running], now: float | None = N
 
 
 def control(proxies: list[Running], line: dict[str, Any], what: Literal["pause", "resume", "policy"], policy: str = "") -> None:
-    """Pause a session, let it go on, or give it another policy; `InputError` where no proxy takes that."""
+    """Pause a session, resume it, or give it another policy; `InputError` where no proxy takes that."""
     said = "no proxy for its upstream is running"
     for proxy in (proxy for proxy in proxies if proxy.upstream == line["upstream"]):
         status, answer = _post(proxy, f"/_pamer/sessions/{quote(line['session'], safe='')}/{what}", {"policy": policy} if policy else {})

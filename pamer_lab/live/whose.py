@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from pamer_lab.live.credentials import CREDENTIALS, IN_ADDRESS
 from pamer_lab.live.logs import SAFE
 from pamer_lab.live.record import How
 from pamer_lab.live.wire import Wire
@@ -18,7 +19,6 @@ HEADERS = (NAME, "x-claude-code-session-id", "session-id", "session_id", "x-sess
 """Headers that name a session, in the order in which they count."""
 BESIDE = ("x-claude-code-agent-id", "thread-id", "x-openai-subagent", "x-parent-session-id")
 """Headers that tell one agent of a session from another."""
-CREDENTIALS = ("authorization", "x-api-key", "api-key", "x-goog-api-key", "cookie", "openai-organization", "openai-project")
 CLIENTS = {
     "claude-cli": "claude-code",
     "codex": "codex",
@@ -54,7 +54,8 @@ def who_sent(headers: Mapping[str, str], wire: Wire | None, upstream: str, api: 
     def digest(*parts: str) -> str:
         return hmac.new(salt, "\0".join(parts).encode("utf-8", "replace"), "sha256").hexdigest()[:20]
 
-    scope = digest(upstream, api, *(headers.get(name, "") for name in CREDENTIALS))
+    in_address = (value for name, value in sorted(headers.items()) if name.startswith(IN_ADDRESS))
+    scope = digest(upstream, api, *(headers.get(name, "") for name in CREDENTIALS), *in_address)
     agent = headers.get("user-agent", "").lower()
     client = next((name for start, name in CLIENTS.items() if agent.startswith(start)), "unknown")
     beside = [headers.get(name, "") for name in BESIDE]
@@ -84,12 +85,3 @@ def body_id(fields: Mapping[str, Any]) -> str:
     if isinstance(conversation, dict):
         conversation = conversation.get("id")
     return conversation if isinstance(conversation, str) else ""
-
-
-def secrets_of(headers: Mapping[str, str]) -> list[str]:
-    """The credentials in a request's headers, as they may come again in texts."""
-    found: set[str] = set()
-    for name, value in headers.items():
-        if name in CREDENTIALS or "key" in name or "token" in name or "secret" in name:
-            found |= {value, value.removeprefix("Bearer ").removeprefix("Basic ").strip()}
-    return sorted((value for value in found if len(value) >= 8), key=len, reverse=True)

@@ -1,7 +1,7 @@
 """A request body of one of the three APIs -> our messages, each with the bytes it came from.
 
 A unit is the smallest piece of a history that is kept or left out: one message of a chat, or in the Responses API the items that one turn
-of the model consists of. Nothing is written again: an edited body is made of the client's bytes and of inserted elements.
+of the model consists of. Only reads; `live.view` makes the bodies that go upstream.
 Invariant: the units' messages, after the preamble's, are the history; each block of it starts with a unit.
 """
 
@@ -23,7 +23,7 @@ from pamer_lab.trajectory.shared.parts import read_content
 from pamer_lab.trajectory.shared.responses_items import Items
 from pamer_lab.trajectory.shared.steps import Result, Said
 from pamer_lab.trajectory.shared.steps import Turn as ModelTurn
-from pamer_lab.trajectory.values import Message, Role, Tool
+from pamer_lab.trajectory.values import Message, Tool
 
 Api = Literal["chat", "messages", "responses"]
 """`chat`: OpenAI chat completions. `messages`: Anthropic messages. `responses`: OpenAI responses."""
@@ -34,7 +34,7 @@ PATHS: dict[str, Api] = {f"{base}{path}": api for base in ("/v1", "") for path, 
 ARRAYS: dict[Api, str] = {"chat": "messages", "messages": "messages", "responses": "input"}
 MARK = "cache_control"
 MODEL_ITEMS = ("reasoning", "compaction")
-"""Items of the model beside its messages and calls."""
+"""Items of the model other than its messages and calls."""
 
 
 class UnreadableError(FormatError):
@@ -220,7 +220,7 @@ def _items(values: list[Any]) -> tuple[Message, ...]:
             case ModelTurn():
                 text, thought = "\n".join(step.texts), "\n".join(step.thinking)
                 found.append(Message("assistant", text, tuple(step.calls), thinking=thought, images=tuple(step.images)))
-                # A tool that ran at the provider may leave no result; none will come, so the step is whole.
+                # A tool that ran at the provider may leave no result; none will come, so the step is complete.
                 found += [Message("tool", "", tool_call_id=call.id) for call in step.calls if call.id not in answered]
             case Result():
                 found.append(Message("tool", step.text, tool_call_id=step.call_id, images=tuple(step.images), error=step.error))
@@ -234,73 +234,6 @@ _READERS: dict[Api, Callable[[bytes, Span, Known], list[Unit]]] = {
     "messages": _read_messages,
     "responses": _read_responses,
 }
-
-Piece = Unit | tuple[Role, str] | tuple[Unit, Mapping[int, str]]
-"""What an edited body is made of: a unit as it came, an inserted text, or a unit with other texts for some of its messages."""
-
-
-def rebuilt(wire: Wire, pieces: Sequence[Piece]) -> bytes:
-    """The body with these pieces in place of its units; every other byte as it came."""
-    every = [*wire.heads, *wire.units]
-    before = {unit.span: (every[number - 1].span[1] if number else unit.span[0]) for number, unit in enumerate(every)}
-    parts: list[bytes] = [wire.body[: every[0].span[0]]]
-    for number, piece in enumerate([*wire.heads, *pieces]):
-        if isinstance(piece, tuple) and isinstance(piece[0], str):
-            parts.append((b"," if number else b"") + inserted(wire.api, piece[0], str(piece[1])))
-            continue
-        unit, texts = piece if isinstance(piece, tuple) else (piece, {})
-        assert isinstance(unit, Unit) and not isinstance(texts, str)
-        gap = wire.body[before[unit.span] : unit.span[0]]
-        parts.append((gap or b",") if number else b"")
-        parts.append(with_texts(wire, unit, texts) if texts else wire.body[slice(*unit.span)])
-    return b"".join([*parts, wire.body[every[-1].span[1] :]])
-
-
-def inserted(api: Api, role: Role, text: str) -> bytes:
-    """An element that the client did not send."""
-    if api == "responses":
-        kind = "output_text" if role == "assistant" else "input_text"
-        return orjson.dumps({"type": "message", "role": role, "content": [{"type": kind, "text": text}]})
-    return orjson.dumps({"role": role, "content": text})
-
-
-def with_texts(wire: Wire, unit: Unit, texts: Mapping[int, str]) -> bytes:
-    """The unit's bytes with other texts for some of its messages, by their place in it; `UnreadableError` where one cannot be replaced."""
-    cuts = sorted((_text_span(wire, unit, place), text) for place, text in texts.items())
-    parts, at = [], unit.span[0]
-    for (start, end), text in cuts:
-        parts += [wire.body[at:start], orjson.dumps(text)]
-        at = end
-    return b"".join([*parts, wire.body[at : unit.span[1]]])
-
-
-def _text_span(wire: Wire, unit: Unit, place: int) -> Span:
-    """Where the text of one message of a unit is."""
-    body, message = wire.body, unit.messages[place]
-    if message.images:
-        raise UnreadableError("has an image beside the text")
-    if wire.api == "responses":
-        found = members(body, unit.parts[min(place, len(unit.parts) - 1)]).get("output")
-        if found is None or len(unit.parts) > 1 or message.role != "tool":
-            raise UnreadableError("has no output of its own")
-        return _plain_text(body, found)
-    content = members(body, unit.parts[0])["content"]
-    if wire.api == "chat" or body[content[0] : content[0] + 1] == b'"':
-        return _plain_text(body, content)
-    results = [span for span in elements(body, content) if orjson.loads(body[slice(*members(body, span)["type"])]) == "tool_result"]
-    number = sum(other.role == "tool" for other in unit.messages[:place])
-    if message.role != "tool" or number >= len(results):
-        raise UnreadableError("has no result of its own")
-    return _plain_text(body, members(body, results[number])["content"])
-
-
-def _plain_text(body: bytes, span: Span) -> Span:
-    """The span, if it is a text or a list of nothing but unmarked texts."""
-    value = orjson.loads(body[slice(*span)])
-    texts = isinstance(value, list) and all(isinstance(part, dict) and part.keys() == {"type", "text"} for part in value)
-    if not isinstance(value, str) and not texts:
-        raise UnreadableError("has more than text")
-    return span
 
 
 def read_answer_message(api: Api, value: Mapping[str, Any]) -> Message | None:

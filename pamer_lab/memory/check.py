@@ -4,7 +4,7 @@ Reads every memory and every raw block. Repair, which needs no other process to 
 
 - a memory that is damaged, doubled, or misses raw blocks is deleted: its blocks become active again, because the caller
   still sends them; nothing is invented to take its place;
-- a raw block that does not have its hash is deleted, and with it the memories that name it;
+- a raw block that does not match its hash is deleted, and with it the memories that name it;
 - a raw block that no memory names is deleted once it is older than `ORPHAN_AGE`, since a younger one may belong to a memory
   that is just being written;
 - a table that cannot be read goes back to its newest readable version, or is set aside where there is none.
@@ -45,11 +45,11 @@ class Findings:
     unreadable: list[str] = field(default_factory=list)
     """Tables that cannot be read."""
     repaired: list[str] = field(default_factory=list)
-    """What was done, in words."""
+    """What was done, as sentences."""
 
     @property
     def clean(self) -> bool:
-        """No memory is partial or wrong; orphans are left-overs and harm nobody."""
+        """No memory is partial or wrong; orphans are left over and harmless."""
         return not (self.missing or self.mismatched or self.duplicates or self.damaged or self.unreadable)
 
     def as_dict(self) -> dict[str, Any]:
@@ -80,7 +80,7 @@ def repair(database: Database, *, orphan_age: timedelta = ORPHAN_AGE) -> Finding
 
 
 def _sweep(database: Database, orphan_age: timedelta) -> Iterator[str]:
-    """Delete old orphans, and put back any that a memory came to name in the meantime."""
+    """Delete old orphans, and restore any that a memory references by now."""
     findings, _, _ = _examine(database)
     rows = [row for batch in _batches(findings.orphans) for row in database.rows(BLOCKS, where=is_in("raw_hash", batch))]
     limit = datetime.now(UTC) - orphan_age

@@ -1,29 +1,38 @@
 """Summaries without a model: the most informative lines of each step, quoted.
 
 Deterministic: the same blocks give the same bytes. Each step's best line is taken first, shortened to the step's share of the
-budget, then the best lines overall, as far as they carry something; what is taken stands in the order of the history,
-under its step number. Nothing is reworded, so the summary holds no fact that the blocks do not hold. A step's detail is its entry in
+budget, then the best lines overall, as far as they carry something; what is taken keeps the order of the history,
+under its step number. Names that a result showed and the agent used more than once come before anything else, in a list under the step
+that showed them. Nothing is reworded, so the summary holds no fact that the blocks do not hold. A step's detail is its entry in
 the index that PaMER+'s router reads: its calls, its most telling result line, and the names that both sides share.
 """
 
-import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pamer_lab.blocks import TokenCounter
+from pamer_lab.bounded import Bounded
 from pamer_lab.errors import ModelError
-from pamer_lab.memory.summary import BUDGET, CALL_CHARACTERS, SourceBlock, StepDetail, Summary, clip, within_budget
-from pamer_lab.memory.terms import scores, terms, weight
+from pamer_lab.memory.passages import PASSAGE_CHARACTERS, passages
+from pamer_lab.memory.summary import BUDGET, CALL_CHARACTERS, OnDemand, SourceBlock, StepDetail, Summary, clip, within_budget
+from pamer_lab.memory.terms import KEPT_LINES, scores, terms, weight
 from pamer_lab.trajectory.values import Message
 
-LINE_CHARACTERS = 240
-"""Longest line of a summary; a longer one keeps its beginning and its end."""
-SENTENCE_CHARACTERS = 100
-"""A line longer than this is taken sentence by sentence."""
 SHARE_CHARACTERS = 40
 """Characters of a step's best line that are kept at least, however many steps share the budget."""
-_SENTENCE = re.compile(r"(?<=[.!?;])\s+")
+USED = "used later: "
+"""Opens the line of names that a step's results brought and the agent used afterwards."""
+BEHIND = 1 << 60
+"""Place of a line behind all others of its step."""
+SOURCE_SHARE = 0.75
+"""Longest summary, as part of the tokens of its source: quoting everything would replace nothing."""
+SHORT_TOKENS = 128
+"""A summary may have so many tokens, however short its source is."""
+COUNTED_TOGETHER = 64
+"""Texts that are counted at once."""
+USED_SHARE = 0.25
+"""Part of a summary's tokens that names used more than once may take before anything else."""
 
 
 @dataclass(frozen=True)
@@ -37,50 +46,86 @@ class _Line:
     """It came back to the agent; the agent did not write it."""
 
 
+@dataclass
+class UsedName:
+    """One name and its uses."""
+
+    name: str
+    """As the result spells it."""
+    step: int
+    """The step whose result showed it first."""
+    uses: int = 0
+    """Later messages of the agent that name it, in their text or in a call."""
+
+
 class ExtractiveSummariser:
     """Quotes the most telling lines of each step."""
 
-    name = "extractive-2"
+    name = "extractive-3"
 
     def __init__(self, counter: TokenCounter, *, max_tokens: int = 1024, source_characters: int = BUDGET) -> None:
         self._counter = counter
         self._max_tokens = max_tokens
         self._source_characters = source_characters
+        self._sizes: Bounded[str, int] = Bounded(KEPT_LINES)
+        """Tokens of lines under their steps."""
 
-    def summarise(self, task: str, blocks: Sequence[SourceBlock]) -> Summary:
+    def summarise(self, task: str, blocks: Sequence[SourceBlock], later: Sequence[Message] = ()) -> Summary:
         if not blocks:
             raise ModelError("there are no blocks to summarise")
         source = within_budget(blocks, self._source_characters)
         lines = _lines(source)
-        details = _details(source, lines)
+        used = used_names(task, blocks, later)
         # About three characters to a token, and a few tokens for the step's number.
         share = max(3 * (self._max_tokens // len(source) - 6), SHARE_CHARACTERS)
-        kept = self._fitting(_by_worth(lines, share))
-        text = _text(kept) or "\n".join(f"Step {block.step}: (no text)" for block in source)[:LINE_CHARACTERS]
-        return Summary(text, details)
+        room = max(self._shorter([line.text for line in lines]), min(SHORT_TOKENS, self._max_tokens))
+        repeated = self._fitting(_used_lines(used, repeated=True), int(USED_SHARE * room))
+        chosen = [*repeated, *_by_worth(lines, share, _used_lines(used, repeated=False))]
+        kept = self._fitting(chosen, room) or self._fitting(chosen, self._max_tokens)
+        text = _text(kept) or "\n".join(f"Step {block.step}: (no text)" for block in source)[:PASSAGE_CHARACTERS]
+        return Summary(text, _details(blocks, self._source_characters, _telling(source, lines), used))
 
-    def _fitting(self, lines: list[_Line]) -> list[_Line]:
-        """The first lines that fit the token limit together, in the order of the history."""
-        sizes = self._counter.count([f"Step {line.step}: {line.text}\n" for line in lines])
+    def _shorter(self, texts: Sequence[str]) -> int:
+        """Tokens of a summary that is shorter than these texts; they are counted only as far as they could matter."""
+        counted = 0
+        for start in range(0, len(texts), COUNTED_TOGETHER):
+            counted += sum(self._counter.count(texts[start : start + COUNTED_TOGETHER]))
+            if int(SOURCE_SHARE * counted) >= self._max_tokens:
+                return self._max_tokens
+        return int(SOURCE_SHARE * counted)
+
+    def _fitting(self, lines: list[_Line], room: int) -> list[_Line]:
+        """The first lines that fit into so many tokens together."""
+        sizes = self._sizes.many([f"Step {line.step}: {line.text}\n" for line in lines], self._counter.count)
         kept: list[_Line] = []
         used = 0
         for line, size in zip(lines, sizes, strict=True):
-            if used + size <= self._max_tokens:
+            if used + size <= room:
                 kept.append(line)
                 used += size
-        while kept and self._counter.count([_text(kept)])[0] > self._max_tokens:
+        while kept and self._counter.count([_text(kept)])[0] > room:
             kept.pop()
         return kept
 
 
-def extractive_details(blocks: Sequence[SourceBlock], characters: int = BUDGET) -> tuple[str, ...]:
+def extractive_details(blocks: Sequence[SourceBlock], characters: int = BUDGET) -> Sequence[str]:
     """One line per block without a model: what was called, and the block's most telling line."""
     source = within_budget(blocks, characters)
-    return _details(source, _lines(source))
+    return _details(blocks, characters, _telling(source, _lines(source)), used_names("", blocks))
 
 
-def _by_worth(lines: list[_Line], share: int) -> list[_Line]:
-    """Each step's best line first, then the others that carry something, best first; each text once."""
+def _used_lines(used: Mapping[str, UsedName], *, repeated: bool) -> list[_Line]:
+    """Names used more than once, or only once, under the steps that showed them."""
+    of_step: dict[int, list[str]] = {}
+    for name in sorted(used.values(), key=lambda name: -name.uses):
+        if (name.uses > 1) == repeated:
+            of_step.setdefault(name.step, []).append(name.name)
+    texts = [(step, text) for step, names in of_step.items() for text in passages(USED + ", ".join(names))]
+    return [_Line(BEHIND, step, text, 0.0, False) for step, text in texts]
+
+
+def _by_worth(lines: list[_Line], share: int, used: list[_Line]) -> list[_Line]:
+    """Each step's best line first, then names that were used, then the other lines that carry something, best first; each text once."""
     ranked = sorted(lines, key=lambda line: (-line.score, line.place))
     firsts: dict[int, _Line] = {}
     for line in ranked:
@@ -88,7 +133,7 @@ def _by_worth(lines: list[_Line], share: int) -> list[_Line]:
     leading = sorted(firsts.values(), key=lambda line: (-line.score, line.place))
     places = {line.place for line in leading}
     unique: dict[str, _Line] = {}
-    for line in [*leading, *(line for line in ranked if line.place not in places and weight(line.text) > 1)]:
+    for line in [*leading, *used, *(line for line in ranked if line.place not in places and weight(line.text) > 1)]:
         unique.setdefault(line.text.casefold(), line)
     return list(unique.values())
 
@@ -101,7 +146,7 @@ def _text(lines: Sequence[_Line]) -> str:
     """Lines under their steps, in the order of the history."""
     parts: list[str] = []
     step = None
-    for line in sorted(lines, key=lambda line: line.place):
+    for line in sorted(lines, key=lambda line: (line.step, line.place)):
         parts.append(f"Step {line.step}: {line.text}" if line.step != step else f"- {line.text}")
         step = line.step
     return "\n".join(parts)
@@ -120,52 +165,95 @@ def _lines(blocks: Sequence[SourceBlock]) -> list[_Line]:
 
 def _message_lines(message: Message) -> Iterator[str]:
     for call in message.tool_calls:
-        yield clip(f"{call.name}({' '.join(call.arguments.split())})", LINE_CHARACTERS)
-    for line in message.content.splitlines():
-        for sentence in _SENTENCE.split(line) if len(line) > SENTENCE_CHARACTERS else [line]:
-            text = " ".join(sentence.split())
-            if any(char.isalnum() for char in text):
-                yield clip(text, LINE_CHARACTERS)
+        yield clip(f"{call.name}({' '.join(call.arguments.split())})", PASSAGE_CHARACTERS)
+    for passage in passages(message.content):
+        yield " ".join(passage.split())
 
 
-def _details(blocks: Sequence[SourceBlock], lines: Sequence[_Line]) -> tuple[str, ...]:
-    """One detail per block. Names of the results come in this order: asked for, used in the next step, named by few steps."""
+def _telling(blocks: Sequence[SourceBlock], lines: Sequence[_Line]) -> dict[int, str]:
+    """Step -> its best line that came back to the agent, else its best line that is no call."""
     of_step: dict[int, list[_Line]] = {block.step: [] for block in blocks}
     for line in lines:
         of_step[line.step].append(line)
-    asked = [_named(block.messages[:1]) for block in blocks]
-    answered = [_named(block.messages[1:]) for block in blocks]
-    steps = Counter(name for before, after in zip(asked, answered, strict=True) for name in {**before, **after})
-    details: list[str] = []
-    for block, before, after, following in zip(blocks, asked, answered, [*asked[1:], {}], strict=True):
-        ranked = sorted(after, key=lambda name: (name not in before, name not in following, steps[name]))
-        details.append(_detail(block, of_step[block.step], list(before.values()), [after[name] for name in ranked]))
-    return tuple(details)
+    found: dict[int, str] = {}
+    for block in blocks:
+        own, calls = of_step[block.step], _calls(block)
+        heard = [line for line in own if line.result] or [
+            line for line in own if not any(line.text.startswith(call[:40]) for call in calls)
+        ]
+        best = max(heard, key=lambda line: (line.score, -line.place), default=None)
+        found[block.step] = best.text if best else ""
+    return found
 
 
-def _detail(block: SourceBlock, lines: Sequence[_Line], said: Sequence[str], names: Sequence[str]) -> str:
-    calls = [
+def _details(blocks: Sequence[SourceBlock], characters: int, telling: Mapping[int, str], used: Mapping[str, UsedName]) -> OnDemand:
+    """One detail per block. Names of the results come in this order: asked for, used most, used in the next step, named by few steps."""
+    uses = {term: name.uses for term, name in used.items()}
+
+    def write() -> tuple[str, ...]:
+        source = within_budget(blocks, characters)
+        asked = [spelled(block.messages[:1]) for block in source]
+        answered = [spelled(block.messages[1:]) for block in source]
+        steps = Counter(name for before, after in zip(asked, answered, strict=True) for name in {**before, **after})
+        details: list[str] = []
+        for block, before, after, following in zip(source, asked, answered, [*asked[1:], {}], strict=True):
+            ranked = sorted(after, key=lambda name: (name not in before, -uses.get(name, 0), name not in following, steps[name]))
+            details.append(_detail(block, telling[block.step], list(before.values()), [after[name] for name in ranked]))
+        return tuple(details)
+
+    return OnDemand(write)
+
+
+def _calls(block: SourceBlock) -> list[str]:
+    return [
         clip(f"{call.name}({' '.join(call.arguments.split())})", CALL_CHARACTERS)
         for message in block.messages
         for call in message.tool_calls
     ]
+
+
+def _detail(block: SourceBlock, line: str, said: Sequence[str], names: Sequence[str]) -> str:
+    calls = _calls(block)
     more = f"; and {len(calls) - 3} more calls" if len(calls) > 3 else ""
     head = "; ".join(calls[:3]) + more
-    heard = [line for line in lines if line.result] or [
-        line for line in lines if not any(line.text.startswith(call[:40]) for call in calls)
-    ]
-    best = max(heard, key=lambda line: (line.score, -line.place), default=None)
-    return StepDetail(head, tuple(name for name in said if name not in head), best.text if best else "", tuple(names)).text()
+    return StepDetail(head, tuple(name for name in said if name not in head), line, tuple(names)).text()
 
 
-def _named(messages: Sequence[Message]) -> dict[str, str]:
+def used_names(task: str, blocks: Sequence[SourceBlock], later: Sequence[Message] = ()) -> dict[str, UsedName]:
+    """Names that a result showed and the agent used afterwards, by term; `later` are messages of the agent after the blocks.
+
+    A name that the task gave is not counted, because the task stays in the context, nor one that the agent named before a result did.
+    """
+    known: dict[str, UsedName | None] = dict.fromkeys(terms(task))
+    for block in blocks:
+        _count(block.messages[:1], known)
+        for term, name in spelled(block.messages[1:]).items():
+            if term not in known:
+                known[term] = UsedName(name, block.step)
+    for message in later:
+        _count([message], known)
+    return {term: found for term, found in known.items() if found is not None and found.uses}
+
+
+def _count(said: Sequence[Message], known: dict[str, UsedName | None]) -> None:
+    for term in spelled(said):
+        if (found := known.setdefault(term, None)) is not None:
+            found.uses += 1
+
+
+def spelled(messages: Sequence[Message]) -> dict[str, str]:
     """Term -> its spelling, in the order of the messages."""
     found: dict[str, str] = {}
-    for message in messages:
-        for text in (message.content, *(call.arguments for call in message.tool_calls)):
-            lowered = text.lower()
-            places = {name: lowered.find(name) for name in terms(text)}
-            for name in sorted(places, key=lambda name: (places[name], name)):
-                spelled = text[max(places[name], 0) :][: len(name)]
-                found.setdefault(name, spelled if spelled.lower() == name else name)
+    for text in _texts(messages):
+        lowered = text.lower()
+        places = {name: lowered.find(name) for name in terms(text)}
+        for name in sorted(places, key=lambda name: (places[name], name)):
+            written = text[max(places[name], 0) :][: len(name)]
+            found.setdefault(name, written if written.lower() == name else name)
     return found
+
+
+def _texts(messages: Sequence[Message]) -> Iterator[str]:
+    for message in messages:
+        yield message.content
+        yield from (call.arguments for call in message.tool_calls)

@@ -14,6 +14,7 @@ from pamer_lab.memory.summary import BUDGET, DetailLines, SourceBlock, Summary, 
 from pamer_lab.models.attempts import BadAnswer, DoesNotFit, Unanswered
 from pamer_lab.models.chat import Chat
 from pamer_lab.models.usage import metered
+from pamer_lab.trajectory.values import Message
 
 INSTRUCTION = (
     "You archive the older steps of an agent's session. Write a summary that keeps every fact a later step may need: identifiers, numbers, "
@@ -34,7 +35,7 @@ class LlmSummariser:
         self._retries = retries
         self.name = f"llm {chat.name}"
 
-    def summarise(self, task: str, blocks: Sequence[SourceBlock]) -> Summary:
+    def summarise(self, task: str, blocks: Sequence[SourceBlock], later: Sequence[Message] = ()) -> Summary:
         with metered(self._chat) as chat:
             text = self._text(chat, task, blocks)
         return Summary(text, extractive_details(blocks, self._source_characters), chat.usage)

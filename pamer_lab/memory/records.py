@@ -91,7 +91,7 @@ class Memory:
         return tuple(block.step for block in self.blocks)
 
     def faults(self) -> list[str]:
-        """What is wrong with this memory by itself, in words; nothing for a sound one."""
+        """What is wrong with this memory by itself, as sentences; none for a valid one."""
         found: list[str] = []
         if not self.blocks:
             found.append("covers no block")
@@ -178,7 +178,7 @@ def is_intact(block: RawBlock) -> bool:
 
 
 def partition_faults(covered: Sequence[int], detailed: Sequence[int]) -> list[str]:
-    """What keeps `detailed` from being a partition of `covered`, in words: gaps, overlaps, unknown steps, disorder."""
+    """What keeps `detailed` from being a partition of `covered`, as sentences: gaps, overlaps, unknown steps, disorder."""
     found: list[str] = []
     counts, known = Counter(detailed), set(covered)
     if repeated := sorted(step for step, count in counts.items() if count > 1):
@@ -193,7 +193,7 @@ def partition_faults(covered: Sequence[int], detailed: Sequence[int]) -> list[st
 
 
 def memory_faults(memories: Sequence[Memory]) -> list[str]:
-    """What is wrong with the partitions of several memories of one session, in words."""
+    """What is wrong with the partitions of several memories of one session, as sentences."""
     found: list[str] = []
     owner: dict[int, str] = {}
     for memory in memories:

@@ -121,7 +121,7 @@ class SessionMemory:
 def assemble(session_id: str, stored: Iterable[Memory], archived: "set[str] | None" = None) -> SessionMemory:
     """The session's memory from its stored rows; damaged rows are left out, with the reason.
 
-    `archived` holds the hashes of the raw blocks that are there; None leaves that check out.
+    `archived` holds the hashes of the raw blocks that exist; None skips that check.
     """
     sound: list[Memory] = []
     discarded: list[str] = []

@@ -1,18 +1,18 @@
-"""The memory in LanceDB: how a compression becomes true, and how a session's memory is read back.
+"""The memory in LanceDB: how a compression is committed, and how a session's memory is read back.
 
 Commit protocol. One compression is two LanceDB commits, in this order:
 
 1. the raw blocks, inserted under the hash of their bytes (a known block adds nothing);
 2. the memory row, inserted under (session, number), the number being the next free one of the state the writer read.
 
-Only the second makes the compression true. A crash before it leaves at most raw blocks that no memory names: orphans,
-which harm nobody and which `check` finds. After it everything the row names is already there. Two processes that
+Only the second commits the compression. A crash before it leaves at most raw blocks that no memory names: orphans,
+which are harmless and which `check` finds. After it everything the row names already exists. Two processes that
 compress one session at once both ask for the same number; LanceDB lets one of them have it, the other gets
 `LostRaceError`, reads the new state and decides again. So a session's memories form one line, each written in sight of
 all before it, and no block is covered twice.
 
 Reading derives the session's memory from its rows alone and leaves damaged ones out. A session's state is kept in
-this process together with the table version it was read at; as long as the version stands, nothing is read again.
+this process together with the table version it was read at; as long as the version is the same, nothing is read again.
 Works at any URI LanceDB takes: no file lock and no rename of our own is involved.
 """
 
@@ -139,7 +139,7 @@ class MemoryStore:
             self._kept.pop(session_id, None)
 
     def forget_from(self, session_id: str, sequence: int) -> None:
-        """Delete a session's memories from number `sequence` on, so that a replay can go on from the ones before."""
+        """Delete a session's memories from number `sequence` on, so that a replay can continue from the ones before."""
         where = f"{equals('session_id', session_id)} AND sequence >= {int(sequence)}"
         if self.database.exists(MEMORIES) and self.database.count(MEMORIES, where):
             self.database.delete(MEMORIES, where)
@@ -223,13 +223,13 @@ class BufferedMemories:
         return held | self.store.raw_blocks([name for name in hashes if name not in held])
 
     def flush(self) -> None:
-        """Store what is held."""
+        """Store what is buffered."""
         if self._memories:
             self._version = self.store.put(self._memories, list(self._blocks.values()))
             self._memories, self._blocks = [], {}
 
     def forget_from(self, session_id: str, sequence: int) -> None:
-        """Delete a session's memories from number `sequence` on, held or stored."""
+        """Delete a session's memories from number `sequence` on, buffered or stored."""
         self._memories = [memory for memory in self._memories if memory.session_id != session_id or memory.sequence < sequence]
         self._sessions.pop(session_id, None)
         self.flush()

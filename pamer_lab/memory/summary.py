@@ -7,9 +7,10 @@ input, and its token cost is reported every time, because each policy alone woul
 """
 
 import re
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from functools import cached_property
+from typing import Protocol, overload
 
 from msgspec.structs import replace as with_fields
 
@@ -27,12 +28,39 @@ class SourceBlock:
     messages: tuple[Message, ...]
 
 
+class OnDemand(Sequence[str]):
+    """Lines that are written when the first of them is read: most policies read only a summary's text."""
+
+    def __init__(self, write: Callable[[], tuple[str, ...]]) -> None:
+        self._write = write
+
+    @cached_property
+    def _lines(self) -> tuple[str, ...]:
+        return self._write()
+
+    @overload
+    def __getitem__(self, place: int) -> str: ...
+    @overload
+    def __getitem__(self, place: slice) -> tuple[str, ...]: ...
+    def __getitem__(self, place: int | slice) -> str | tuple[str, ...]:
+        return self._lines[place]
+
+    def __len__(self) -> int:
+        return len(self._lines)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and self._lines == tuple(other)
+
+    def __hash__(self) -> int:
+        return hash(self._lines)
+
+
 @dataclass(frozen=True)
 class Summary:
     """What replaces the blocks."""
 
     text: str
-    details: tuple[str, ...]
+    details: Sequence[str]
     """One line per block, in the blocks' order; written by a rule, so that they take no part of the text's budget."""
     usage: ChatUsage = NO_USAGE
     """What a model took to write the text; no calls where a rule wrote it."""
@@ -53,8 +81,8 @@ class Summariser(Protocol):
     name: str
     """Stored with every memory it wrote."""
 
-    def summarise(self, task: str, blocks: Sequence[SourceBlock]) -> Summary:
-        """The summary of these blocks, in view of the session's task."""
+    def summarise(self, task: str, blocks: Sequence[SourceBlock], later: Sequence[Message] = ()) -> Summary:
+        """The summary of these blocks, in view of the session's task and of what the agent has said since; `later` stays in the context."""
         ...
 
 
@@ -70,7 +98,7 @@ class DetailWriter(Protocol):
 
 
 def faults(summary: Summary, blocks: Sequence[SourceBlock]) -> list[str]:
-    """What is wrong with a summary's shape, in words."""
+    """What is wrong with a summary's shape."""
     found: list[str] = []
     if not summary.text.strip():
         found.append("the summary is empty")
@@ -85,8 +113,9 @@ BUDGET = 40_000
 """Characters of all blocks' message texts together."""
 SHORTEST = 120
 """Characters a clipped message keeps at least, so that both ends say something."""
+LEFT_OUT = " [... {:,} characters left out ...] "
+"""The mark in place of text that is left out."""
 _LEFT_OUT = re.compile(r" \[\.\.\. [0-9,]{1,20} characters left out \.\.\.\] ")
-"""The mark that `clip` puts between beginning and end."""
 
 
 def within_budget(blocks: Sequence[SourceBlock], budget: int = BUDGET) -> list[SourceBlock]:
@@ -113,7 +142,7 @@ def clip(text: str, cap: int) -> str:
     else:
         begin, end = pieces[0][:head], pieces[-1][max(len(pieces[-1]) - (cap - head), 0) :]
     left_out = before + sum(map(len, pieces)) - len(begin) - len(end)
-    return f"{begin} [... {left_out:,} characters left out ...] {end}"
+    return f"{begin}{LEFT_OUT.format(left_out)}{end}"
 
 
 def kept_pieces(text: str) -> list[str]:
@@ -155,7 +184,7 @@ def _cap(lengths: list[int], budget: int) -> int:
 
 
 ARROW, SAYS, NAMES = " -> ", " | says: ", " | names: "
-DETAIL_CHARACTERS = 280
+DETAIL_CHARACTERS = 480
 """Longest step detail."""
 CALL_CHARACTERS = 110
 """Longest form of one tool call, and of all calls together."""
@@ -230,6 +259,6 @@ class CachedSummariser:
         self.inner = inner
         self._kept: Bounded[Hashable, Summary] = Bounded(KEPT)
 
-    def summarise(self, task: str, blocks: Sequence[SourceBlock]) -> Summary:
-        key = (task, tuple((block.step, block.messages) for block in blocks))
-        return self._kept.one(key, lambda: self.inner.summarise(task, blocks))
+    def summarise(self, task: str, blocks: Sequence[SourceBlock], later: Sequence[Message] = ()) -> Summary:
+        key = (task, tuple((block.step, block.messages) for block in blocks), tuple(later))
+        return self._kept.one(key, lambda: self.inner.summarise(task, blocks, later))

@@ -8,8 +8,10 @@ every sentence starts with one. In scripts without capitals only identifiers and
 import math
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import chain, islice
+from operator import mul
 
 IDENTIFIER = re.compile(
     r"""https?://[^\s)\]>"']+            # addresses
@@ -19,11 +21,14 @@ IDENTIFIER = re.compile(
       | \b[a-z]+(?:[A-Z][a-z0-9]+)+\b    # camelCase
       | \b(?:[A-Z][a-z0-9]+){2,}\b       # CamelCase
       | \b[A-Za-z]+[-_]?\d[\w-]*\b       # run-42, v3, ORD7781
+      | \b\d+[A-Za-z][0-9A-Za-z]{3,}\b    # 4OG6T3
       | \b[0-9a-f]{7,40}\b               # hashes
       | \b\w+\.[a-z]{1,5}\b              # files
     """,
     re.VERBOSE,
 )
+_HINT = re.compile(r"[/@_\d]|\.[a-z]|[a-z][A-Z]|[0-9a-f]{7}")
+"""Every identifier has one of these; looking for them takes a fifth of the time, and prose has none."""
 NUMBER = re.compile(r"(?<![\w.])[-+$€£]?\d[\d,.:%/-]*\d|\b\d\b")
 NAME = re.compile(r"(?<=[a-z,;:(] )[A-Z][a-z]+(?: [A-Z][a-z]+)*|\b[A-Z]{2,}\b")
 DECISION = re.compile(
@@ -45,52 +50,72 @@ MOST_COUNTED = 3
 """Occurrences of one kind that count in one line; a table of numbers does not drown everything else."""
 
 
+KEPT_LINES = 8192
+"""Lines whose words, weight and tokens are remembered: summaries that follow each other read most lines again."""
+
+
 def identifiers(text: str) -> set[str]:
     """Identifiers of a text in lower case, as two texts can share them; numbers of two digits and more included."""
-    found = {match.group().strip(".,:;").lower() for match in IDENTIFIER.finditer(text)}
+    found = {match.group().strip(".,:;").lower() for match in _identifier_matches(text)}
     found |= {match.group().strip(".,:;+-") for match in NUMBER.finditer(text) if sum(char.isdigit() for char in match.group()) > 1}
     return {name for name in found if len(name) > 1}
+
+
+def _identifier_matches(text: str) -> Iterator[re.Match[str]]:
+    return IDENTIFIER.finditer(text) if _HINT.search(text) else iter(())
 
 
 def words(text: str) -> list[str]:
     return WORD.findall(text.lower())
 
 
+@lru_cache(maxsize=KEPT_LINES)
 def weight(line: str) -> float:
     """What the line carries, at least 1."""
     total = 1.0
-    for pattern, value in (
-        (IDENTIFIER, IDENTIFIER_WEIGHT),
-        (NUMBER, NUMBER_WEIGHT),
-        (NAME, NAME_WEIGHT),
-        (DECISION, DECISION_WEIGHT),
-        (ERROR, ERROR_WEIGHT),
+    for matches, value in (
+        (_identifier_matches(line), IDENTIFIER_WEIGHT),
+        (NUMBER.finditer(line), NUMBER_WEIGHT),
+        (NAME.finditer(line), NAME_WEIGHT),
+        (DECISION.finditer(line), DECISION_WEIGHT),
+        (ERROR.finditer(line), ERROR_WEIGHT),
     ):
-        total += value * min(sum(1 for _ in pattern.finditer(line)), MOST_COUNTED)
+        total += value * sum(1 for _ in islice(matches, MOST_COUNTED))
     return total
 
 
 def scores(lines: Sequence[str]) -> list[float]:
     """One score per line: cosine to the centroid of all lines' TF-IDF vectors, times the line's weight."""
-    counted = [Counter(words(line)) for line in lines]
-    present: Counter[str] = Counter(word for counts in counted for word in counts)
+    frequencies = {line: _term_frequencies(line) for line in lines}  # a line that is repeated says nothing more by it
+    present = Counter(chain.from_iterable(map(frequencies.__getitem__, lines)))
     idf = {word: math.log((1 + len(lines)) / (1 + number)) + 1 for word, number in present.items()}
-    vectors = [_unit({word: (1 + math.log(count)) * idf[word] for word, count in counts.items()}) for counts in counted]
-    centre: Counter[str] = Counter()
-    # A line that is repeated says nothing more by it.
-    for vector in dict(zip(lines, vectors, strict=True)).values():
-        for word, value in vector.items():
-            centre[word] += value  # type: ignore[assignment]
-    middle = _unit(dict(centre))
-    return [
-        (BASE + (1 - BASE) * sum(value * middle[word] for word, value in vector.items())) * weight(line)
-        for vector, line in zip(vectors, lines, strict=True)
-    ]
+    vectors = {line: _unit(list(map(mul, own.values(), map(idf.__getitem__, own)))) for line, own in frequencies.items()}
+    centre = dict.fromkeys(present, 0.0)
+    for line, vector in vectors.items():
+        for word, value in zip(frequencies[line], vector, strict=True):
+            centre[word] += value
+    middle = dict(zip(centre, _unit(list(centre.values())), strict=True))
+    rated = {
+        line: (BASE + (1 - BASE) * sum(map(mul, vector, map(middle.__getitem__, frequencies[line])))) * weight(line)
+        for line, vector in vectors.items()
+    }
+    return [rated[line] for line in lines]
 
 
-def _unit(vector: dict[str, float]) -> dict[str, float]:
-    length = math.sqrt(sum(value * value for value in vector.values()))
-    return {word: value / length for word, value in vector.items()} if length else {}
+@lru_cache(maxsize=KEPT_LINES)
+def _term_frequencies(line: str) -> Mapping[str, float]:
+    return {word: 1 + math.log(count) for word, count in Counter(words(line)).items()}
+
+
+def forget_lines() -> None:
+    """Start over, as in a new process."""
+    for kept in (weight, _term_frequencies, terms):
+        kept.cache_clear()
+
+
+def _unit(vector: list[float]) -> list[float]:
+    length = math.sqrt(sum(map(mul, vector, vector)))
+    return [value / length for value in vector] if length else vector
 
 
 _KEBAB = re.compile(r"\b[a-z0-9]+(?:-[a-z0-9]+)+\b")
@@ -108,9 +133,15 @@ def terms(text: str) -> frozenset[str]:
     found = identifiers(text) | set(_KEBAB.findall(text))
     for match in _NAME.finditer(text):
         words = match.group().lower().rstrip("'’-").removesuffix(" i").split()
-        initial = bool(_INITIAL.search(text[max(match.start() - 4, 0) : match.start()]))
+        initial = bool(_INITIAL.search(text[max(match.start() - 4, 0) : match.start()])) and not _quoted(text, match)
         if initial and len(words) > 2:
             found.add(" ".join(words[1:]))  # "Now Grafton Gallery": the first word may only open the sentence
         if not initial or len(words) > 1:
             found.add(_ARTICLES.sub("", " ".join(words)))
     return frozenset(name for name in found if len(name) > 2)
+
+
+def _quoted(text: str, match: re.Match[str]) -> bool:
+    """The words fill a quotation, as values in JSON do."""
+    before, after = text[match.start() - 1 : match.start()], text[match.end() : match.end() + 1]
+    return before == after and before in ('"', "`")

@@ -1,1 +1,1 @@
-"""The outside world's models: frozen language models, embedders, chat clients, and the weights that come with us."""
+"""Models: frozen language models, embedders, chat clients, and the packaged weights."""

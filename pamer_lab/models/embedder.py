@@ -113,9 +113,9 @@ class EmbeddingClient:
         for item in data:
             index, vector = getattr(item, "index", None), getattr(item, "embedding", None)
             if not isinstance(index, int) or not 0 <= index < expected or index in seen:
-                raise BadAnswer(f"the answer numbers its vectors wrongly ({index!r})")
+                raise BadAnswer(f"the answer's vector numbers are wrong ({index!r})")
             if not isinstance(vector, list):
-                raise BadAnswer("the answer holds something that is not a vector")
+                raise BadAnswer("the answer contains something that is not a vector")
             if len(vector) != self.dimensions:
                 # Another attempt gives the same length: the profile or the server must change.
                 raise ModelError(f"{self._settings.model} answers {len(vector)} dimensions, and the profile asks for {self.dimensions}")
@@ -123,9 +123,9 @@ class EmbeddingClient:
             try:
                 rows[index] = vector
             except (TypeError, ValueError) as error:
-                raise BadAnswer("the answer holds a vector that is not numbers") from error
+                raise BadAnswer("the answer contains a vector that is not numbers") from error
         if not np.isfinite(rows).all():
-            raise BadAnswer("the answer holds numbers that are not finite")
+            raise BadAnswer("the answer contains numbers that are not finite")
         return rows
 
 

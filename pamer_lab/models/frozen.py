@@ -1,7 +1,7 @@
-"""A frozen causal language model: loaded once, never trained, its blocks and final norm in reach.
+"""A frozen causal language model: loaded once, never trained, with access to its blocks and final norm.
 
 Any folder or hub id that `transformers` knows; safetensors only, and never code from the model's repository. Nothing is
-downloaded: a model that is not on this machine is answered with the command that gets it. Knows nothing of messages,
+downloaded: for a model that is not on this machine, the error names the command that gets it. Knows nothing of messages,
 contexts or features. Invariant: `fingerprint` changes when the weights or the configuration do.
 """
 

@@ -1,7 +1,7 @@
-"""What of the outside world is here: device, models of each profile, and the command that gets what is missing.
+"""What is installed: device, models of each profile, and the command that gets what is missing.
 
 Answers in well under a second: nothing is loaded, and torch is imported only where a GPU might be. Never raises: what
-cannot be found out is a check that failed, with its reason.
+cannot be determined is a failed check with its reason.
 """
 
 import platform

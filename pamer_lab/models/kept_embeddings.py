@@ -1,8 +1,8 @@
-"""An embedder with a memory: each distinct text is embedded once per workspace and embedding model.
+"""An embedder with a cache: each distinct text is embedded once per workspace and embedding model.
 
 On disk: table `text_embeddings`, one row per embedding model and text (by hash), the vector as float32 bytes, written in batches. Texts
 of similar length are embedded together, since a batch is as long as its longest text. A vector that cannot be stored is still returned:
-the memory saves time, and nothing depends on it.
+the cache saves time, and nothing depends on it.
 """
 
 import hashlib

@@ -1,4 +1,4 @@
-"""LLMLingua-2 and SWE-Pruner where their packages and weights are installed: what is missing, how to get it, and the loaded thing.
+"""LLMLingua-2 and SWE-Pruner where their packages and weights are installed: what is missing, how to get it, and the loaded pruner.
 
 Nothing is fetched. Invariant: what a pruner returns is text that the method's own code made; any failure is a `ModelError`.
 """

@@ -9,7 +9,7 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
-from pamer_lab.blocks.tokens import CountKind, EstimatedCounter, MessageTokens, TokenCounter, pieces
+from pamer_lab.blocks.tokens import PIECE_CHARACTERS, CountKind, EstimatedCounter, MessageTokens, TokenCounter, pieces
 from pamer_lab.errors import InputError, ModelError
 from pamer_lab.models.embedded import SMOLLM2, check, is_prepared, prepared_folder
 from pamer_lab.models.frozen import chosen_model, model_folder, model_name, remedy
@@ -38,6 +38,8 @@ LINE_WITNESS = (
 
 def in_batches(texts: Sequence[str], count_batch: Callable[[list[str]], list[int]]) -> list[int]:
     """Tokens of each text; many texts are counted in batches and a long one in pieces, so that memory stays bounded."""
+    if sum(map(len, texts)) <= PIECE_CHARACTERS:
+        return count_batch(list(texts))
     counts = [0] * len(texts)
     batch: list[tuple[int, str]] = []
     size = 0

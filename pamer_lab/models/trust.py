@@ -2,7 +2,7 @@
 
 A profile can name servers, the variables whose keys they get, and a place for memories. Each such pair is shown and confirmed once per
 user (`--trust-profile`); the answers are in `trusted.json` of the user's settings folder, never in a workspace, which can be a stranger's.
-Knows profiles; asks nobody. Profiles that a program makes itself need no confirmation.
+Knows profiles and never prompts. Profiles created in code need no confirmation.
 """
 
 import os

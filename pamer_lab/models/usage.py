@@ -1,7 +1,7 @@
 """Tokens that calls to a chat model took, also those whose answer could not be used.
 
 Knows nothing of operations or prices. An error that ends an operation carries the sum of its calls (`usage_of`), so that a
-failure costs in the books what it cost on the server. Usage that no server reported is counted as unknown, never estimated.
+failure is counted with what it cost on the server. Usage that no server reported is counted as unknown, never estimated.
 """
 
 from collections.abc import Iterator, Mapping

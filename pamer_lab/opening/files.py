@@ -1,4 +1,4 @@
-"""Opens files that strangers may have made, named or placed: regular files only, of bearable size, never out of their root.
+"""Opens files that strangers may have made, named or placed: regular files only, of limited size, never outside their root.
 
 Knows paths and descriptors, nothing of contents. Invariant: what was checked is what is read. The size and kind are those of the open
 descriptor, and below a root every folder on the way is opened without following a link, so that nothing can be exchanged in between.
@@ -14,6 +14,10 @@ from typing import Any
 
 from pamer_lab.errors import InputError
 
+MOST_TOML = 500_000
+"""Characters of a TOML text."""
+MOST_DOTS = 200
+"""In a line of TOML: `tomllib` takes the square of the parts of a dotted key."""
 SETTINGS_BYTES = 10_000_000
 """Most bytes of a settings file: a profile, prices, a report's configuration, a study, facts of heads."""
 _OPEN_ALREADY = ("/dev/stdin", "/dev/fd/", "/proc/self/fd/")
@@ -70,6 +74,10 @@ def parse_json(text: str | bytes) -> Any:
 
 def parse_toml(text: str) -> dict[str, Any]:
     """The tables of a small TOML text; every fault is a `ValueError`."""
+    if len(text) > MOST_TOML:
+        raise ValueError(f"it is longer than {MOST_TOML:,} characters")
+    if any(line.count(".") > MOST_DOTS for line in text.splitlines()):
+        raise ValueError(f"a line has more than {MOST_DOTS} dots; write a long text over several lines")
     try:
         return tomllib.loads(text)
     except RecursionError as error:

@@ -27,8 +27,12 @@ class Acon(PlainPolicy):
     description: ClassVar[str] = "when the last summary and the older history pass T tokens, they become a new summary"
     sources: ClassVar[tuple[str, ...]] = _SOURCES
     facts: ClassVar[tuple[Fact, ...]] = (
-        ("note", "everything but the first user message and the last turn is counted; strictly over 4,096 tokens it is compressed"),
-        ("note", "history_summary_rule: reset (default) or accumulate; on a failure the run goes on uncompressed"),
+        (
+            "note",
+            "everything but the first user message and the last turn is counted; strictly over 4,096 tokens it is compressed",
+        ),
+        ("code", "configurations that its prompt optimiser writes: threshold 2,048, preserve_last_k_turns 1, history_summary_rule reset"),
+        ("note", "history_summary_rule: reset (default) or accumulate; on a failure the run continues uncompressed"),
     )
     deviations: ClassVar[tuple[str, ...]] = (
         _GUIDELINE,
@@ -71,7 +75,11 @@ class AconObservation(PlainPolicy):
     description: ClassVar[str] = "every tool result over T tokens is rewritten shorter before the model sees it (off-policy in a replay)"
     sources: ClassVar[tuple[str, ...]] = _SOURCES
     facts: ClassVar[tuple[Fact, ...]] = (
-        ("note", "each new tool output over 1,024 tokens is rewritten in view of task and history; the raw one is gone"),
+        (
+            "note",
+            "each new tool output over 1,024 tokens (400 in generated configurations) is rewritten "
+            "in view of task and history; the raw one is gone",
+        ),
     )
     deviations: ClassVar[tuple[str, ...]] = (
         "off-policy: the recorded agent acted on the raw result, so its actions do not follow from what this policy shows",

@@ -15,13 +15,25 @@ class AutoCompact(PlainPolicy):
 
     title: ClassVar[str] = "auto-compact"
     description: ClassVar[str] = "when the request passes T tokens, everything but the newest blocks becomes one summary"
-    sources: ClassVar[tuple[str, ...]] = ("Claude Code and Codex, automatic compaction", "Tencent WorkBuddyBench, context_window")
+    sources: ClassVar[tuple[str, ...]] = (
+        "openai/codex, codex-rs/core/src/compact.rs",
+        "google-gemini/gemini-cli, packages/core/src/services/chatCompressionService.ts",
+        "Claude Code, automatic compaction (no public code)",
+        "Tencent WorkBuddyBench, context_window",
+    )
     facts: ClassVar[tuple[Fact, ...]] = (
-        ("note", "Claude Code compacts at about 80 to 95 % of its window, Codex at a token limit; 160,000 is 80 % of 200,000"),
-        ("inferred", "how many newest steps stay verbatim differs between programs; here it is a parameter"),
+        (
+            "code",
+            "Codex compacts at 90 % of the model's window; the first context, user messages up to 20,000 tokens and the summary remain",
+        ),
+        ("code", "Gemini CLI compresses from half of the model's window on; the newest 30 % of the history by size stay verbatim"),
+        ("note", "Claude Code compacts where 13,000 tokens of the window are left after 20,000 for the summary: 167,000 of 200,000"),
+        ("inferred", "the default of 160,000 is 80 % of 200,000; what stays verbatim differs between programs, so both are parameters"),
     )
     deviations: ClassVar[tuple[str, ...]] = (
-        "system prompt and task stay verbatim; some programs put the task into the summary",
+        "system prompt and task stay verbatim; some programs put the task into the summary; later user messages go into the summary, "
+        "where Codex keeps them",
+        "a compaction may cut before any agent turn; Gemini CLI cuts only before a user's message, and so never in a session that has one",
         "the summary reads the last summary and the blocks after it, and is written as PaMER's are (1,024 tokens)",
     )
     family: ClassVar[Family] = "host"
@@ -32,6 +44,8 @@ class AutoCompact(PlainPolicy):
     """Tokens of a request above which it is compacted."""
     tail: int = field(default=1, metadata={"least": 0})
     """Newest complete blocks that stay."""
+    keep: float = field(default=0.0, metadata={"least": 0, "most": 0.95})
+    """Share of the steps' tokens that stays, the newest ones; 0: only the tail."""
 
     def start(self, resources: Resources) -> PolicySession:
         return _Session(self, resources)
@@ -46,7 +60,14 @@ class _Session(SummarySession):
         size, limit = self.size(history), self.policy.threshold
         if size <= limit:
             return [], f"the request has {size:,} tokens, within the threshold of {limit:,}"
-        waiting = self.waiting(history, recent_start(history.blocks, self.policy.tail))
+        waiting = self.waiting(history, min(recent_start(history.blocks, self.policy.tail), self._newest_share(history)))
         if not waiting:
             return [], f"the request has {size:,} tokens, over {limit:,}, and nothing but the newest blocks could become a summary"
         return waiting, f"the request has {size:,} tokens, over the threshold of {limit:,}"
+
+    def _newest_share(self, history: History) -> int:
+        """The first of the newest blocks that together have at most the share that stays."""
+        first = max((last for _, last in self.covered()), default=0)
+        end = history.cumulative[history.t]
+        limit = self.policy.keep * (end - history.cumulative[first] + sum(item.tokens for item in self.summaries))
+        return next(block for block in range(first, history.t + 1) if end - history.cumulative[block] <= limit)

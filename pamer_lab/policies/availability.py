@@ -11,12 +11,14 @@ from pamer_lab.factory import NO_CHAT, Factory
 from pamer_lab.models.frozen import model_name
 from pamer_lab.policies.interface import Family, Policy
 from pamer_lab.policies.plain import PlainPolicy
+from pamer_lab.policies.presets import PRESETS
 from pamer_lab.policies.registry import POLICIES, offered_policies, parse_policies, parse_policy
+from pamer_lab.probes.draft_probe import why_no_probe
 from pamer_lab.workspace import Workspace
 
-ALL, LIGHT = "all", "light"
-"""In a list of policies: every one that can run here, and every one of these that needs no model."""
-GROUPS = {ALL, LIGHT, *get_args(Family)} - {*POLICIES}
+ALL, LIGHT, PROGRAMS = "all", "light", "programs"
+"""In a list of policies: every one that can run here, every one of these that needs no model, and all presets."""
+GROUPS = {ALL, LIGHT, PROGRAMS, *get_args(Family)} - {*POLICIES}
 """Words for several policies; `pamer` is the policy."""
 
 
@@ -28,6 +30,8 @@ def why_not(policy: Policy, factory: Factory) -> str:
         return str(error)
     if ("chat" in policy.needs or getattr(policy, "asks_chat", False)) and factory.profile.chat.kind == "none":
         return NO_CHAT.format(profile=factory.profile.name)
+    if getattr(policy, "reads_drafts", False) and (missing := why_no_probe(factory.model_name, factory.workspace.path)):
+        return missing
     if isinstance(policy, PlainPolicy) and (missing := policy.missing()):
         return missing
     return factory.why_not() if policy.needs_models else ""
@@ -54,9 +58,9 @@ def expanded(text: str, factory: Factory) -> tuple[list[str], dict[str, str]]:
     """The policies that a user's list names, and why others of a group are left out.
 
     Beside names with parameters a list may have `all`, `light` (no model at all) or a family (`host`, `method`, ...): those of it that can
-    run here, with their default parameters.
+    run here, with their default parameters; or `programs`, all presets with theirs.
     """
-    words = [word.strip() for word in text.split(",") if word.strip()]
+    words = [word.strip() for part in text.split(",") for word in (PRESETS if part.strip() == PROGRAMS else (part,)) if word.strip()]
     groups = GROUPS & {*words}
     can, cannot = runnable(factory) if groups else ([], {})
     names: list[str] = []

@@ -14,17 +14,21 @@ class CoMem(PlainPolicy):
     """The memory works while the agent acts, so each summary comes one step late."""
 
     title: ClassVar[str] = "comem"
-    description: ClassVar[str] = "every K steps a new summary of all steps so far is written beside the agent and used one step later"
+    description: ClassVar[str] = (
+        "every K steps a new summary of all steps so far is written in parallel with the agent and used one step later"
+    )
     sources: ClassVar[tuple[str, ...]] = ("CoMem, horizon-llm/CoMem",)
     facts: ClassVar[tuple[Fact, ...]] = (
         ("code", "at step s with (s + 1) mod k = 0 and s > 0 a summary of all steps so far is started; k = 4 in the evaluation scripts"),
         ("code", "steps are never dropped from its source: each summary is written from everything again"),
+        ("code", "the memory model writes up to 2,048 tokens at temperature 0"),
         ("code", "until the first summary the history is complete; then task, summary and the steps that it does not cover"),
     )
     deviations: ClassVar[tuple[str, ...]] = (
-        "CoMem schedule, prompted memory model: the trained 4B memory model is not used",
+        "CoMem schedule, prompted memory model: the trained 4B memory model is not used, and summaries have 1,024 tokens",
         "task, summary and steps stay separate messages; the optimised schedule that waits one more window is left out",
-        "a source over about 40,000 characters is clipped, as for all summaries here",
+        "a source over about 40,000 characters is clipped, as for all summaries here; once a message would keep fewer than 120 characters "
+        "of it (from 334 messages on), a summary is written from the last one's text and the new steps",
     )
     family: ClassVar[Family] = "method"
     needs: ClassVar[tuple[Need, ...]] = ("summariser",)
@@ -51,7 +55,7 @@ class _Session(SummarySession):
         return waiting, f"the summary started at step {started} is ready" if waiting else "the last step had nothing new to summarise"
 
     def rereads(self, history: History, blocks: Sequence[int]) -> bool:
-        return True
+        return self.fits_source(history, blocks)
 
 
 def _next(step: int, k: int) -> int:

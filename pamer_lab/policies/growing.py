@@ -2,7 +2,7 @@
 
 Each message is counted once and each closed block made once, so a session's work is linear in its messages. Invariants: `at_now` equals
 what a finished trace of the same messages gives at that point; a history given out before never changes; an owner that sends its complete
-history each time (`follow`) is told from which decision on it no longer is what it was.
+history each time (`follow`) learns from which decision on it differs.
 """
 
 from collections.abc import Iterator, Sequence

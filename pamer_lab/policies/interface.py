@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 from pamer_lab.blocks import Block, MessageTokens
 from pamer_lab.controller.probe import Probe
 from pamer_lab.controller.recall import Recaller
+from pamer_lab.controller.recall_gate import RecallGate
 from pamer_lab.controller.router import Recorder
 from pamer_lab.controller.router_index import RouterKind
 from pamer_lab.controller.settings import ControllerSettings
@@ -23,6 +24,7 @@ from pamer_lab.memory.summary import SourceBlock, Summary, within_budget
 from pamer_lab.models.chat import Chat
 from pamer_lab.models.embedder import Embedder
 from pamer_lab.models.profiles import Profile
+from pamer_lab.probes.draft_probe import DraftProbe
 from pamer_lab.trajectory.values import Message, Role, Tool
 
 
@@ -41,7 +43,8 @@ class History:
     tools: tuple[Tool, ...]
     tools_tokens: int
     idle: float | None = None
-    """Seconds since the request before, by the trace's time stamps; None for the first one and where there are none."""
+    """Seconds since the request before, by the trace's timestamps; None for the first one and where there are none. Infinite
+    where the client has rewritten its history, so that little of it is cached."""
 
     @property
     def raw_tokens(self) -> int:
@@ -113,6 +116,15 @@ class Resources(Protocol):
 
     def step_recaller(self, settings: ControllerSettings, router: RouterKind) -> Recaller:
         """PaMER+'s router and recall agent over the run's memory."""
+        ...
+
+    @property
+    def draft_probe(self) -> DraftProbe:
+        """Probing-RAG's probe for the frozen model; refused where there is none."""
+        ...
+
+    def draft_gate(self) -> RecallGate:
+        """Probing-RAG's gate before recall, with the frozen model."""
         ...
 
     def identity(self) -> dict[str, Any]:
@@ -223,5 +235,6 @@ def summary_spent(summary: Summary, blocks: Sequence[SourceBlock], resources: Re
     name = resources.summariser.name
     if summary.usage.calls:
         return Spent.of("summary", name, summary.usage)
-    read = sum(resources.tokens.total(block.messages) for block in within_budget(blocks))
-    return Spent("summary", read, resources.tokens.counter.count([summary.text])[0], name, local=True)
+    tokens = resources.tokens
+    read = tokens.total([message for block in within_budget(blocks) for message in block.messages])
+    return Spent("summary", read, tokens.counter.count([summary.text])[0], name, local=True)

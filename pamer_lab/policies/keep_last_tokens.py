@@ -19,17 +19,16 @@ class KeepLastTokens(PlainPolicy):
 
     title: ClassVar[str] = "keep-last-tokens"
     description: ClassVar[str] = "the newest N tokens of tool output stay; older results are cleared once enough can go"
-    sources: ClassVar[tuple[str, ...]] = ("opencode, session/compaction.ts, prune",)
+    sources: ClassVar[tuple[str, ...]] = ("anomalyco/opencode, packages/opencode/src/session/compaction.ts, prune",)
     facts: ClassVar[tuple[Fact, ...]] = (
-        (
-            "note",
-            "opencode protects the newest 40,000 tokens of tool output and prunes only if more than 20,000 go (descriptions of its code)",
-        ),
-        ("note", "a pruned output is replaced by the placeholder used here and stays pruned"),
+        ("code", "opencode protects the newest 40,000 tokens of tool output (PRUNE_PROTECT) and prunes only if more than 20,000 go"),
+        ("code", "what is pruned stays pruned"),
+        ("note", "a pruned output is replaced by the placeholder used here"),
     )
     deviations: ClassVar[tuple[str, ...]] = (
         "the results of one block are cleared together; opencode clears them one by one",
-        "user turns and protected tools (`skill`) get no protection of their own",
+        "opencode leaves the last two user turns alone, and so prunes nothing in a session with one user message; "
+        "neither these nor its protected tool (`skill`) are protected here",
     )
     family: ClassVar[Family] = "host"
     look: ClassVar[LineLook] = LineLook("green", "dot")

@@ -12,6 +12,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
+
 from pamer_lab.blocks import cut, recent_start
 from pamer_lab.decisions import Decision, spans_of
 from pamer_lab.errors import InputError
@@ -118,13 +120,14 @@ class _Session:
             row = self._features.rows[block]
             self._fixed.append(shift + sum(value * factor for value, factor in zip(row, scale[1:], strict=True)))
         start = recent_start(history.blocks, self.policy.recent)
-        sizes = {block: history.tokens([(block, block + 1)]) for block in range(start)}
-        scores = {block: _sigmoid(self._fixed[block] + scale[0] * block / history.t) for block in sizes}
+        sizes = np.diff(history.cumulative[: start + 1])  # [older]
+        values = np.clip(np.array(self._fixed[:start]) + scale[0] * np.arange(start) / history.t, -60.0, 60.0)
+        density = 1 / (1 + np.exp(-values)) / np.maximum(sizes, 1)
         kept, left = [], self.policy.budget
-        for block in sorted(sizes, key=lambda block: (-scores[block] / max(sizes[block], 1), block)):
-            if sizes[block] <= left:
+        for block, size in zip(*(found.tolist() for found in _best_first(density, sizes)), strict=True):
+            if size <= left:
                 kept.append(block)
-                left -= sizes[block]
+                left -= size
         spans = spans_of([*sorted(kept), *range(start, history.t)])
         reason = f"{len(kept)} of {start} older blocks stay within {self.policy.budget:,} tokens" if start else "no block is old enough"
         return Decision("pass", reason, (*history.head(), *history.raw(spans)))
@@ -133,13 +136,14 @@ class _Session:
         """Scores follow from the history."""
 
 
-def _sigmoid(value: float) -> float:
-    return 1 / (1 + math.exp(-max(min(value, 60.0), -60.0)))
+def _best_first(density: "np.ndarray", sizes: "np.ndarray") -> tuple["np.ndarray", "np.ndarray"]:
+    """Blocks by score per token, of equal ones the older first; and their sizes."""
+    order = np.argsort(-density, kind="stable")
+    return order, sizes[order]
 
 
 def fit(traces: Iterable[Trace], source: str) -> dict[str, Any]:
     """The regression over all steps of these traces, labelled by reuse; refused where only one class occurs."""
-    import numpy as np
     from sklearn.linear_model import LogisticRegression
 
     rows: list[list[float]] = []

@@ -18,11 +18,14 @@ class MaskingSummary(PlainPolicy):
 
     title: ClassVar[str] = "masking-summary"
     description: ClassVar[str] = "results older than the newest M turns are masked; when N more turns wait, they become a summary"
-    sources: ClassVar[tuple[str, ...]] = ("The Complexity Trap, arXiv 2508.21433, hybrid",)
+    sources: ClassVar[tuple[str, ...]] = ("The Complexity Trap, arXiv 2508.21433, hybrid, and its code",)
     facts: ClassVar[tuple[Fact, ...]] = (
         ("paper", "a hybrid of masking and summaries costs 7 to 11 % less than either alone"),
-        ("note", "the paper's summary strategy: when unsummarised turns reach n + m (21 + 10), the oldest n become a checkpoint"),
-        ("inferred", "the hybrid uses the same window M and the same checkpoint rule; its own N was not found, so N = 21 here"),
+        ("code", "when unsummarised turns reach n + m, the oldest n become a checkpoint that replaces the one before it"),
+        (
+            "code",
+            "the hybrid's configurations mask all but the newest 10 results and have m = 10 with n = 21 or n = 43; 21 is the default here",
+        ),
     )
     deviations: ClassVar[tuple[str, ...]] = ("summaries are written as PaMER's are, from the last summary and the raw blocks",)
     family: ClassVar[Family] = "host"

@@ -18,11 +18,13 @@ class MemGpt(PlainPolicy):
     facts: ClassVar[tuple[Fact, ...]] = (
         ("code", "the first kept message is at round((1 - 0.30) * n) of n messages, then the next assistant message: the newest 30 % stay"),
         ("code", "the summary is a user message after the system message and covers everything between it and the first kept message"),
+        ("code", "messages are clipped to 2,000 characters for the summary"),
         ("note", "memory pressure is announced at 0.75 of the window"),
         ("inferred", "eviction happens where the request would not fit the window; here from `pressure` of it on"),
     )
     deviations: ClassVar[tuple[str, ...]] = (
         "the task stays verbatim; Letta evicts it with the other messages",
+        "summaries are written as PaMER's are: 40,000 characters of source are shared among the messages instead",
         "core and archival memory are edited by the agent itself and cannot be replayed",
         "incomplete blocks are never evicted",
     )

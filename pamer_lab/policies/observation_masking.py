@@ -19,10 +19,14 @@ class ObservationMasking(PlainPolicy):
 
     title: ClassVar[str] = "observation-masking"
     description: ClassVar[str] = "tool results older than the newest M turns become one line; calls and the agent's words stay"
-    sources: ClassVar[tuple[str, ...]] = ("The Complexity Trap, arXiv 2508.21433",)
+    sources: ClassVar[tuple[str, ...]] = (
+        "The Complexity Trap, arXiv 2508.21433, and its code",
+        "SWE-agent/SWE-agent, sweagent/agent/history_processors.py, LastNObservations",
+    )
     facts: ClassVar[tuple[Fact, ...]] = (
         ("paper", "observations older than a window of M = 10 turns are replaced by a placeholder; reasoning and actions stay"),
-        ("note", "the placeholder says how many lines were left out"),
+        ("code", "the placeholder says how many lines were left out; the first observation, which holds the task, always stays"),
+        ("code", "SWE-agent's own configuration has n = 5; with `polling` = p the number masked changes only every p turns, for the cache"),
     )
     deviations: ClassVar[tuple[str, ...]] = (
         "a result that the placeholder would not shorten stays",
@@ -33,6 +37,8 @@ class ObservationMasking(PlainPolicy):
 
     m: int = field(default=10, metadata={"least": 1})
     """Newest turns whose results stay."""
+    every: int = field(default=1, metadata={"least": 1})
+    """Turns after which more results are masked (SWE-agent's `polling`); between two times the prompt's beginning stays the same."""
 
     def start(self, resources: Resources) -> PolicySession:
         return _Session(self, resources)
@@ -59,9 +65,8 @@ class Masking:
 
 
 def placeholder(text: str) -> str:
-    """What stands for a masked result."""
-    lines = text.count("\n") + 1
-    return f"Old environment output: ({lines} line{'' if lines == 1 else 's'} omitted)"
+    """The text in place of a masked result."""
+    return f"Old environment output: ({len(text.splitlines())} lines omitted)"
 
 
 class _Session:
@@ -71,13 +76,11 @@ class _Session:
         self._masking = Masking(resources)
 
     def turn(self, history: History) -> Decision:
-        first = max(history.t - self.policy.m, 0)
+        m, every = self.policy.m, self.policy.every
+        # Observations are counted with the first one, which holds the task and is never masked.
+        first = max((history.t + 1) // every * every - 1 - m, 0)
         masked = self._masking.before(history, first)
-        reason = (
-            f"results of {counted(len(masked), 'block')} older than the newest {self.policy.m} are masked"
-            if first
-            else "no turn is old enough"
-        )
+        reason = f"results of {counted(len(masked), 'block')} older than the newest {m} are masked" if first else "no turn is old enough"
         return Decision("pass", reason, (*history.head(), *self._arranged(history, masked)))
 
     def resume(self, decisions: Sequence[Decision]) -> None:

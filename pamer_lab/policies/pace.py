@@ -3,6 +3,7 @@
 The paper and its released code differ, so they are two policies. Nothing is lost for good: a step that was a placeholder can be full again.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
@@ -22,8 +23,11 @@ from pamer_lab.policies.plain import PlainPolicy, arranged
 Form = Literal["placeholder", "brief", "detailed", "full"]
 FORMS: tuple[Form, ...] = ("placeholder", "brief", "detailed", "full")
 TEMPERATURE = 0.3
+QUERY_CHARACTERS, ANSWER_TOKENS = 15_000, 10_000
+"""Of the released code: what is embedded of a query, and what it leaves for the answer."""
 _OURS = (
     "embeddings and summaries are the profile's (BGE-M3 and a cheap chat model in the original); the brief form is the step's index line",
+    "each step has its forms from one summary; the original asks for both in one JSON call per chunk of 200 tokens or more",
     "glimpse, the tool that shows a step again, is the agent's own and cannot be replayed",
     "a form that would be no shorter than the step is left out for the next longer one",
 )
@@ -51,6 +55,10 @@ class _Shared(PlainPolicy):
         """What the steps are compared with."""
         raise NotImplementedError(type(self).__name__)
 
+    def allowed(self, history: History) -> float:
+        """Tokens that the older steps may have together."""
+        return float("inf")
+
     def start(self, resources: Resources) -> PolicySession:
         return _Session(self, resources)
 
@@ -68,7 +76,7 @@ class PacePaper(_Shared):
             "relative weight: softmax(cosine / 0.3) over the scored steps, times their number; query: task and last two steps",
         ),
         ("paper", "limits 0.4, 0.8, 1.5 times 1 + 0.5 * pressure; pressure is the larger of t / T_max and the last context over 128K"),
-        ("paper", "T_max is the 95th percentile of task length on validation data; 100, the code's limit of rounds, stands for it here"),
+        ("paper", "T_max is the 95th percentile of task length on validation data; 100, the code's limit of rounds, is used for it here"),
     )
     deviations: ClassVar[tuple[str, ...]] = _OURS
     look: ClassVar[LineLook] = LineLook("sky", "solid")
@@ -98,20 +106,26 @@ class PaceCode(_Shared):
     facts: ClassVar[tuple[Fact, ...]] = (
         (
             "code",
-            "keys embed a step's first 200 characters; the query is the recent steps' detailed forms, 1,500 characters each",
+            "keys embed a step's first 200 characters; the query is the task and the recent steps' detailed forms, 1,500 characters each, "
+            "15,000 together",
         ),
         ("code", "limits 0.3, 0.7, 1.5 until half of 100 rounds or 110K tokens, then linear to 0.8, 1.2, 2.5; cosines are floored at 0"),
+        (
+            "code",
+            "older steps get 60 % of 100,000 tokens less 10,000 and the task; from where they are over it, they take shorter forms",
+        ),
         ("code", "glimpse is commented out"),
     )
     deviations: ClassVar[tuple[str, ...]] = (
         *_OURS,
         "a step is a block; the code's chunks are single messages",
-        "the cap of 60 % of the window on all history is left out",
     )
     look: ClassVar[LineLook] = LineLook("sky", "dot")
 
     budget: int = field(default=110_000, metadata={"least": 1})
     """Tokens of a context at which the pressure of size is full."""
+    room: int = field(default=100_000, metadata={"least": 1})
+    """Tokens of the model's window; older steps may have 60 % of what task and answer leave of it."""
 
     def thresholds(self, t: int, size: int) -> tuple[float, float, float]:
         pressure = min(max(0.0, 2 * max(t / self.turns, size / self.budget) - 1), 1.0)
@@ -123,7 +137,11 @@ class PaceCode(_Shared):
         return text[:200]
 
     def query(self, history: History, recent: Sequence[int], forms: "_Forms") -> str:
-        return "\n".join(forms.text(history, block)[:1_500] for block in recent)
+        task = f"Task: {task_text(history.messages[: history.prefix_end])}"
+        return "\n\n".join([task, *(f"Recent: {forms.text(history, block)[:1_500]}" for block in recent)])[:QUERY_CHARACTERS]
+
+    def allowed(self, history: History) -> float:
+        return 0.6 * max(self.room - history.prefix_tokens - ANSWER_TOKENS, 0)
 
 
 class _Forms:
@@ -134,6 +152,7 @@ class _Forms:
         self._written: dict[int, tuple[str, str]] = {}
         """Detailed and brief form."""
         self._items: dict[tuple[int, Form], Item] = {}
+        self._fitting: dict[tuple[int, Form], Item | None] = {}
         self.charged = 0
         """Blocks whose forms are written and counted."""
 
@@ -143,6 +162,16 @@ class _Forms:
 
     def item(self, history: History, block: int, form: Form) -> Item | None:
         """The block in a form, or in the next longer one that is shorter than the block; None: in full."""
+        if (block, form) not in self._fitting:
+            self._fitting[block, form] = self._shorter(history, block, form)
+        return self._fitting[block, form]
+
+    def size(self, history: History, block: int, form: Form) -> int:
+        """Tokens of the block in a form."""
+        item = self.item(history, block, form) if form != "full" else None
+        return item.tokens if item is not None else history.tokens([(block, block + 1)])
+
+    def _shorter(self, history: History, block: int, form: Form) -> Item | None:
         size = history.tokens([(block, block + 1)])
         for other in FORMS[FORMS.index(form) : -1]:
             item = self._item(history, block, other)
@@ -186,7 +215,7 @@ class _Session:
     def __init__(self, policy: _Shared, resources: Resources) -> None:
         self.policy, self.resources = policy, resources
         self._forms = _Forms(resources)
-        self._keys: list[Matrix] = []
+        self._keys: Matrix = np.empty((0, 0), np.float32)
         self._size = 0
         """Tokens of the last context."""
 
@@ -215,22 +244,36 @@ class _Session:
         embedder = self.resources.embedder
         texts = ["".join(render_message(message) for message in history.block_messages(block)) for block in range(len(self._keys), last)]
         if texts:
-            self._keys += [row[None, :] for row in embedder.embed([self.policy.key_text(text) for text in texts])]
+            new = embedder.embed([self.policy.key_text(text) for text in texts])
+            self._keys = np.concatenate([self._keys, new]) if len(self._keys) else new
         query = self.policy.query(history, range(last, history.t), self._forms)
-        cosines = np.concatenate([self._keys[block] for block in scored]) @ embedder.embed([query])[0]  # [scored]
+        cosines = (self._keys[:last] if len(scored) == last else self._keys[scored]) @ embedder.embed([query])[0]  # [scored]
         chosen = dict(zip(scored, self._chosen(history, cosines), strict=True))
+        self._within(history, chosen)
         other = {block: self._forms.item(history, block, form) for block, form in chosen.items() if form != "full"}
         items = (*history.head(), *arranged(history, {block: item for block, item in other.items() if item is not None}))
-        counts = ", ".join(f"{sum(form == name for form in chosen.values())} {name}" for name in reversed(FORMS))
+        number = Counter(chosen.values())
+        counts = ", ".join(f"{number[name]} {name}" for name in reversed(FORMS))
         embedded = Spent("embedding", self.resources.tokens.counter.count([query])[0], model=embedder.name, local=True, calls=0)
         return Decision("pass", f"older steps by relevance: {counts}", items, spent=(*spent, embedded))
+
+    def _within(self, history: History, chosen: dict[int, Form]) -> None:
+        """Shorter forms from the step on that would take the older steps over what they may have."""
+        left = self.policy.allowed(history)
+        if history.tokens([(0, max(chosen) + 1)]) <= left:
+            return
+        for block, form in chosen.items():
+            while (size := self._forms.size(history, block, form)) > left and form != FORMS[0]:
+                form = FORMS[FORMS.index(form) - 1]
+            chosen[block] = form
+            left -= size
 
     def _chosen(self, history: History, cosines: np.ndarray) -> list[Form]:
         floored = np.maximum(cosines, 0) if isinstance(self.policy, PaceCode) else cosines
         weights = np.exp((floored - floored.max()) / TEMPERATURE)
         relative = len(weights) * weights / weights.sum()
         limits = self.policy.thresholds(history.t, self._size)
-        return [next((form for form, limit in zip(FORMS, limits, strict=False) if value <= limit), "full") for value in relative]
+        return [FORMS[place] for place in np.searchsorted(limits, relative).tolist()]
 
     def resume(self, decisions: Sequence[Decision]) -> None:
         self._size = decisions[-1].tokens if decisions else 0

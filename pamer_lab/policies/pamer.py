@@ -1,13 +1,19 @@
-"""`pamer`: compression by the heads' vote, recall of the nearest summaries (Algorithm 1)."""
+"""`pamer`, `pamer+` and the paper's two ablations: one controller, which differs in what leaves the context and what comes back.
+
+`pamer` (Algorithm 1) recalls the nearest summaries, `pamer+` (Algorithm 2) the raw steps that a router names, `pamer-no-recall`
+nothing; `pamer-no-compression` writes and recalls memories, but no raw block leaves the context.
+"""
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, get_args
+from typing import Any, ClassVar, cast, get_args
 
 from pamer_lab.controller.recall import Recaller, TopSummaries
-from pamer_lab.controller.recall_gate import FlareGate, GatedRecall, GateKind, SelfRagGate
+from pamer_lab.controller.recall_gate import FlareGate, GatedRecall, GateKind, RecallGate, SelfRagGate
+from pamer_lab.controller.router_index import RouterKind
 from pamer_lab.looks import LineLook
-from pamer_lab.policies.interface import Offered, Resources
-from pamer_lab.policies.pamer_policy import CachedPamerPolicy
+from pamer_lab.memory import DetailWriter
+from pamer_lab.policies.interface import Need, Offered, Resources
+from pamer_lab.policies.pamer_policy import CachedPamerPolicy, PamerPolicy, Recalls
 
 
 @dataclass(frozen=True)
@@ -26,26 +32,97 @@ class Pamer(CachedPamerPolicy):
         "inject=append puts recalled summaries after the newest block, each once until the next compression, and gate=priced compresses "
         "only where that pays; the paper does neither",
         "recall=flare and recall=self-rag ask the chat model before memory is searched, after FLARE (a draft of 64 tokens, recall if one "
-        "is less probable than 0.8, those under 0.4 leave the query) and Self-RAG (asked in words: its retrieve token needs its weights)",
+        "is less probable than 0.8, those under 0.4 leave the query; FLARE takes two passages, here `top`) and Self-RAG (asked in words: "
+        "its retrieve token needs its weights)",
+        "recall=probing-rag drafts 16 tokens with the frozen model and adds up one linear probe for each of six layers, from a third to "
+        "eight ninths of the depth, after Probing-RAG (gemma-2b's layers 6 to 16, an MLP with two hidden layers, labels from right "
+        "answers); ours is fitted on recall labels by `pamer-lab policies --fit-probing-rag TRACES`",
         "logits are also read where the controller does not ask (logits=all), for what-if; decisions are the same without",
     )
 
     recall: str = field(default="always", metadata={"choices": get_args(GateKind)})
     """Whether memory is searched: at every request that does not compress, as in the paper; `flare`: where a draft of the next action has
-    an uncertain token; `self-rag`: where the chat model says so. Both ask the chat model at every such request, which costs a call."""
+    an uncertain token; `self-rag`: where the chat model says so. Both ask the chat model at every such request, which costs a call.
+    `probing-rag`: where a probe on the states of the frozen model's own draft says so; that is local work at every such request."""
 
     @property
     def asks_chat(self) -> bool:
-        return self.recall != "always"
+        return self.recall in ("flare", "self-rag")
+
+    @property
+    def reads_drafts(self) -> bool:
+        return self.recall == "probing-rag"
 
     def settings(self, resources: Resources) -> dict[str, Any]:
         # Only what differs from the paper, so that its runs keep their ids.
-        return super().settings(resources) | ({"recall": self.recall} if self.asks_chat else {})
+        gate = {"recall": self.recall} if self.recall != "always" else {}
+        return super().settings(resources) | gate | ({"draft_probe": resources.draft_probe.sha256} if self.reads_drafts else {})
 
     def recaller(self, resources: Resources) -> Recaller | None:
-        if not self.asks_chat:
+        if self.recall == "always":
             return None
         settings = self.controller_settings(resources)
         summaries = TopSummaries(resources.embedder, k=settings.top_k, query_characters=settings.query_characters)
-        gate = FlareGate if self.recall == "flare" else SelfRagGate
-        return GatedRecall(gate(resources.chat, settings.query_characters), summaries)
+        return GatedRecall(self._gate(resources, settings.query_characters), summaries)
+
+    def _gate(self, resources: Resources, characters: int) -> RecallGate:
+        if self.reads_drafts:
+            return resources.draft_gate()
+        return FlareGate(resources.chat, characters) if self.recall == "flare" else SelfRagGate(resources.chat, characters)
+
+
+@dataclass(frozen=True)
+class PamerPlus(CachedPamerPolicy):
+    """Single steps instead of summaries; every selection is kept for audit under the run's id."""
+
+    title: ClassVar[str] = "pamer+"
+    recalls: ClassVar[Recalls] = "steps"
+    description: ClassVar[str] = "PaMER that restores only the raw steps a router names, each checked and kept for audit"
+    sources: ClassVar[tuple[str, ...]] = ("PaMER paper, Algorithm 2",)
+    needs: ClassVar[tuple[Need, ...]] = ("heads", "embedder", "summariser", "router")
+    look: ClassVar[LineLook] = LineLook("vermilion", "solid", filled=True, width=2.5)
+    offered: ClassVar[Offered] = "first"
+    deviations: ClassVar[tuple[str, ...]] = (
+        "as for pamer; the embedded profile's router and recall agent are deterministic, the paper asks an LLM router and recall agent",
+        "the router sees Recent2, summaries and step details only; router=archive also reads every raw archived block and asks no model, "
+        "which the paper's router never does",
+        "inject=append puts restored steps after the newest block, each once until the next compression, and gate=priced compresses only "
+        "where that pays; the paper does neither",
+    )
+
+    router: str = field(default="index", metadata={"choices": ("index", "archive")})
+    """What the router sees of archived steps: the index of summaries and step details, or (a deviation) the raw blocks too."""
+
+    def settings(self, resources: Resources) -> dict[str, Any]:
+        return super().settings(resources) | {"router": self.router}
+
+    def recaller(self, resources: Resources) -> Recaller:
+        return resources.step_recaller(self.controller_settings(resources), cast(RouterKind, self.router))
+
+    def details(self, resources: Resources) -> DetailWriter | None:
+        return resources.detail_writer(self.controller_settings(resources))
+
+
+@dataclass(frozen=True)
+class PamerNoRecall(PamerPolicy):
+    """Memory is written and never read."""
+
+    title: ClassVar[str] = "pamer-no-recall"
+    recalls: ClassVar[Recalls] = ""
+    description: ClassVar[str] = "PaMER without recall: compressed blocks stay away"
+    sources: ClassVar[tuple[str, ...]] = ("PaMER paper, ablation w/o Recall",)
+    deviations: ClassVar[tuple[str, ...]] = ("as for pamer; in replay the agent cannot search again for what it lost",)
+
+
+@dataclass(frozen=True)
+class PamerNoCompression(PamerPolicy):
+    """Recall alone."""
+
+    title: ClassVar[str] = "pamer-no-compression"
+    removes: ClassVar[bool] = False
+    description: ClassVar[str] = "PaMER without compression: memories are written and recalled, and the full history stays"
+    sources: ClassVar[tuple[str, ...]] = ("PaMER paper, ablation w/o Compression",)
+    deviations: ClassVar[tuple[str, ...]] = (
+        "the paper does not say what is recalled when nothing is compressed: here memories are written where PaMER would compress",
+        "so a request is never shorter than base's, which fits the paper's row (more tokens than the base agent)",
+    )

@@ -1,32 +1,27 @@
-"""What the PaMER policies and those with their memory share: a `PamerController` at work on a recorded trace.
+"""What the PaMER policies and those with their memory declare: parameters, needs and the parts of their controller.
 
-The controller gets the recorded history as an agent would send it and does not know that this is a replay. Its decision is the
-policy's, plus what local work took. Beside what the controller asked for, logits are read at
-every turn that has an older block (`logits=all`), because what-if needs them where another setting would have asked;
-`logits=asked` leaves that out.
+How a trace runs under them is in `pamer_session`.
 """
 
 import logging
-from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Literal
 
-from msgspec.structs import replace
 from pydantic import ValidationError
 
 from pamer_lab.blocks import recent_start
-from pamer_lab.controller import ControllerSettings, PamerController, RequestDecision, Votes, as_chat
+from pamer_lab.controller import ControllerSettings
 from pamer_lab.controller.gate import Gate
 from pamer_lab.controller.probe import Probe, ReadingProbe
 from pamer_lab.controller.recall import Recaller
-from pamer_lab.controller.request import AppendOnly
 from pamer_lab.controller.trigger import Moment, Trigger
-from pamer_lab.decisions import Decision, Item, Span, Spent, blocks_of, spans_of
-from pamer_lab.errors import Cancelled, InputError, LabError
+from pamer_lab.decisions import Decision
+from pamer_lab.errors import Cancelled, InputError
 from pamer_lab.features.values import Cancel, OnProgress, Request
 from pamer_lab.looks import LineLook
-from pamer_lab.memory import DetailWriter, SourceBlock, Summary
-from pamer_lab.policies.interface import Coming, Family, History, Need, Offered, PolicySession, Resources, summary_spent
+from pamer_lab.memory import DetailWriter
+from pamer_lab.policies.interface import Coming, Family, Need, Offered, PolicySession, Resources
+from pamer_lab.policies.pamer_session import PamerSession
 from pamer_lab.prices import DEFAULT, PACKAGED_NAMES, find_prices
 
 logger = logging.getLogger(__name__)
@@ -34,7 +29,7 @@ logger = logging.getLogger(__name__)
 Inject = Literal["front", "append"]
 """`front`: between prefix and blocks. `append`: after the newest block."""
 Recalls = Literal["summaries", "steps", ""]
-"""What comes back from memory: whole summaries, chosen raw steps, or nothing."""
+"""What comes back from memory: summaries, chosen raw steps, or nothing."""
 
 
 class ControlledPolicy:
@@ -64,6 +59,11 @@ class ControlledPolicy:
     @property
     def asks_chat(self) -> bool:
         """Whether the chat model is asked before memory is searched."""
+        return False
+
+    @property
+    def reads_drafts(self) -> bool:
+        """Whether a probe reads drafts of the frozen model before memory is searched."""
         return False
 
     @property
@@ -190,132 +190,3 @@ class CachedPamerPolicy(PamerPolicy):
 
     def price_gate(self) -> Gate | None:
         return Gate.of(find_prices(self.prices), horizon=self.horizon, window=self.window) if self.gate == "priced" else None
-
-
-class PamerSession:
-    """One trace under the controller."""
-
-    def __init__(self, policy: ControlledPolicy, resources: Resources) -> None:
-        self.policy, self.resources = policy, resources
-        self.settings = policy.controller_settings(resources)
-        self._controller: PamerController | None = None
-        self._chat = AppendOnly()
-        self._stored: tuple[Span, ...] = ()
-        self._before: tuple[Decision, ...] = ()
-        """What was decided when this session was taken up."""
-        self._items: tuple[Item, ...] = ()
-        """The last request when this session was taken up, unless it was a fallback."""
-
-    def controller(self, history: History) -> PamerController:
-        """Made at the first turn: a run that is complete needs no model."""
-        if self._controller is None:
-            given = self.resources
-            self._controller = PamerController(
-                given.memory,
-                given.embedder,
-                given.summariser,
-                self.policy.decider(given),
-                given.tokens,
-                self.settings,
-                recaller=self.policy.recaller(given),
-                details=self.policy.details(given),
-                gate=self.policy.price_gate(),
-            )
-            self._controller.failed_before(given.session_id, self._failures(history))
-            self._controller.continue_with(given.session_id, self._items)
-        return self._controller
-
-    def resume(self, decisions: Sequence[Decision]) -> None:
-        written = [decision for decision in decisions if decision.stored]
-        self._stored = written[-1].stored if written else ()
-        self._before, self._controller = tuple(decisions), None
-        self._items = next((decision.items for decision in reversed(decisions) if decision.action != "fallback"), ())
-        memory, session = self.resources.memory, self.resources.session_id
-        memory.forget_from(session, len({decision.stored for decision in written}))
-        if spans_of(sorted(step for entry in memory.load(session).memories for step in entry.steps)) != self._stored:
-            raise LabError(f"the memories of run {session} do not match its turns; replay it from the start (--fresh)")
-
-    def _failures(self, history: History) -> int:
-        """Failed compressions, less later successes, when this session was taken up."""
-        count = 0
-        for t, decision in enumerate(self._before):
-            # A turn that stored a memory names it and compresses, or passes where the raw blocks stay.
-            stored = decision.memory_ids and decision.action in ("pass", "compress")
-            count = count + 1 if self.policy.failed(decision, self._moment(history, t, decision)) else max(0, count - bool(stored))
-        return count
-
-    def _moment(self, history: History, t: int, decision: Decision) -> Moment:
-        """What a trigger knew at an earlier turn, or knows now."""
-        context = history.tools_tokens + history.prefix_tokens + history.cumulative[t] - history.tokens(decision.stored)
-        return Moment(self.resources.session_id, t, decision.candidate_tokens, context)
-
-    def turn(self, history: History) -> Decision:
-        self._chat += [as_chat(message) for message in history.messages[len(self._chat) :]]
-        tools = [
-            {"type": "function", "function": {"name": tool.name, "description": tool.description, "parameters": tool.parameters}}
-            for tool in history.tools
-        ]
-        _, decision = self.controller(history).transform(self.resources.session_id, self._chat, tools, idle=history.idle)
-        # A turn at which memory cannot be read leaves what is stored as it is.
-        self._stored = spans_of(sorted({*blocks_of(self._stored), *blocks_of(decision.stored)}))
-        spent = [*self._recall(history, decision), *self._calls(history, decision)]
-        votes = Votes(decision.logits, decision.thresholds) if decision.logits else self._unasked(history, decision)
-        if votes is not None:
-            decision = replace(decision, logits=votes.logits, thresholds=votes.thresholds, votes=votes.votes)
-            spent.append(self._features(history))
-        decision = replace(decision, stored=self._stored, spent=tuple(spent))
-        return decision if self.policy.removes and decision.items else self._complete(history, decision)
-
-    def _complete(self, history: History, decision: Decision) -> Decision:
-        """The decision over a request from which no raw block leaves."""
-        texts = [item for item in decision.items if item.text]
-        items = (*history.head(), *texts, *history.raw([(0, history.t)]))
-        if decision.action != "compress":
-            return replace(decision, items=items)
-        return replace(decision, items=items, action="pass", reason=f"{decision.reason}; the raw blocks stay")
-
-    def _calls(self, history: History, decision: Decision) -> list[Spent]:
-        """What language models took, or the rules in their place."""
-        asked = [entry for entry in decision.spent if entry.calls]
-        if decision.action != "compress":
-            return asked
-        memory = self.resources.memory.load(self.resources.session_id).by_id[decision.memory_ids[0]]
-        if not any(entry.operation == "summary" for entry in asked):
-            blocks = [SourceBlock(step, tuple(history.block_messages(step))) for step in memory.steps]
-            asked.insert(0, summary_spent(Summary(memory.summary, ()), blocks, self.resources))
-        return [*asked, Spent("embedding", memory.summary_tokens, model=memory.embedding_model, local=True)]
-
-    def _recall(self, history: History, decision: RequestDecision) -> list[Spent]:
-        """The embedding of the query, where memory was searched."""
-        failed = self.policy.failed(decision, self._moment(history, history.t, decision))
-        if decision.action == "compress" or failed or not decision.memories or not self.policy.recalls:
-            return []
-        if self.policy.asks_chat and decision.action != "recall":  # the gate stayed shut
-            return []
-        return [Spent("embedding", self._recent_tokens(history), model=self.resources.embedder.name, local=True)]
-
-    def _unasked(self, history: History, decision: RequestDecision) -> Votes | None:
-        """The heads' votes at a turn where the controller did not need them."""
-        start = self._recent_start(history)
-        older = any(block.complete for block in history.blocks[:start])
-        if not self.policy.reads_all or not older or "probe" in decision.error or decision.action == "fallback":
-            return None
-        recent = history.messages[history.blocks[start].start :] if start < history.t else ()
-        active = decision.tokens - sum(item.tokens for item in decision.items if item.text)
-        try:
-            messages = [*history.messages[: history.prefix_end], *recent]
-            return self.resources.probe.vote(messages, history.tools, active).checked(self.settings.heads)
-        except Exception:  # what-if then says that this turn has no logit; the decision itself did not need it
-            return None
-
-    def _features(self, history: History) -> Spent:
-        limit = self.resources.profile.probe_limit
-        tokens = history.tools_tokens + self._recent_tokens(history)
-        return Spent("features", min(tokens, limit) if limit else tokens, model=self.resources.probe.name, local=True)
-
-    def _recent_tokens(self, history: History) -> int:
-        """Prefix and recent blocks: what the heads read and the recall query is made of."""
-        return history.prefix_tokens + history.tokens([(self._recent_start(history), history.t)])
-
-    def _recent_start(self, history: History) -> int:
-        return recent_start(history.blocks, self.policy.retained)

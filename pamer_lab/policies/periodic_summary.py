@@ -11,7 +11,6 @@ from pamer_lab.counts import counted
 from pamer_lab.decisions import Decision, Item, Spent, spans_of
 from pamer_lab.errors import LabError
 from pamer_lab.looks import LineLook
-from pamer_lab.memory.summary import BUDGET, SHORTEST
 from pamer_lab.policies.interface import Family, History, Need, Offered, PolicySession, Resources
 from pamer_lab.policies.plain import PlainPolicy, SummarySession
 
@@ -77,9 +76,7 @@ class _Session(SummarySession):
         return history.tokens(spans_of(self._old(history)))
 
     def rereads(self, history: History, blocks: Sequence[int]) -> bool:
-        """While all messages fit a summary's source: past that, reading them again would say little more of each, and a replay's time
-        would grow with the square of its turns."""
-        return not self.halvings and (history.blocks[blocks[-1]].end - history.prefix_end) * SHORTEST <= BUDGET
+        return not self.halvings and self.fits_source(history, blocks)
 
     def summarise(self, history: History, blocks: Sequence[int]) -> tuple[Item, Spent]:
         found = super().summarise(history, blocks)

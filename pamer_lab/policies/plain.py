@@ -7,7 +7,6 @@ the request.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from operator import eq
 from typing import Any, ClassVar
 
 from msgspec.structs import replace
@@ -18,7 +17,7 @@ from pamer_lab.counts import counted
 from pamer_lab.decisions import Decision, Item, Span, Spent, blocks_of, gaps, shared_start, spans_of
 from pamer_lab.errors import LabError
 from pamer_lab.looks import LineLook
-from pamer_lab.memory.summary import SourceBlock
+from pamer_lab.memory.summary import BUDGET, SHORTEST, SourceBlock
 from pamer_lab.models.usage import usage_of
 from pamer_lab.policies.interface import Fact, Family, History, Need, Offered, PolicySession, Resources, add_text, summary_spent
 from pamer_lab.trajectory.values import Message, Trace
@@ -151,7 +150,7 @@ class Arranged:
     def __call__(self, history: History, other: Mapping[int, Item | None]) -> tuple[Item, ...]:
         blocks = sorted(other)
         edits = [*map(other.__getitem__, blocks)]
-        same = min(shared_start(self._blocks, blocks, eq), shared_start(self._edits, edits))
+        same = min(shared_start(self._blocks, blocks), shared_start(self._edits, edits))
         del self._laid[self._counts[same - 1] if same else 0 :], self._counts[same:]
         for number in range(same, len(blocks)):
             self._laid += history.raw([(blocks[number - 1] + 1 if number else 0, blocks[number])])
@@ -186,6 +185,11 @@ class SummarySession:
     def rereads(self, history: History, blocks: Sequence[int]) -> bool:
         """Whether a summary of these blocks reads all raw blocks before them again, instead of the last summary."""
         return False
+
+    def fits_source(self, history: History, blocks: Sequence[int]) -> bool:
+        """Whether all messages up to these blocks can keep something in a summary's source: past that, reading them again would say
+        little more of each, and a replay's time would grow with the square of its turns."""
+        return (history.blocks[blocks[-1]].end - history.prefix_end) * SHORTEST <= BUDGET
 
     def turn(self, history: History) -> Decision:
         blocks, reason = self.due(history)

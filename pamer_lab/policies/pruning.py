@@ -1,6 +1,6 @@
 """`lineprune-lexical` and `tokenprune-idf`: tool results lose lines or words once they are no longer recent, by rules without a model.
 
-They run where SWE-Pruner's and LLMLingua-2's weights are not at hand, and are neither of them.
+They run without SWE-Pruner's or LLMLingua-2's weights and are different methods.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""Names -> policies: `name`, `name:value` or `name:value:key=value`, and the parameters of each: the fields of its dataclass.
+"""Names -> policies: `name`, `name:value` or `name:value:key=value`, or a preset; and the parameters of each: the fields of its dataclass.
 
 Adding a policy is one file and one line in `POLICIES` (`docs/adding-a-policy.md`). An unknown name or parameter is answered with the known
 ones. Bounds are in a field's metadata: `least` (0 where none is given), `most`, or `choices` for words.
@@ -6,6 +6,7 @@ ones. Bounds are in a field's metadata: `least` (0 where none is given), `most`,
 
 import dataclasses
 import re
+from functools import cache
 from typing import Any, cast, get_type_hints
 
 from pamer_lab.controller.gate import Gate
@@ -15,8 +16,10 @@ from pamer_lab.policies.acon import Acon, AconObservation
 from pamer_lab.policies.auto_compact import AutoCompact
 from pamer_lab.policies.base import Base
 from pamer_lab.policies.bounds import BOUNDS
+from pamer_lab.policies.clear_tool_uses import ClearToolUses
 from pamer_lab.policies.comem import CoMem
 from pamer_lab.policies.dedupe_reads import DedupeReads
+from pamer_lab.policies.forget_half import ForgetHalf
 from pamer_lab.policies.interface import Family, Offered, Policy
 from pamer_lab.policies.keep_last_tokens import KeepLastTokens
 from pamer_lab.policies.llmlingua2 import LlmLingua2
@@ -24,23 +27,21 @@ from pamer_lab.policies.lre import Lre
 from pamer_lab.policies.masking_summary import MaskingSummary
 from pamer_lab.policies.memgpt import MemGpt
 from pamer_lab.policies.observation_masking import ObservationMasking
+from pamer_lab.policies.openhands_condenser import OpenHandsCondenser
 from pamer_lab.policies.pace import PaceCode, PacePaper
-from pamer_lab.policies.pamer import Pamer
-from pamer_lab.policies.pamer_no_compression import PamerNoCompression
-from pamer_lab.policies.pamer_no_recall import PamerNoRecall
-from pamer_lab.policies.pamer_plus import PamerPlus
+from pamer_lab.policies.pamer import Pamer, PamerNoCompression, PamerNoRecall, PamerPlus
 from pamer_lab.policies.pamer_policy import CachedPamerPolicy
 from pamer_lab.policies.periodic_summary import PeriodicSummary
+from pamer_lab.policies.presets import PRESETS
 from pamer_lab.policies.priced import PARAMETERS, Priced
 from pamer_lab.policies.pruning import LinePrune, TokenPrune
-from pamer_lab.policies.random_when import RandomWhen
 from pamer_lab.policies.sam import Sam
 from pamer_lab.policies.sculptor import Sculptor
 from pamer_lab.policies.self_gc import SelfGc, SelfGcRules
 from pamer_lab.policies.selfcompact import SelfCompact, SelfCompactRules
 from pamer_lab.policies.sliding_window import SlidingWindow
 from pamer_lab.policies.swe_pruner import SwePruner
-from pamer_lab.policies.threshold_when import ThresholdWhen
+from pamer_lab.policies.triggered import RandomWhen, ThresholdWhen
 from pamer_lab.policies.truncate_results import TruncateResults
 from pamer_lab.prices import find_prices
 
@@ -90,6 +91,7 @@ class Parameter:
         raise ValueError(text)
 
 
+@cache
 def parameters_of(policy: Any) -> dict[str, Parameter]:
     """The parameters of a policy class, by name, in their order; those that are always named last."""
     hints = get_type_hints(policy)
@@ -134,9 +136,12 @@ POLICIES: dict[str, Any] = {
     "sliding-window": SlidingWindow,
     "periodic-summary": PeriodicSummary,
     "auto-compact": AutoCompact,
+    "openhands-condenser": OpenHandsCondenser,
+    "forget-half": ForgetHalf,
     "observation-masking": ObservationMasking,
     "masking-summary": MaskingSummary,
     "keep-last-tokens": KeepLastTokens,
+    "clear-tool-uses": ClearToolUses,
     "truncate-results": TruncateResults,
     "dedupe-reads": DedupeReads,
     "acon": Acon,
@@ -190,11 +195,15 @@ def family_of(policy: str) -> Family:
 
 
 def parse_policy(text: str) -> Policy:
-    """The policy that a user's text names."""
+    """The policy that a user's text names, directly or by a preset."""
     name, *given = [part.strip() for part in text.strip().split(":")]
+    if name in PRESETS:
+        if given:
+            raise InputError(f"{name!r} is another name for {PRESETS[name].policy}; give parameters to that")
+        return parse_policy(PRESETS[name].policy)
     known = POLICIES | BOUNDS
     if name not in known:
-        raise UnknownNameError("policy", name, list(POLICIES))
+        raise UnknownNameError("policy", name, [*POLICIES, *PRESETS])
     kind = known[name]
     gate = [part for part in given if part.partition("=")[0] in PARAMETERS] if "gate=priced" in given else []
     if not gate or "gate" in parameters_of(kind):
@@ -237,4 +246,12 @@ def describe_policies() -> list[dict[str, Any]]:
             "facts": [{"basis": basis, "text": text} for basis, text in getattr(kind, "facts", ())],
         }
         for name, kind in POLICIES.items()
+    ]
+
+
+def describe_presets() -> list[dict[str, str]]:
+    """Every preset with the policy it stands for and where its parameters are from."""
+    return [
+        {"name": name, "policy": parse_policy(preset.policy).name, "basis": preset.basis, "source": preset.source}
+        for name, preset in PRESETS.items()
     ]

@@ -1,4 +1,4 @@
-"""What one replayed run works with: the factory's parts, a memory of its own, and the records it keeps for audit.
+"""The resources of one replayed run: the factory's parts, its own memory, and its audit records.
 
 Invariant: asking for the identity loads nothing, and runs with different parts are different runs.
 """
@@ -11,6 +11,7 @@ from pamer_lab.audit import AuditStore
 from pamer_lab.blocks import MessageTokens
 from pamer_lab.controller.probe import Probe
 from pamer_lab.controller.recall import Recaller
+from pamer_lab.controller.recall_gate import RecallGate
 from pamer_lab.controller.router import SelectionRecord
 from pamer_lab.controller.router_index import RouterKind
 from pamer_lab.controller.settings import ControllerSettings
@@ -20,6 +21,7 @@ from pamer_lab.memory import BufferedMemories, DetailWriter, Summariser
 from pamer_lab.models.chat import Chat
 from pamer_lab.models.embedder import Embedder
 from pamer_lab.models.profiles import Profile
+from pamer_lab.probes.draft_probe import DraftProbe
 
 
 class BufferedSelections:
@@ -85,6 +87,13 @@ class RunResources:
 
     def step_recaller(self, settings: ControllerSettings, router: RouterKind) -> Recaller:
         return self.factory.recaller(settings, self.memory, self.recorder, router)
+
+    @property
+    def draft_probe(self) -> DraftProbe:
+        return self.factory.draft_probe
+
+    def draft_gate(self) -> RecallGate:
+        return self.factory.draft_gate()
 
     def save(self) -> None:
         """Store the memories and selections that are held back; called before the turns that tell of them are stored."""

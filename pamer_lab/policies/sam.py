@@ -31,15 +31,16 @@ class Sam(PlainPolicy):
     sources: ClassVar[tuple[str, ...]] = ("SAM, arXiv 2605.24468", "qhjqhj00/cabeza, a refactoring of namespace-ERI/SAM")
     facts: ClassVar[tuple[Fact, ...]] = (
         ("code", "everything after the first user message is flushed, without a recent tail; turns are packed into pages of 30,000 tokens"),
+        ("paper", "pages have 32K tokens"),
         ("paper", "the soft budget is 64K of a 128K window; each page gets a cue for going on"),
         ("code", "the memory tool reads at most five pages for a goal"),
     )
     deviations: ClassVar[tuple[str, ...]] = (
-        "cues are written by the profile's summariser; the trained memory model was not found",
+        "cues are written by the profile's summariser, in 1,024 tokens at most (8,192 in the code); the trained memory model was not found",
         "cues are messages after the task, not part of it",
         "read=none is the paper's summary-only ablation; read=pages chooses pages by the names they share with the newest two blocks, "
         "where the original agent asks",
-        "incomplete blocks stay in the context",
+        "incomplete blocks stay in the context; a block longer than a page is one page, where the code cuts it into several",
     )
     family: ClassVar[Family] = "method"
     needs: ClassVar[tuple[Need, ...]] = ("summariser",)

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 from pamer_lab.blocks.marks import break_template_tokens
-from pamer_lab.blocks.render import task_text
 from pamer_lab.counts import counted
 from pamer_lab.decisions import Action, Decision, Item, Spent
 from pamer_lab.errors import LabError
@@ -17,6 +16,7 @@ from pamer_lab.looks import LineLook
 from pamer_lab.models.usage import usage_of
 from pamer_lab.policies.interface import Fact, Family, History, Need, PolicySession, Resources
 from pamer_lab.policies.plain import PlainPolicy, Shortened, arranged
+from pamer_lab.policies.step_editor import editing_prompt, operations_schema
 
 Operation = Literal["hide", "summary", "restore"]
 """`hide`: the results of a step give way to a mark. `summary`: to the editor's summary. `restore`: the step is as it was."""
@@ -44,7 +44,7 @@ class Sculptor(PlainPolicy):
         ("inferred", "fragments are blocks; there is no fixed trigger, so the editor is asked every few blocks"),
     )
     deviations: ClassVar[tuple[str, ...]] = (
-        "an editor beside the agent is prompted; in the original the acting model calls the tools, also after training for it",
+        "a separate editor is prompted; in the original the acting model calls the tools, also after training for it",
         "exact search over the context is the agent's own and is not replayed",
     )
     family: ClassVar[Family] = "method"
@@ -115,14 +115,11 @@ class _Session:
         return self.shortened.block(history, block, f"{operation} at turn {history.t}", texts) if texts else None
 
     def _prompt(self, history: History) -> list[dict[str, str]]:
-        lines = [f"Task:\n{task_text(history.messages[: history.prefix_end])}", "Steps:"]
-        for block in range(history.t):
-            text = " ".join(" ".join(message.content.split())[:HEAD_CHARACTERS] for message in history.block_messages(block))
+        def state(block: int) -> str:
             item = self.edited.get(block)
-            state = item.source.split()[0] if item else "full" if block < history.t - self.policy.keep else "protected"
-            lines.append(f"step {block} ({state}, {history.tokens([(block, block + 1)])} tokens): {text}")
-        asked = INSTRUCTION.format(target=f"{self.policy.target:.0%}")
-        return [{"role": "system", "content": asked}, {"role": "user", "content": break_template_tokens("\n".join(lines))}]
+            return item.source.split()[0] if item else "full" if block < history.t - self.policy.keep else "protected"
+
+        return editing_prompt(INSTRUCTION.format(target=f"{self.policy.target:.0%}"), history, state, HEAD_CHARACTERS)
 
     def _items(self, history: History) -> tuple[Item, ...]:
         return (*history.head(), *arranged(history, self.edited))
@@ -137,23 +134,4 @@ INSTRUCTION = (
     "{target} of their tokens: hide steps that no longer matter, or replace a step by a summary that keeps every name, number and path the "
     "agent may need. A hidden or summarised step that is needed now: restore. Leave out steps that stay as they are. Answer with JSON only."
 )
-SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "operations": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {
-                    "step": {"type": "integer"},
-                    "operation": {"type": "string", "enum": ["hide", "summary", "restore"]},
-                    "summary": {"type": "string"},
-                },
-                "required": ["step", "operation", "summary"],
-                "additionalProperties": False,
-            },
-        }
-    },
-    "required": ["operations"],
-    "additionalProperties": False,
-}
+SCHEMA = operations_schema("hide", "summary", "restore", texts=("summary",))

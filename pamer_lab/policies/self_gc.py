@@ -6,10 +6,9 @@ Invariant: a plan is applied only as far as it is valid: known steps, none of th
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
-from pamer_lab.blocks.marks import break_template_tokens
-from pamer_lab.blocks.render import render_message, task_text
+from pamer_lab.blocks.render import render_message
 from pamer_lab.decisions import Action, Decision, Item, Spent, spans_of
 from pamer_lab.errors import LabError
 from pamer_lab.looks import LineLook
@@ -17,7 +16,8 @@ from pamer_lab.memory.summary import clip
 from pamer_lab.memory.terms import ERROR, terms
 from pamer_lab.models.usage import usage_of
 from pamer_lab.policies.interface import Fact, Family, History, Need, PolicySession, Resources
-from pamer_lab.policies.plain import PlainPolicy, Shortened, arranged
+from pamer_lab.policies.plain import Arranged, PlainPolicy, Shortened
+from pamer_lab.policies.step_editor import editing_prompt, operations_schema
 
 Operation = Literal["fold", "mask", "prune", "restore"]
 """`fold`: a pointer takes the place of the results, which are kept outside. `mask`: a result keeps its beginning and end. `prune`: the
@@ -25,11 +25,12 @@ results are gone. `restore`: a folded step is as it was."""
 MASK_CHARACTERS = 3_200
 _SOURCES = ("Self-GC, arXiv 2607.00692 (no official code found)",)
 _FACTS: tuple[Fact, ...] = (
-    ("note", "from 30 % of the window on, a planner beside the agent proposes fold, mask or prune per object; the last turn is protected"),
+    ("note", "from 30 % of the window on, a separate planner proposes fold, mask or prune per object; the last turn is protected"),
     (
         "note",
         "a plan is checked and applied only if its savings beat the invalidated cache; folded objects can come back",
     ),
+    ("inferred", "savings are counted over `payback` turns; the descriptions give no horizon, 10 is ours"),
     ("inferred", "objects are blocks here; a masked result keeps 3,200 characters, an independent re-implementation's figure"),
 )
 
@@ -56,7 +57,10 @@ class SelfGc(_Shared):
 
     title: ClassVar[str] = "self-gc"
     description: ClassVar[str] = "a language model plans which old steps to fold, mask, prune or restore; the plan is checked first"
-    deviations: ClassVar[tuple[str, ...]] = ("restoring is the planner's decision; in the original the agent asks for it",)
+    deviations: ClassVar[tuple[str, ...]] = (
+        "restoring is the planner's decision; in the original the agent asks for it",
+        "the planner is the profile's chat model; the original's default is Qwen3.6-Plus",
+    )
     needs: ClassVar[tuple[Need, ...]] = ("chat",)
     look: ClassVar[LineLook] = LineLook("vermilion", "dash")
 
@@ -87,6 +91,7 @@ class _Session:
     def __init__(self, policy: _Shared, resources: Resources, planner: "_Asking | _Rules") -> None:
         self.policy, self.resources, self.planner = policy, resources, planner
         self.shortened = Shortened(resources.tokens)
+        self._arranged = Arranged()
         self.state: dict[int, Operation] = {}
         """Operations in force, by block; never `restore`."""
 
@@ -144,6 +149,8 @@ class _Session:
         return item.tokens if item is not None else history.tokens([(block, block + 1)])
 
     def _item(self, history: History, block: int, operation: Operation) -> Item | None:
+        if self.shortened.known(block, operation):
+            return self.shortened.kept(block, operation)
         messages = history.block_messages(block)
         texts: dict[int, str] = {}
         for place in self.shortened.results.of(history, block):
@@ -159,7 +166,7 @@ class _Session:
 
     def _items(self, history: History) -> tuple[Item, ...]:
         other = {block: self._item(history, block, operation) for block, operation in self.state.items()}
-        return (*history.head(), *arranged(history, {block: item for block, item in other.items() if item is not None}))
+        return (*history.head(), *self._arranged(history, {block: item for block, item in other.items() if item is not None}))
 
     def resume(self, decisions: Sequence[Decision]) -> None:
         last = decisions[-1].items if decisions else ()
@@ -174,18 +181,21 @@ class _Rules:
         self._terms: list[frozenset[str]] = []
         self._having: Counter[str] = Counter()
         """How many blocks before the newest one name something."""
+        self._where: dict[str, int] = {}
+        """The last of those blocks."""
+        self._operations: list[Operation] = []
 
     def plan(self, history: History, state: Mapping[int, Operation], *, over: bool) -> tuple[Plan, tuple[Spent, ...]]:
         for block in range(len(self._terms), history.t):
             if block:
                 self._having.update(self._terms[block - 1])
+                self._where.update(dict.fromkeys(self._terms[block - 1], block - 1))
             self._terms.append(terms("".join(render_message(message) for message in history.block_messages(block))))
-        plan: dict[int, Operation] = {}
-        for block, operation in state.items():
-            if operation == "fold" and any(self._having[name] == 1 for name in self._terms[-1] & self._terms[block]):
-                plan[block] = "restore"
+        named = {self._where[name] for name in self._terms[-1] if self._having[name] == 1}
+        plan: dict[int, Operation] = {block: "restore" for block in sorted(named) if state.get(block) == "fold"}
         if over:
-            plan |= {block: self._operation(history, block) for block in range(history.t - 1) if block not in state}
+            self._operations += [self._operation(history, block) for block in range(len(self._operations), history.t - 1)]
+            plan |= {block: operation for block, operation in enumerate(self._operations) if block not in state}
         return plan, ()
 
     def _operation(self, history: History, block: int) -> Operation:
@@ -200,42 +210,24 @@ INSTRUCTION = (
     "that is no longer needed in full: fold (a pointer stays, it can come back), mask (beginning and end stay) or prune (gone). A folded "
     "step that is needed now: restore. Leave out steps that stay as they are. Answer with JSON only."
 )
-SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "operations": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {
-                    "step": {"type": "integer"},
-                    "operation": {"type": "string", "enum": ["fold", "mask", "prune", "restore"]},
-                },
-                "required": ["step", "operation"],
-                "additionalProperties": False,
-            },
-        }
-    },
-    "required": ["operations"],
-    "additionalProperties": False,
-}
+SCHEMA = operations_schema("fold", "mask", "prune", "restore")
 HEAD_CHARACTERS = 160
 
 
 class _Asking:
     def __init__(self, resources: Resources) -> None:
         self._resources = resources
-        self.name = "self-gc"
+
+    @property
+    def name(self) -> str:
+        """Who is asked, and billed."""
+        return self._resources.chat.name
 
     def plan(self, history: History, state: Mapping[int, Operation], *, over: bool) -> tuple[Plan, tuple[Spent, ...]]:
         if not over:
             return {}, ()  # a question at every turn would cost more than a step that comes back late
-        lines = [f"Task:\n{task_text(history.messages[: history.prefix_end])}", "Steps:"]
-        for block in range(history.t):
-            text = " ".join(" ".join(message.content.split())[:HEAD_CHARACTERS] for message in history.block_messages(block))
-            lines.append(f"step {block} ({state.get(block, 'full')}, {history.tokens([(block, block + 1)])} tokens): {text}")
         chat = self._resources.chat
-        prompt = [{"role": "system", "content": INSTRUCTION}, {"role": "user", "content": break_template_tokens("\n".join(lines))}]
+        prompt = editing_prompt(INSTRUCTION, history, lambda block: state.get(block, "full"), HEAD_CHARACTERS)
         answer = chat.complete(prompt, max_tokens=2_048, schema=SCHEMA)
         plan = {int(entry["step"]): entry["operation"] for entry in answer.data()["operations"]}
         return plan, (Spent.of("router", chat.name, answer.usage),)

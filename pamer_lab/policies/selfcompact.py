@@ -23,6 +23,7 @@ _FACTS: tuple[Fact, ...] = (
     ("note", "compact if a unit of work is closed, 3 to 5 concrete facts sum it up, there was progress since the last time, and not stuck"),
     ("note", "stuck: at least 3 of the last 4 searches gave nothing new"),
     ("note", "forced at 0.30 of the window; afterwards only task and summary remain, nothing verbatim"),
+    ("note", "the answer quotes its evidence; the question costs about 60 output tokens, and summaries have 1,000 to 3,000 tokens"),
 )
 _OURS = (
     "how often the model is asked was not found: here every `interval` blocks",
@@ -57,7 +58,8 @@ class SelfCompact(_Shared):
     description: ClassVar[str] = "a language model is asked by a rubric whether to compact now; only task and summary remain then"
     deviations: ClassVar[tuple[str, ...]] = (
         *_OURS,
-        "a model beside the agent is asked; the original asks the acting model and reuses its cache",
+        "a separate model is asked; the original asks the acting model and reuses its cache, so the question "
+        "costs more here: its input is billed as uncached",
     )
     needs: ClassVar[tuple[Need, ...]] = ("chat", "summariser")
     look: ClassVar[LineLook] = LineLook("purple", "dash")
@@ -133,7 +135,7 @@ class _Session(SummarySession):
         except LabError as error:
             self._error = str(error)
             if (usage := usage_of(error)).calls:
-                self._asked.append(Spent.of("router", "selfcompact", usage))
+                self._asked.append(Spent.of("router", self.resources.chat.name, usage))
             return [], "the question failed; nothing is compacted"
         said = ", ".join(f"{name.replace('_', ' ')}: {'yes' if value else 'no'}" for name, value in points.items())
         fire = points["closed_unit"] and points["summarisable"] and points["progress"] and not points["stuck"]

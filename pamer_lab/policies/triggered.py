@@ -1,14 +1,17 @@
-"""What policies share that have PaMER's memory and recall and another trigger: they show what the heads' sense of *when* is worth.
+"""`random-when` and `threshold-when`: PaMER's memory and recall with another trigger, to show what the heads' timing is worth.
 
-No heads vote and no hidden state is read.
+No heads vote, and no hidden state is read.
 """
 
 from dataclasses import dataclass, field, fields
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 from pamer_lab.controller import ControllerSettings
-from pamer_lab.controller.trigger import Moment, Trigger
+from pamer_lab.controller.recall import Recaller
+from pamer_lab.controller.trigger import Measure, Moment, RandomTrigger, ThresholdTrigger, Trigger
 from pamer_lab.decisions import Decision
+from pamer_lab.looks import LineLook
+from pamer_lab.memory import DetailWriter
 from pamer_lab.policies.interface import Fact, Need, Offered, Resources
 from pamer_lab.policies.pamer_policy import ControlledPolicy, Inject
 
@@ -34,6 +37,9 @@ class TriggeredPolicy(ControlledPolicy):
     inject: str = field(default="front", kw_only=True, metadata={"choices": ("front", "append")})
     """Where recalled memory goes, as in pamer."""
 
+    returns: str = field(default="summaries", kw_only=True, metadata={"choices": ("summaries", "steps")})
+    """What comes back from memory: the nearest summaries, as in pamer; or chosen steps, as in pamer+."""
+
     @property
     def injects(self) -> Inject:
         return "append" if self.inject == "append" else "front"
@@ -44,12 +50,71 @@ class TriggeredPolicy(ControlledPolicy):
     def decider(self, resources: Resources) -> Trigger:
         return self.trigger()
 
+    def recaller(self, resources: Resources) -> Recaller | None:
+        return resources.step_recaller(self.controller_settings(resources), "index") if self.returns == "steps" else None
+
+    def details(self, resources: Resources) -> DetailWriter | None:
+        return resources.detail_writer(self.controller_settings(resources)) if self.returns == "steps" else None
+
     def wanted(self, decision: Decision, moment: Moment) -> bool:
         return self.trigger().ask(moment).edit
 
     def settings(self, resources: Resources) -> dict[str, Any]:
-        own = {field.name: getattr(self, field.name) for field in fields(self)}
+        # Only what differs from pamer's recall, so that runs of before keep their ids.
+        own = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "returns" or self.returns != field.default}
         return own | {"controller": self.controller_settings(resources).model_dump()} | resources.identity()
 
     def controller_settings(self, resources: Resources) -> ControllerSettings:
         return ControllerSettings(minimum_candidate_tokens=self.minimum, retained_blocks=self.retained, top_k=self.top, inject=self.injects)
+
+
+@dataclass(frozen=True)
+class RandomWhen(TriggeredPolicy):
+    """A draw from seed, session and turn decides, so that a run that goes on after a crash draws the same."""
+
+    title: ClassVar[str] = "random-when"
+    description: ClassVar[str] = "PaMER's memory and recall; whether older blocks are compressed is drawn at random, with a fixed chance"
+    sources: ClassVar[tuple[str, ...]] = ("our own control: what the heads' choice of the moment is worth",)
+    facts: ClassVar[tuple[Fact, ...]] = (
+        *SHARED_FACTS,
+        (
+            "inferred",
+            "the chance counts at turns where pamer would ask its heads; 0.2 is near what the packaged heads do on the museum demo",
+        ),
+    )
+    deviations: ClassVar[tuple[str, ...]] = (
+        "no original to deviate from; for an equal frequency set the rate to compressions by turns with a candidate of the minimum size, "
+        "from a run of pamer",
+    )
+    look: ClassVar[LineLook] = LineLook("blue", "dash")
+
+    rate: float = field(default=0.2, metadata={"most": 1})
+    """Chance of a compression at a turn whose candidate has the minimum size. 0: never; 1: always."""
+    seed: int = 0
+    """Another seed draws other points."""
+
+    def trigger(self) -> Trigger:
+        return RandomTrigger(self.rate, self.seed)
+
+
+@dataclass(frozen=True)
+class ThresholdWhen(TriggeredPolicy):
+    """A size decides, as in most agent programs."""
+
+    title: ClassVar[str] = "threshold-when"
+    description: ClassVar[str] = "PaMER's memory and recall; older blocks are compressed as soon as there are so many tokens of them"
+    sources: ClassVar[tuple[str, ...]] = ("our own control: what the heads' choice of the moment is worth",)
+    facts: ClassVar[tuple[Fact, ...]] = (
+        *SHARED_FACTS,
+        ("inferred", "4,096 is near the largest candidates that the packaged heads compress on the museum demo"),
+    )
+    deviations: ClassVar[tuple[str, ...]] = ("no original to deviate from",)
+    look: ClassVar[LineLook] = LineLook("blue", "dot")
+
+    tokens: int = field(default=4_096, metadata={"least": 1})
+    """Tokens from which on older blocks are compressed."""
+    of: str = field(default="candidate", metadata={"choices": ("candidate", "context")})
+    """What is counted: the older blocks that could be compressed, or the request with its tools and without recalled memory."""
+
+    def trigger(self) -> Trigger:
+        return ThresholdTrigger(self.tokens, cast(Measure, self.of))

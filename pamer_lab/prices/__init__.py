@@ -5,14 +5,13 @@ and for output, plus the cache's minimum, granularity and lifetime. Packaged tab
 named on the command line or kept in `prices/` of the workspace.
 """
 
-import math
 import re
 from pathlib import Path
 
 import msgspec
 
 from pamer_lab.errors import InputError, UnknownNameError
-from pamer_lab.opening import read_file
+from pamer_lab.opening import parse_toml, read_text
 from pamer_lab.reviewer_mode import refuse_in_reviewer_mode
 from pamer_lab.storage.files import write_whole
 from pamer_lab.storage.shared_files import publish, refresh
@@ -23,6 +22,8 @@ FOLDER = "prices"
 """Folder of a workspace with the user's own tables."""
 DEFAULT = "relative-0.1"
 MILLION = 1_000_000
+MOST = 1_000_000_000
+"""Largest number in a table: no price comes near it, and no sum of costs overflows."""
 _NAME = re.compile(r"[a-z0-9][a-z0-9.+-]{0,59}")
 
 
@@ -66,15 +67,15 @@ NUMBERS = "uncached read write output minimum_tokens granularity_tokens lifetime
 def read_table(path: Path) -> PriceTable:
     """The table in a TOML file; whatever is wrong with it is answered in a sentence."""
     try:
-        table = msgspec.toml.decode(read_file(path), type=PriceTable, strict=False)
+        table = msgspec.convert(parse_toml(read_text(path)), PriceTable)
     except OSError as error:
         raise InputError(f"cannot be read ({error.strerror or error})", path=str(path)) from error
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, ValueError) as error:
         raise InputError(f"is not a price table ({error}). It takes {', '.join(NUMBERS)}; see docs/cost.md", path=str(path)) from error
     for name in NUMBERS:
         value = getattr(table, name)
-        if not math.isfinite(value) or value < 0:
-            raise InputError(f"has {name} = {value}; it must be a number from 0 up", path=str(path))
+        if not 0 <= value <= MOST:
+            raise InputError(f"has {name} = {value}; it must be a number from 0 to {MOST:,}", path=str(path))
     if table.granularity_tokens < 1:
         raise InputError("has granularity_tokens = 0; it must be 1 or more", path=str(path))
     return msgspec.structs.replace(table, name=path.stem)

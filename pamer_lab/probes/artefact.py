@@ -95,7 +95,7 @@ class HeadSet:
         if vector.shape != (self.width,):
             raise ProbeError(f"the heads read vectors of width {self.width}, not of shape {tuple(vector.shape)}")
         if not np.isfinite(vector).all():
-            raise ProbeError("the hidden state holds NaN or infinity; no decision can be read from it")
+            raise ProbeError("the hidden state contains NaN or infinity, so the heads cannot vote")
         return self.stack.logits(vector)
 
     def probabilities(self, vector: npt.NDArray[Any]) -> npt.NDArray[np.float64]:

@@ -63,7 +63,7 @@ class HeadStack:
         if self.mean.ndim != 2 or not self.mean.size:
             return f"mean has the shape {self.mean.shape}, not (heads, width)"
         if (self.hidden_weight is None) != (self.hidden_bias is None):
-            return "only one of hidden_weight and hidden_bias is there"
+            return "hidden_weight and hidden_bias must come together"
         inner = (self.width,) if self.hidden_weight is None else self.hidden_weight.shape[1:2]
         wanted = {"scale": self.mean.shape, "weight": (self.count, *inner), "bias": (self.count,)}
         wanted |= {"hidden_weight": (self.count, *inner, self.width), "hidden_bias": (self.count, *inner)}

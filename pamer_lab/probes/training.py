@@ -1,4 +1,4 @@
-"""What probes learn from and how: the losses of the paper, the data of a grid, the settings of training, and the windows of rows.
+"""Training of probes: the paper's losses, the data of a grid, settings, and windows of rows.
 
 Knows nothing of torch. Both losses (Appendix A.3 and B.2) are one soft-label BCE, so `soft_target` serves teacher and student in the grid;
 the optima and bounds of the paper's propositions are in `tests/probes/theory.py`. Invariant: no form overflows for any finite logit.

@@ -18,11 +18,9 @@ from pamer_lab.redaction import sentence
 from pamer_lab.report.config import config_json
 from pamer_lab.report.document import Document
 from pamer_lab.spreadsheet import csv_text
+from pamer_lab.workspace.store import TOTALS
 
-TOTALS = (
-    *("main_input", "main_output", "aux_input", "aux_output", "total", "base_total", "peak_active"),
-    *("cached_input", "uncached_input", "reduction_pct"),
-)
+COLUMNS = (*TOTALS, "reduction_pct")
 
 
 def tables(document: Document) -> dict[str, pl.DataFrame]:
@@ -74,7 +72,7 @@ def _replay(section: dict[str, Any], found: dict[str, list[dict[str, Any]]]) -> 
         }
         counts = {f"turns_{name}": count for name, count in run["totals"].get("actions", {}).items()}
         found.setdefault("runs", []).append(
-            own | facts | {name: run["totals"].get(name) for name in TOTALS} | counts | {"demo": run["demo"]}
+            own | facts | {name: run["totals"].get(name) for name in COLUMNS} | counts | {"demo": run["demo"]}
         )
         for turn in run["turns"]:
             found.setdefault("turns", []).append(own | _turn(turn))

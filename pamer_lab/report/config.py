@@ -92,7 +92,7 @@ class ReportConfig(Settings):
     """Empty: made from what the report holds."""
     sections: tuple[Section, ...] = Field(min_length=1)
     text: bool = True
-    """Whether the words of traces, summaries and recalled memories are in the file."""
+    """Whether the text of traces, summaries and recalled memories is in the file."""
     redact: Redaction = "keys"
     prices: str = ""
     """Name of the price table of costs; empty: the default."""

@@ -15,7 +15,7 @@ from pamer_lab.report.document import Document
 from pamer_lab.report.texts import json_text
 
 ASSETS = Path(__file__).parent / "assets"
-SCRIPTS = ("base", "sha256", "verify", "charts", "ledger", "inspector", "audit", "replay", "growth", "study", "arena", "main")
+SCRIPTS = ("base", "sha256", "verify", "charts", "ledger", "inspector", "audit", "replay", "growth", "frontier", "study", "arena", "main")
 """The page's script in the order of its parts."""
 
 

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from pamer_lab.runs.store import text_id
+from pamer_lab.runs.turn_rows import text_id
 
 SURROGATES = re.compile("[\ud800-\udfff]")
 """Halves of a character, which no file can hold; they become U+FFFD."""
@@ -26,7 +26,7 @@ class Texts:
 
     words: list[str] = field(default_factory=list)
     places: list[str] = field(default_factory=list)
-    """Where each text first occurs, in words."""
+    """A description of where each text first occurs."""
     _known: dict[str, int] = field(default_factory=dict)
 
     def put(self, text: str, place: str) -> "Ref | None":
@@ -43,7 +43,7 @@ class Texts:
 
 @dataclass(frozen=True)
 class Ref:
-    """Stands for a text until it has its name."""
+    """Placeholder of a text until it has its name."""
 
     number: int
 
@@ -116,7 +116,7 @@ _UNSAFE = re.compile("[<>&\u2028\u2029]")
 
 
 def json_text(value: Any) -> str:
-    """JSON that is inert inside a script element; marks can stand only inside strings, where the escape means the same."""
+    """JSON that is inert inside a script element; marks can occur only inside strings, where the escape means the same."""
     text = json.dumps(finite(value), ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=str)
     return _UNSAFE.sub(lambda match: _ESCAPES[match[0]], SURROGATES.sub("\ufffd", text))
 

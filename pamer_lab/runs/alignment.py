@@ -30,7 +30,7 @@ class Row:
 
 
 def sent_and_seen(turn: Turn, head: RunInfo) -> list[Row]:
-    """All rows of a turn in the order of the request; a block left out stands where it was."""
+    """All rows of a turn in the order of the request; a block that was left out keeps its place."""
     rows: list[Row] = []
     place = 0
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from uuid import uuid4
 
+from pamer_lab.counts import counted
 from pamer_lab.engines import Engine, LocalEngine
 from pamer_lab.engines.crew import Crew
 from pamer_lab.errors import Cancelled
@@ -31,7 +32,9 @@ from pamer_lab.workspace.queue import in_line
 
 TIDY_EVERY = 32
 """Traces between two looks at how many small files their commits have left; reading and writing slow down with their number."""
-STOPPED = "the batch was stopped; finished turns are kept, and replaying again goes on from there"
+FORECAST_EVERY = 1.0
+"""Seconds between two sums over all runs of the time that is left."""
+STOPPED = "the batch was stopped; finished turns are kept, and replaying again continues from there"
 
 
 @dataclass(frozen=True)
@@ -69,10 +72,10 @@ class BatchProgress(Progress):
     @property
     def line(self) -> str:
         if self.ahead:
-            return f"{self.counted}, waiting for {self.ahead} other {'job' if self.ahead == 1 else 'jobs'} in this workspace"
+            return f"{self.counted}, waiting for {counted(self.ahead, 'other job')} in this workspace"
         first = f"{self.doing}; " if self.doing else ""
         reading = f", reading states: {self.read:,} of {self.to_read:,} tokens" if self.to_read else ""
-        return f"{first}{self.counted}, {self.runs_done} of {self.runs} runs{reading}{self.time_left}"
+        return f"{first}{self.counted}, {self.runs_done:,} of {counted(self.runs, 'run')}{reading}{self.time_left}"
 
 
 @dataclass(frozen=True)
@@ -105,6 +108,14 @@ class _State:
     """Turns and seconds seen, by policy."""
     reading: tuple[float, float] = (0.0, 0.0)
     """Seconds that reading should have taken so far, and those that it took."""
+    turns_done: int = 0
+    total: int = 0
+    """Turns of all runs."""
+    forecast: tuple[float, float] = (float("-inf"), 0.0)
+    """When the time left was last added up, over all runs, and what it was."""
+
+    def __post_init__(self) -> None:
+        self.total = sum(self.lengths.values()) * len(self.policies)
 
     def take(self, trace_id: str, note: Note, since: float) -> None:
         key = (trace_id, note.policy)
@@ -122,12 +133,20 @@ class _State:
         if note.status:
             self.outcomes[key] = Outcome(trace_id, note.policy, note.run_id, note.status, note.error)
             self.done[key], self.read[key] = self.lengths[trace_id], 1.0
+        self.turns_done += self.done.get(key, 0) - before
 
     def cost(self, key: tuple[str, str]) -> Cost:
         return self.expected.get(key, Cost(0, self.lengths[key[0]], 0.0, 0.0))
 
     def seconds_left(self) -> float:
-        """Of all runs: as estimated, corrected by how long reading and each policy's turns really take."""
+        """Of all runs; added up again after a while, since there may be many."""
+        now = time.monotonic()
+        if now - self.forecast[0] >= FORECAST_EVERY or len(self.outcomes) == len(self.lengths) * len(self.policies):
+            self.forecast = (now, self._added_up())
+        return self.forecast[1]
+
+    def _added_up(self) -> float:
+        """As estimated, corrected by how long reading and each policy's turns really take."""
         expected, seconds = self.reading
         slower = seconds / expected if expected > 0 else 1.0
         left = 0.0
@@ -141,8 +160,8 @@ class _State:
 
     def progress(self, workers: int, latest: str, doing: str = "") -> BatchProgress:
         return BatchProgress(
-            done=int(sum(self.done.values())),
-            total=sum(self.lengths.values()) * len(self.policies),
+            done=self.turns_done,
+            total=self.total,
             runs_done=len(self.outcomes),
             runs=len(self.lengths) * len(self.policies),
             seconds=time.monotonic() - self.began,
@@ -169,7 +188,7 @@ def replay_batch(
     options = options or BatchOptions()
     factory = _check_policies(policies, workspace, options)
     unique = list(dict.fromkeys(trace_ids))
-    turns = {row["trace_id"]: row["turns"] for row in workspace.trace_rows()}
+    turns = {trace_id: size.turns for trace_id, size in workspace.trace_sizes(unique).items()}
     lengths = {trace_id: min(turns.get(trace_id, 0), options.turn_limit or turns.get(trace_id, 0)) for trace_id in unique}
     known = [trace_id for trace_id in unique if trace_id in turns]
     estimator = Estimator(factory, options.turn_limit)

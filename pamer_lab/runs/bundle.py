@@ -21,7 +21,7 @@ from pamer_lab.opening import read_file
 from pamer_lab.opening.tables import read_arrow
 from pamer_lab.redaction import Scan, statement
 from pamer_lab.runs.redact import scanned
-from pamer_lab.runs.store import TEXTS, TURNS
+from pamer_lab.runs.turn_rows import TEXTS, TURNS
 from pamer_lab.runs.validate import admit
 from pamer_lab.storage import Database, TableSpec, is_in
 from pamer_lab.trajectory.unpacking import CENTRAL_ENTRY, FAULTS, METHODS

@@ -19,7 +19,7 @@ from pamer_lab.runs.prefix_cache import Key, PrefixTree, counted_start, pieces_o
 from pamer_lab.runs.timeline import Timeline
 from pamer_lab.runs.values import Run, Turn
 
-NO_TIMES = "the trace has no time stamps, so every earlier request counts as still cached"
+NO_TIMES = "the trace has no timestamps, so every earlier request counts as still cached"
 FREE = "the base agent costs nothing at these prices, so no cost relative to it is given"
 PARTS = ("read", "write", "uncached", "output", "auxiliary")
 """What a cost is made of."""
@@ -55,9 +55,11 @@ class RunCost:
     base_total: float
     """Cost of the base agent on the same turns."""
     timed: bool
-    """Whether recorded time stamps decided what was still cached."""
+    """Whether recorded timestamps decided what was still cached."""
     rules: tuple[int, int] = (0, 0)
     """Input and output tokens of what rules did where a model would have been asked."""
+    previous_only: float = 0.0
+    """What the run would cost if the cache kept the request before and nothing older."""
 
     @cached_property
     def parts(self) -> dict[str, float]:
@@ -110,6 +112,11 @@ class RunCost:
             "tokens": self.tokens,
             "uncached_share": self.uncached_share,
             "timed": self.timed,
+            "if_previous_only": {
+                "kind": "simulated",
+                "total": self.previous_only,
+                "vs_base": self.previous_only / self.base_total if self.base_total else None,
+            },
             "if_called": {"kind": "estimated", "total": called, "vs_base": called / self.base_total if self.base_total else None},
             "note": "; ".join(self.notes),
         }
@@ -118,7 +125,7 @@ class RunCost:
 def run_cost(run: Run, prices: PriceTable, timeline: Timeline | None = None, counter: TokenCounter | None = None) -> RunCost:
     """The cost of a run.
 
-    `timeline`: gives time stamps and the raw texts, which matter where requests part inside a block.
+    `timeline`: gives timestamps and the raw texts, which matter where requests part inside a block.
     `counter`: counts the start that two texts share; without one, tokens are taken in proportion to its length (an estimate).
     """
     times = timeline.times[: len(run.turns)] if timeline else run.head.times
@@ -126,7 +133,8 @@ def run_cost(run: Run, prices: PriceTable, timeline: Timeline | None = None, cou
     rules = [entry for turn in run.turns for entry in turn.spent if entry.local and entry.operation not in COMPUTATION]
     by_rule = sum(entry.input_tokens for entry in rules), sum(entry.output_tokens for entry in rules)
     base = sum(sum(turn.money(prices).values()) for turn in base_turns(run.turns, prices, times))
-    return RunCost(prices, turns, base, bool(times), by_rule)
+    previous = sum(sum(turn.money(prices).values()) for turn in _after_previous(run.turns, prices, times))
+    return RunCost(prices, turns, base, bool(times), by_rule, previous)
 
 
 def _turns(run: Run, prices: PriceTable, times: Sequence[float], texts: "_Texts", counter: TokenCounter | None) -> Iterable[TurnCost]:
@@ -140,11 +148,23 @@ def _turns(run: Run, prices: PriceTable, times: Sequence[float], texts: "_Texts"
         yield _billed(turn, turn.active_tokens, prefix, prices, max(0, again - prefix))
 
 
+def _after_previous(turns: Sequence[Turn], prices: PriceTable, times: Sequence[float]) -> Iterable[TurnCost]:
+    """A run's turns where each request can begin with the one before, and with no older one."""
+    for number, turn in enumerate(turns):
+        warm = prices.caches and number and not _cold(times, turn.t, prices)
+        yield _billed(turn, turn.active_tokens, turn.cached_tokens if warm else 0, prices, 0)
+
+
+def _cold(times: Sequence[float], t: int, prices: PriceTable) -> bool:
+    """Whether the cache has forgotten the request before turn t."""
+    return bool(times) and times[t] - times[t - 1] > prices.lifetime_seconds
+
+
 def base_turns(turns: Sequence[Turn], prices: PriceTable, times: Sequence[float] = ()) -> list[TurnCost]:
     """The base agent's turns: every request is the one before and what came since."""
     found = []
     for number, turn in enumerate(turns):
-        cold = not number or (bool(times) and times[turn.t] - times[turn.t - 1] > prices.lifetime_seconds)
+        cold = not number or _cold(times, turn.t, prices)
         prefix = 0 if cold or not prices.caches else turns[number - 1].raw_tokens
         before = turns[number - 1].raw_tokens if number else 0
         found.append(_billed(turn, turn.raw_tokens, prefix, prices, before - prefix, auxiliary=False))

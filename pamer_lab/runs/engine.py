@@ -174,7 +174,7 @@ class _Replaying:
             self._end("cancelled", str(error))
             raise
         except KeyboardInterrupt:
-            self._end("cancelled", "stopped; replaying again goes on from here")
+            self._end("cancelled", "stopped; replaying again continues from here")
             raise
         except Exception as error:
             self._end("failed", f"{type(error).__name__}: {error}")
@@ -190,7 +190,7 @@ class _Replaying:
         trace_id = self.timeline.trace.trace_id
         self.guessed = asked.known(self.policy, trace_id) is None
         left = asked.cost(self.policy, trace_id, size, self.stored).seconds
-        self.head = msgspec.structs.replace(self.head, estimated=round(self.head.taken + left, 2))
+        self.head = msgspec.structs.replace(self.head, estimated=round(self.head.taken + left, 3))
         self.store.put_head(self.head)
         self.began = time.monotonic()
 
@@ -220,12 +220,14 @@ class _Replaying:
             return
         self.guessed = False
         left = spent / len(new) * (self.timeline.turns - len(self.turns))
-        self.head = msgspec.structs.replace(self.head, estimated=round(self.head.taken + time.monotonic() - self.began + left, 2))
+        self.head = msgspec.structs.replace(self.head, estimated=round(self.head.taken + time.monotonic() - self.began + left, 3))
         self.store.put_head(self.head)
 
     def _ask_whether_to_stop(self) -> None:
         if len(self.turns) < self.timeline.turns and self.options.cancelled():
-            raise Cancelled(f"stopped before turn {len(self.turns)}; the turns before it are kept, and replaying again goes on from there")
+            raise Cancelled(
+                f"stopped before turn {len(self.turns)}; the turns before it are kept, and replaying again continues from there"
+            )
 
     def _flush(self) -> None:
         if self.stored < len(self.turns):
@@ -238,7 +240,7 @@ class _Replaying:
         counted = totals(self.timeline, self.turns)
         if status == "done" and "embedder" in self.policy.needs and isinstance(embedder := self.resources.embedder, KeptEmbeddings):
             embedder.flush()
-        taken = round(self.head.taken + time.monotonic() - self.began, 2)
+        taken = round(self.head.taken + time.monotonic() - self.began, 3)
         self.head = msgspec.structs.replace(self.head, status=status, error=error, totals=counted, finished=_now(), taken=taken)
         self.store.put_head(self.head)
         return Run(self.head, tuple(self.turns))

@@ -7,7 +7,7 @@ that read the same share the states, and states that an earlier run read are in 
 """
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
@@ -24,6 +24,7 @@ from pamer_lab.runs.samples import sample_run_ids
 from pamer_lab.runs.store import RunStore, newest
 from pamer_lab.runs.trial import MOST, Trial, trials, try_policy
 from pamer_lab.runs.values import RunInfo
+from pamer_lab.storage import equals, starts
 from pamer_lab.workspace import TraceSize
 
 TURN: dict[Need | Literal[""], float] = {"": 0.0005, "summariser": 0.012, "heads": 0.18, "router": 0.37}
@@ -32,6 +33,8 @@ that never ran here. `router` was measured on a real trace of 131 turns, almost 
 REFERENCE, REFERENCE_TOKENS = 1.6e11, 500
 """Operations a second of the matrix product where `TURN` was measured, on two cores, and tokens of a block there."""
 
+ALIKE = 50
+"""Runs of a policy that are looked at for its time per turn."""
 LOADED = 0.5
 """Seconds under which models were there already."""
 
@@ -50,10 +53,12 @@ class Cost:
     read_seconds: float
     turn_seconds: float
     """Of one turn."""
+    store_seconds: float = 0.0
+    """Of the first and last commit."""
 
     @property
     def seconds(self) -> float:
-        return self.read_seconds + self.turns * self.turn_seconds
+        return self.read_seconds + self.turns * self.turn_seconds + (self.store_seconds if self.turns else 0.0)
 
 
 @dataclass(frozen=True)
@@ -67,6 +72,8 @@ class Known:
     seconds: float = 0.0
     """Of a turn; 0: `run_id` knows."""
     run_id: str = ""
+    storing: float = 0.0
+    """Of the run's commits, where `seconds` is without them."""
 
 
 @dataclass(frozen=True)
@@ -113,6 +120,8 @@ class Estimator:
     def __init__(self, factory: Factory, turn_limit: int = 0) -> None:
         self.factory, self.turn_limit = factory, turn_limit
         self._store = RunStore(factory.workspace)
+        self._by_trace: dict[str, list[RunInfo]] = {}
+        self._by_policy: dict[str, list[Known]] = {}
 
     @cached_property
     def pace(self) -> Pace:
@@ -128,29 +137,53 @@ class Estimator:
         return depth_of(self.factory.profile, layer)
 
     @cached_property
-    def _known(self) -> list[Known]:
-        """Everything that was measured here with this profile, trials before runs, the newest last."""
+    def _tried(self) -> list[Known]:
+        """What was tried here with this profile, the newest last."""
+        return [_of_trial(trial) for trial in trials(self.factory.workspace.path) if trial.profile == self.factory.profile.name]
+
+    def _measured(self, heads: Sequence[RunInfo]) -> list[Known]:
+        """Those of these runs that say how long a turn takes here."""
         profile, samples = self.factory.profile.name, sample_run_ids()
-        tried = [_of_trial(trial) for trial in trials(self.factory.workspace.path) if trial.profile == profile]
-        return tried + [
-            _of_run(head) for head in self._store.heads() if head.profile == profile and head.taken and head.run_id not in samples
-        ]
+        return [_of_run(head) for head in heads if head.profile == profile and head.taken and head.run_id not in samples]
+
+    def _alike(self, policy: Policy) -> list[Known]:
+        """Some runs of the same policy; where there are none, of its class; else of any, if it has heads."""
+        if policy.name not in self._by_policy:
+            ways = [equals("policy", policy.name), starts("policy", policy.name.partition(":")[0]), *([""] if policy.needs_models else [])]
+            found = (self._measured(self._store.some_heads(self.factory.profile.name, where, ALIKE)) for where in ways)
+            self._by_policy[policy.name] = next((known for known in found if known), [])
+        return self._by_policy[policy.name]
+
+    def _runs_of(self, trace_id: str) -> list[RunInfo]:
+        if trace_id not in self._by_trace:
+            self._load_runs([trace_id])
+        return self._by_trace[trace_id]
+
+    def _load_runs(self, trace_ids: Iterable[str]) -> None:
+        """Read the runs of many traces together."""
+        wanted = [trace_id for trace_id in trace_ids if trace_id not in self._by_trace]
+        self._by_trace |= {trace_id: [] for trace_id in wanted}
+        for head in self._store.heads(trace_ids=wanted):
+            self._by_trace[head.trace_id].append(head)
 
     def known(self, policy: Policy, trace_id: str) -> Known | None:
         """What is most like a policy's turns on a trace; a policy with heads that never ran is like another one with heads."""
-        ranked = [(_likeness(known, policy, trace_id), number) for number, known in enumerate(self._known)]
+        found = [*self._tried, *self._alike(policy), *self._measured(self._runs_of(trace_id))]
+        ranked = [(_likeness(known, policy, trace_id), number) for number, known in enumerate(found)]
         likeness, number = max(ranked, default=(0, 0))
-        return self._known[number] if likeness else None
+        return found[number] if likeness else None
 
     def try_unknown(self, todo: Mapping[str, Sequence[str]]) -> None:
         """Try every policy that can be tried, on the longest of its traces, where nothing is known of it there."""
-        sizes = self.factory.workspace.trace_sizes({trace_id for names in todo.values() for trace_id in names})
+        asked = {trace_id for names in todo.values() for trace_id in names}
+        self._load_runs(asked)
+        sizes = self.factory.workspace.trace_sizes(asked)
         longest = {name: max(ids, key=lambda trace_id: sizes[trace_id].turns) for name, ids in todo.items() if ids}
         policies = [(parse_policy(name), trace_id) for name, trace_id in longest.items()]
         waiting = [pair for pair in policies if is_light(pair[0], self.factory) and _likeness_of(self.known(*pair), *pair) < SAME]
         for policy, trace_id in waiting:
             trial = try_policy(policy, trace_id, self.factory, MOST / len(waiting))
-            self._known += [_of_trial(trial)] if trial else []
+            self._tried += [_of_trial(trial)] if trial else []
 
     def turn_seconds(self, policy: Policy, trace_id: str, size: TraceSize) -> float:
         """What one turn should take; between traces half of it grows with the size of their blocks."""
@@ -163,7 +196,9 @@ class Estimator:
 
     def costs(self, todo: Mapping[str, Sequence[str]]) -> dict[tuple[str, str], Cost]:
         """Policy and trace -> what the run takes; states are counted where they are read first."""
-        sizes = self.factory.workspace.trace_sizes({trace_id for names in todo.values() for trace_id in names})
+        asked = {trace_id for names in todo.values() for trace_id in names}
+        self._load_runs(asked)
+        sizes = self.factory.workspace.trace_sizes(asked)
         found: dict[tuple[str, str], Cost] = {}
         read: set[tuple[str, int]] = set()
         for name, trace_ids in todo.items():
@@ -195,7 +230,7 @@ class Estimator:
 
     def _stored(self, policy: Policy, trace_id: str) -> int:
         """Turns of an unfinished run that are there."""
-        begun = newest(self._store.heads(trace_id=trace_id), [policy.name], self.factory.profile.name).get(policy.name)
+        begun = newest(self._runs_of(trace_id), [policy.name], self.factory.profile.name).get(policy.name)
         return self._store.stored_count(begun.run_id) if begun and begun.status != "done" else 0
 
     def cost(self, policy: Policy, trace_id: str, size: TraceSize, stored: int = 0) -> Cost:
@@ -203,7 +238,8 @@ class Estimator:
         turns = min(size.turns, self.turn_limit) if self.turn_limit else size.turns
         tokens = 0 if stored or self._was_read(policy, trace_id, turns) else self._read(policy, size, turns)
         pace = self.pace.seconds(tokens, self.depth) if tokens else 0.0
-        return Cost(tokens, max(turns - stored, 0), pace, self.turn_seconds(policy, trace_id, size))
+        known = self.known(policy, trace_id)
+        return Cost(tokens, max(turns - stored, 0), pace, self.turn_seconds(policy, trace_id, size), known.storing if known else 0.0)
 
     def _was_read(self, policy: Policy, trace_id: str, turns: int) -> bool:
         """Whether another run of this workspace read the states that a policy needs."""
@@ -219,7 +255,7 @@ class Estimator:
             and head.turns >= turns
             and head.run_id not in sample_run_ids()
             and head.settings.get("controller", {}).get("retained_blocks") == retained(policy)
-            for head in self._store.heads(trace_id=trace_id)
+            for head in self._runs_of(trace_id)
         )
 
     def _read(self, policy: Policy, size: TraceSize, turns: int) -> int:
@@ -250,7 +286,7 @@ def _likeness_of(known: Known | None, policy: Policy, trace_id: str) -> int:
 
 
 def _of_trial(trial: Trial) -> Known:
-    return Known(trial.policy, trial.trace_id, trial.tokens, trial.seconds)
+    return Known(trial.policy, trial.trace_id, trial.tokens, trial.seconds, storing=trial.storing)
 
 
 def _of_run(head: RunInfo) -> Known:

@@ -102,7 +102,7 @@ def check_ends(decision: Decision, history: History, tokens: int) -> None:
     if list(decision.items[: len(head)]) != head:
         raise LedgerError(f"turn {history.t}: the context does not start with the tools and the prefix")
     if decision.action == "fallback" and tokens != history.raw_tokens:
-        raise LedgerError(f"turn {history.t}: a fallback must return the request as it came")
+        raise LedgerError(f"turn {history.t}: a fallback must return the request unchanged")
 
 
 def check(decision: Decision, history: History) -> None:

@@ -15,7 +15,7 @@ EDITS = ("compaction", "context_edit")
 
 
 def recorded_events(trace: Trace) -> list[dict[str, Any]]:
-    """Each event with the first decision point that stands after it; `t` equals the number of turns when none does."""
+    """Each event with the first decision point after it; `t` equals the number of turns when none does."""
     starts = [block.start for block in cut(trace.messages).blocks]
     return [
         {

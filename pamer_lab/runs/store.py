@@ -1,54 +1,27 @@
 """Runs in the workspace: one row per run, one per turn, and each added text once per run.
 
-Order of writes: texts, then the turns that name them, so that a stored turn is always whole; the run's row is written
+Order of writes: texts, then the turns that name them, so that a stored turn is always complete; the run's row is written
 first as `running` and again when it ends. A crash leaves the turns that were written, and the next replay of the same run
-goes on after them. Rows are appended; `tidy` merges the small files that many appends leave. A turn's items are stored from the first one
-on that differs from the turn before, with a number in front: how many it starts with as that one did. A long run thus grows with its turns.
+continues after them. Rows are appended; `tidy` merges the small files that many appends leave.
 """
 
-import hashlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
-import pyarrow as pa
 
-from pamer_lab.decisions import Action, Item, Span, Spent, shared_start
+from pamer_lab.decisions import Action, Item
 from pamer_lab.errors import InputError
 from pamer_lab.memory import MemoryStore
 from pamer_lab.memory.records import Memory
 from pamer_lab.models.profiles import load_profile
 from pamer_lab.models.trust import unconfirmed
+from pamer_lab.runs.turn_rows import TEXTS, TURNS, turn_of, turn_row, unpacked
 from pamer_lab.runs.values import Run, RunInfo, Turn
-from pamer_lab.storage import Database, TableSpec, equals, is_in
+from pamer_lab.storage import Database, TableSpec, equals, in_parts, is_in
 from pamer_lab.workspace import RUNS, Workspace
 from pamer_lab.workspace.store import TOTALS
-
-TURNS = TableSpec(
-    name="replay_turns",
-    key=("run_id", "t"),
-    schema=pa.schema(
-        [
-            ("run_id", pa.string()),
-            ("t", pa.int32()),
-            *((name, pa.string()) for name in ("action", "reason", "states", "error")),
-            *((name, pa.int64()) for name in ("raw_tokens", "active_tokens", "candidate_tokens", "output_tokens", "cached_tokens")),
-            ("logits", pa.list_(pa.float64())),
-            ("thresholds", pa.list_(pa.float64())),
-            ("votes", pa.list_(pa.bool_())),
-            ("memory_ids", pa.list_(pa.string())),
-            ("restored_steps", pa.list_(pa.int32())),
-            *((name, pa.large_binary()) for name in ("items", "stored", "spent")),
-            ("seconds", pa.float64()),
-        ]
-    ),
-)
-TEXTS = TableSpec(
-    name="replay_texts",
-    key=("run_id", "text_id"),
-    schema=pa.schema([("run_id", pa.string()), ("text_id", pa.string()), ("text", pa.large_string())]),
-)
 
 
 class RunStore:
@@ -71,7 +44,7 @@ class RunStore:
         known = self._texts.setdefault(run_id, set())
         fresh: dict[str, str] = {}
         before = [self._items.get(run_id, ()), *(turn.items for turn in turns)]
-        rows = [_turn_row(run_id, turn, previous, fresh, known) for turn, previous in zip(turns, before, strict=False)]
+        rows = [turn_row(run_id, turn, previous, fresh, known) for turn, previous in zip(turns, before, strict=False)]
         if fresh:
             self._add(TEXTS, [{"run_id": run_id, "text_id": key, "text": text} for key, text in fresh.items()])
             known |= fresh.keys()
@@ -80,31 +53,43 @@ class RunStore:
             self._items[run_id] = before[-1]
 
     def _add(self, spec: TableSpec, rows: list[dict[str, Any]]) -> None:
-        """New rows; where other machines may write the same run (its lease ran out while we slept), only those that nobody added."""
+        """New rows; where other machines may write the same run (its lease ran out while we slept), only those that are not there yet."""
         if self.database.remote:
             self.database.insert(spec, rows)
         else:
             self.database.append(spec, rows)
 
-    def heads(self, *, trace_id: str = "", run_ids: Iterable[str] | None = None) -> list[RunInfo]:
-        """Runs of the workspace, or of one trace, or those named; oldest first."""
-        where = is_in("run_id", run_ids) if run_ids is not None else equals("trace_id", trace_id) if trace_id else ""
+    def heads(self, *, trace_id: str = "", run_ids: Iterable[str] | None = None, trace_ids: Iterable[str] | None = None) -> list[RunInfo]:
+        """Runs of the workspace, or of one trace or some, or those named; oldest first."""
+        column, values = ("run_id", run_ids) if run_ids is not None else ("trace_id", trace_ids)
+        if values is not None:
+            return _decoded([row for part in in_parts(values) for row in self._rows(is_in(column, part))])
+        return _decoded(self._rows(equals("trace_id", trace_id) if trace_id else ""))
+
+    def some_heads(self, profile: str, where: str, most: int) -> list[RunInfo]:
+        """Some runs with a profile, however many there are; oldest first."""
+        own = equals("profile", profile)
+        return _decoded(self._rows(f"{own} AND {where}" if where else own, most))
+
+    def _rows(self, where: str, limit: int | None = None) -> list[dict[str, Any]]:
         if not self.database.exists(RUNS):
             return []
-        rows = self.database.rows(RUNS, where=where, columns=["head", "started", "run_id"])
-        rows.sort(key=lambda row: (row["started"], row["run_id"]))
-        return [msgspec.msgpack.decode(row["head"], type=RunInfo) for row in rows]
+        return self.database.rows(RUNS, where=where, columns=["head", "started", "run_id"], limit=limit)
 
     def head(self, run_id: str) -> RunInfo | None:
         found = self.heads(run_ids=[run_id])
         return found[0] if found else None
 
     def turns(self, run_id: str, *, texts: bool = True) -> list[Turn]:
-        """The stored turns in order, without gaps; what stands behind a gap does not count."""
+        """The stored turns in order, without gaps; turns after a gap do not count."""
         return self._turns([run_id], texts=texts)[run_id]
 
+    def count(self) -> int:
+        """Runs of the workspace, finished or not."""
+        return self.database.count(RUNS)
+
     def stored_count(self, run_id: str) -> int:
-        """How many turns are there; cheap, for following a run that is going on."""
+        """How many turns are stored; cheap, for following a running replay."""
         return self.database.count(TURNS, equals("run_id", run_id)) if self.database.exists(TURNS) else 0
 
     def last_turn(self, run_id: str) -> Turn | None:
@@ -112,7 +97,7 @@ class RunStore:
         number = self.stored_count(run_id) - 1
         where = f"{equals('run_id', run_id)} AND t = {number}"
         rows = self.database.rows(TURNS, where=where, limit=1) if number >= 0 else []
-        return _turn(rows[0], ()) if rows else None
+        return turn_of(rows[0], ()) if rows else None
 
     def first_turn(self, run_id: str, action: Action) -> int | None:
         """The first turn at which a run did something; None where it never did."""
@@ -127,10 +112,13 @@ class RunStore:
         seconds = self.database.arrow(TURNS, where=equals("run_id", run_id), columns=["seconds"])["seconds"].to_pylist()
         return sum(seconds) / len(seconds) if seconds else 0.0
 
-    def policies_by_trace(self) -> dict[str, list[tuple[str, bool]]]:
-        """Policies each trace was replayed through, oldest run first, and whether to the end; each pair once."""
+    def policies_by_trace(self, trace_ids: Iterable[str] | None = None) -> dict[str, list[tuple[str, bool]]]:
+        """Policies each trace, or each of these, was replayed through, oldest run first, and whether to the end; each pair once."""
         found: dict[str, dict[tuple[str, bool], None]] = {}
-        rows = self.database.rows(RUNS, columns=["trace_id", "policy", "status", "started"]) if self.database.exists(RUNS) else []
+        filters = [""] if trace_ids is None else [is_in("trace_id", part) for part in in_parts(trace_ids)]
+        columns = ["trace_id", "policy", "status", "started"]
+        filters = filters if self.database.exists(RUNS) else []
+        rows = [row for where in filters for row in self.database.rows(RUNS, where=where, columns=columns)]
         for row in sorted(rows, key=lambda row: str(row["started"])):
             found.setdefault(row["trace_id"], {})[row["policy"], row["status"] == "done"] = None
         return {trace_id: list(pairs) for trace_id, pairs in found.items()}
@@ -185,8 +173,8 @@ class RunStore:
         for run_id, ordered in found.items():
             items: tuple[Item, ...] = ()
             while (row := rows.get((run_id, len(ordered)))) is not None:
-                items = _unpacked(row["items"], items, known.get(run_id, {}))
-                ordered.append(_turn(row, items))
+                items = unpacked(row["items"], items, known.get(run_id, {}))
+                ordered.append(turn_of(row, items))
         return found
 
     def _load_texts(self, run_ids: Sequence[str]) -> dict[str, dict[str, str]]:
@@ -197,6 +185,11 @@ class RunStore:
         for run_id, own in found.items():
             self._texts.setdefault(run_id, set()).update(own)
         return found
+
+
+def _decoded(rows: list[dict[str, Any]]) -> list[RunInfo]:
+    rows.sort(key=lambda row: (row["started"], row["run_id"]))
+    return [msgspec.msgpack.decode(row["head"], type=RunInfo) for row in rows]
 
 
 def newest(heads: Iterable[RunInfo], policies: Sequence[str], profile: str) -> dict[str, RunInfo]:
@@ -213,62 +206,6 @@ def run_row(head: RunInfo) -> dict[str, Any]:
     totals: dict[str, Any] = {name: head.totals.get(name) for name in (*TOTALS, "reduction_pct")}
     named = ("run_id", "trace_id", "question_id", "task_id", "policy", "profile", "status", "turns", "started", "demo")
     return {name: getattr(head, name) for name in named} | totals | {"head": msgspec.msgpack.encode(head)}
-
-
-def text_id(text: str) -> str:
-    """The name of a text: a hash of what it says."""
-    return hashlib.sha256(text.encode()).hexdigest()[:24]
-
-
-def packed(run_id: str, turns: Sequence[Turn]) -> pa.Table:
-    """A run's first turns as they are stored; writes nothing."""
-    before = [(), *(turn.items for turn in turns)]
-    fresh: dict[str, str] = {}
-    return TURNS.arrow([_turn_row(run_id, turn, previous, fresh, set()) for turn, previous in zip(turns, before, strict=False)])
-
-
-StoredItems = tuple[int | Item, ...]
-"""A turn's items as they are stored. A number comes first where so many are those that the turn before starts with."""
-
-
-def _turn_row(run_id: str, turn: Turn, previous: tuple[Item, ...], fresh: dict[str, str], known: set[str]) -> dict[str, Any]:
-    same = shared_start(previous, turn.items) if turn.t else 0
-    items: list[int | Item] = [same] if same else []
-    for item in turn.items[same:]:
-        if item.text:
-            key = text_id(item.text)
-            if key not in known:
-                fresh[key] = item.text
-            item = msgspec.structs.replace(item, text=key)
-        items.append(item)
-    row = {name: getattr(turn, name) for name in TURNS.schema.names if name not in ("run_id", "items", "stored", "spent")}
-    for name in ("logits", "thresholds", "votes", "memory_ids", "restored_steps"):
-        row[name] = list(row[name])
-    packed = {"items": items, "stored": turn.stored, "spent": turn.spent}
-    return row | {"run_id": run_id} | {name: msgspec.msgpack.encode(value) for name, value in packed.items()}
-
-
-def _unpacked(body: bytes, previous: tuple[Item, ...], texts: dict[str, str]) -> tuple[Item, ...]:
-    """The items of a turn, given those of the turn before; their texts too where those are given."""
-    same, items = split_items(msgspec.msgpack.decode(body, type=StoredItems))
-    if texts:
-        items = tuple(msgspec.structs.replace(item, text=texts[item.text]) if item.text else item for item in items)
-    return (*previous[:same], *items)
-
-
-def split_items(stored: StoredItems) -> tuple[int, tuple[Item, ...]]:
-    """How many items come from the turn before, and the turn's own; numbers elsewhere than in front are not items."""
-    same = stored[0] if stored and isinstance(stored[0], int) else 0
-    return same, tuple(item for item in stored if isinstance(item, Item))
-
-
-def _turn(row: dict[str, Any], items: tuple[Item, ...]) -> Turn:
-    given = {name: row[name] for name in TURNS.schema.names if name not in ("run_id", "items", "stored", "spent")}
-    for name in ("logits", "thresholds", "votes", "memory_ids", "restored_steps"):
-        given[name] = tuple(given[name])
-    stored = msgspec.msgpack.decode(row["stored"], type=tuple[Span, ...])
-    spent = msgspec.msgpack.decode(row["spent"], type=tuple[Spent, ...])
-    return Turn(**given, items=items, stored=stored, spent=spent)
 
 
 def _memory_uri(head: RunInfo, workspace: Path) -> str:

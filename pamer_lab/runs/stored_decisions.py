@@ -69,7 +69,7 @@ class StoredDecisions:
         return found
 
     def idle(self, t: int) -> float | None:
-        """Seconds since the request before, by the trace's time stamps."""
+        """Seconds since the request before, by the trace's timestamps."""
         times = self.run.head.times
         return times[t] - times[t - 1] if t and len(times) > t else None
 
@@ -85,7 +85,7 @@ class StoredDecisions:
 
     @cached_property
     def shorter_ends(self) -> list[int]:
-        """Where the range ended that a stored turn compressed after failures; the number of blocks where it took the whole candidate."""
+        """Where the range ended that a stored turn compressed after failures; the number of blocks where it took all of the candidate."""
         windows, most = self.windows(self.rule["retained"]), len(self.numbers) - 1
         ends = [max((last for _, last in turn.stored), default=0) if turn.action == "compress" else most for turn in self.run.turns]
         return [end if self.numbers[end] < self.numbers[window] else most for end, window in zip(ends, windows, strict=True)]

@@ -3,6 +3,7 @@
 Invariant: `at(t)` has only what comes before assistant message `t`; every message is counted once.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
@@ -17,6 +18,9 @@ from pamer_lab.policies.interface import History
 from pamer_lab.runs.values import Run
 from pamer_lab.trajectory.values import Trace
 from pamer_lab.workspace import StoredTrace, Workspace
+
+REWRITTEN = "rewritten_at"
+"""The turn, in a trace's facts, at which its client had rewritten the history that came before."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +40,7 @@ class Timeline:
     tokenizer: str
     kind: CountKind
     times: tuple[float, ...] = ()
-    """When each request was sent, in seconds; empty where the trace has no time stamps."""
+    """When each request was sent, in seconds; empty where the trace has no timestamps."""
 
     @property
     def block_tokens(self) -> list[int]:
@@ -54,8 +58,13 @@ class Timeline:
             prefix_tokens=self.prefix_tokens,
             tools=self.trace.tools,
             tools_tokens=self.tools_tokens,
-            idle=self.times[t] - self.times[t - 1] if self.times and t else None,
+            idle=self._idle(t),
         )
+
+    def _idle(self, t: int) -> float | None:
+        if self.trace.meta.get(REWRITTEN) == t:
+            return math.inf
+        return self.times[t] - self.times[t - 1] if self.times and t else None
 
 
 def stored_timeline(stored: StoredTrace, profile: str, workspace: Workspace) -> Timeline:
@@ -107,7 +116,7 @@ def lay_out(trace: Trace, tokens: MessageTokens, *, turn_limit: int = 0, counts:
 
 
 def request_times(trace: Trace, turns: int) -> tuple[float, ...]:
-    """When each request was sent, by the newest time stamp before its answer, or the answer's own; none where the trace has none.
+    """When each request was sent, by the newest timestamp before its answer, or the answer's own; none where the trace has none.
 
     A request without a time counts as sent with the one before it, and time never runs backwards.
     """

@@ -5,33 +5,41 @@ is kept in the workspace's `trials.json`, so that asking again costs nothing and
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import msgspec
 
 from pamer_lab.errors import LabError
 from pamer_lab.factory import Factory
 from pamer_lab.memory.summary import CachedSummariser
+from pamer_lab.memory.terms import forget_lines
 from pamer_lab.opening import read_file
 from pamer_lab.policies.interface import Policy
 from pamer_lab.policies.plain import PlainPolicy
 from pamer_lab.policies.resources import RunResources
 from pamer_lab.reviewer_mode import reviewer_mode
-from pamer_lab.runs.store import packed
+from pamer_lab.runs.store import RunStore
 from pamer_lab.runs.timeline import Timeline, stored_timeline
+from pamer_lab.runs.turn_rows import packed
 from pamer_lab.runs.turns import replay_turns
 from pamer_lab.runs.values import Turn
 from pamer_lab.storage.files import write_whole
+from pamer_lab.workspace import Workspace
 
 FILE = "trials.json"
 KEPT = 500
 """Trials that are remembered; the oldest are forgotten."""
 MOST = 1.0
-"""Seconds that all trials of one estimate may take together, about."""
+"""Seconds that all trials of one estimate take together, about."""
+LONGER, SHARE = 2.5, 0.25
+"""A trial goes on while it is less than this share of what the run would take, at most so many times its seconds."""
 LEAST_TURNS = 4
 """Turns from which a trial means something."""
+NEWEST = 20
+"""Turns of a trial that the others count like, at least: policies that work every few turns do so several times in them."""
 
 Clock = Callable[[], float]
 
@@ -47,6 +55,8 @@ class Trial:
     """Of a turn, as the mean over the complete trace."""
     tokens: float
     """Of a block, as the mean over the complete trace."""
+    storing: float = 0.0
+    """Seconds of a run's first and last commit, however many turns they hold."""
 
 
 def try_policy(policy: Policy, trace_id: str, factory: Factory, seconds: float) -> Trial | None:
@@ -55,32 +65,48 @@ def try_policy(policy: Policy, trace_id: str, factory: Factory, seconds: float) 
         line = stored_timeline(factory.workspace.trace(trace_id), factory.profile.name, factory.workspace)
         if line.turns < 1 or (isinstance(policy, PlainPolicy) and policy.refuses(line.trace)):
             return None
-        found = turn_seconds(line, policy, _apart(factory), seconds)
+        found, turns = turn_seconds(line, policy, _apart(factory), seconds)
+        forget_lines()  # else a run in this process would find what the trial has read
+        storing = 0.0 if factory.workspace.remote else commit_seconds(turns)
     except LabError:
         return None
-    trial = Trial(factory.profile.name, policy.name, trace_id, found, line.cumulative[-1] / line.turns)
+    trial = Trial(factory.profile.name, policy.name, trace_id, found, line.cumulative[-1] / line.turns, storing)
     _remember(factory.workspace.path, trial)
     return trial
 
 
-def turn_seconds(line: Timeline, policy: Policy, resources: RunResources, seconds: float, clock: Clock = time.perf_counter) -> float:
-    """Mean seconds of a turn over the complete trace.
+def turn_seconds(
+    line: Timeline, policy: Policy, resources: RunResources, seconds: float, clock: Clock = time.perf_counter
+) -> tuple[float, list[Turn]]:
+    """Mean seconds of a turn over the complete trace, and the turns of the trial.
 
-    A trial that reaches the end has measured it. Otherwise the turns after it count like its second half: many policies do more as a
-    trace grows, up to their budgets.
+    A trial that reaches the end has measured it. Otherwise the turns after it count like its newest: many policies do more as a trace
+    grows, up to their budgets, and some do less behind them.
     """
     marks, turns = [began := clock()], list[Turn]()
     for turn in replay_turns(line, policy, resources):
         turns.append(turn)
         marks.append(clock())
-        if len(turns) >= LEAST_TURNS and marks[-1] - began > seconds:
+        spent = marks[-1] - began
+        if len(turns) >= LEAST_TURNS and spent > min(LONGER * seconds, max(seconds, SHARE * spent / len(turns) * line.turns)):
             break
     packing = clock()
     packed("", turns)
-    storing = (clock() - packing) / len(turns)
-    done, half = len(turns), len(turns) // 2
-    later = (marks[-1] - marks[half]) / (done - half)
-    return (marks[-1] - began + (line.turns - done) * later) / line.turns + storing
+    packing = (clock() - packing) / len(turns)
+    newest = max(len(turns) // 4, min(len(turns) // 2, NEWEST))
+    later = (marks[-1] - marks[-1 - newest]) / newest if newest else spent
+    return (spent + (line.turns - len(turns)) * later) / line.turns + packing, turns
+
+
+def commit_seconds(turns: Sequence[Turn], clock: Clock = time.perf_counter) -> float:
+    """Seconds in which a run of these turns stores its first one and the next, in a store of their own that exists already."""
+    with TemporaryDirectory(prefix="pamer-lab-", ignore_cleanup_errors=True) as folder:
+        store = RunStore(Workspace(folder))
+        store.add_turns("before", turns[:1])
+        began = clock()
+        store.add_turns("trial", turns[:1])
+        store.add_turns("trial", turns[1:2])
+        return clock() - began
 
 
 def _apart(factory: Factory) -> RunResources:

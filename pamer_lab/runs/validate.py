@@ -18,7 +18,8 @@ from pamer_lab.decisions import LETTERS, Action, Span, Spent
 from pamer_lab.errors import FormatError, InputError
 from pamer_lab.memory.schema import MEMORIES
 from pamer_lab.policies.registry import parse_policy
-from pamer_lab.runs.store import TEXTS, TURNS, StoredItems, run_row, split_items
+from pamer_lab.runs.store import run_row
+from pamer_lab.runs.turn_rows import TEXTS, TURNS, StoredItems, split_items
 from pamer_lab.runs.values import RunInfo
 from pamer_lab.workspace import RUNS
 

@@ -75,7 +75,7 @@ class RunInfo(Struct, frozen=True, omit_defaults=True):
     heads: dict[str, str] = field(default_factory=dict)
     """Name, hash, model, layer and hint of the heads that voted; empty where none did."""
     times: tuple[float, ...] = ()
-    """When each request was sent, in seconds, by the trace's time stamps; empty where it has none."""
+    """When each request was sent, in seconds, by the trace's timestamps; empty where it has none."""
     estimated: float = 0.0
     """Seconds the run was expected to take when it started, models loaded; one that was continued: what it had taken, and the rest. Where
     nothing like it was measured here before, by the pace of its own first turns."""

@@ -142,7 +142,7 @@ class WhatIfRun(StoredDecisions):
                 f"no logit is stored for {counted(len(answer.missing), 'turn')} where one would be needed, counted as no compression"
             )
         if answer.gate is not None:
-            timed = "" if self.run.head.times else "; the run has no time stamps, so the cache is never cold"
+            timed = "" if self.run.head.times else "; the run has no timestamps, so the cache is never cold"
             notes.append(f"edits must pay back within {counted(answer.gate.horizon, 'turn')} at the prices of {answer.gate.prices}{timed}")
         if answer.estimated.any():
             notes.append(f"tokens of {counted(int(answer.estimated.sum()), 'turn')} are based on an estimate of what would be recalled")

@@ -50,7 +50,7 @@ class Note(msgspec.Struct, frozen=True, omit_defaults=True):
     doing: str = ""
     """What it does before the next turn, in words; empty while turns come."""
     finished: bool = False
-    """The whole job ended."""
+    """The complete job ended."""
     read: int = 0
     """Tokens of the states that are computed before the first turn."""
     to_read: int = 0

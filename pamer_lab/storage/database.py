@@ -1,4 +1,4 @@
-"""The rows of a LanceDB database: read and written by key, each write one commit that is there as a whole or not at all.
+"""The rows of a LanceDB database: read and written by key, each write one atomic commit.
 
 What a table looks like is its `TableSpec`; filters are made by `equals` and `is_in`. A write that loses a race against another
 process is tried again. Readers see the newest commit (`read_consistency_interval` is zero); a fault of the engine becomes one
@@ -27,10 +27,14 @@ from pamer_lab.storage.specs import TableSpec, migrate
 
 TIDY_EVERY = 64
 """Versions of a table between two compactions; each commit adds a small file, and reading slows down with their number."""
+TIDY_ATTEMPTS = 4
+"""How often a compaction is tried that others' writes come before."""
+INDEX_FROM = 10_000
+"""Rows from which an index is worth its upkeep."""
 ATTEMPTS = 20
 """How often a write that lost a race against another process is tried again."""
 OPEN_ATTEMPTS = 8
-"""How often a table is looked for that another process is just creating: its folder is there before its first version."""
+"""How often a table is looked for that another process is just creating: its folder exists before its first version."""
 
 
 class Database:
@@ -67,7 +71,7 @@ class Database:
     def insert(self, spec: TableSpec, rows: Sequence[dict[str, Any]] | pa.Table) -> tuple[int, int]:
         """Add the rows whose key is new, in one commit; returns how many were added and the version.
 
-        Of several processes that insert one key at the same time exactly one is told that it added a row.
+        Of several processes that insert one key at the same time exactly one learns that it added a row.
         """
         added = 0
 
@@ -96,17 +100,25 @@ class Database:
         return changed == 1
 
     def tidy(self, spec: TableSpec) -> bool:
-        """Join the small files of many commits where enough have gathered; True if it was done now.
+        """Join the small files of many commits where enough have gathered, and index a large table; True if files were joined now.
 
         Only a matter of speed: a compaction that loses a race or fails leaves the table as it was.
         """
         try:
             self._tables.refuse(spec)
             table = self.table(spec)
+            if spec.indexed and int(table.count_rows()) >= INDEX_FROM and not table.list_indices():
+                self.index(spec, spec.indexed)
             if int(table.stats()["fragment_stats"]["num_fragments"]) < TIDY_EVERY:
                 return False
-            table.optimize()
-            return True
+            for attempt in range(TIDY_ATTEMPTS):
+                try:
+                    table.optimize()
+                    return True
+                except Exception as error:
+                    if not faults.lost_race(error) or attempt == TIDY_ATTEMPTS - 1:
+                        raise
+            return False
         except Exception:
             return False
 
@@ -131,15 +143,16 @@ class Database:
             key = (spec.name, int(table.version), where, *(columns or ("*",)), str(limit))
             return self._cache.get(key, lambda: _query(table, where, columns, limit))
 
-    def page(self, spec: TableSpec, columns: Sequence[str], start: int, count: int) -> list[dict[str, Any]]:
-        """Rows by their place in the table."""
+    def page(self, spec: TableSpec, columns: Sequence[str], start: int, count: int, where: str = "") -> list[dict[str, Any]]:
+        """Rows by their place in the table, or among those that fit a filter."""
         with self._tables.reading(spec) as table:
             query = table.search().select(list(columns)).offset(start).limit(count)
+            query = query.where(where) if where else query
             found: list[dict[str, Any]] = query.to_arrow().to_pylist()
             return found
 
     def index(self, spec: TableSpec, columns: Sequence[str]) -> None:
-        """Make scalar indexes, so that a filter on these columns reads no other rows; those that are there take in new rows."""
+        """Make scalar indexes, so that a filter on these columns reads no other rows; existing ones take in new rows."""
 
         def write(table: Any) -> None:
             from lancedb.index import BTree
@@ -200,7 +213,7 @@ class Tables:
     def __init__(self, uri: str) -> None:
         self.uri = uri
         self.folder = local_folder(uri.rpartition("/")[0]) if object_store(uri) else Path(uri).parent
-        """The workspace, where the database lies in one; of an object store, its local folder."""
+        """The workspace, where the database is in one; of an object store, its local folder."""
         self._open: dict[str, Any] = {}
         self._lock = threading.RLock()
 
@@ -247,6 +260,7 @@ class Tables:
 
     @cached_property
     def _connection(self) -> Any:
+        os.environ.setdefault("LANCEDB_LOG", "error")  # it warns of commits that two writers try at once, which are tried again
         import lancedb  # here: it takes seconds to import, and a workspace without tables needs none of it
 
         try:

@@ -1,4 +1,4 @@
-"""What to do when the store fails: its engine's messages in words for people, and the recovery of a table that cannot be read.
+"""What to do when the store fails: its engine's messages in plain words, and the recovery of a table that cannot be read.
 
 Knows the wording of operating systems and of LanceDB; `docs/operations.md` describes each case. A damaged table goes back to its newest
 readable version, or is set aside; nothing is deleted. Only for a database in a local folder: an object store's own versioning has to
@@ -15,12 +15,27 @@ from pamer_lab.storage.specs import TableSpec
 _PLACE = re.compile(r",? ?[^\s,]{0,300}\.rs:\d{1,9}:\d{1,9}")
 """Where in the engine's own source an error was made."""
 _PREFIX = re.compile(r"^(?:lance error: |LanceError\(\w+\): |External error: |Generic \w+ error: )+")
+_INSIDE = re.compile(r"(?:: )?\w{0,40} ?\{ source: .*")
+"""How the engine prints an error that holds another."""
 LONGEST = 300
 WORDS = (
     (("no space left", "os error 28", "quota exceeded", "os error 122"), "the disk is full: free some space and try again"),
     (
         ("read-only file system", "os error 30", "permission denied", "os error 13", "operation not permitted"),
         "it is read-only: change its permissions, or choose another folder with --workspace",
+    ),
+    (
+        ("computemetadata", "oauth2.googleapis"),
+        "no Google credentials were found: set GOOGLE_APPLICATION_CREDENTIALS to the key file of a service account",
+    ),
+    (
+        ("no storage account configured", "azure account"),
+        "no Azure credentials were found: set AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY",
+    ),
+    (
+        ("failed to resolve region", "imds", "169.254.169.254"),
+        "no AWS credentials were found, or the store does not answer: set AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION, and "
+        "AWS_ENDPOINT_URL for another server",
     ),
     (
         ("accessdenied", "access denied", "403", "forbidden", "invalidaccesskeyid", "signaturedoesnotmatch", "lacked the"),
@@ -43,7 +58,7 @@ def short(error: Exception) -> str:
     """The first line of an error, without the engine's own places."""
     text = str(error).strip()
     first = text.splitlines()[0] if text else type(error).__name__
-    return without_keys(_PREFIX.sub("", _PLACE.sub("", first)))[:LONGEST]
+    return without_keys(_INSIDE.sub("", _PREFIX.sub("", _PLACE.sub("", first))))[:LONGEST]
 
 
 def advice(error: Exception) -> str:

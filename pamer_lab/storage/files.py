@@ -2,7 +2,7 @@
 
 The bytes go to a temporary file in the same folder, are synced, and renamed; an unfinished one is removed. So a full disk, a crash or a
 second writer never leaves half a file, and an older file stays until the new one is complete.
-Not for places that are no ordinary files: `/dev/stdout` and pipes are written as they are.
+`/dev/stdout`, pipes and other special files are written directly.
 """
 
 import os

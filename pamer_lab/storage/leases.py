@@ -1,4 +1,4 @@
-"""Who works on what in a workspace that several machines share: a row per name, with its owner and until when it is theirs.
+"""Leases in a workspace that several machines share: one row per name, with its owner and expiry time.
 
 Taken, renewed and released by conditional commits, of which exactly one wins. A dead owner's lease ends by itself; an owner that comes
 back, such as a batch that gives a lost worker's trace to another, takes its own lease again at once. Machines' clocks must agree

@@ -1,4 +1,4 @@
-"""What was read from an object store, kept on this machine: one Arrow file per query and table version, of bounded size.
+"""A local cache of what was read from an object store: one Arrow file per query and table version, of bounded size.
 
 A version never changes, so what is kept is never stale; the oldest files go first when there are too many. Anything wrong with a file
 means reading again. `PAMER_LAB_READ_CACHE_MB` sets the size (0: none).

@@ -1,6 +1,6 @@
 """Files of a workspace that others need too (heads, profiles, price tables), where the workspace is in an object store.
 
-They lie in the local folder, where everything reads them, and as rows of one table, whole or not at all. `publish` sends a file up,
+They are in the local folder, where everything reads them, and as rows of one table, complete or not at all. `publish` sends a file up,
 `withdraw` forgets files, `refresh` brings down what others changed. For a workspace that is a folder all three do nothing.
 """
 

@@ -1,9 +1,9 @@
 """What a room stores: a table's columns, its key, the number of its schema, how older forms are brought up to date, and filters.
 
 A table's schema carries a number; opening a table with an older number runs the spec's migrations one by one, and a newer
-number is refused, so that an old program never damages a new workspace. The number stands in the metadata of the key's first
+number is refused, so that an old program never damages a new workspace. The number is in the metadata of the key's first
 column and is raised after its migration; a migration that was cut off between the two runs again, so each one first looks
-whether its change is there.
+whether its change was made.
 
 Key columns are marked as LanceDB's primary key. LanceDB does not enforce it on appends, but it makes two `merge_insert`
 commits of one key conflict, so that of several processes that `insert` the same new key exactly one adds its row. Without
@@ -12,7 +12,7 @@ the mark all of them would (`tests/storage/test_races.py` shows both).
 Filters, which LanceDB takes as SQL text, are made here. Invariant: no value, whatever it contains, becomes more than a value.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -38,6 +38,8 @@ class TableSpec:
     """Columns that together name a row; `Database.upsert` keeps one row per key."""
     migrations: tuple[Migration, ...] = field(default=())
     """Entry `i` turns schema number `i` into `i + 1`; the current number is their count."""
+    indexed: tuple[str, ...] = ()
+    """Columns that are indexed once the table is large."""
     reviewers_write: bool = False
     """Whether reviewer mode may write this table."""
 
@@ -92,6 +94,23 @@ def is_in(column: str, values: Iterable[str | int]) -> str:
     """A filter `column IN (...)`; no values means no row."""
     listed = ", ".join(_literal(value) for value in values)
     return f"{_column(column)} IN ({listed})" if listed else "false"
+
+
+def starts(column: str, beginning: str) -> str:
+    """A filter on how a text begins."""
+    return f"starts_with({_column(column)}, {_literal(beginning)})"
+
+
+def contains(column: str, part: str) -> str:
+    """A filter on a part of a text, in upper or lower case."""
+    return f"strpos(lower({_column(column)}), {_literal(part.lower())}) > 0"
+
+
+def in_parts(values: Iterable[str], size: int = 1000) -> Iterator[list[str]]:
+    """Values for `is_in`, not too many in one filter."""
+    rest = list(values)
+    for start in range(0, len(rest), size):
+        yield rest[start : start + size]
 
 
 def _column(name: str) -> str:

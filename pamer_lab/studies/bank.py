@@ -16,8 +16,7 @@ from pamer_lab.counts import counted
 from pamer_lab.features.extract import extract
 from pamer_lab.features.pooling import POOLINGS
 from pamer_lab.features.serialise import Hint
-from pamer_lab.features.store import FeatureStore, layer_names
-from pamer_lab.features.stored import StoredStates
+from pamer_lab.features.store import FeatureStore, StoredStates, layer_names
 from pamer_lab.features.values import FeatureSet, Request
 from pamer_lab.jobs import Progress, Say
 from pamer_lab.models.frozen import FrozenModel

@@ -7,7 +7,7 @@ that no name inside a file ever becomes a path.
 
 import hashlib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -15,13 +15,13 @@ from typing import Any, Literal
 
 from pamer_lab.config import ReadLimits
 from pamer_lab.errors import InputError
-from pamer_lab.opening import Budget, read_file
+from pamer_lab.opening import Budget, read_file, regular
 from pamer_lab.trajectory.json_values import parse_json
 from pamer_lab.trajectory.markdown_chats import reason_of
 from pamer_lab.trajectory.parsing import Record, parse_text
 from pamer_lab.trajectory.piece_folders import pieces
-from pamer_lab.trajectory.sqlite_file import SQLITE_MAGIC, is_wal, read_tables
-from pamer_lab.trajectory.unpacking import gunzip, json_members, mb, refuse_many_values
+from pamer_lab.trajectory.sqlite_file import SQLITE_MAGIC, is_wal, read_tables, with_log
+from pamer_lab.trajectory.unpacking import ZSTD_MAGIC, gunzip, json_members, mb, refuse_many_values, unzstd
 from pamer_lab.trajectory.yaml_cassette import is_cassette, read_cassette
 
 Kind = Literal["json", "jsonl", "zip", "folder", "sqlite"]
@@ -29,11 +29,13 @@ Kind = Literal["json", "jsonl", "zip", "folder", "sqlite"]
 or messages in files of their own.
 `sqlite`: one value, the rows of each table by its name."""
 
-SUFFIXES = frozenset((".json", ".jsonl", ".ndjson", ".gz"))
+SUFFIXES = frozenset((".json", ".jsonl", ".ndjson", ".gz", ".zst", ".zip"))
 """Usual endings of the files read here; a format may add its own."""
 GZIP_MAGIC = b"\x1f\x8b"
 ZIP_MAGIC = b"PK\x03\x04"
-WAL_NOTE = "is SQLite in WAL mode: what was written last may be in the -wal file beside it, which is not read; close its program first"
+WAL_NOTE = "is SQLite in WAL mode: what was written last may be in its -wal file, which is not here; close its program first"
+LOG_PART = re.compile(r"samples/.*\.json$|_journal/|.*header\.json$")
+"""Members of a zip that belong to one evaluation log."""
 EVENT_FILE = re.compile(r"^event-(\d{1,18}+).*\.json$")
 
 
@@ -50,20 +52,24 @@ class Document:
     """(place, text) of what was odd but readable, such as two objects on one line."""
     budget: Budget = field(default_factory=lambda: Budget(0), compare=False)
     """What its traces may become; a reader that repeats parts of the source takes from it first."""
+    members: tuple[tuple[str, bytes], ...] = field(default=(), compare=False)
+    """(name, bytes) of the files of a zip that is no source by itself; each is read as a file."""
 
     @property
     def root(self) -> Any:
-        """The value of a `json` document; for the others, the first record's value."""
-        return self.records[0].value
+        """The value of a `json` document; for the others, the first record's value, and None where there is none."""
+        return self.records[0].value if self.records else None
 
 
 def load_document(path: Path, limits: ReadLimits, *, name: str = "", roots: Sequence[Path] = ()) -> Document:
-    """Read one file (plain, `.gz` or zip) or one folder of event files or pieces; with `roots`, only below one of them."""
+    """Read one file (plain, `.gz`, `.zst`, zip, or SQLite with its log) or one folder of events or pieces; with `roots`, only below one."""
     shown = name or str(path)
     try:
         if path.is_dir():
             return _load_folder(path, limits, shown, roots or (path,))
         data = read_file(path, limits.max_bytes, roots=roots)
+        if is_wal(data) and regular(log := path.with_name(f"{path.name}-wal")):
+            data = with_log(data, read_file(log, limits.max_bytes, roots=roots), limits.max_bytes)
     except InputError as error:
         raise InputError(error.reason, path=shown, where=error.where) from error
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
@@ -76,6 +82,8 @@ def parse_document(data: bytes, limits: ReadLimits, *, name: str) -> Document:
     try:
         if data[:2] == GZIP_MAGIC:
             data = gunzip(data, limits)
+        if data[:4] == ZSTD_MAGIC:
+            data = unzstd(data, limits.max_bytes)
         if data[:4] == ZIP_MAGIC:
             return _parse_zip(data, limits, name)
         if len(data) > limits.max_bytes:
@@ -131,15 +139,29 @@ def event_number(file: tuple[str, Any]) -> tuple[int, str]:
 
 
 def _parse_zip(data: bytes, limits: ReadLimits, name: str) -> Document:
-    """The JSON members of a zip such as Inspect's `.eval`, in name order."""
+    """The JSON members of a zip in name order: the parts of one log, such as Inspect's `.eval`, or files that are read one by one."""
+    members = tuple(json_members(data, limits))
+    if not members:
+        raise InputError("is a zip with no JSON member")
+    digest = hashlib.sha256(data).hexdigest()
+    if not any(LOG_PART.match(member) for member, _ in members):
+        return Document(name, "zip", digest, (), members=members)
     records: list[Record] = []
-    total = 0
-    for member, body in json_members(data, limits):
-        total += len(body)
+    for member, body in members:
         try:
             records.append(Record(member, parse_json(body)[0]))
         except InputError as error:
             raise error.at(where=member) from error
-    if not records:
-        raise InputError("is a zip with no JSON member")
-    return Document(name, "zip", hashlib.sha256(data).hexdigest(), tuple(records), budget=Budget(total))
+    return Document(name, "zip", digest, tuple(records), budget=Budget(sum(len(body) for _, body in members)))
+
+
+def member_documents(document: Document, limits: ReadLimits) -> Iterator[Document | InputError]:
+    """The files of a zip, parsed one at a time; one that cannot be read is an error of its own."""
+    for member, body in document.members:
+        name = f"{document.path}/{member}"
+        try:
+            if body[:4] in (ZIP_MAGIC, ZSTD_MAGIC) or body[:2] == GZIP_MAGIC:
+                raise InputError("is packed again inside the zip; unpack it first", path=name)
+            yield parse_document(body, limits, name=name)
+        except InputError as error:
+            yield error

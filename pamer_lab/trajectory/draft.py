@@ -8,11 +8,12 @@ import math
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, Literal
 
-import orjson
 from msgspec import structs
 
 from pamer_lab.counts import counted
 from pamer_lab.errors import FormatError, NotThisFormat
+from pamer_lab.trajectory.plain_values import MOST_DEPTH, NO_ARGUMENTS, is_deep, json_text, plain
+from pamer_lab.trajectory.tally import EMPTY_MESSAGE, EMPTY_RESULT, NO_ARGUMENTS_GIVEN, NO_NAME_GIVEN, Tally
 from pamer_lab.trajectory.values import Event, EventKind, Image, Label, Message, Source, Tool, ToolCall, Trace, Usage, Warning, WarningKind
 
 Orphans = Literal["refuse", "as_user"]
@@ -20,15 +21,14 @@ Orphans = Literal["refuse", "as_user"]
 (for sources that are known to lose calls, such as a log cut by a compaction)."""
 
 
-NO_ARGUMENTS = "".join("{}")
-"""The arguments of a call whose source gives none at all. Compared by identity, so that a written `{}` is not taken for it."""
-
+NO_MESSAGES = "holds no messages"
+NO_ASSISTANT = "holds no assistant message, so there is no decision point to look at"
 UNNAMED = "unnamed_tool"
 """What a call is named whose source names none."""
 MOST_CALLS = 2_000
 """Calls of one message; real ones have a few, and each result is looked up among them."""
-MOST_DEPTH = 100
-"""Levels of a tool's parameters; beyond 254 no request with them can be written."""
+RECORDS = ("line ", "[")
+"""How the places of records begin, in a file of lines and in a list."""
 MAX_WARNINGS = 200
 """Warnings kept per trace; the rest are counted in one last warning."""
 
@@ -57,12 +57,7 @@ class Draft:
         self._answered: set[str] = set()
         self._turns = 0
         self._fault: FormatError | None = None
-        self._empty: dict[str, tuple[int, str]] = {}
-        """What came out empty: kind -> (how often, the first place)."""
-        self._unread: dict[str, tuple[int, str]] = {}
-        """Lines and parts that were not read: type -> (how often, the first place)."""
-        self._passed: dict[str, int] = {}
-        """Lines that hold nothing of the conversation: type -> how often."""
+        self._tally = Tally()
 
     @classmethod
     def broken(cls, format: str, where: str, fault: FormatError) -> "Draft":
@@ -77,24 +72,27 @@ class Draft:
 
     def warning(self, where: str, text: str, kind: WarningKind = "changed") -> Warning:
         """A warning with its place in the file."""
-        place = where if not self.where or where.startswith(self.where) else f"{self.where} {where}".strip()
-        return Warning(place or "file", text, kind)
+        return Warning(self.place(where) or "file", text, kind)
+
+    def place(self, where: str) -> str:
+        """A place in the file: a record of its own (`line 2`, `[2]`) as it is, any other behind the place of this trace."""
+        own = where.startswith(self.where) or any(self.where.startswith(mark) and where.startswith(mark) for mark in RECORDS)
+        return where if own else f"{self.where} {where}".strip()
 
     def unread(self, type: str, where: str, count: int = 1) -> None:
         """Count a line, part or field that no rule takes; the trace gets one warning with each type, its count and the first place."""
-        before, first = self._unread.get(type, (0, where))
-        self._unread[type] = (before + count, first)
+        self._tally.unread(type, where, count)
 
     def passed(self, type: str, where: str, known: Collection[str] = ()) -> None:
         """Count a line that is not read; only one whose type is not `known` to hold nothing of the conversation causes a warning."""
         if type in known:
-            self._passed[type] = self._passed.get(type, 0) + 1
+            self._tally.passed(type)
         else:
             self.unread(type, where)
 
     def fault(self, where: str, reason: str) -> FormatError:
         """An error to raise, with its place in the file."""
-        return FormatError(reason, where=f"{self.where} {where}".strip())
+        return FormatError(reason, where=self.place(where))
 
     def expect(self, item: Any, where: str, what: str) -> dict[str, Any]:
         """The item as an object; a fault such as "is list, not a message" where it is anything else."""
@@ -145,7 +143,7 @@ class Draft:
         turn, self._turns = self._turns, self._turns + 1
         kept = tuple(self._unique(calls, turn, where)) if calls else ()
         if not kept and not thinking and not images and (not text or text.isspace()):
-            self._came_out_empty("assistant message{s} without content", where)
+            self.came_out_empty(EMPTY_MESSAGE, where)
         self.messages.append(Message("assistant", text, kept, "", name, thinking, tuple(images), usage))
 
     def _unique(self, calls: Iterable[ToolCall], turn: int, where: str) -> Iterator[ToolCall]:
@@ -159,11 +157,11 @@ class Draft:
                 own = f"{own}#{number}"
             used.add(own)
             if call.arguments is NO_ARGUMENTS:
-                self._came_out_empty("call{s} without arguments", where)
+                self.came_out_empty(NO_ARGUMENTS_GIVEN, where)
             self._open.setdefault(call.id or own, (own, call.name))
             self._open.setdefault(own, (own, call.name))
             if not call.name:
-                self._came_out_empty("call{s} without a tool's name", where)
+                self.came_out_empty(NO_NAME_GIVEN, where)
             yield call if own == call.id and call.name else ToolCall(own, call.name or UNNAMED, call.arguments)
 
     def tool(self, call_id: str, text: str, *, name: str = "", images: Sequence[Image] = (), error: bool = False, where: str = "") -> None:
@@ -174,13 +172,19 @@ class Draft:
             return
         self._answered.add(own)
         if not images and (not text or text.isspace()):
-            self._came_out_empty("empty tool result{s}", where)
+            self.came_out_empty(EMPTY_RESULT, where)
         self.messages.append(Message("tool", text, (), own, name or call_name, "", tuple(images), None, error))
 
     def asked(self, text: str, calls: Sequence[ToolCall], name: str) -> bool:
         """Add an assistant message of which nothing needs a second look; False, and nothing added, where something does."""
-        opened = {call.id: (call.id, call.name) for call in calls}
-        if "" in opened or len(opened) != len(calls) or len(calls) > MOST_CALLS or not (calls or (text and not text.isspace())):
+        if len(calls) == 1:
+            own = calls[0].id
+            opened = {own: (own, calls[0].name)}
+        elif calls or (text and not text.isspace()):
+            opened = {call.id: (call.id, call.name) for call in calls}
+        else:
+            return False
+        if "" in opened or len(opened) != len(calls) or len(calls) > MOST_CALLS:
             return False
         self._open, self._answered = opened, set()
         self._turns += 1
@@ -201,9 +205,9 @@ class Draft:
         if at is not None:
             self.messages[first:] = [structs.replace(message, at=at) for message in self.messages[first:]]
 
-    def _came_out_empty(self, what: str, where: str) -> None:
-        before, first = self._empty.get(what, (0, where or f"messages[{len(self.messages)}]"))
-        self._empty[what] = (before + 1, first)
+    def came_out_empty(self, what: str, where: str) -> None:
+        """Count a message or result without content; the trace gets one warning of each kind with its count and the first place."""
+        self._tally.empty(what, where or f"messages[{len(self.messages)}]")
 
     def insert(self, index: int, message: Message) -> None:
         """Put a message that was found late into the prefix; events behind it move with their messages."""
@@ -236,16 +240,16 @@ class Draft:
         if self._fault:
             raise FormatError(self._fault.reason, where=self._fault.where or where)
         if not self.messages:
-            raise FormatError("holds no messages", where=where)
+            raise FormatError(NO_MESSAGES, where=where)
         if not any(message.role == "assistant" for message in self.messages):
-            raise FormatError("holds no assistant message, so there is no decision point to look at", where=where)
+            raise FormatError(NO_ASSISTANT, where=where)
         reward = self.reward
         if reward is not None and not math.isfinite(reward):
             self.warn("reward", "is not a finite number; left out")
             reward = None
         task = str(self.task_id)
-        if others := self._passed | {type: count for type, (count, _) in self._unread.items()}:
-            self.meta["other_lines"] = dict(sorted(others.items()))
+        if others := self._tally.others:
+            self.meta["other_lines"] = others
         return Trace(
             trace_id=trace_id,
             question_id=str(self.question_id) or task or trace_id,
@@ -264,11 +268,8 @@ class Draft:
         )
 
     def _shallow(self, tool: Tool) -> Tool:
-        level: list[Any] = [tool.parameters]
-        for _ in range(MOST_DEPTH):
-            level = [child for item in level for child in _children(item)]
-            if not level:
-                return tool
+        if not is_deep(tool.parameters):
+            return tool
         self.warn("tools", f"the parameters of {tool.name[:60]!r} are nested more than {MOST_DEPTH} levels deep; left out")
         return Tool(tool.name, tool.description, {})
 
@@ -276,13 +277,7 @@ class Draft:
         kept = self.warnings[:MAX_WARNINGS]
         if (left_out := len(self.warnings) - MAX_WARNINGS) > 0:
             kept.append(Warning(self.where or "file", counted(left_out, "more warning of these kinds", "more warnings of these kinds")))
-        for what, (count, first) in self._empty.items():
-            kept.append(self.warning(first, f"{count:,} {what.format(s='' if count == 1 else 's')}; the first is here", "empty"))
-        if self._unread:
-            counts = ", ".join(f"{type} ({count:,})" for type, (count, _) in sorted(self._unread.items()))
-            first = next(iter(self._unread.values()))[1]
-            kept.append(self.warning(first, f"not read (the first is here): {counts}", "unread"))
-        return tuple(kept)
+        return (*kept, *(self.warning(*found) for found in self._tally.warnings()))
 
     def _match(self, call_id: str, name: str) -> tuple[str, str]:
         if call_id:
@@ -321,26 +316,3 @@ def moved(event: Event, index: int) -> Event:
         replaced=tuple((place(start), place(end)) for start, end in event.replaced),
         summary=None if event.summary is None else place(event.summary),
     )
-
-
-def json_text(value: Any) -> str:
-    """Arguments as JSON text: text stays as it is, anything else is written compactly."""
-    if isinstance(value, str):
-        return value
-    try:
-        return NO_ARGUMENTS if value is None else orjson.dumps(value, default=str, option=orjson.OPT_NON_STR_KEYS).decode()
-    except orjson.JSONEncodeError as error:
-        raise FormatError(f"holds arguments that cannot be written as JSON ({error})") from error
-
-
-def _children(value: Any) -> list[Any]:
-    """What is directly inside an object or list, as far as it may hold more."""
-    inside = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return [child for child in inside if isinstance(child, dict | list)]
-
-
-def plain(meta: dict[str, Any]) -> dict[str, Any]:
-    """`meta` without empty values, as plain JSON values."""
-    kept = {key: value for key, value in meta.items() if value not in (None, "", [], {})}
-    result: dict[str, Any] = orjson.loads(orjson.dumps(kept, default=str, option=orjson.OPT_NON_STR_KEYS))
-    return result

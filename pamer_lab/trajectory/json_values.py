@@ -9,7 +9,6 @@ import json
 import math
 import re
 from collections import Counter
-from itertools import chain
 from typing import Any
 
 import msgspec
@@ -18,7 +17,10 @@ import numpy as np
 from pamer_lab.errors import InputError
 
 ESCAPE = re.compile(r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(?P<half>u[dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.DOTALL)
-"""One JSON escape: a whole surrogate pair, half of one, or any other."""
+"""One JSON escape: a complete surrogate pair, half of one, or any other."""
+TOO_DEEP = "is nested more than 1,000 levels deep"
+NOT_UTF8 = "is not UTF-8; save it as UTF-8"
+CUT_OFF = "(is it cut off?)"
 BLANK_END = re.compile(rb'"[ \t\r\n]+:')
 KEY_END = re.compile(rb'"[ \t\r\n]*:')
 STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?[ \t\r\n]*+(:?)', re.DOTALL)
@@ -35,9 +37,9 @@ def parse_json(data: bytes) -> tuple[Any, list[str]]:
     try:
         value = msgspec.json.decode(data)
     except RecursionError as error:
-        raise InputError("is nested more than 1,000 levels deep") from error
+        raise InputError(TOO_DEEP) from error
     except UnicodeDecodeError:
-        raise InputError("is not UTF-8; save it as UTF-8", where=_place_of_bad_byte(data)) from None
+        raise InputError(NOT_UTF8, where=_place_of_bad_byte(data)) from None
     except msgspec.DecodeError as error:
         return _parse_slowly(data, str(error))
     if _may_have_duplicates(data, value):
@@ -57,7 +59,7 @@ def _parse_slowly(data: bytes, complaint: str) -> tuple[Any, list[str]]:
     try:
         text = data.decode()
     except UnicodeDecodeError:
-        raise InputError("is not UTF-8; save it as UTF-8", where=_place_of_bad_byte(data)) from None
+        raise InputError(NOT_UTF8, where=_place_of_bad_byte(data)) from None
     text, halves = _mend_surrogates(text)
     constants: list[str] = []
 
@@ -68,11 +70,11 @@ def _parse_slowly(data: bytes, complaint: str) -> tuple[Any, list[str]]:
     try:
         value = json.loads(text, parse_constant=constant)
     except RecursionError as error:
-        raise InputError("is nested more than 1,000 levels deep") from error
+        raise InputError(TOO_DEEP) from error
     except json.JSONDecodeError as error:
-        what = "ends in the middle of a value (is it cut off?)" if error.pos >= len(text.rstrip()) - 1 else "is not valid JSON"
+        what = f"ends in the middle of a value {CUT_OFF}" if error.pos >= len(text.rstrip()) - 1 else "is not valid JSON"
         if error.msg.startswith("Unterminated string"):
-            what = "ends in the middle of a string (is it cut off?)"
+            what = f"ends in the middle of a string {CUT_OFF}"
         raise InputError(f"{what}: {error.msg}", where=f"line {error.lineno} column {error.colno}") from error
     except ValueError as error:
         raise InputError(f"is not valid JSON: {error}") from error
@@ -100,17 +102,25 @@ def _mend_surrogates(text: str) -> tuple[str, int]:
 
 def _may_have_duplicates(data: bytes, value: Any) -> bool:
     """More keys in the text than in the value."""
-    if type(value) is not dict and type(value) is not list:
-        return False
     keys = 0
-    level = [value]
-    while level:  # depth by depth, because a loop per object would cost more than the parsing
-        objects = [item for item in level if type(item) is dict]
+    objects: list[Any] = [value] if type(value) is dict else []
+    lists: list[Any] = [value] if type(value) is list else []
+    while objects or lists:  # depth by depth, without a call per value, which would cost more than the parsing
         keys += sum(map(len, objects))
-        lists = [item for item in level if type(item) is list]
-        children = chain(chain.from_iterable(map(dict.values, objects)), chain.from_iterable(lists))
-        level = [child for child in children if type(child) is not str and (type(child) is dict or type(child) is list)]
-    # Every key ends with such a sign; texts may hold further ones, and then the texts themselves are told apart.
+        below: list[Any] = []
+        inside: list[Any] = []
+        for held in (*map(dict.values, objects), *lists):
+            for child in held:
+                if type(child) is str:
+                    continue
+                if type(child) is dict:
+                    below.append(child)
+                elif type(child) is list:
+                    inside.append(child)
+        objects, lists = below, inside
+    if not keys:
+        return False
+    # Every key ends with such a sign; texts may hold further ones, and then the texts themselves are compared.
     return _key_ends(data) > keys and b"".join(STRING.findall(data)).count(b":") > keys
 
 

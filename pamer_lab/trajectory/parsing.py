@@ -14,10 +14,17 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from pamer_lab.counts import counted
 from pamer_lab.errors import InputError
 from pamer_lab.trajectory.json_values import parse_json
 
+EMPTY = "is empty"
+UTF_16 = "is UTF-16; save it as UTF-8"
+BINARY = "is a binary file, not JSON"
+ON_ONE_LINE = "JSON values on one line; each was read"
+PARQUET_MAGIC = b"PAR1"
 NOT_BLANK = re.compile(rb"\S")
+OBJECT_LINE = re.compile(rb"^\{[^\n]*\}[ \t\r]*$", re.MULTILINE)
 
 
 @contextmanager
@@ -58,7 +65,7 @@ def parse_text(data: bytes, max_records: int) -> Parsed:
 def _parse_text(data: bytes, max_records: int) -> Parsed:
     data = _check_encoding(data)
     if not NOT_BLANK.search(data):
-        raise InputError("is empty")
+        raise InputError(EMPTY)
     notes: list[tuple[str, str]] = []
     if _looks_like_lines(data):
         return Parsed(True, _parse_lines(data, max_records, notes), notes)
@@ -69,6 +76,8 @@ def _parse_text(data: bytes, max_records: int) -> Parsed:
             return Parsed(True, _parse_lines(data, max_records, notes), notes)
         if several := _values_in_a_row(data, max_records):
             return Parsed(True, several, [("file", f"{len(several)} JSON values one after another; each was read")])
+        if len(OBJECT_LINE.findall(data)) > 1:
+            return Parsed(True, _parse_lines(data, max_records, notes), notes)
         raise
     return Parsed(False, [Record("", value)], [("file", text) for text in noted])
 
@@ -77,15 +86,17 @@ def _check_encoding(data: bytes) -> bytes:
     if data[:3] == b"\xef\xbb\xbf":
         data = data[3:]
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        raise InputError("is UTF-16; save it as UTF-8", where="byte 0")
+        raise InputError(UTF_16, where="byte 0")
+    if data[:4] == PARQUET_MAGIC:
+        raise InputError("is Parquet; write its rows as JSON lines first, for example with `polars.read_parquet(file).write_ndjson(name)`")
     head = data[:4096]
     if b"\0" in head:
-        raise InputError("is a binary file, not JSON", where=f"byte {head.index(0)}")
+        raise InputError(BINARY, where=f"byte {head.index(0)}")
     return data
 
 
 def _looks_like_lines(data: bytes) -> bool:
-    """Several values, one per line: the first line is a whole value and another line with content follows."""
+    """Several values, one per line: the first line is a complete value and another line with content follows."""
     start, end = _first_line(data)
     if not NOT_BLANK.search(data, end):
         return False
@@ -119,6 +130,7 @@ def _first_line(data: bytes) -> tuple[int, int]:
 
 def _parse_lines(data: bytes, max_records: int, notes: list[tuple[str, str]]) -> list[Record]:
     records: list[Record] = []
+    strays: list[tuple[str, InputError]] = []
     for number, line in _lines(data):
         where = f"line {number}"
         try:
@@ -127,12 +139,22 @@ def _parse_lines(data: bytes, max_records: int, notes: list[tuple[str, str]]) ->
             notes.extend((where, text) for text in noted)
         except InputError as error:
             values = _glued_values(line)
+            if not values and records and line[:1] == b"{" and data.endswith(line):
+                notes.append((where, "the file ends in the middle of this line, which was left out; its program may still be writing"))
+                break
+            if not values and line[:1] not in (b"{", b"["):
+                strays.append((where, InputError(error.reason, where=_in_line(where, error.where))))
+                continue
             if not values:
                 raise InputError(error.reason, where=_in_line(where, error.where)) from error
             records.extend(Record(f"{where}, value {i + 1}", value) for i, value in enumerate(values))
-            notes.append((where, f"{len(values)} JSON values on one line; each was read"))
+            notes.append((where, f"{len(values)} {ON_ONE_LINE}"))
         if len(records) > max_records:
             raise InputError(f"holds more than {max_records:,} records", where=where)
+    if strays and len(strays) >= len(records):
+        raise strays[0][1]
+    if strays:
+        notes.append((strays[0][0], f"{counted(len(strays), 'line that is', 'lines that are')} not JSON left out; the first is here"))
     return records
 
 

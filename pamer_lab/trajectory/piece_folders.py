@@ -5,16 +5,18 @@ Knows names only, never contents. Invariant: no link is followed, so that nothin
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
 from pamer_lab.opening import regular
 
 MESSAGE_FILE = re.compile(r"^message_(\d{1,18}+)\.json$")
+PIECE = re.compile(r"(?:^|/)(?:session|info|message|part)/.+\.json$|(?:^|/)message_\d{1,18}\.json$")
+IN_STORAGE = {kind: re.compile(rf"(?:^|/){kind}/[^/]+/[^/]+\.json$") for kind in ("message", "part")}
 STORED = ("session", "info", "message", "part")
 """Folders of opencode's storage that hold sessions, their messages, and the parts of each message."""
 BESIDE = {"agent.json": "messages", "session.json": "agents"}
-"""Files of a Strands session that hold no message, and the folder beside them that does."""
+"""Files of a Strands session that hold no message, and the folder next to them that does."""
 
 
 def is_joined(folder: Path) -> bool:
@@ -23,8 +25,31 @@ def is_joined(folder: Path) -> bool:
 
 
 def is_beside(file: Path) -> bool:
-    """Whether a file only describes the session whose pieces are in a folder beside it."""
+    """Whether a file only describes the session whose pieces are in a folder next to it."""
     return file.name in BESIDE and (file.parent / BESIDE[file.name]).is_dir()
+
+
+def may_be_piece(name: str) -> bool:
+    """Whether an uploaded file may be a piece of a conversation, or describe one, by its name."""
+    return bool(PIECE.search(name)) or name.rpartition("/")[2] in BESIDE
+
+
+def group_names(names: Iterable[str]) -> dict[str, str]:
+    """Uploaded names -> the folder whose pieces they are, in the order of the pieces; names of no such folder are not in it."""
+    found = sorted(names)
+    messages, parts = ({name.partition(f"{kind}/")[0] for name in found if IN_STORAGE[kind].search(name)} for kind in ("message", "part"))
+    joined: dict[str, str] = {}
+    for folder in sorted(messages & parts):
+        for kind in STORED:
+            joined |= {name: folder for name in found if name.startswith(f"{folder}{kind}/") and name.endswith(".json")}
+    numbered = [(int(match[1]), name) for name in found if name not in joined and (match := MESSAGE_FILE.match(name.rpartition("/")[2]))]
+    return joined | {name: f"{name.rpartition('/')[0]}/" for _, name in sorted(numbered)}
+
+
+def is_described(name: str, folders: Collection[str]) -> bool:
+    """Whether an uploaded file only describes a session whose messages came with it."""
+    folder, _, last = name.rpartition("/")
+    return last in BESIDE and any(other.startswith(f"{folder}/{BESIDE[last]}/".lstrip("/")) for other in folders)
 
 
 def pieces(folder: Path) -> Iterator[tuple[str, Path]]:

@@ -14,18 +14,27 @@ from msgspec import structs
 from pamer_lab.config import ReadLimits
 from pamer_lab.errors import FormatError, InputError, NotThisFormat
 from pamer_lab.opening import below, regular
-from pamer_lab.trajectory.document import EVENT_FILE, Document, event_number, load_document, parse_document, parse_events
-from pamer_lab.trajectory.draft import Draft
+from pamer_lab.trajectory.document import (
+    EVENT_FILE,
+    Document,
+    event_number,
+    load_document,
+    member_documents,
+    parse_document,
+    parse_events,
+)
+from pamer_lab.trajectory.draft import NO_MESSAGES, Draft
 from pamer_lab.trajectory.formats import claimants, read_suffixes
 from pamer_lab.trajectory.labels import missing_labels
 from pamer_lab.trajectory.parsing import uncollected
-from pamer_lab.trajectory.piece_folders import is_beside, is_joined
+from pamer_lab.trajectory.piece_folders import group_names, is_beside, is_described, is_joined, may_be_piece
 from pamer_lab.trajectory.shared.rows import SHAPE_ERRORS, shape_fault
 from pamer_lab.trajectory.trial_folder import is_trial, reward_beside, trace_files
 from pamer_lab.trajectory.unpacking import shown_name
 from pamer_lab.trajectory.values import Source, Trace, Warning
 from pamer_lab.trajectory.yaml_cassette import CASSETTE_SUFFIXES, is_cassette
 
+NO_TRACES = "is a folder without traces"
 LISTED = "; `docs/trace-format.md` lists them"
 
 LABEL_SUFFIX = ".labels.json"
@@ -40,7 +49,7 @@ class Rejection:
     where: str
     reason: str
     tried: tuple[tuple[str, str], ...] = ()
-    """(format, why it let go) of every reader that took the file for its own, where no reader could use it."""
+    """(format, why it gave up) of every reader that claimed the file, where no reader could use it."""
 
     @property
     def sentence(self) -> str:
@@ -49,7 +58,7 @@ class Rejection:
 
 @dataclass
 class Reading:
-    """What an import came to."""
+    """The result of an import."""
 
     traces: list[Trace] = field(default_factory=list)
     rejected: list[Rejection] = field(default_factory=list)
@@ -111,18 +120,18 @@ def iter_traces(
             yield Rejection(str(given), "", f"holds more than {limits.max_archive_members:,} files; import its folders one by one")
             continue
         if not sources:
-            yield Rejection(str(given), "", f"is a folder without traces (it looks for {' '.join(read_suffixes())})")
+            yield Rejection(str(given), "", f"{NO_TRACES} (it looks for {' '.join(read_suffixes())})")
         for source in sources:
             try:
                 document = load_document(source, limits, roots=roots or ((path,) if path.is_dir() else ()))
             except InputError as error:
                 yield Rejection(error.path or str(source), error.where, error.reason)
                 continue
-            yield from _rewarded(traces_of(document), source, roots)
+            yield from _rewarded(traces_of(document, limits), source, roots)
 
 
 def _rewarded(items: Iterator[Trace | Rejection], path: Path, roots: Sequence[Path]) -> Iterator[Trace | Rejection]:
-    """The first trace of a file gets the reward that its trial's folder records beside it, unless it has one."""
+    """The first trace of a file gets the reward that its trial's folder records, unless it has one."""
     for number, item in enumerate(items):
         if number == 0 and isinstance(item, Trace) and item.reward is None and (reward := reward_beside(path, roots)) is not None:
             item = structs.replace(item, reward=reward)
@@ -132,41 +141,63 @@ def _rewarded(items: Iterator[Trace | Rejection], path: Path, roots: Sequence[Pa
 def read_bytes(data: bytes, name: str, limits: ReadLimits | None = None) -> Reading:
     """Traces of an upload; `name` is only shown, never used as a path."""
     reading = Reading()
-    name = shown_name(name)
+    name, limits = shown_name(name), limits or ReadLimits.from_environment()
     try:
-        document = parse_document(data, limits or ReadLimits.from_environment(), name=name)
+        document = parse_document(data, limits, name=name)
     except InputError as error:
         reading.add(Rejection(name, error.where, error.reason))
         return reading
     with uncollected():  # all traces are kept, so nothing is gained by looking for garbage between them
-        for item in traces_of(document):
+        for item in traces_of(document, limits):
             reading.add(item)
     return reading
 
 
 def read_files(files: Iterable[tuple[str, bytes]], limits: ReadLimits | None = None) -> Iterator[Trace | Rejection]:
-    """Traces of several uploads; numbered event files that share a folder in their names are one source."""
+    """Traces of several uploads; event files and other pieces of conversations that share a folder in their names are one source."""
     limits = limits or ReadLimits.from_environment()
-    events: dict[str, list[tuple[str, bytes]]] = {}
+    folders: dict[str, list[tuple[str, bytes]]] = {}
+    held: dict[str, bytes] = {}
     for name, data in files:
         folder, _, last = name.rpartition("/")
         if EVENT_FILE.match(last):
-            events.setdefault(folder, []).append((last, data))
-            continue
-        reading = read_bytes(data, name, limits)
-        yield from reading.traces
-        yield from reading.rejected
-    for folder, members in events.items():
+            folders.setdefault(folder, []).append((last, data))
+        elif may_be_piece(name):
+            held[name] = data
+        else:
+            yield from _read_upload(name, data, limits)
+    events = set(folders)
+    joined = group_names(held)
+    for name, folder in joined.items():
+        folders.setdefault(folder, []).append((name.removeprefix(folder), held[name]))
+    for name, data in held.items():
+        if name not in joined and not is_described(name, folders):
+            yield from _read_upload(name, data, limits)
+    for folder, members in folders.items():
+        members = sorted(members, key=event_number) if folder in events else members
         try:
-            document = parse_events(sorted(members, key=event_number), limits, name=shown_name(folder or members[0][0]))
+            document = parse_events(members, limits, name=shown_name(folder.rstrip("/") or members[0][0]))
         except InputError as error:
             yield Rejection(error.path, error.where, error.reason)
             continue
         yield from traces_of(document)
 
 
-def traces_of(document: Document) -> Iterator[Trace | Rejection]:
-    """The traces of one parsed document, by the first format that finds something to read in it."""
+def _read_upload(name: str, data: bytes, limits: ReadLimits) -> Iterator[Trace | Rejection]:
+    reading = read_bytes(data, name, limits)
+    yield from reading.traces
+    yield from reading.rejected
+
+
+def traces_of(document: Document, limits: ReadLimits | None = None) -> Iterator[Trace | Rejection]:
+    """The traces of one parsed document, by the first format that finds something to read in it; of a zip, those of each file in it."""
+    if document.members:
+        for member in member_documents(document, limits or ReadLimits.from_environment()):
+            if isinstance(member, InputError):
+                yield Rejection(member.path, member.where, member.reason)
+            else:
+                yield from traces_of(member)
+        return
     found = _traces_of(document)
     while True:
         with uncollected():
@@ -188,15 +219,16 @@ def _traces_of(document: Document) -> Iterator[Trace | Rejection]:
         tried.append((candidate.NAME, reason))
         first = first or (opened, fault)
     if first is None:
-        yield Rejection(document.path, "", f"holds no messages in a known format ({_look(document)}){LISTED}")
+        notes = "".join(f"; it {text}" for _, text in document.notes) if document.kind == "sqlite" else ""
+        yield Rejection(document.path, "", f"{NO_MESSAGES} in a known format ({_look(document)}){LISTED}{notes}")
         return
     # No reader found words of the agent: what the most specific one made of the file is all there is.
-    found = list(_finished(document, *first, [])) or [Rejection(document.path, "", "holds no messages")]
+    found = list(_finished(document, *first, [])) or [Rejection(document.path, "", NO_MESSAGES)]
     yield from (replace(item, tried=tuple(tried)) if isinstance(item, Rejection) else item for item in found)
 
 
 def _open(document: Document, drafts: Iterator[Draft]) -> tuple[list[Draft], Rejection | None, str]:
-    """(the drafts up to the first that can be used, a fault that ended the reading, why the reader lets go)."""
+    """(the drafts up to the first that can be used, a fault that ended the reading, why the reader gives up)."""
     opened: list[Draft] = []
     try:
         for draft in drafts:
@@ -248,10 +280,12 @@ def _tried_in_words(tried: Sequence[tuple[str, str]]) -> str:
 
 
 def _look(document: Document) -> str:
-    """What a file that nobody knows looks like, so that its user can tell what it is."""
+    """What a file of no known format looks like, so that its user can identify it."""
     value = document.root
     kind = "a list" if isinstance(value, list) else ""
     value = value[0] if isinstance(value, list) and value else value
+    if document.kind == "sqlite":
+        return f"SQLite with the tables {', '.join(list(value)[:12])}" if value else "SQLite without tables"
     if isinstance(value, dict):
         fields = ", ".join(str(key)[:40] for key in list(value)[:8])
         kind = f"{kind or 'an object'} with the fields {fields}" if not kind else f"a list of objects with the fields {fields}"

@@ -42,7 +42,7 @@ class Recorded:
         return frozenset(index for event in self.applied(end) for first, last in event.replaced for index in range(first, last))
 
     def stand_ins(self, messages: Sequence[Message], end: int) -> tuple[Message, ...]:
-        """Of the view, what stands in place of messages that are gone; a summary that is a tool's result stays with its call."""
+        """Of the view, what replaces messages that are gone; a summary that is a tool's result stays with its call."""
         held, gone = self._held(messages, end), self.gone(end)
         return tuple(held[place] for place in sorted(held) if place[1] == 0 or place[0] in gone)
 
@@ -98,7 +98,7 @@ def _apply(held: Held, event: Event) -> None:
     anchor = (event.replaced[-1][0], 0)
     if event.summary is not None:
         written = held.get((event.summary, 1))
-        if written is not None and written.role in ("user", "system"):  # results and answers stay beside their calls
+        if written is not None and written.role in ("user", "system"):  # results and answers stay next to their calls
             held[anchor] = held.pop((event.summary, 1))
     elif only is not None and event.kind == "context_edit":
         held[gone[0]] = structs.replace(only, content=event.text)

@@ -1,23 +1,31 @@
 """The bytes of a SQLite file -> the rows of its tables, within the limits, or one clear sentence.
 
-Several agents keep their sessions in SQLite. The file is opened as a copy in memory, so nothing is written and no second file is
-looked for; only plain tables are read, and no view, trigger, virtual table or function of the file ever runs. Knows nothing of traces.
+Several agents keep their sessions in SQLite. The file is opened as a copy in memory, with the pages of its write-ahead log put in where
+there is one, so nothing is written; only plain tables are read, and no view, trigger, virtual table or function of the file ever runs.
+Knows nothing of traces.
 """
 
 import re
 import sqlite3
+import struct
 from collections.abc import Iterator
 from contextlib import closing
 from typing import Any
 
 from pamer_lab.config import ReadLimits
 from pamer_lab.errors import InputError
+from pamer_lab.trajectory.unpacking import ZSTD_MAGIC, unzstd
 
 SQLITE_MAGIC = b"SQLite format 3\0"
 HEADER_BYTES = 100
 WRITE_VERSION = slice(18, 20)
 """Where the header says how the file is written; 2 means that newest pages may be in a second file, which is not here."""
 PLAIN, WAL = b"\1\1", b"\2\2"
+WAL_HEADER = struct.Struct(">4s4xI4x8s8x")
+"""Of a write-ahead log: magic, bytes of a page, salt."""
+WAL_MAGIC = (b"\x37\x7f\x06\x82", b"\x37\x7f\x06\x83")
+WAL_FRAME = struct.Struct(">II8s8x")
+"""Before each page of the log: its number, the pages of the file after a commit (0 inside one), salt."""
 MOST_TABLES = 500
 STEPS = 1_000
 """Instructions of SQLite between two looks at the budget."""
@@ -32,8 +40,48 @@ Tables = dict[str, list[dict[str, Any]]]
 
 
 def is_wal(data: bytes) -> bool:
-    """Whether the newest pages may be in a `-wal` file beside this one."""
-    return data[WRITE_VERSION] == WAL
+    """Whether these are bytes of SQLite whose newest pages may be in a `-wal` file next to them."""
+    return data[: len(SQLITE_MAGIC)] == SQLITE_MAGIC and data[WRITE_VERSION] == WAL
+
+
+def with_log(data: bytes, log: bytes, most: int) -> bytes:
+    """The file with the committed pages of its write-ahead log in place; frames of an older log have another salt, and end it.
+
+    A log in which a table of the file is gone is not the file's own: the file is returned as it is.
+    """
+    if len(log) < WAL_HEADER.size:
+        return data
+    magic, size, salt = WAL_HEADER.unpack_from(log)
+    if magic not in WAL_MAGIC or not 512 <= size <= 65_536:
+        return data
+    frames: list[tuple[int, int]] = []
+    total = committed = 0
+    for start in range(WAL_HEADER.size, len(log) - WAL_FRAME.size - size + 1, WAL_FRAME.size + size):
+        number, after, own = WAL_FRAME.unpack_from(log, start)
+        if own != salt or not number:
+            break
+        frames.append((number, start + WAL_FRAME.size))
+        if after:
+            total, committed = after, len(frames)
+    if not committed or total * size > most:
+        return data
+    image = bytearray(data[: total * size].ljust(total * size, b"\0"))
+    for number, start in frames[:committed]:
+        if number <= total:
+            image[(number - 1) * size : number * size] = log[start : start + size]
+    image[WRITE_VERSION] = PLAIN
+    merged = bytes(image)
+    return merged if _table_names(data) <= _table_names(merged) else data
+
+
+def _table_names(data: bytes) -> set[str]:
+    try:
+        with closing(sqlite3.connect(":memory:")) as connection:
+            connection.deserialize(data[: WRITE_VERSION.start] + PLAIN + data[WRITE_VERSION.stop :])
+            _guard(connection, ReadLimits())
+            return set(_names(connection))
+    except (sqlite3.Error, sqlite3.Warning, OverflowError, ValueError, InputError, MemoryError):
+        return set()
 
 
 def read_tables(data: bytes, limits: ReadLimits) -> Tables:
@@ -72,7 +120,7 @@ def _names(connection: sqlite3.Connection) -> list[str]:
 
 
 class _Budget:
-    """What the rows may come to; a damaged file may repeat its pages without end."""
+    """The most that the rows may add up to; a damaged file may repeat its pages endlessly."""
 
     def __init__(self, limits: ReadLimits) -> None:
         self.bytes, self.values, self.limits = limits.max_bytes, limits.max_values, limits
@@ -90,14 +138,17 @@ def _rows(connection: sqlite3.Connection, name: str, budget: _Budget) -> Iterato
     columns = [item[0] for item in cursor.description]
     for row in cursor:
         budget.take(row)
-        yield dict(zip(columns, map(_plain, row), strict=True))
+        yield dict(zip(columns, (_plain(value, budget) for value in row), strict=True))
 
 
-def _plain(value: Any) -> Any:
-    """A value as JSON has it; bytes that are text become text, other bytes their length."""
+def _plain(value: Any, budget: _Budget) -> Any:
+    """A value as JSON has it; bytes that are text (packed with zstd or not) become text, other bytes their length."""
     if not isinstance(value, bytes):
         return value
     try:
+        if value[:4] == ZSTD_MAGIC:
+            value = unzstd(value, budget.bytes)
+            budget.take((value,))
         return value.decode("utf-8")
     except UnicodeDecodeError:
         return {"bytes": len(value)}

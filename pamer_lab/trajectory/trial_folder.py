@@ -1,4 +1,4 @@
-"""Folders of Harbor trials (WorkBuddyBench, Terminal-Bench): the agent's files in `agent/`, its reward beside them.
+"""Folders of Harbor trials (WorkBuddyBench, Terminal-Bench): the agent's files in `agent/`, its reward next to them.
 
 Invariant: only small files of the trial's own folder are looked at, and none of them ever replaces a reward that a trace has.
 """
@@ -19,12 +19,12 @@ PROXY_LOG, SUMMARY = "requests.jsonl", "trajectory.json"
 
 
 def is_trial(folder: Path) -> bool:
-    """Whether a folder is one trial: the agent's files beside the verifier's, or beside a result."""
+    """Whether a folder is one trial: the agent's files next to the verifier's, or next to a result."""
     return (folder / "agent").is_dir() and ((folder / "verifier").is_dir() or (folder / "result.json").is_file())
 
 
 def trace_files(trial: Path) -> list[Path]:
-    """The files of a trial that may be traces; where the proxy's log is there, the trajectory made from it is passed over."""
+    """The files of a trial that may be traces; if the proxy's log exists, the trajectory made from it is skipped."""
     found = sorted((trial / "agent").iterdir())
     logged = any(child.name == PROXY_LOG for child in found)
     return [child for child in found if not (logged and child.name == SUMMARY)]

@@ -1,7 +1,7 @@
 """Packed bytes -> plain bytes within the limits, and the look at a text before it is parsed.
 
-Knows gzip, zip and how many values a JSON text holds; nothing of files or traces. Invariant: what a stranger's bytes
-would unpack or parse to is counted before it is held, so that a bomb costs a little time and no memory; a member's name
+Knows gzip, zstd, zip and how many values a JSON text holds; nothing of files or traces. Invariant: what untrusted bytes
+would unpack or parse to is counted before it is stored, so that a bomb costs a little time and no memory; a member's name
 is a label and never a path.
 """
 
@@ -17,13 +17,16 @@ import numpy as np
 from pamer_lab.config import ReadLimits
 from pamer_lab.errors import InputError
 
+TOO_LARGE = "unpacks to more than the limit"
 MOST_EXPANSION = 1_032
 """Deflate makes at most so many bytes of one."""
 CHUNK = 1 << 20
+ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 CENTRAL_ENTRY = b"PK\x01\x02"
 """Begins every entry of a zip's directory."""
 METHODS = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, 93}
 """Stored, deflate, and Zstandard where this Python has it. The others reserve the memory that a file asks for."""
+JSON_SUFFIXES = (".json", ".jsonl", ".ndjson")
 NAME_CHARACTERS = 200
 FAULTS = (zipfile.BadZipFile, NotImplementedError, RuntimeError, OSError, EOFError, ValueError, LookupError, struct.error, zlib.error)
 """What `zipfile` raises on damaged bytes; ValueError includes names that are not UTF-8."""
@@ -37,7 +40,7 @@ def gunzip(data: bytes, limits: ReadLimits) -> bytes:
             for chunk in _chunks(data):
                 size += len(chunk)
                 if size > limits.max_bytes:
-                    raise InputError(f"unpacks to more than the limit of {mb(limits.max_bytes)} (a gzip bomb?)")
+                    raise InputError(f"{TOO_LARGE} of {mb(limits.max_bytes)} (a gzip bomb?)")
         out = io.BytesIO()
         for chunk in _chunks(data):
             out.write(chunk)
@@ -54,16 +57,32 @@ def _chunks(data: bytes) -> Iterator[bytes]:
             yield chunk
 
 
+def unzstd(data: bytes, most: int) -> bytes:
+    """The contents of a zstd frame; refuses a bomb before it is in memory."""
+    import pyarrow
+
+    out = io.BytesIO()
+    try:
+        with pyarrow.input_stream(pyarrow.BufferReader(data), compression="zstd") as stream:
+            while chunk := stream.read(CHUNK):
+                out.write(chunk)
+                if out.tell() > most:
+                    raise InputError(f"{TOO_LARGE} of {mb(most)} (a zstd bomb?)")
+    except OSError as error:
+        raise InputError(f"is not a complete zstd frame ({error})") from error
+    return out.getvalue()
+
+
 def json_members(data: bytes, limits: ReadLimits) -> Iterator[tuple[str, bytes]]:
-    """Name and bytes of a zip's JSON members, in name order."""
+    """Name and bytes of a zip's members of JSON or JSON lines, in name order; hidden ones (`__MACOSX`) are no data."""
     entries = data.count(CENTRAL_ENTRY)  # `zipfile` builds an object per entry as soon as it opens
     if entries > limits.max_archive_members:
         raise InputError(f"holds {entries:,} members; the limit is {limits.max_archive_members:,}")
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            members = sorted((info for info in archive.infolist() if info.filename.endswith(".json")), key=lambda info: info.filename)
+            members = sorted((info for info in archive.infolist() if _may_be_json(info.filename)), key=lambda info: info.filename)
             if sum(info.file_size for info in members) > limits.max_bytes:
-                raise InputError(f"unpacks to more than the limit of {mb(limits.max_bytes)} (a zip bomb?)")
+                raise InputError(f"{TOO_LARGE} of {mb(limits.max_bytes)} (a zip bomb?)")
             left = limits.max_bytes
             for info in members:
                 name = shown_name(info.filename)
@@ -73,11 +92,15 @@ def json_members(data: bytes, limits: ReadLimits) -> Iterator[tuple[str, bytes]]
                     body = member.read(left + 1)
                 left -= len(body)
                 if left < 0:
-                    raise InputError(f"unpacks to more than the limit of {mb(limits.max_bytes)} (a zip bomb?)")
+                    raise InputError(f"{TOO_LARGE} of {mb(limits.max_bytes)} (a zip bomb?)")
                 refuse_many_values(body, limits)
                 yield name, body
     except FAULTS as error:
         raise InputError(f"is a damaged or unsupported zip ({error})") from error
+
+
+def _may_be_json(name: str) -> bool:
+    return name.endswith(JSON_SUFFIXES) and not name.startswith("__MACOSX/")
 
 
 def refuse_many_values(data: bytes, limits: ReadLimits) -> None:
@@ -116,11 +139,11 @@ def count_values(data: bytes) -> int:
 
 
 def shown_name(name: str) -> str:
-    """A stranger's file name as a label: printable and of bearable length; the end says more than the beginning."""
+    """An untrusted file name as a label: printable and not too long; the end says more than the beginning."""
     clean = "".join(char if char.isprintable() else "\ufffd" for char in name[-NAME_CHARACTERS:])
     return clean if len(name) <= NAME_CHARACTERS else f"…{clean}"
 
 
 def mb(size: int) -> str:
-    """A size in words."""
+    """A size for people."""
     return f"{size / 1e6:,.0f} MB"

@@ -12,8 +12,8 @@ from msgspec import Struct, field
 if TYPE_CHECKING:
     import polars as pl
 
-GENERIC = "generic"
-"""The format of a file that no reader knows."""
+GENERIC, EVENTS = "generic", "event-log"
+"""The formats of files that no reader knows: the longest list of messages, and events by their type names."""
 
 Role = Literal["system", "user", "assistant", "tool"]
 """`system` and `user` speak to the model, `assistant` is the model, `tool` answers its calls."""
@@ -27,13 +27,15 @@ stored or asked its own memory. `context_edit`: history was trimmed without a su
 agent ran here. `note`: anything else the source recorded that is not a message."""
 
 
-WarningKind = Literal["changed", "empty", "unread", "tried"]
+WarningKind = Literal["changed", "empty", "unread", "tried", "guess"]
 """`changed`: kept, in another form than the source's. `empty`: a message, result or call that came out without content.
-`unread`: in the file and not in the trace. `tried`: other readers took the file for theirs first and let go."""
+`unread`: in the file and not in the trace. `tried`: other readers claimed the file first and gave up. `guess`: the messages were
+found by a search."""
 
 Confidence = Literal["recognised", "second choice", "guessed"]
 """How sure the format of a trace is. `recognised`: the first reader that knows the file found what it needs. `second choice`: so did a
-later one, after another let go. `guessed`: no reader knows the file; the longest list of messages was taken."""
+later one, after another gave up. `guessed`: no reader knows the file, or a search found its messages; the longest list of them or its
+events were read."""
 
 
 class ToolCall(Struct, frozen=True, omit_defaults=True, gc=False):
@@ -108,7 +110,7 @@ class Label(Struct, frozen=True, omit_defaults=True, gc=False):
 
 
 class Event(Struct, frozen=True, omit_defaults=True):
-    """Something the source recorded about its own context, beside the messages."""
+    """Something the source recorded about its own context, outside the messages."""
 
     kind: EventKind
     before_message: int
@@ -166,9 +168,10 @@ class Trace(Struct, frozen=True, omit_defaults=True):
     @property
     def confidence(self) -> Confidence:
         """How sure the format is."""
-        if self.format == GENERIC:
+        kinds = {warning.kind for warning in self.warnings}
+        if self.format in (GENERIC, EVENTS) or "guess" in kinds:
             return "guessed"
-        return "second choice" if any(warning.kind == "tried" for warning in self.warnings) else "recognised"
+        return "second choice" if "tried" in kinds else "recognised"
 
     @property
     def turns(self) -> int:

@@ -1,6 +1,6 @@
 """Large uploads, and paths that a visitor names, read and counted in a process of their own: `python -m pamer_lab.workspace.apart`.
 
-What a stranger's file makes of the memory then costs that process its life and not the dashboard with everybody's pages. The process
+A file that needs too much memory then ends that process, not the dashboard. The process
 is ended when it uses more than a stated amount of memory, the system ends it first when memory runs out, and only one works at a time.
 Input: one line of JSON for the request, then for each file a line with name and size, and its bytes. Output: one line of JSON.
 """
@@ -35,6 +35,9 @@ FREE_MEMORY = 600_000_000
 """Bytes that any import may take; the program with its libraries takes 200 to 300 MB."""
 WATCH_SECONDS = 0.05
 """Time between two looks at the memory of the process."""
+
+MOST_SECONDS = 600.0
+"""Time that one import may take; 200 MB take about one minute."""
 
 _ONE_AT_A_TIME = threading.Lock()
 
@@ -82,7 +85,8 @@ def _ask(request: Request, files: Iterable[tuple[str, bytes]], memory: int) -> I
     refuse_in_reviewer_mode("Importing traces", Path(request.workspace))
     words = [sys.executable, "-m", __spec__.name]
     with _ONE_AT_A_TIME, subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=own_environment()) as process:
-        threading.Thread(target=_watch, args=(process, memory), daemon=True).start()
+        began = time.monotonic()
+        threading.Thread(target=_watch, args=(process, memory, began + MOST_SECONDS), daemon=True).start()
         assert process.stdin is not None and process.stdout is not None
         with contextlib.suppress(BrokenPipeError):  # it died; the lack of an answer says so
             process.stdin.write(msgspec.json.encode(request) + b"\n")
@@ -95,7 +99,9 @@ def _ask(request: Request, files: Iterable[tuple[str, bytes]], memory: int) -> I
     try:
         answer = msgspec.json.decode(lines[-1] if lines else b"", type=Answer)
     except msgspec.DecodeError:
-        reason = f"needed more than the {mb(memory)} of memory that this import may use; nothing was imported. Split the file"
+        late = time.monotonic() - began >= MOST_SECONDS
+        needed = f"took more than {MOST_SECONDS:.0f} s" if late else f"needed more than the {mb(memory)} of memory that this import may use"
+        reason = f"{needed}; nothing was imported. Split the file"
         return Imported(rejected=[Rejection("upload", "", reason)])
     if answer.error:
         raise InputError(answer.error)
@@ -125,12 +131,13 @@ def _files(stream: IO[bytes]) -> Iterator[tuple[str, bytes]]:
         yield file.name, stream.read(file.size)
 
 
-def _watch(process: "subprocess.Popen[bytes]", memory: int) -> None:
-    """End the process when it uses more than `memory` bytes."""
+def _watch(process: "subprocess.Popen[bytes]", memory: int, end: float) -> None:
+    """End the process when it uses more than `memory` bytes, or at its end in monotonic time."""
     statm = Path(f"/proc/{process.pid}/statm")
     with contextlib.suppress(OSError, IndexError):  # it has ended, or this is not Linux
         while process.poll() is None:
-            if int(statm.read_text(encoding="ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE") > memory:
+            used = int(statm.read_text(encoding="ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
+            if used > memory or time.monotonic() > end:
                 process.kill()
             time.sleep(WATCH_SECONDS)
 

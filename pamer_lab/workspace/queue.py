@@ -22,7 +22,7 @@ LOOK_EVERY = 0.2
 def in_line(
     folder: Path, *, waiting: Callable[[int], None] = lambda ahead: None, cancelled: Callable[[], bool] = lambda: False
 ) -> Iterator[None]:
-    """Wait until nobody who came earlier works in this workspace, then work; `waiting` is told how many are ahead."""
+    """Wait until nobody who came earlier works in this workspace, then work; `waiting` is called with the number ahead."""
     if not folder.is_dir():  # nobody works there, and waiting makes no workspace
         yield
         return

@@ -58,7 +58,9 @@ TOOLS: dict[str, AgentTool] = {
     "gemini": AgentTool(("~/.gemini/tmp",), ("*/chats/session-*.json", "*/chats/session-*.jsonl", "*/chats/*/*.jsonl")),
     "copilot": AgentTool(
         (
-            *("$COPILOT_HOME/session-state", "~/.copilot/session-state", "~/.copilot/history-session-state"),
+            "$COPILOT_HOME/session-state",
+            "~/.copilot/session-state",
+            "~/.copilot/history-session-state",
             *(f"~/.config/{name}/User/workspaceStorage" for name in _VS_CODE),
             *(f"~/Library/Application Support/{name}/User/workspaceStorage" for name in _VS_CODE),
         ),
@@ -68,7 +70,9 @@ TOOLS: dict[str, AgentTool] = {
     "qwen": AgentTool(("$QWEN_HOME/projects", "~/.qwen/projects", "~/.qwen/tmp"), ("*/chats/*.jsonl", "*/chats/*.json")),
     "goose": AgentTool(
         (
-            *("$XDG_DATA_HOME/goose/sessions", "~/.local/share/goose/sessions", "~/.config/goose/sessions"),
+            "$XDG_DATA_HOME/goose/sessions",
+            "~/.local/share/goose/sessions",
+            "~/.config/goose/sessions",
             "~/Library/Application Support/Block/goose/sessions",
         ),
         ("sessions.db", "*.jsonl"),
@@ -129,7 +133,7 @@ def all_folders() -> list[str]:
 
 def _tool(name: str) -> AgentTool:
     if name not in TOOLS:
-        raise InputError(f"{name!r} is no tool whose sessions can be found; known are {', '.join(TOOLS)}")
+        raise InputError(f"{name!r} is not a tool whose sessions can be found; known tools: {', '.join(TOOLS)}")
     return TOOLS[name]
 
 

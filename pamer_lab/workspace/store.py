@@ -17,7 +17,7 @@ import pyarrow as pa
 from pamer_lab.blocks import MessageTokens, context_before, cut
 from pamer_lab.config import address_of, default_workspace, local_folder
 from pamer_lab.errors import InputError, StorageError
-from pamer_lab.storage import Database, TableSpec, equals, is_in
+from pamer_lab.storage import Database, TableSpec, equals, in_parts, is_in
 from pamer_lab.storage.leases import lease
 from pamer_lab.trajectory.labels import HINDSIGHT
 from pamer_lab.trajectory.values import Label, Trace
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 TRACES = TableSpec(
     name="traces",
     key=("trace_id",),
+    indexed=("trace_id",),
     schema=pa.schema(
         [
             ("trace_id", pa.string()),
@@ -60,14 +61,12 @@ TRACES = TableSpec(
 SUMMARY_COLUMNS = [name for name in TRACES.schema.names if name not in ("body", "message_tokens")]
 """A trace without its text."""
 
-TOTALS = (
-    *("main_input", "main_output", "aux_input", "aux_output", "total", "base_total", "peak_active"),
-    *("cached_input", "uncached_input"),
-)
+TOTALS = tuple("main_input main_output aux_input aux_output total base_total peak_active cached_input uncached_input".split())
 """Totals that have a column of their own, so that tables across runs need no JSON."""
 RUNS = TableSpec(
     name="replay_runs",
     key=("run_id",),
+    indexed=("run_id", "trace_id"),
     schema=pa.schema(
         [
             *((name, pa.string()) for name in ("run_id", "trace_id", "question_id", "task_id", "policy", "profile", "status")),
@@ -148,6 +147,7 @@ class Workspace:
         rows = [trace_row(trace, tokens, demo=demo) for trace in self._with_kept_labels(list(traces))]
         if rows:
             self.database.upsert(TRACES, rows)
+            self.database.tidy(TRACES)
         return [{key: row[key] for key in SUMMARY_COLUMNS} for row in rows]
 
     def _with_kept_labels(self, traces: Sequence[Trace]) -> Iterable[Trace]:
@@ -179,6 +179,13 @@ class Workspace:
         rows = self.database.rows(TRACES, where=where, columns=SUMMARY_COLUMNS)
         return sorted(rows, key=lambda row: (row["name"], row["index"]))
 
+    def rows_of(self, trace_ids: Iterable[str]) -> list[dict[str, Any]]:
+        """Summary rows of those traces that are here."""
+        if not self.path.exists():
+            return []
+        parts = in_parts(trace_ids)
+        return [row for part in parts for row in self.database.rows(TRACES, where=is_in("trace_id", part), columns=SUMMARY_COLUMNS)]
+
     def trace_page(self, start: int, count: int) -> list[dict[str, Any]]:
         """Some summary rows in the order in which they were stored; nothing else is read."""
         if not self.database.exists(TRACES):
@@ -186,10 +193,10 @@ class Workspace:
         return self.database.page(TRACES, SUMMARY_COLUMNS, start, count)
 
     def index(self) -> None:
-        """Index the columns by which traces and runs are looked up; worth it from some ten thousand rows."""
-        for spec, columns in ((TRACES, ("trace_id",)), (RUNS, ("run_id", "trace_id"))):
+        """Index the columns by which traces and runs are looked up; happens by itself from some ten thousand rows on."""
+        for spec in (TRACES, RUNS):
             if self.database.exists(spec):
-                self.database.index(spec, columns)
+                self.database.index(spec, spec.indexed)
 
     def traces(self) -> "pl.DataFrame":
         """All traces as a frame, one row each and without their text, sorted by file name; the columns are in `docs/python.md`."""
@@ -224,7 +231,8 @@ class Workspace:
         """Sizes of traces by id, from their stored counts."""
         columns = ["trace_id", "turns", "tokens", "prefix_messages", "message_tokens"]
         found = {}
-        for row in self.database.rows(TRACES, where=is_in("trace_id", trace_ids), columns=columns):
+        rows = (row for part in in_parts(trace_ids) for row in self.database.rows(TRACES, where=is_in("trace_id", part), columns=columns))
+        for row in rows:
             later = sum(row["message_tokens"][row["prefix_messages"] :])
             found[row["trace_id"]] = TraceSize(row["turns"], row["tokens"] - later, later)
         return found
@@ -233,7 +241,8 @@ class Workspace:
         """Tokens before each turn, by trace id."""
         columns = ["trace_id", "message_tokens", "tokens", "body"]
         found = {}
-        for row in self.database.rows(TRACES, where=is_in("trace_id", trace_ids), columns=columns):
+        rows = (row for part in in_parts(trace_ids) for row in self.database.rows(TRACES, where=is_in("trace_id", part), columns=columns))
+        for row in rows:
             pieces = cut(msgspec.msgpack.decode(row["body"], type=Trace).messages)
             counts = row["message_tokens"]
             found[row["trace_id"]] = list(context_before(pieces, counts, row["tokens"] - sum(counts)))

@@ -19,7 +19,15 @@ __all__ = ["profile"]
 def test_a_command_reports_progress_and_its_result_as_json_lines(workspace: Workspace, profile: Path, tmp_path: Path) -> None:
     corpus = write_corpus(tmp_path / "corpus.jsonl")
     process = Process(
-        *("pamer_lab.cli", "layerwise", str(corpus), "--seeds", "0", "--profile", str(profile), "--device", "cpu"),
+        "pamer_lab.cli",
+        "layerwise",
+        str(corpus),
+        "--seeds",
+        "0",
+        "--profile",
+        str(profile),
+        "--device",
+        "cpu",
         environment=os.environ | {LINES_VARIABLE: "1", "PAMER_LAB_HOME": str(workspace.path)},
     )
     lines = list(process.answers(Line))

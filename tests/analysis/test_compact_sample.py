@@ -13,11 +13,10 @@ from pamer_lab.blocks import MessageTokens
 from pamer_lab.commands.options import COMMANDS
 from pamer_lab.commands.studying import first_replicas
 from pamer_lab.models.tokenizer import embedded_counter
-from pamer_lab.studies.compact.forecast import evidence_tokens, token_share
 from pamer_lab.studies.compact.points import Counts
 from pamer_lab.studies.compact.registry import all_conditions
 from pamer_lab.studies.compact.states import Readings
-from pamer_lab.studies.compact.study import overlap, paired
+from pamer_lab.studies.compact.study import evidence_tokens, overlap, paired, token_share
 from pamer_lab.studies.compact.values import Resources
 from pamer_lab.studies.decisions import decisions_of, sample
 

@@ -1,8 +1,9 @@
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from pamer_lab.analysis.frontier import LEVELS, Outcome, as_markdown, frontier
+from pamer_lab.analysis.frontier import LEVELS, Outcome, as_markdown, cost_parts, frontier, parts_markdown
 from pamer_lab.figures import cost as figures
 
 ONE = Outcome("base", "t0", "q0", 10.0, 10.0, 100, 100, 1000, 1000, 300, 900, 1000)
@@ -47,3 +48,42 @@ def test_the_chart_has_a_point_per_policy_and_joins_the_frontier() -> None:
     assert [trace.name for trace in drawn.data[1:]] == ["base", "pamer", "pamer+"] and list(drawn.data[0].x) == [
         point["cost_vs_base"] for point in found["points"] if point["frontier"]
     ]
+
+
+def test_a_policy_that_never_acts_is_not_named_before_the_base_agent() -> None:
+    found = frontier([*runs("auto-compact", 10.0, 100), *runs("base", 10.0, 100)])
+    assert [row["policy"] for row in found["cheapest"]] == ["base"] * len(LEVELS)
+
+
+def test_no_label_is_crossed_by_an_interval_or_the_line() -> None:
+    spread = {"cost_low": 0.4, "cost_high": 0.9, "evidence_low": 76.0, "evidence_high": 92.0}
+    found = frontier([*runs("base", 10.0, 100), *runs("pamer", 6.0, 85)])
+    next(point for point in found["points"] if point["policy"] == "pamer").update(spread)
+    places = {trace.name: trace.textposition for trace in figures.frontier(found).data if trace.text}
+    assert "center" not in places["pamer"] and "middle" not in places["pamer"]
+
+
+def test_policies_at_one_place_share_a_label() -> None:
+    found = frontier([*runs("auto-compact", 10.0, 100), *runs("base", 10.0, 100), *runs("pamer", 6.0, 85)])
+    assert {trace.name for trace in figures.frontier(found).data if trace.text and trace.text[0]} == {"base", "pamer"}
+
+
+def run(policy: str, base: float = 10.0, **money: float) -> dict[str, Any]:
+    parts = dict.fromkeys(("read", "write", "uncached", "output", "auxiliary"), 0.0) | money
+    cost = {**parts, "base_total": base, "if_previous_only": {"total": sum(parts.values()) + 1}}
+    totals = {"actions": {"compress": 2, "recall": 3}, "prefix": {"breaks": 5, "violations": 3}}
+    return {"policy": policy, "cost": cost, "totals": totals}
+
+
+def test_parts_are_pooled_relative_to_the_base_agents_bill_and_sorted() -> None:
+    rows = cost_parts([run("dear", write=9.0, output=2.0), run("cheap", read=1.0), run("cheap", base=30.0, output=3.0)])
+    assert [row["policy"] for row in rows] == ["cheap", "dear"]
+    cheap = rows[0]
+    assert (cheap["read"], cheap["output"], cheap["cost_vs_base"]) == pytest.approx((1 / 40, 3 / 40, 0.1))
+    assert cheap["if_previous_only"] == pytest.approx(6 / 40) and cheap["traces"] == 2
+    assert (cheap["compressions"], cheap["recalls"], cheap["breaks"], cheap["other_breaks"]) == (4, 6, 10, 6)
+    assert len(parts_markdown(rows).splitlines()) == 4
+
+
+def test_free_prices_have_no_parts() -> None:
+    assert cost_parts([run("base", base=0.0)]) == [] and cost_parts([]) == []

@@ -6,7 +6,6 @@ import pytest
 from pamer_lab.analysis.growth import (
     complete_traces,
     covering,
-    matching_traces,
     mean_context,
     missing_runs,
     newest_runs,
@@ -93,15 +92,12 @@ def test_what_every_policy_has_and_what_one_lacks() -> None:
     assert missing_runs(pl.DataFrame(), ["base"], ["t-1"]) == {"base": ["t-1"]}
 
 
-def test_traces_are_filtered_by_owner_format_and_reward() -> None:
+def test_a_comparison_opens_with_the_readers_own_traces() -> None:
     rows = [
         {"trace_id": name, "demo": demo, "format": form, "reward": reward}
         for name, demo, form, reward in [("a", False, "x", None), ("b", False, "y", 1.0), ("c", True, "x", 0.5), ("d", False, "x", 0.0)]
     ]
     assert opened_with(rows) == "my traces" and opened_with(rows[2:3]) == "all"
-    assert matching_traces(rows, owners="my traces") == ["a", "b", "d"] and matching_traces(rows, owners="demo") == ["c"]
-    assert matching_traces(rows, formats=["x"], reward="below 1") == ["c", "d"] and matching_traces(rows, reward="not recorded") == ["a"]
-    assert matching_traces(rows, reward="recorded", owners="my traces") == ["b", "d"] and matching_traces(rows, reward="1 or more") == ["b"]
 
 
 def test_policies_that_lag_behind_are_left_out_while_they_run() -> None:

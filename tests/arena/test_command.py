@@ -3,6 +3,7 @@
 import os
 import shlex
 import sys
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,11 @@ from pamer_lab.arena.agents import AgentError
 from pamer_lab.arena.command import CommandAgent
 from pamer_lab.arena.episode import Episode
 from pamer_lab.arena.opening import open_episode
-from pamer_lab.arena.running import Plan, play_arena
+from pamer_lab.arena.plan import Plan
+from pamer_lab.arena.running import play_arena
 from pamer_lab.arena.store import ArenaStore
 from pamer_lab.arena.suite import read_reward, read_suite, suite_name
+from pamer_lab.cli import main
 from pamer_lab.errors import InputError
 from pamer_lab.live.fake_upstream import FakeUpstream, serving
 from pamer_lab.runs.store import RunStore
@@ -111,6 +114,39 @@ def test_a_program_plays_a_world_with_its_tools_as_a_command(tmp_path: Path, mon
         ("base", "answered", 0.0),
         ("sliding-window:2", "answered", 0.0),
     ]
+
+
+def test_programs_at_the_same_time_play_as_one_after_another(suite: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    *_, alone, _ = played(tmp_path, monkeypatch, suite=str(suite))
+    (tmp_path / "other").mkdir()
+    *_, together, fake = played(tmp_path / "other", monkeypatch, suite=str(suite), processes=2)
+
+    def told(episode: Episode) -> tuple[Any, ...]:
+        return episode.task, episode.policy, episode.ended, episode.reward, episode.turns, episode.totals["main_input"]
+
+    assert list(map(told, alone)) == list(map(told, together)) and len(fake.ledger) == 2 * 3 * 8
+
+
+def test_keys_that_a_program_prints_or_is_started_with_are_neither_kept_nor_shared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    words, last, own = ("sk-ant-api03-" + letters * 20 for letters in ("Zq7", "Xw4", "Kp9"))
+    monkeypatch.setenv("MY_OWN_API_KEY", own)
+    (tmp_path / "agent.py").write_text(f"import sys\nprint({last!r})\nsys.exit('refused: {last} and {own}')")
+    task = tmp_path / "suite" / "1"
+    task.mkdir(parents=True)
+    (task / "task.md").write_text("work")
+    workspace = Workspace(tmp_path / "ws")
+    monkeypatch.setenv("PAMER_LAB_HOME", str(workspace.path))
+    agent = f"command:{shlex.quote(sys.executable)} {shlex.quote(str(tmp_path / 'agent.py'))} --api-key {words}"
+    arena = play_arena(Plan(agent=agent, suite=str(task.parent), grader="true", policies=()), workspace).arena_id
+    (episode,) = ArenaStore(workspace).episodes(arena)
+    assert "exit code 1" in episode.ended and "[redacted: " in episode.ended
+    page = tmp_path / "share.html"
+    assert main(["report", "--arena", arena, "--out", str(page)]) == 0
+    shared = page.read_bytes()
+    with zipfile.ZipFile(page.with_suffix(".zip")) as archive:
+        shared += b"".join(archive.read(name) for name in archive.namelist())
+    kept = b"".join(path.read_bytes() for path in workspace.path.rglob("*") if path.is_file() and "work" not in path.parts)
+    assert arena.encode() in shared and not [key for key in (words, last, own) if key.encode() in shared + kept]
 
 
 @pytest.mark.parametrize(

@@ -8,11 +8,21 @@ import numpy as np
 import pytest
 
 from pamer_lab.arena.agents import AgentError
-from pamer_lab.arena.episode import KEPT_TOTALS, OUT_OF_TURNS, Episode, play
+from pamer_lab.arena.episode import (
+    ANSWERED,
+    BROKE_PROTOCOL,
+    NO_ANSWER,
+    NO_SUCH_TOOLS,
+    OUT_OF_TURNS,
+    REPEATED,
+    Episode,
+    play,
+)
 from pamer_lab.arena.opening import open_episode
+from pamer_lab.arena.plan import Plan
 from pamer_lab.arena.reader import Reader
 from pamer_lab.arena.results import left_at, pairs, paths, sign_flip_exact, table, wilson
-from pamer_lab.arena.running import Plan, play_arena
+from pamer_lab.arena.running import play_arena
 from pamer_lab.arena.store import EPISODES, ArenaStore
 from pamer_lab.arena.world import Level, Task
 from pamer_lab.errors import Cancelled, InputError
@@ -27,6 +37,7 @@ from pamer_lab.report.making import make
 from pamer_lab.runs.store import RunStore
 from pamer_lab.trajectory.values import Message, Tool, ToolCall
 from pamer_lab.workspace import Workspace
+from pamer_lab.workspace.store import TOTALS
 
 TASK = Task(1, 0, Level(2, 1, 1))
 
@@ -77,23 +88,26 @@ def call(name: str, arguments: str = '{"query": "x"}', key: str = "c") -> Messag
     return Message("assistant", "", (ToolCall(key, name, arguments),))
 
 
+REFUSED = "the server failed: connection refused"
+
+
 @pytest.mark.parametrize(
-    ("said", "words"),
+    ("said", "reason"),
     [
-        ([call("search")], "same call"),
-        ([call("fly", f'{{"n": {n}}}') for n in range(9)], "unknown tools"),
-        ([Message("assistant", "  ")], "answered nothing"),
-        ([Message("user", "hello")], "broke the protocol"),
-        ([call("search", key="")], "broke the protocol"),
-        ([Message("assistant", "", (ToolCall("a", "search"), ToolCall("a", "search")))], "broke the protocol"),
-        ([call("search"), AgentError("the server failed: connection refused")], "server failed"),
-        ([AgentError("the server failed: connection refused")], "server failed"),
-        ([Message("assistant", "ANSWER: x; y")], "answered"),
+        ([call("search")], REPEATED),
+        ([call("fly", f'{{"n": {n}}}') for n in range(9)], NO_SUCH_TOOLS),
+        ([Message("assistant", "  ")], NO_ANSWER),
+        ([Message("user", "hello")], BROKE_PROTOCOL),
+        ([call("search", key="")], BROKE_PROTOCOL),
+        ([Message("assistant", "", (ToolCall("a", "search"), ToolCall("a", "search")))], BROKE_PROTOCOL),
+        ([call("search"), AgentError(REFUSED)], REFUSED),
+        ([AgentError(REFUSED)], REFUSED),
+        ([Message("assistant", "ANSWER: x; y")], ANSWERED),
     ],
 )
-def test_whatever_an_agent_does_its_task_ends_with_a_reason(factory: Factory, said: list[Message], words: str) -> None:
+def test_whatever_an_agent_does_its_task_ends_with_a_reason(factory: Factory, said: list[Message], reason: str) -> None:
     episode = played(factory, "base", Scripted(said))
-    assert words in episode.ended and episode.reward == 0.0 and len(episode.missing) == 2
+    assert episode.ended.startswith(reason) and episode.reward == 0.0 and len(episode.missing) == 2
 
 
 def test_an_agent_that_goes_on_for_ever_is_told_before_its_last_turn(factory: Factory) -> None:
@@ -125,7 +139,7 @@ def test_an_arena_is_played_stopped_continued_and_opened_in_replay(tmp_path: Pat
     for episode in episodes[:5]:
         opened = open_episode(workspace, info.arena_id, episode.task, episode.policy)
         run = RunStore(workspace).run(opened["run_id"])
-        assert [run.totals[name] for name in KEPT_TOTALS] == [episode.totals[name] for name in KEPT_TOTALS]
+        assert [run.totals[name] for name in TOTALS] == [episode.totals[name] for name in TOTALS]
         assert workspace.trace(opened["trace_id"]).trace.reward == episode.reward
     sam = next(episode for episode in episodes if episode.policy.startswith("sam"))
     assert any(made.name == "query_memory" for said in sam.answers for made in said.tool_calls) == bool(sam.memory_answers)

@@ -20,7 +20,7 @@ def test_a_live_session_leaves_its_selections_in_the_workspaces_audit_under_its_
     _, decision = live(workspace, NO).transform("session one", messages + turn(8))
     assert decision.action in ("recall", "pass") and not decision.error
     (row,) = AuditStore(workspace.database).rows(run_id="session one")
-    assert (row["session_id"], row["turn"], row["router"]) == ("session one", 9, "embedded-2 index")
+    assert (row["session_id"], row["turn"], row["router"]) == ("session one", 9, "embedded-3 index")
     assert row["cited_steps"] == list(decision.restored_steps)
 
 

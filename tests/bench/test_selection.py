@@ -7,5 +7,5 @@ def test_the_default_router_has_the_contracts_keys_and_the_one_over_the_archive_
     ratios, details = run(1, 1)
     assert set(ratios) >= CONTRACT | {"f1_archive", "precision_archive", "recall_archive", "token_share_archive"}
     assert all(0 <= value <= 1 for value in ratios.values())
-    assert (details["index"]["router"], details["archive"]["router"]) == ("embedded-2 index", "embedded-2 archive")
+    assert (details["index"]["router"], details["archive"]["router"]) == ("embedded-3 index", "embedded-3 archive")
     assert details["decision_points"] >= details["index"]["no_need"]["points"] > 0

@@ -33,6 +33,11 @@ def test_a_turn_change_moves_the_marks_and_leaves_the_charts_and_a_switched_them
         expect(page.locator(f".st-key-{key} .pamer-mark").first).to_have_attribute("data-at", "4")
     visitor.settle()
     assert "turn=4" in page.url
+    page.set_viewport_size({"width": 1024, "height": 768})
+    for pair in (("Previous-turn", "Next-turn"), ("Previous-event", "Next-event")):
+        tops = {(page.locator(f".st-key-{name} button").first.bounding_box() or {})["y"] for name in pair}
+        assert len(tops) == 1, f"{pair} are beside each other on a small screen"
+    page.set_viewport_size({"width": 1440, "height": 900})
     assert page.evaluate("window.before.length > 2 && window.before.every(chart => chart.isConnected)")
     fill = "document.querySelector('.st-key-strip .scatterlayer .point')?.style.fill"
     light = page.evaluate(fill)

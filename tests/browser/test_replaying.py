@@ -13,7 +13,7 @@ from pamer_lab.runs.store import RunStore
 from pamer_lab.runs.whatif import Changes, WhatIfRun
 from pamer_lab.workspace import Workspace
 from tests.browser.driver import Visitor
-from tests.runs.making import PARTS, long_trace
+from tests.runs.making import PARTS, estimated, long_trace
 
 pytestmark = pytest.mark.browser
 
@@ -73,6 +73,31 @@ def test_a_run_is_started_with_the_button_and_opens_at_its_first_event(visitor: 
     (made,) = [head for head in store.heads(trace_id="t-longer") if head.policy != "base"]
     first = next(turn.t for turn in store.turns(made.run_id) if turn.action != "pass")
     expect(page.locator(".st-key-turn input").first).to_have_value(str(first))
+
+
+SHOWN = """() => {
+    const plot = document.querySelector('.st-key-context .js-plotly-plot'), input = document.querySelector('.st-key-turn input');
+    const headline = [...document.querySelectorAll('[data-testid=stMarkdown] p')].find(p => p.innerText.includes('actions fixed'));
+    if (!plot?.calcdata || !input || !headline) return null;
+    const number = text => Number((text.match(/[0-9][0-9,]*(?= turns?\\b|$)/) ?? ['0'])[0].replaceAll(',', ''));
+    return [Math.max(...plot.calcdata.flat().map(point => point.x ?? 0)), number(input.ariaLabel), number(headline.innerText)];
+}"""
+"""The last turn in the chart, the last that can be opened, and the turns that the headline counts."""
+
+
+def test_chart_turn_limit_and_headline_follow_a_run_while_it_goes_on(stranger: Callable[..., Visitor], folder: Path) -> None:
+    Workspace(folder).add_traces([long_trace(3000, words=8, trace_id="t-following")], estimated())
+    page = stranger().open("/replay?trace=t-following&policies=periodic-summary:1")
+    page.locator(".st-key-run button").click()
+    before = [0, 0, 0]
+    for _ in range(3):
+        page.wait_for_function(f"before => ({SHOWN})()?.every((now, place) => now > before[place])", arg=before)
+        before = page.evaluate(SHOWN)
+        assert before[1] < 2999 and page.locator(".st-key-stop button").count()
+    page.locator(".st-key-stop button").click()
+    expect(page.locator(".st-key-stop")).to_have_count(0)
+    (stopped,) = RunStore(Workspace(folder)).heads(trace_id="t-following")
+    assert stopped.status == "cancelled" and stopped.trace_turns == 3000
 
 
 def test_the_browsers_back_leaves_the_page_in_one_press_however_many_turns_were_opened(

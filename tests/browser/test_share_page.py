@@ -152,6 +152,14 @@ def test_changed_data_is_caught_and_named(
     assert named in page.get_by_role("alert").first.inner_text()
 
 
+def test_a_search_that_ended_early_says_where(file: Path, tmp_path: Path, open_file: Open) -> None:
+    assert "searched to turn" not in open_file(file).locator("#s0 table").first.inner_text()
+    altered = _altered(
+        file, tmp_path, "section-0", lambda text: text.replace('"searched_to_turn":null', '"searched_to_turn":7', 1), mend=True
+    )
+    assert "searched to turn 7" in open_file(altered).locator("#s0 table").first.inner_text()
+
+
 def test_damaged_data_is_said_to_be_damaged(file: Path, tmp_path: Path, open_file: Open) -> None:
     page = open_file(_altered(file, tmp_path, "section-0", lambda text: text[: len(text) // 2]))
     assert page.get_by_role("alert").count() == 1 and page.locator("section").count() == 0
@@ -204,3 +212,24 @@ def test_two_hundred_turns_with_text_stay_under_ten_megabytes_and_open(tmp_path:
     write(report, tmp_path / "long.html")
     right, checked = _seal(open_file(tmp_path / "long.html"))
     assert right == checked > 2_000
+
+
+def test_a_chart_of_many_policies_labels_each_place_once_and_says_all_figures(file: Path, open_file: Open) -> None:
+    page = open_file(file)
+    same = {"tokens_vs_base": 0.31, "mean_peak": 4_200, "uncached_share": 0.27, "traces": 1, "cost_low": None, "evidence_low": None}
+    equal = [{"policy": name, "cost_vs_base": 1, "evidence_pct": 100, "frontier": True} for name in ("sam", "base", HOSTILE[0])]
+    beaten = [{"policy": f"lre:{n}", "cost_vs_base": 1.2 + n / 9, "evidence_pct": 80 - n, "frontier": False} for n in range(9)]
+    best = {"policy": "sliding-window:10", "cost_vs_base": 0.1, "evidence_pct": 60, "frontier": True}
+    prices = {"name": "p", "date": "d", "source": "s"}
+    found = {"points": [point | same for point in (best, *equal, *beaten)], "traces": 1, "cheapest": [], "prices": prices}
+    page.evaluate("frontier => document.querySelector('main').prepend(frontierPart({frontier}))", found)
+    chart = page.locator("main svg[role=img]").first
+    assert chart.locator("path.dot").count() == len(found["points"]) and chart.locator("line.steps-line").count() == 6
+    texts = chart.locator("text.tick").all_text_contents()
+    assert "base and 2 more" in texts and "sliding-window:10" in texts and "lre:3" not in texts
+    mark = chart.locator("path.dot").first.bounding_box()
+    assert mark
+    page.mouse.move(mark["x"] + 4, mark["y"] + 4)
+    said = chart.locator(".tip text").inner_html()
+    assert all(figure in said for figure in ("0.10", "60.0", "0.31", "4.2K", "27"))
+    assert page.evaluate("window.pwned") is None

@@ -60,7 +60,7 @@ def test_the_whole_table_has_no_empty_cell_that_the_paper_has_and_a_second_run_c
                 if key.endswith(cells):
                     assert line[key] is not None, (row["label"], key)
     assert [line["condition"] for line in budget_table(study)] == [
-        *("embedding-top3-cap60", "embedding-top3-cap8192", "embedding-top3-cap16384", "embedding-top3")
+        *"embedding-top3-cap60 embedding-top3-cap8192 embedding-top3-cap16384 embedding-top3".split()
     ]
     assert len(retrieval_table(study)) == 8
     assert {row["published"]["p"] for row in paired_table(study) if row["published"]} == {0.5, 0.0625, 0.3125, 0.1875}

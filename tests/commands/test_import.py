@@ -12,8 +12,8 @@ from pamer_lab.cli import main
 
 CHAT = json.dumps([{"role": "user", "content": "hello"}, {"role": "assistant", "content": "hi"}])
 KEYS = {
-    *("path", "index", "trace_id", "question_id", "format", "messages", "turns", "blocks", "tool_calls", "tool_results"),
-    *("prefix_messages", "tokens", "tokenizer", "labels", "warnings"),
+    *"path index trace_id question_id format messages turns blocks tool_calls tool_results".split(),
+    *"prefix_messages tokens tokenizer labels warnings".split(),
 }
 
 

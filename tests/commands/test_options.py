@@ -7,7 +7,7 @@ from importlib import import_module
 import pytest
 
 from pamer_lab import prices
-from pamer_lab.commands import options
+from pamer_lab.commands import live_options, option_groups, options, study_options
 from pamer_lab.live.policy import LiveOptions
 from pamer_lab.probes.split import SEEDS
 from pamer_lab.studies.compact.registry import CAPS, parse_caps
@@ -20,11 +20,11 @@ HEAVY = ["lancedb", "numpy", "polars", "pyarrow", "pydantic", "torch", "transfor
 
 
 def test_repeated_values_are_those_of_the_library() -> None:
-    assert (options.HISTORIES, options.FUTURES, options.WORKSPACE) == (HISTORIES, FUTURES, ALL)
-    assert [int(seed) for seed in options.SEEDS.split(",")] == list(SEEDS)
-    assert parse_caps(options.CAPS) == CAPS
-    assert options.PRICES == prices.DEFAULT
-    assert LiveOptions().deadline == options.DEADLINE
+    assert (option_groups.HISTORIES, study_options.FUTURES, study_options.WORKSPACE) == (HISTORIES, FUTURES, ALL)
+    assert [int(seed) for seed in study_options.SEEDS.split(",")] == list(SEEDS)
+    assert parse_caps(study_options.CAPS) == CAPS
+    assert option_groups.PRICES == prices.DEFAULT
+    assert LiveOptions().deadline == live_options.DEADLINE
     assert (tuple(sessions.TOOLS), sessions.MOST) == (options.TOOLS, options.MOST)
 
 

@@ -14,11 +14,11 @@ from tests.runs.making import long_trace
 
 PLAIN = "base,sliding-window:2,periodic-summary:2"
 TURN_KEYS = {
-    *("t", "action", "reason", "raw_tokens", "active_tokens", "candidate_tokens", "logits", "votes", "thresholds", "memory_ids"),
-    *("restored_steps", "block_states"),
+    *"t action reason raw_tokens active_tokens candidate_tokens logits votes thresholds memory_ids".split(),
+    *"restored_steps block_states".split(),
 }
 TOTAL_KEYS = {
-    *("main_input", "main_output", "aux_input", "aux_output", "total", "peak_active", "reduction_pct", "cached_input"),
+    *"main_input main_output aux_input aux_output total peak_active reduction_pct cached_input".split(),
     "uncached_input",
 }
 

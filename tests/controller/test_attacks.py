@@ -49,7 +49,7 @@ class Repeating:
     def __init__(self, text: str) -> None:
         self._text = text
 
-    def summarise(self, task: str, blocks: Sequence[SourceBlock]) -> Summary:
+    def summarise(self, task: str, blocks: Sequence[SourceBlock], later: Any = ()) -> Summary:
         line = " ".join(self._text.split()) or "-"
         return Summary(f"{TOKEN} {self._text}", tuple(f"{TOKEN} {line}" for _ in blocks))
 

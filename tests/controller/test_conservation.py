@@ -45,10 +45,10 @@ class Faulty:
             raise MemoryError("out of memory")
         return Votes(tuple(self._chance.uniform(-1, 2) for _ in range(5)), (0.5,) * 5)
 
-    def summarise(self, task: str, blocks: Any) -> Any:
+    def summarise(self, task: str, blocks: Any, later: Any = ()) -> Any:
         if self.fault == "summary":
             raise ModelError("no usable answer after 8 attempts")
-        return self._summariser.summarise(task, blocks)
+        return self._summariser.summarise(task, blocks, later)
 
     def embed(self, texts: Any) -> Any:
         return np.full((len(texts), 64), np.nan) if self.fault == "embedding" else self._embedder.embed(texts)

@@ -1,5 +1,6 @@
 """Spec 6's failure table: requests, probe, summary, recall. What comes back is what was sent, and the store is unchanged."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -97,17 +98,17 @@ class BadSummariser:
     def __init__(self, make: Callable[[list[SourceBlock]], Summary]) -> None:
         self.make = make
 
-    def summarise(self, task: str, blocks: Any) -> Summary:
+    def summarise(self, task: str, blocks: Any, later: Any = ()) -> Summary:
         return self.make(list(blocks))
 
 
 BAD_SUMMARIES: dict[str, tuple[Callable[[list[SourceBlock]], Any], str]] = {
-    "empty": (lambda blocks: Summary(" ", tuple("did it" for _ in blocks)), "summary is empty"),
-    "a detail short": (lambda blocks: Summary("all of it", tuple("did it" for _ in blocks[1:])), "7 step details for 8 steps"),
-    "a detail empty": (lambda blocks: Summary("all of it", tuple("" for _ in blocks)), "step detail is empty"),
+    "empty": (lambda blocks: Summary(" ", tuple("did it" for _ in blocks)), "summary"),
+    "a detail short": (lambda blocks: Summary("all of it", tuple("did it" for _ in blocks[1:])), "7 .* 8 "),
+    "a detail empty": (lambda blocks: Summary("all of it", tuple("" for _ in blocks)), "detail"),
     "not a summary": (lambda blocks: {"text": "all of it"}, "dict"),
     "an error": (lambda blocks: 1 / 0, "division"),
-    "over its limit": (lambda blocks: Summary("word " * 1_200, tuple("did it" for _ in blocks)), "over its limit"),
+    "over its limit": (lambda blocks: Summary("word " * 1_200, tuple("did it" for _ in blocks)), "1,024"),
 }
 
 
@@ -115,7 +116,7 @@ BAD_SUMMARIES: dict[str, tuple[Callable[[list[SourceBlock]], Any], str]] = {
 def test_a_summary_that_fails_stores_nothing_and_removes_nothing(tmp_path: Path, how: str) -> None:
     make, said = BAD_SUMMARIES[how]
     decision = falls_back(controller(tmp_path, summariser=BadSummariser(make)), tmp_path, history(10))
-    assert said in decision.error
+    assert re.search(said, decision.error)
     assert memories(tmp_path) == [] and decision.block_states == ("active",) * 10
 
 
@@ -123,7 +124,7 @@ def test_a_summary_no_shorter_than_its_blocks_stores_nothing(tmp_path: Path) -> 
     wordy = BadSummariser(lambda blocks: Summary("word " * 400, tuple("did it" for _ in blocks)))
     pamer = controller(tmp_path, summariser=wordy, settings=ControllerSettings(minimum_candidate_tokens=1))
     decision = falls_back(pamer, tmp_path, history(3))
-    assert "no shorter" in decision.error and decision.candidate_tokens < 500
+    assert f"({decision.candidate_tokens:,})" in decision.error and decision.candidate_tokens < 500
 
 
 class BadRecaller:

@@ -1,3 +1,4 @@
+import re
 from datetime import UTC, datetime
 from typing import Any
 
@@ -6,12 +7,12 @@ import pytest
 
 from pamer_lab.blocks import EstimatedCounter
 from pamer_lab.blocks.marks import break_template_tokens
-from pamer_lab.controller.recall_agent import Citation, Packet, QuotingAgent, RecallCache, checked, material
+from pamer_lab.controller.recall_agent import Citation, Packet, QuotingAgent, RecallCache, checked, material, verbatim
 from pamer_lab.controller.request import read_message
 from pamer_lab.controller.selection import Evidence, Selection, SelectionRefusedError
 from pamer_lab.memory import CoveredBlock, MemoryDraft
 from pamer_lab.memory.records import seal
-from pamer_lab.memory.summary import block_text
+from pamer_lab.memory.summary import block_text, kept_pieces
 from tests.controller.world import turn
 
 
@@ -20,14 +21,17 @@ def block(step: int, words: int) -> Evidence:
     return Evidence("m", CoveredBlock(step, f"{step}:0", "h", "d", words), chat, tuple(read_message(item, "") for item in chat))
 
 
-def test_blocks_that_fit_are_quoted_whole_and_the_rest_keeps_both_ends_with_an_honest_mark() -> None:
+def test_blocks_that_fit_are_quoted_whole_and_of_the_rest_passages_with_honest_marks() -> None:
     blocks = [block(1, 900), block(4, 30), block(6, 700)]
     packet = QuotingAgent(EstimatedCounter(), max_tokens=600).recall("task", "goal", blocks)
     texts = {citation.step: citation.text for citation in packet.citations}
     assert texts[4] == block_text(blocks[1].messages)
     for step in (1, 6):
-        assert texts[step].startswith(f"assistant: Next I read part_{step}.") and texts[step].endswith(f"{step * 17} EUR.")
-        assert "characters left out" in texts[step]
+        source = block_text(blocks[0 if step == 1 else 2].messages)
+        pieces = kept_pieces(texts[step])
+        assert len(pieces) > 1 and verbatim(texts[step], source)
+        left_out = [int(count.replace(",", "")) for count in re.findall(r"([0-9,]+) characters left out", texts[step])]
+        assert len(left_out) == len(pieces) - 1 and 0 < sum(left_out) + sum(map(len, pieces)) <= len(source)
     assert sum(EstimatedCounter().count(list(texts.values()))) <= 600
 
 

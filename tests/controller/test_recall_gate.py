@@ -1,26 +1,30 @@
-"""Gates before recall: a draft's probabilities, a question, and what happens when a gate fails."""
+"""Gates before recall: a draft's probabilities or states, a question, and what happens when a gate fails."""
 
 import json
 import math
+import re
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from pamer_lab.controller import FixedProbe
 from pamer_lab.errors import InputError, ModelError
 from pamer_lab.factory import Factory, Parts
 from pamer_lab.models.chat import ChatClient, LocalChat
-from pamer_lab.models.draft import draft
+from pamer_lab.models.draft import draft, drafted_states, next_action
 from pamer_lab.models.frozen import load_frozen
 from pamer_lab.models.profiles import ChatSettings, load_profile
 from pamer_lab.policies.availability import why_not
 from pamer_lab.policies.registry import parse_policy
 from pamer_lab.policies.resources import RunResources
+from pamer_lab.probes.draft_probe import FIT, FOLDER, DraftProbe, layers_of
 from pamer_lab.runs.values import Turn
+from pamer_lab.studies.drafts import DRAFT_TOKENS
 from pamer_lab.workspace import Workspace
 from tests.runs.making import PARTS, long_trace, turns_of
 
@@ -145,3 +149,62 @@ def test_a_chat_without_probabilities_is_refused() -> None:
 
     with pytest.raises(ModelError, match="plain"):
         draft(Plain(), [], 4)  # type: ignore[arg-type]
+
+
+def gate_probe(bias: float, folder: Path, fingerprint: str = "") -> None:
+    """A probe in a workspace that says the same about every draft of the embedded model."""
+    model = load_frozen(load_profile("embedded"), "cpu")
+    layers = layers_of(model.layers)
+    weights = [[0.0] * model.width for _ in layers]
+    found = DraftProbe(model.name, fingerprint or model.fingerprint, layers, weights, [bias] * len(layers), {})
+    found.write(folder / FOLDER / f"{model.name}.json")
+
+
+@pytest.mark.weights
+@pytest.mark.parametrize(("bias", "action"), [(1.0, "recall"), (-1.0, "pass")])
+def test_the_probe_on_a_draft_decides_and_its_tokens_are_local_work(bias: float, action: str, tmp_path: Path) -> None:
+    gate_probe(bias, tmp_path)
+    turns = turns_of(long_trace(6), "pamer:minimum=300:retained=1:recall=probing-rag", workspace=tmp_path, parts=ALWAYS)
+    asked = [entry for entry in turns[4].spent if entry.operation == "gate"]
+    assert turns[4].action == action and not turns[4].error
+    assert len(asked) == 1 and asked[0].local and asked[0].input_tokens > 0 < asked[0].output_tokens <= DRAFT_TOKENS
+
+
+@pytest.mark.weights
+def test_the_packaged_probe_decides_by_its_margin(tmp_path: Path) -> None:
+    turns = turns_of(long_trace(6), "pamer:minimum=300:retained=1:recall=probing-rag", workspace=tmp_path, parts=ALWAYS)
+    asked = [turn for turn in turns if any(entry.operation == "gate" for entry in turn.spent)]
+    assert asked and not any(turn.error for turn in turns)
+    for turn in asked:
+        margin = float(re.search(r"\(([+-][\d.]+)\)", turn.reason)[1])  # type: ignore[index]
+        assert turn.action == ("recall" if margin > 0 else "pass")
+
+
+@pytest.mark.weights
+def test_a_probe_of_other_weights_is_refused(tmp_path: Path) -> None:
+    gate_probe(1.0, tmp_path, "other")
+    with pytest.raises(InputError, match="fit-probing-rag"):
+        Factory(load_profile("embedded"), Workspace(tmp_path), "cpu").draft_gate()
+
+
+@pytest.mark.weights
+def test_states_of_a_draft_are_those_of_its_tokens() -> None:
+    import torch
+
+    model = load_frozen(load_profile("embedded"), "cpu")
+    asked = next_action("Who founded the museum?\nsearch the archive")
+    layers = layers_of(model.layers)
+    states, usage = drafted_states(model, asked, 5, layers)
+    ids, found = LocalChat(model).generate(asked, 5)
+    with torch.inference_mode():
+        complete = model.model(found.sequences, output_hidden_states=True).hidden_states
+    wanted = np.stack([complete[layer + 1][0, len(ids) : -1].numpy().mean(0) for layer in layers])
+    assert states.shape == wanted.shape == (len(layers), model.width) and usage.output_tokens == 5
+    assert np.allclose(states, wanted, atol=1e-2, rtol=1e-3)
+
+
+def test_a_model_without_a_probe_is_answered_with_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    factory = Factory(load_profile("embedded"), Workspace(tmp_path), "cpu", parts=ALWAYS)
+    assert not why_not(parse_policy("pamer:recall=probing-rag"), factory)
+    monkeypatch.setattr(Factory, "model_name", property(lambda self: "another-model"))
+    assert FIT in why_not(parse_policy("pamer:recall=probing-rag"), factory)

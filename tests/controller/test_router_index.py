@@ -4,7 +4,7 @@ import numpy as np
 
 from pamer_lab.blocks import EstimatedCounter
 from pamer_lab.controller.router import RouterQuery
-from pamer_lab.controller.router_embedded import EmbeddedRouter
+from pamer_lab.controller.router_embedded import OFTEN, EmbeddedRouter
 from pamer_lab.controller.router_index import IndexSource, index_terms, summary_lines
 from pamer_lab.memory import CoveredBlock, Memory, MemoryDraft, SourceBlock
 from pamer_lab.memory.extractive import ExtractiveSummariser
@@ -69,3 +69,11 @@ def test_a_detail_tells_what_was_asked_from_what_came_back() -> None:
 def test_a_models_sentence_counts_as_asked_and_answered() -> None:
     found = index_terms("The agent found that Wanda Hughes built ORD-7.", [])
     assert found.asked == found.answered == {"wanda hughes", "ord-7"}
+
+
+def test_a_step_whose_answer_was_used_in_many_later_steps_comes_back_without_a_cue() -> None:
+    profile = block("the account", "The account has ACC-771 and CARD-902.")
+    uses = [block(f"pay {number} from ACC-771", "Done.") for number in range(OFTEN)]
+    newest = block("the weather", "It rains.")
+    assert chosen(memory(profile, *uses), block("a walk", "Nothing."), newest) == [0]
+    assert chosen(memory(profile, *uses[1:]), block("a walk", "Nothing."), newest) == []

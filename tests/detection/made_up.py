@@ -1,7 +1,12 @@
 """Secrets that were never anybody's, put together when the tests run: no scanner finds a key in this repository."""
 
+import base64
+import json
+import quopri
 import random
 import string
+from collections.abc import Callable
+from urllib.parse import quote
 
 _RANDOM = random.Random(19)
 ALNUM, HEX, UPPER = string.ascii_letters + string.digits, "0123456789abcdef", string.ascii_uppercase + string.digits
@@ -13,7 +18,11 @@ def made(length: int, letters: str = ALNUM) -> str:
 
 
 def _shapes() -> dict[str, tuple[str, str]]:
-    a, h = made, lambda length: made(length, HEX)
+    a = made
+
+    def h(length: int) -> str:
+        return made(length, HEX)
+
     return {
         "openai": ("API key", "sk-" + "proj-" + a(90)),
         "openai old": ("API key", "s" + "k-" + a(48)),
@@ -120,6 +129,99 @@ CONTEXTS: dict[str, tuple[str, str]] = {
     "wireguard": ("Private" + "Key = {}", made(43) + "="),
 }
 """Name -> (what is around a secret, the secret)."""
+CONTEXTS |= {
+    name: (around, "hunter22-Lovelace9")
+    for name, around in {
+        "XML": "<Pass" + "word>{}</Pass" + "word>",
+        "XML attributes": '<add key="DbPass' + 'word" value="{}"/>',
+        "form field": '<input name="pass' + 'word" value="{}">',
+        "name and value": '[{{"name": "x-api-' + 'key", "value": "{}"}}]',
+        "value and name": '{{"value": "{}", "name": "DB_PASS' + 'WORD"}}',
+        "yaml list": "- name: DB_PASS" + "WORD\n  value: {}\n",
+        "yaml block": "pass" + "word: |\n  {}\n",
+        "multipart": 'name="pass' + 'word"\r\n\r\n{}\r\n--b',
+        "sql": "CREATE USER ada IDENTIFIED BY '{}'",
+        "sql role": "ALTER USER ada WITH PASS" + "WORD '{}'",
+        "redis file": "requirepass {}\n",
+        "dockerfile": "ENV DB_PASS" + "WORD {}\n",
+        "setx": "setx DB_PASS" + 'WORD "{}"',
+        "said": "The pass" + "word is {} for now",
+        "with a blank": "api k" + "ey: {}",
+        "user of a URL": "https://{}@github.com/x",
+        "go": "root:{}@tcp(db:3306)/shop",
+        "query": "https://example.org/v1?key={}&x=1",
+        "piped": "echo '{}' | sudo -S ls",
+        "stdin": "echo {} | docker login -u ada --password-stdin",
+        "httpie": "http -a ada:{} https://example.org",
+        "az": "az login -u ada -p {}",
+        "property": "db.pa" + "ss={}",
+        "rails": "secret_key_b" + "ase: {}",
+        "personal token": "GITHUB_PA" + "T={}",
+        "literal": "kubectl create secret generic x --from-literal=pass" + "word={}",
+        "printed in columns": "Name             Value\nDB_PASS" + "WORD      {}\n",
+        "fish": "set -gx DB_PASS" + "WORD {}",
+        "printenv": "$ printenv DB_PASS" + "WORD\n{}\n",
+        "kubernetes, any name": "kind: Secret\ndata:\n  conn: {}\ntype: Opaque\n",
+        "kubernetes in JSON": '{{"kind": "Secret", "data": {{"conn": "{}"}}}}',
+        "kubectl describe": "Environment:\n  API_K" + "EY:         {}\n",
+        "docker command": '"Cmd": [\n  "--requirep' + 'ass",\n  "{}"\n ]',
+        "curl, flags joined": "curl -sSu ada:{} https://example.org",
+        "digest": 'Authorization: Digest username="ada", response="' + made(20, HEX) + '0123456789ab" pass' + "word={}",
+        "terraform output": "db_pass" + 'word        = "{}"\n',
+        "terraform heredoc": "pass" + "word = <<EOT\n{}\nEOT\n",
+        "random_password": '"type": "random_pass' + 'word", "attributes": {{"length": 18, "result": "{}"}}',
+        "a name with a version": '"ses_smtp_pass' + 'word_v4": "{}"',
+        "HAR cookie": '{{"name": "session' + 'id", "value": "{}"}}',
+        "HAR header": '{{"name": "Ocp-Apim-Subscription-K' + 'ey", "value": "{}"}}',
+        "headers as bytes": "(b'x-api-k" + "ey', b'{}')",
+        "cookie file": ".example.org\tTRUE\t/\tFALSE\t0\tauth_tok" + "en\t{}\n",
+        "rust": "api_k" + 'ey: Some("{}"),',
+        "typescript": "const apiK" + "ey: string = '{}';",
+        "var_dump": '["pass' + 'word"]=>\n  string(18) "{}"',
+        "define": "define('DB_PASS" + "WORD', '{}');",
+        "table of a database": "| id | user | pass" + "word |\n+----+------+----------+\n|  1 | ada  | {} |\n",
+        "psql": " user | pass" + "word \n------+----------\n ada  | {}\n(1 row)",
+        "psql, expanded": "-[ RECORD 1 ]\nuser     | ada\npass" + "word | {}\n",
+        "CSV": "user,pass" + "word,mail\nada,{},x\n",
+        "Markdown table": "| Name | Pass" + "word |\n|---|---|\n| ada | `{}` |\n",
+        "insert": "INSERT INTO users (name, pass" + "word) VALUES ('ada', '{}');",
+        "Markdown": "**Pass" + "word:** `{}`",
+        "dash": "* Tok" + "en \u2014 `{}`",
+        "arrow": "pass" + "word -> {}",
+        "HTML cells": "<td>Pass" + "word</td><td>{}</td>",
+        "in brackets": "Using pass" + "word [{}]",
+        "prompt": "[sudo] pass" + "word for ada: {}",
+        "aws configure": "AWS Secret Access K" + "ey [None]: {}",
+        "parameter store": '{{"Name": "/app/db/pass' + 'word", "Type": "SecureString", "Value": "{}"}}',
+        "typed by a browser": '{{"element": "Pass' + 'word field", "ref": "e12", "text": "{}"}}',
+        "playwright": "page.fill('#pass" + "word', '{}')",
+        "playwright locator": "page.locator('input[name=pass" + "word]').fill('{}')",
+        "requests": "requests.get(url, auth=('ada', '{}'))",
+        "gradle": "store" + "Password '{}'",
+        "keytool": "keytool -storep" + "ass {} -genkey",
+        "oracle": "sqlplus scott/{}@db:1521/x",
+        "jdbc thin": "jdbc:oracle:thin:scott/{}@//db:1521/x",
+        "plink": "plink -pw {} host",
+        "samba": "smbclient //host/share -U ada%{}",
+        "htpasswd": "htpasswd -b .htpasswd ada {}",
+        "chpasswd": "echo 'root:{}' | chpasswd",
+        "windows user": "net user ada {} /add",
+        "wifi": 'ssid="x"\n ps' + 'k="{}"',
+        "nmcli": "nmcli dev wifi connect x pass" + "word {}",
+        "preshared": "Preshared" + "Key = {}",
+        "unseal": "Unseal K" + "ey 1: {}",
+        "ftp": "USER ada\r\n331 go on\r\nPASS {}\r\n",
+        "imap": "a1 LOGIN ada {}\r\n",
+        "expect": 'expect "pass' + 'word:"\nsend "{}\\r"',
+        "SSHPASS": "SSHPA" + "SS={} sshpass -e ssh host",
+        "rclone": "[s3]\npa" + "ss = {}\n",
+        "composer": '"github-oauth": {{"github.com": "{}"}}',
+        "redis command": "CONFIG SET requirepass {}",
+        "JWK": '{{"kty": "oct", "k": "{}' + made(12) + '"}}',
+        "German": "Pass" + "wort: {}",
+        "Chinese": "\u5bc6\u7801\uff1a{}",
+    }.items()
+}
 WRAPS: dict[str, str] = {
     "alone": "{}",
     "in a sentence": "see {} there.",
@@ -136,9 +238,98 @@ WRAPS: dict[str, str] = {
     "in HTML": "&quot;{}&quot;",
     "after a hidden character": "a \u200b{}\u200b b",
     "quoted": '{{"x": "{}"}}',
+    "a link of a terminal": "\x1b]8;;https://example.org\x1b\\{}\x1b]8;;\x1b\\",
+    "a title of a terminal": "\x1b]0;{}\x07",
+    "a title in C1 codes": "a\x9d0;t\x9c{}",
+    "emphasised": "say _{0}_ or **{0}**",
+    "after a sign": "my-{0}-old token_{0}_old",
+    "userinfo": "https://{}@github.com/x",
 }
 """What a secret of a known shape may stand in."""
+PRECEDED = frozenset({"mailgun"})
+"""Shapes that also end other names (`cache-key-` and a hash), so that a name in front hides them."""
+
+
+def _nested(text: str, levels: int) -> str:
+    for _ in range(levels):
+        text = json.dumps({"a": text})
+    return text
+
+
+HIDINGS: dict[str, Callable[[str], str]] = {
+    "JSON in JSON, five levels": lambda secret: _nested(f"x\n{secret}\ny", 5),
+    "JSON in JSON, seven levels": lambda secret: _nested(f"x\n{secret}\ny", 7),
+    "URL-encoded twice": lambda secret: "q?x=" + quote(quote(f"k: {secret}", safe=""), safe=""),
+    "every letter URL-encoded": lambda secret: "".join(f"%{ord(char):02x}" for char in secret),
+    "every letter a JSON escape": lambda secret: "".join(f"\\u{ord(char):04x}" for char in secret),
+    "every letter a JavaScript escape": lambda secret: "".join(f"\\u{{{ord(char):x}}}" for char in secret),
+    "every letter a long escape": lambda secret: "".join(f"\\U{ord(char):08x}" for char in secret),
+    "every letter in octal": lambda secret: "".join(f"\\{ord(char):03o}" for char in secret),
+    "every letter an entity": lambda secret: "".join(f"&#{ord(char)};" for char in secret),
+    "every letter a hexadecimal entity": lambda secret: "".join(f"&#x{ord(char):x};" for char in secret),
+    "UTF-16 read as bytes": "\x00".join,
+    "full-width letters": lambda secret: "".join(chr(ord(char) + 0xFEE0) for char in secret),
+    "overstruck": lambda secret: "".join(f"{char}\x08{char}" for char in secret),
+    "a title inside": lambda secret: secret[:9] + "\x1b]0;t\x07" + secret[9:],
+    "a charset inside": lambda secret: secret[:9] + "\x1b(B" + secret[9:],
+    "a saved cursor inside": lambda secret: secret[:9] + "\x1b7" + secret[9:],
+    "a device's string inside": lambda secret: secret[:9] + "\x1bPabc\x1b\\" + secret[9:],
+    "wrapped at 80 columns": lambda secret: _columns("w " * 20 + secret, 80),
+    "wrapped at 40 columns, in a frame": lambda secret: "".join(f"\u2502 {line} \u2502\n" for line in _columns(secret, 40).split("\n")),
+    "a shell line that goes on": lambda secret: secret[: len(secret) // 2] + "\\\n" + secret[len(secret) // 2 :],
+    "the same in JSON": lambda secret: secret[: len(secret) // 2] + "\\\\\\n" + secret[len(secret) // 2 :],
+    "quoted-printable": lambda secret: quopri.encodestring(("text " * 12 + secret).encode()).decode(),
+    "base64": lambda secret: base64.b64encode(f"x {secret}\n".encode()).decode(),
+    "base64 for URLs": lambda secret: base64.urlsafe_b64encode(json.dumps({"k": secret}).encode()).decode().rstrip("="),
+    "base64 in lines": lambda secret: base64.encodebytes(f"key {secret}\n".encode()).decode(),
+    "base64 in base64": lambda secret: base64.b64encode(base64.b64encode(f"key {secret}\n".encode())).decode(),
+    "base64 of a text that is not English": lambda secret: base64.b64encode(f"Schl\u00fcssel f\u00fcr dich: {secret}".encode()).decode(),
+    "base32": lambda secret: base64.b32encode(f"key {secret}".encode()).decode(),
+    "hexadecimal": lambda secret: secret.encode().hex(),
+    "numbers of its letters": lambda secret: json.dumps([*f"k {secret}".encode()]),
+    "xxd": lambda secret: _dumped(secret, "{:08x}: {:39}  {}\n", 2),
+    "hexdump": lambda secret: _dumped(secret, "{:08x}  {:48} |{}|\n", 1),
+    "coloured word by word, in JSON in JSON": lambda secret: _nested(f"\x1b[34mK\x1b[0m\x1b[1m:\x1b[0m \x1b[38;5;186m{secret}\x1b[0m", 2),
+    "base64 of a kubernetes file in JSON": lambda secret: json.dumps({"data": base64.b64encode(secret.encode()).decode()}),
+}
+"""How a secret of a known shape may be written so that nobody reads it, but a program does."""
+
+
+def _columns(text: str, width: int) -> str:
+    return "\n".join(text[at : at + width] for at in range(0, len(text), width))
+
+
+def _dumped(text: str, line: str, group: int) -> str:
+    data = text.encode()
+    return "".join(line.format(at, data[at : at + 16].hex(" ", group), data[at : at + 16].decode()) for at in range(0, len(data), 16))
+
+
+LINES: dict[str, str] = {
+    "numbered": "{number:6}\t{line}",
+    "numbered with an arrow": "{number:6}\u2192{line}",
+    "added": "+{line}",
+    "removed": "-{line}",
+    "found by grep": "certs/id_rsa:{number}:{line}",
+    "cited": "> {line}",
+    "with ends shown": "{line}$",
+    "a list": "  '{line}',",
+    "joined": "'{line}\\n' +",
+}
+"""What tools put around each line of a file."""
 HARMLESS = (
+    "PWD=/srv/app/releases/20251117\nOLDPWD=/srv/app9/current",
+    "for next-token prediction, adduser --disabled-password --gecos x, PermitRootLogin prohibit-password\n#StrictModes yes",
+    "let secret = bitcoin::secp256k1::SecretKey::from_slice(&secret_key); header('api-key', auth.get_token())",
+    "debug1: Server host key: ssh-ed25519 and host key: ecdsa-sha2-nistp256",
+    "the user did not pass multiple values for the key\nPASS tests/test_login2.py\nPASS src/password9.test.ts",
+    "| name | token | count |\n|---|---|---|\n| prompt | first one | 12 |\n| answer | last | 345678901 |",
+    "id,key,value\n1,colour,blue42\n2,size,large-9000",
+    "INSERT INTO settings (name, key) VALUES ('theme', 'dark-mode-2')",
+    "kind: ConfigMap\ndata:\n  LOG_LEVEL: debug9\n  REGION: eu-west-1\n",
+    "00000000: 4865 6c6c 6f2c 2077 6f72 6c64 2061 6761  Hello, world aga\n",
+    "[12, 34, 56, 78, 90, 12, 34, 56, 78, 90, 12, 34, 56, 78, 90, 12, 34, 56]",
+    "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==",
+    "function(e,t,n){var r=e.token,i=t.secretKey;return n.d(t,{k:()=>o,apiKey:()=>a}),r.key=i.password?1:0}",
     "3f786850e387550fdab836ed7e6dc881de23001b is a commit",
     "sha256 b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
     "the password is asked for; api_key = your_key_here; token: None",
@@ -163,4 +354,11 @@ HARMLESS = (
     "integrity sha512-" + "Ab3" * 28 + "==",
     "https://github.com/org/repo/blob/main/some/long/path/ToFile123/Component42.test.tsx",
     "getElementsByClassNameAndAttribute2 HTTPSConnectionPool443 base64EncodeString32",
+    "restore-cache-key-9e107d9d372bb6826bd81d3542a419d6 and cache_key-9e107d9d372bb6826bd81d3542a419d6",
+    "npm:react@18.2.0 python:3.11-slim@sha256:abc user:group@host image: repo/app:v1.2@sha256:0011",
+    "the password is required; the key is 7; the token is invalid; api key: see the documentation",
+    "<password></password> <token>string</token> <input name='password' value=''> name: password value: required",
+    "ENV PYTHON_VERSION 3.12.1\nENV PATH /usr/local/bin:$PATH\nset PASSWORD first, then log in",
+    "/var/lib/app/releases/current/config/environments and docs/tutorials/getting-started/index",
+    "a word that ends a line which is longer than the next one, with no key at all in either task\nsk-learn goes on here",
 )

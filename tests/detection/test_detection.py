@@ -1,10 +1,13 @@
 """Every listed key format, alone and inside what traces wrap it in; and what must not be taken for a secret."""
 
+import json
+import re
+
 import pytest
 
 from pamer_lab.detection import KEYS, find_secrets
 from pamer_lab.redaction import Scan, summary
-from tests.detection.made_up import CONTEXTS, HARMLESS, SHAPES, WRAPS, made
+from tests.detection.made_up import CONTEXTS, HARMLESS, HIDINGS, LINES, PRECEDED, SHAPES, WRAPS, made
 
 
 def _secret_part(text: str) -> str:
@@ -16,6 +19,8 @@ def _secret_part(text: str) -> str:
 def test_a_known_shape_is_found_whatever_it_is_wrapped_in(wrap: str) -> None:
     missed = {}
     for name, (kind, secret) in SHAPES.items():
+        if (wrap in ("after a sign", "emphasised") and name in PRECEDED) or (wrap == "userinfo" and "://" in secret):
+            continue
         inner = secret.replace("\n", "\\n") if "JSON" in wrap else secret
         scan = Scan("keys")
         cleaned = scan.clean(WRAPS[wrap].format(inner), "x")
@@ -23,6 +28,37 @@ def test_a_known_shape_is_found_whatever_it_is_wrapped_in(wrap: str) -> None:
         if _secret_part(inner) in cleaned or kind not in kinds:
             missed[name] = (kinds, cleaned[:80])
     assert not missed
+
+
+@pytest.mark.parametrize("hiding", HIDINGS)
+def test_a_known_shape_is_found_however_it_is_encoded_or_split(hiding: str) -> None:
+    hide = HIDINGS[hiding]
+    missed = {}
+    for name, (_, secret) in SHAPES.items():
+        if len(secret) > 5_000 or "://" in secret or "=" in secret or "\n" in secret:
+            continue
+        written = hide(secret)
+        cleaned = Scan("keys").clean(written, "x")
+        gone = len(written) - len(re.sub(r"\[redacted: [\w ]+\]", "", cleaned))
+        if secret[-12:] in cleaned or gone < 0.9 * len(secret):
+            missed[name] = cleaned[:120]
+    assert not missed
+
+
+@pytest.mark.parametrize("around", LINES)
+@pytest.mark.parametrize("part", ["complete", "first lines", "last lines"])
+def test_no_line_of_a_private_key_stays_whatever_is_around_each_line(around: str, part: str) -> None:
+    lines = SHAPES["pem"][1].split("\n")
+    lines = {"complete": lines, "first lines": lines[:4], "last lines": lines[-4:]}[part]
+    listed = "\n".join(LINES[around].format(number=number, line=line) for number, line in enumerate(lines, 1))
+    for text in (f"see\n{listed}\nand more", json.dumps({"output": listed})):
+        cleaned = Scan("keys").clean(text, "x")
+        assert not [line for line in lines if "KEY" not in line and line in cleaned]
+
+
+def test_the_first_and_last_line_of_a_key_in_a_sentence_are_no_key() -> None:
+    text = f"It begins with {'-' * 5}BEGIN PRIVATE KEY{'-' * 5}, has base64 and ends with {'-' * 5}END PRIVATE KEY{'-' * 5}."
+    assert find_secrets(text) == []
 
 
 @pytest.mark.parametrize("name", SHAPES)

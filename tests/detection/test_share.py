@@ -3,6 +3,7 @@
 import json
 import zipfile
 from pathlib import Path
+from typing import Any
 
 from pamer_lab.cli import main
 from pamer_lab.runs.engine import ReplayOptions, replay
@@ -19,7 +20,7 @@ def test_no_planted_secret_leaves_with_a_share_or_run_file(tmp_path: Path, works
     texts = {name: f"set to\n{secret}\nnow" for name, (_, secret) in SHAPES.items() if len(secret) < LONGEST}
     texts |= {name: around.format(secret) for name, (around, secret) in CONTEXTS.items()}
     secrets = [secret for name, (_, secret) in (SHAPES | CONTEXTS).items() if name in texts]
-    messages = [{"role": "user", "content": "look"}]
+    messages: list[dict[str, Any]] = [{"role": "user", "content": "look"}]
     for number, text in enumerate(texts.values()):
         call = {"name": "write", "arguments": json.dumps({"path": "x", "text": json.dumps({"body": text})})}
         messages.append({"role": "assistant", "content": "", "tool_calls": [{"id": f"c{number}", "type": "function", "function": call}]})
@@ -36,5 +37,5 @@ def test_no_planted_secret_leaves_with_a_share_or_run_file(tmp_path: Path, works
         with zipfile.ZipFile(archive) as opened:
             shared += b"".join(opened.read(name) for name in opened.namelist())
     assert b"[redacted: " in shared
-    left = [secret[:40] for secret in secrets if any(part.encode() in shared for part in secret.split("\n") if len(part) > 12)]
-    assert not left
+    pieces = {piece: secret[:40] for secret in secrets for part in secret.split("\n") if len(part) > 12 for piece in (part, part[-30:])}
+    assert not [secret for piece, secret in pieces.items() if piece.encode() in shared]

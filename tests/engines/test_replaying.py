@@ -13,7 +13,7 @@ from pamer_lab.errors import InputError
 from pamer_lab.models.profiles import load_profile
 from pamer_lab.models.tokenizer import profile_tokens
 from pamer_lab.runs.batch import BatchOptions, BatchProgress, replay_batch
-from pamer_lab.runs.store import TEXTS, TURNS
+from pamer_lab.runs.turn_rows import TEXTS, TURNS
 from pamer_lab.workspace import RUNS, Workspace
 from tests.runs.making import long_trace
 

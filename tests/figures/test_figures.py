@@ -8,7 +8,9 @@ import pytest
 from pamer_lab import figures
 from pamer_lab.analysis.compact import tradeoff
 from pamer_lab.analysis.published import sample_study
-from pamer_lab.figures.compact import LETTER, LINE, ROOM, placed, short_name, span
+from pamer_lab.figures.compact import ROOM, WIDEST, name_positions, short_name, span
+from pamer_lab.figures.labels import box_of, to_pixels
+from pamer_lab.figures.recorded import NAME, OURS
 from pamer_lab.figures.theme import DARK, LIGHT
 from pamer_lab.runs.engine import replay
 from pamer_lab.studies.decisions import TARGETS
@@ -39,18 +41,19 @@ def test_the_sample_study_of_compact_contexts_is_drawn() -> None:
     points = tradeoff(sample_study("compact"))
     figure = figures.tradeoff(points)
     assert figure.data and figure.layout.yaxis.range == figure.layout.yaxis2.range, "marks at the same height mean the same"
-    low, high = span(points, published=True)
-    width, height = ROOM
+    heights = span(points, published=True)
     for target in TARGETS:
         own = [point for point in points if point["target"] == target and point["auroc"] is not None]
+        found = list(zip(own, name_positions(own, heights, published=True), strict=True))
+        assert sum(bool(position) for _, position in found) > len(own) / 2
         marks = [(point["published_tokens_pct"], point["published_auroc"]) for point in own if point["published_auroc"] is not None]
-        for point, (side, above) in placed(own, low, high, published=True):
-            size = LETTER * len(short_name(point["label"]))
-            x, y = point["tokens_pct"] / 112 * width, (point["auroc"] - low) / (high - low) * height + above
-            left = x - size / 2 if side == 0 else x + 8 if side == 1 else x - 8 - size
-            for mark_x, mark_y in marks:
-                at = (mark_x / 112 * width, (mark_y - low) / (high - low) * height)
-                assert not (left < at[0] < left + size and abs(at[1] - y) < LINE / 2), "a name lies on a published mark"
+        area = ((0, WIDEST), heights)
+        for point, position in found:
+            if position:
+                (at,) = to_pixels([(point["tokens_pct"], point["auroc"])], ROOM, area)
+                box = box_of(position, at, short_name(point["label"]))
+                for x, y in to_pixels(marks, ROOM, area):
+                    assert not (box.left < x < box.right and box.top < y < box.bottom), "a name lies on a published mark"
 
 
 def test_nothing_to_draw_is_an_empty_chart() -> None:
@@ -63,3 +66,9 @@ def test_a_trace_is_drawn_from_its_sizes_with_markup_as_text() -> None:
     assert [list(line.y) for line in figure.data] == [[3, 9, 14], [9], [14]]
     assert [line.marker.symbol for line in figure.data[1:]] == ["triangle-down", "triangle-up"]
     assert figures.blocks([6, 5], names=["<b>", "read"]).data[0].hovertext == ("6 tokens<br>&lt;b&gt;", "5 tokens<br>read")
+
+
+def test_the_transcripts_chart_names_its_lines_where_the_source_recorded_its_own_context() -> None:
+    alone, both = figures.history([1, 2, 3]), figures.history([1, 2, 3], recorded=[10, None, 30])
+    assert not alone.layout.showlegend
+    assert both.layout.showlegend and [line.name for line in both.data] == [OURS, NAME]

@@ -3,7 +3,9 @@
 from msgspec.structs import replace as changed
 
 from pamer_lab import figures
-from pamer_lab.figures.runs import FEW, LETTERED, MANY, WINDOW, spans_of, window
+from pamer_lab.decisions import LETTERS
+from pamer_lab.figures.ledger import LETTERED, NO_BLOCK, spans_of
+from pamer_lab.figures.runs import FEW, MANY, WINDOW, block_words, window
 from pamer_lab.figures.theme import DARK, LIGHT, look
 from pamer_lab.runs.engine import ReplayOptions, replay
 from pamer_lab.runs.values import Run
@@ -31,7 +33,8 @@ def test_the_ledger_draws_every_block_in_its_state_hatches_what_is_gone_and_can_
             assert areas["· absent"].fillpattern.shape == "/" and areas["A active"].fillpattern.shape is None
             clicks = figure.data[-1]
             assert list(clicks.x) == list(range(turns))
-            assert clicks.hovertext[0] == "no earlier block" and clicks.hovertext[5] == "blocks 0 to 2: absent<br>blocks 3 to 4: active"
+            words = f"{block_words(0, 3)}: {LETTERS['.']}<br>{block_words(3, 5)}: {LETTERS['A']}"
+            assert (clicks.hovertext[0], clicks.hovertext[5]) == (NO_BLOCK, words)
 
 
 def test_the_strip_has_a_mark_for_every_turn_of_every_policy(workspace: Workspace) -> None:

@@ -2,7 +2,6 @@
 
 import socket
 import threading
-import time
 from collections.abc import Callable
 
 import httpx2
@@ -16,7 +15,7 @@ from pamer_lab.live.fake_upstream import FakeUpstream
 from pamer_lab.live.logs import Logs
 from pamer_lab.live.policy import Workshop
 from pamer_lab.live.proxy import CLIENT_LEFT
-from tests.live.conftest import KEY, PARTS, PATHS, Agent, Bench, chat, wait
+from tests.live.conftest import KEY, PARTS, PATHS, PATIENCE, Agent, Bench, chat, wait
 
 HELLO = chat({"role": "user", "content": "Hello"})
 
@@ -69,9 +68,12 @@ def test_a_client_that_leaves_ends_the_call_upstream(started: Callable[..., Benc
 def test_bytes_go_on_as_they_come(started: Callable[..., Bench]) -> None:
     bench = started()
     body = orjson.dumps({**HELLO, "stream": True})
-    with httpx2.stream("POST", bench.url + PATHS["chat"], content=body, headers={**KEY, "x-fake": "pace=0.3"}, trust_env=False) as answer:
-        times = [time.monotonic() for _ in answer.iter_raw()]
-    assert times[-1] - times[0] > 0.3, "the answer was held back"
+    with httpx2.stream("POST", bench.url + PATHS["chat"], content=body, headers={**KEY, "x-fake": "hold"}, trust_env=False) as answer:
+        pieces = answer.iter_raw()
+        first = next(pieces)  # while the server holds back all others
+        bench.fake.released.set()
+        rest = b"".join(pieces)
+    assert first.endswith(b"\n\n") and rest.endswith(b"data: [DONE]\n\n")
 
 
 @pytest.mark.parametrize(
@@ -121,9 +123,10 @@ class SlowProbe:
     name = "slow"
 
     def __init__(self) -> None:
-        self.go = threading.Event()
+        self.asked, self.go = threading.Event(), threading.Event()
 
     def vote(self, messages: object, tools: object, active_tokens: int) -> Votes:
+        self.asked.set()
         self.go.wait(20)
         return Votes((1.0,) * 5, (0.5,) * 5)
 
@@ -158,16 +161,19 @@ def test_health_answers_while_a_giant_request_is_worked_on(started: Callable[...
     agent = Agent(bench, size=400_000)
     for _ in range(4):
         agent.grow()
-    assert len(agent.body) > 1_600_000
     done = threading.Thread(target=lambda: bench.post("chat", agent.body))
     done.start()
-    wait(lambda: any(thread.record for thread in bench.live.desk.threads.all()))
     with httpx2.Client(trust_env=False) as client:
-        for _ in range(5):
-            assert client.get(f"{bench.url}/_pamer/health", timeout=10).json()["ok"] and done.is_alive()
+
+        def healthy() -> bool:
+            return bool(client.get(f"{bench.url}/_pamer/health", timeout=PATIENCE).json()["ok"])
+
+        wait(lambda: healthy() and probe.asked.is_set())
+        assert healthy() and bench.got == [], "health was answered when the decision had ended"
     probe.go.set()
     done.join(60)
     assert bench.summary["fallbacks"] == 0 and bench.got[-1].billed
+    assert bench.rows[0]["client_tokens"] > 400_000
 
 
 def test_a_policy_that_fails_leaves_the_request_as_it_came(started: Callable[..., Bench], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from pamer_lab.live.fake_upstream import FakeUpstream
-from tests.live.conftest import KEY, PATHS, Bench
+from tests.live.conftest import KEY, PATHS, Agent, Bench
 
 ODD = {
     "chat": b'{ "model":"fake" ,\n\t"temperature": 1.0, "seed": 12345678901234567890123, "top_p":1e-0,'
@@ -58,6 +58,33 @@ def test_counting_tokens_is_passed_through_and_noted(started: Callable[..., Benc
     bench.settle()
     assert answer.json()["input_tokens"] > 0 and bench.got[0].body == ODD["messages"]
     assert [side.path for thread in bench.live.desk.threads.all() for side in thread.record.sides] == ["/v1/messages/count_tokens"]
+
+
+@pytest.mark.parametrize(("api", "path"), [("messages", "/v1/messages/count_tokens"), ("responses", "/v1/responses/compact")])
+def test_calls_beside_an_edited_session_pass_as_they_are(started: Callable[..., Bench], api: str, path: str) -> None:
+    bench = started("sliding-window:2", gate=False)
+    agent = Agent(bench, api)
+    for _ in range(4):
+        agent.step()
+    body = agent.body
+    through, straight = (httpx2.post(url + path, content=body, headers=KEY, trust_env=False) for url in (bench.url, bench.direct))
+    assert through.status_code == straight.status_code and [entry.body for entry in bench.got[-2:]] == [body, body]
+    assert path.endswith("compact") or through.json() == straight.json()
+    agent.step()
+    assert len(bench.got[-1].body) < len(body) and len(bench.record.asked) == 5 and bench.summary["fallbacks"] == 0
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "zstd"])
+def test_an_edited_body_goes_on_without_its_encoding(started: Callable[..., Bench], encoding: str) -> None:
+    bench = started("sliding-window:1", gate=False)
+    agent = Agent(bench, "responses")
+    for _ in range(4):
+        agent.grow()
+    plain = agent.body
+    body = gzip.compress(plain) if encoding == "gzip" else pa.Codec("zstd").compress(plain, asbytes=True)
+    assert bench.post("responses", body, content_encoding=encoding).status_code == 200
+    (got,) = bench.got
+    assert "content-encoding" not in dict(got.headers) and got.body.startswith(b'{"model":"fake"') and len(got.body) < len(plain)
 
 
 def test_a_websocket_is_refused_cleanly(started: Callable[..., Bench]) -> None:

@@ -108,6 +108,25 @@ def test_an_edit_waits_until_it_pays_or_the_cache_is_cold(started: Callable[...,
     assert bench.rows[-1]["edit"] and "cold" in bench.rows[-1]["reason"]
 
 
+@pytest.mark.parametrize("policy", ["sliding-window:2", "pamer:minimum=200"])
+def test_an_edit_is_made_when_the_client_has_rewritten_its_history(started: Callable[..., Bench], policy: str) -> None:
+    bench = started(f"{policy}:gate=priced:horizon=0", clock=Clock())
+    agent = Agent(bench)
+    for _ in range(6):
+        agent.step()
+    assert bench.summary["edits"] == 0
+    agent.history[2] = agent.history[2] | {"content": "[cleared by the client]"}
+    agent.step()
+    (fork,) = [record for record in bench.records() if record.opened.parent]
+    assert fork.opened.rewritten and fork.asked[0].sent == "edited" and len(bench.got[-1].body) < len(agent.body)
+    agent.step()
+    assert [asked.sent for asked in fork.asked] == ["edited", "edited"] and not fork.asked[1].edit  # one edit, then it waits again
+    assert publish(bench.workspace, fork, PARTS.tokens)
+    live = RunStore(bench.workspace).run(fork.run_id)
+    again = replay(fork.trace_id, fork.policy, bench.workspace, ReplayOptions(parts=PARTS))
+    assert [turn.states for turn in again.turns] == [turn.states for turn in live.turns] and len(live.turns) == 8
+
+
 def test_an_edit_is_made_near_the_windows_limit(started: Callable[..., Bench]) -> None:
     bench = started("sliding-window:2:gate=priced:horizon=0:window=700")
     agent = Agent(bench)
@@ -150,11 +169,14 @@ def test_no_key_and_no_header_is_stored_anywhere(started: Callable[..., Bench], 
         )
         for _ in range(6):
             agent.step()
+    escaped = f'{{"role": "user", "content": "It is \\u0073{secret[1:]}."}}'
+    tool = f'{{"type": "function", "function": {{"name": "t", "description": "Send {secret}.", "parameters": {{}}}}}}'
+    bench.post("chat", f'{{"messages": [{escaped}], "tools": [{tool}]}}'.encode(), authorization=f"Bearer {secret}")
     httpx2.get(f"{bench.url}/v1/models?key={secret}", headers={"authorization": f"Bearer {secret}"}, trust_env=False)
     bench.settle()
     for record in bench.records():
         publish(bench.workspace, record, PARTS.tokens)
-    assert all(secret.encode() in entry.body for entry in bench.got if entry.billed)
+    assert all(secret[1:].encode() in entry.body for entry in bench.got if entry.billed)
     files = _files(bench.workspace.path)
     assert len(files) > 10
     for path in files:
@@ -205,7 +227,8 @@ def test_control_routes_need_the_token_and_pause_or_switch_one_session(started: 
     assert control("one/resume").json()["paused"] is False
     one.step()
     assert len(bench.got[-1].body) < len(one.body)
-    assert control("one/policy", b'{"policy": "acm"}').status_code == 400
+    for refused in ("acm", "oracle", "none", "oracle:gate=priced"):
+        assert control("one/policy", orjson.dumps({"policy": refused})).status_code == 400
     assert control("one/policy", orjson.dumps({"policy": "observation-masking:1"})).json()["policy"].startswith("observation-masking:1")
     one.step()
     assert b"omitted" in bench.got[-1].body

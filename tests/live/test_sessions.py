@@ -10,7 +10,7 @@ import orjson
 import pytest
 
 from pamer_lab.live.logs import Logs
-from pamer_lab.live.record import Record
+from pamer_lab.live.record import Record, Side
 from tests.live.conftest import KEY, PATHS, Agent, Bench
 from tests.live.test_policies import violations
 
@@ -24,11 +24,12 @@ def texts(record: Record) -> str:
 @pytest.mark.parametrize("policy", ["sliding-window:2", "observation-masking:2", "periodic-summary:3", SMALL])
 @pytest.mark.parametrize("api", PATHS)
 def test_a_restart_goes_on_with_the_same_bytes(started: Callable[..., Bench], api: str, policy: str) -> None:
-    one = started(policy)
+    gate = "summary" not in policy  # a summary of so few blocks would never pay
+    one = started(policy, gate=gate)
     agent = Agent(one, api)
     for _ in range(8):
         agent.step()
-    two = started(policy, fake=one.fake, clock=one.clock, upstream=one.direct)
+    two = started(policy, fake=one.fake, clock=one.clock, upstream=one.direct, gate=gate)
     two.post(api, agent.body)
     one.post(api, agent.body)
     assert one.got[-2].body == one.got[-1].body != agent.body
@@ -158,26 +159,41 @@ def test_a_mark_on_an_old_message_keeps_it_in_the_request(started: Callable[...,
     assert bench.got[-1].body == sent and "cache mark" in bench.rows[-1]["fallback"]
 
 
-def test_a_conversation_that_the_provider_keeps_is_passed_on_and_joined(started: Callable[..., Bench]) -> None:
+@pytest.mark.parametrize("more", [{}, {"store": True}])
+def test_a_conversation_that_the_provider_keeps_is_passed_on_and_joined(started: Callable[..., Bench], more: dict[str, bool]) -> None:
     bench = started("sliding-window:1", gate=False)
-    first = bench.post("responses", {"model": "fake", "input": "Hello"}).json()
-    body = orjson.dumps({"model": "fake", "previous_response_id": first["id"], "input": "And then?"})
+    first = bench.post("responses", {"model": "fake", "input": "Hello", **more}).json()
+    body = orjson.dumps({"model": "fake", "previous_response_id": first["id"], "input": "And then?", **more})
     bench.post("responses", body)
     assert bench.got[-1].body == body
     assert [message.content for message in bench.record.history] == ["Hello", "And then?"]
+
+
+@pytest.mark.parametrize("stored", [True, False])
+def test_a_history_that_the_client_sends_is_edited_whether_the_provider_keeps_it_or_not(
+    started: Callable[..., Bench], stored: bool
+) -> None:
+    bench = started("sliding-window:2", gate=False)
+    agent = Agent(bench, "responses")
+    agent.more = {"store": stored}
+    for _ in range(5):
+        body = agent.body
+        agent.step()
+    assert len(bench.got[-1].body) < len(body) and orjson.loads(bench.got[-1].body)["store"] is stored
+    assert bench.summary["fallbacks"] == 0 and violations(bench) == []
 
 
 def test_a_request_that_comes_before_the_last_is_read_stays_in_its_session(
     started: Callable[..., Bench], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bench = started()
-    read, inner = threading.Event(), bench.live.desk._observed
+    read, inner = threading.Event(), bench.live.desk.decider.decide
 
     def slow(*given: Any) -> Any:
         assert read.wait(60)
         return inner(*given)
 
-    monkeypatch.setattr(bench.live.desk, "_observed", slow)
+    monkeypatch.setattr(bench.live.desk.decider, "decide", slow)
     agent = Agent(bench)
     for _ in range(3):
         answer = httpx2.post(bench.url + PATHS["chat"], content=agent.body, headers=KEY, timeout=60, trust_env=False)
@@ -186,6 +202,28 @@ def test_a_request_that_comes_before_the_last_is_read_stays_in_its_session(
     read.set()
     bench.settle()
     assert [asked.t for asked in bench.record.asked] == [0, 1, 2]
+
+
+def test_a_new_session_does_not_wait_for_one_that_is_worked_on(started: Callable[..., Bench]) -> None:
+    bench = started("sliding-window:2")
+    Agent(bench, x_session_id="slow").step()
+    (slow,) = bench.live.desk.threads.all()
+    Logs(bench.workspace.path).append("slow", slow.place, [Side(0.0, "/v1/models")])  # another process had a part in it
+    held, done = threading.Event(), threading.Event()
+
+    def work() -> None:
+        with slow.lock:
+            held.set()
+            assert done.wait(60)
+            bench.live.desk.threads.tidy()
+
+    worker = threading.Thread(target=work)
+    worker.start()
+    assert held.wait(60)
+    Agent(bench, task="Another task.", x_session_id="quick").step()
+    done.set()
+    worker.join(60)
+    assert not worker.is_alive() and {record.session for record in bench.records()} == {"slow", "quick"}
 
 
 def test_two_proxies_on_one_workspace_share_a_session(started: Callable[..., Bench]) -> None:

@@ -28,6 +28,22 @@ def test_a_session_that_grows_is_read_on(started: Callable[..., Bench]) -> None:
     assert watched.session("absent", PRICES) is None
 
 
+def test_a_session_older_than_those_listed_is_listed_where_it_is_asked_for(
+    started: Callable[..., Bench], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench = started("base")
+    for name in ("first", "second", "third"):
+        Agent(bench, task=name, x_session_id=name).step()
+    monkeypatch.setattr("pamer_lab.live.watching.SHOWN", 1)
+    watched = Watched(bench.workspace)
+    (newest,), older = watched.sessions(PRICES)
+    assert older == 2
+    asked = next(name for name in ("first", "second") if name != newest["session"])
+    lines, older = watched.sessions(PRICES, asked)
+    assert [line["session"] for line in lines] == [newest["session"], asked] and older == 1
+    assert watched.sessions(PRICES, "absent") == ([newest], 2)
+
+
 def test_a_session_is_active_idle_or_ended(started: Callable[..., Bench]) -> None:
     bench = started("base")
     Agent(bench).step()

@@ -1,13 +1,26 @@
 """Summaries: detail lines, source text within its budget, and a cache in which the same question is computed once."""
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pamer_lab.blocks import EstimatedCounter
 from pamer_lab.memory import SourceBlock, summary
-from pamer_lab.memory.extractive import ExtractiveSummariser
-from pamer_lab.memory.summary import ARROW, DETAIL_CHARACTERS, NAMES, SAYS, StepDetail, clip, faults, read_detail, within_budget
-from pamer_lab.memory.terms import identifiers, scores
+from pamer_lab.memory.extractive import ExtractiveSummariser, used_names
+from pamer_lab.memory.passages import PASSAGE_CHARACTERS, excerpt, passages
+from pamer_lab.memory.summary import (
+    ARROW,
+    DETAIL_CHARACTERS,
+    NAMES,
+    SAYS,
+    StepDetail,
+    clip,
+    faults,
+    kept_pieces,
+    read_detail,
+    within_budget,
+)
+from pamer_lab.memory.terms import identifiers, scores, terms
 from pamer_lab.trajectory.values import Message, ToolCall
 from tests.strategies import block
 
@@ -131,3 +144,55 @@ def test_a_summary_is_written_once_for_the_same_task_and_blocks() -> None:
     summaries.summarise("task", [one, other])
     summaries.summarise("other task", [one])
     assert inner.asked == 3
+
+
+RECORD = '{"user": "u1", ' + ", ".join(f'"field_{number}": "value {number}"' for number in range(200)) + ', "card": "gift_card_771"}'
+
+
+def history() -> list[SourceBlock]:
+    ask = ToolCall("c", "read", '{"id": "mine_1"}')
+    return [
+        SourceBlock(
+            0, (Message("assistant", "I look.", tool_calls=(ask,)), Message("tool", f"{RECORD} order 4OG6T3 and mine_1 and given_9"))
+        ),
+        SourceBlock(1, (Message("assistant", "I use 4OG6T3 and given_9."), Message("user", "Fine."))),
+        SourceBlock(2, (Message("assistant", "Again 4OG6T3, then field_7."), Message("user", "Fine."))),
+    ]
+
+
+def test_a_name_counts_from_the_result_that_showed_it_unless_task_or_agent_had_it_first() -> None:
+    found = used_names("Settle given_9.", history())
+    named = {term: (name.name, name.step, name.uses) for term, name in found.items()}
+    assert (named["4og6t3"], named["field_7"]) == (("4OG6T3", 0, 2), ("field_7", 0, 1))
+    assert not {"given_9", "mine_1"} & named.keys()
+
+
+def test_later_messages_of_the_agent_count_as_uses() -> None:
+    found = used_names("", history(), [Message("assistant", "field_7 once more, and field_8")])
+    assert (found["field_7"].uses, found["field_8"].uses) == (2, 1)
+
+
+@pytest.mark.parametrize("limit", [120, 1024])
+def test_a_summary_keeps_names_used_twice_out_of_the_middle_of_a_long_record(limit: int) -> None:
+    middle = "field_111"
+    blocks = [*history(), *(SourceBlock(step, (Message("assistant", f"Now {middle}."), Message("user", "Fine."))) for step in (3, 4))]
+    kept = ExtractiveSummariser(EstimatedCounter(), max_tokens=limit).summarise("task", blocks).text
+    assert middle in kept and "4OG6T3" in kept
+
+
+def test_passages_are_short_pieces_in_order_and_lose_only_white_space() -> None:
+    text = f"{RECORD}\n\n---\nA short line.\n{'word ' * 100}\n{'x' * 600}"
+    found = list(passages(text))
+    assert max(map(len, found)) <= PASSAGE_CHARACTERS
+    assert "".join("".join(found).split()) == "".join(text.replace("---", "").split())
+
+
+def test_an_excerpt_has_the_goals_passages_verbatim_and_fits() -> None:
+    text = f"{RECORD}\nThe total of ORD-7 is open.\n{RECORD}"
+    short = excerpt(text, terms("ORD-7"), 600)
+    assert "ORD-7" in short and len(short) <= 600
+    assert all(piece in text for piece in kept_pieces(short))
+
+
+def test_a_code_that_begins_with_digits_and_a_quoted_value_are_terms() -> None:
+    assert {"4og6t3", "chen"} <= terms('{"reservation": "4OG6T3", "first": "Chen"}')

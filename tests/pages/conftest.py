@@ -1,17 +1,22 @@
-"""A page under AppTest, with the whole app around it and a workspace of its own."""
+"""A page under AppTest, with the complete app around it and a workspace of its own."""
 
 import json
 import re
 import sys
 from collections.abc import Callable
+from functools import partial
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
+import streamlit as st
 from streamlit.runtime.context import ContextProxy
 from streamlit.testing.v1 import AppTest
 
 from pamer_lab.config import ROOTS_VARIABLE
+from pamer_lab.errors import StorageError
 from pamer_lab.redaction import Scan
 from pamer_lab.runs.bundle import pack_runs
 from pamer_lab.runs.engine import ReplayOptions, replay
@@ -25,6 +30,8 @@ from tests.runs.making import PARTS
 APP = Path(__file__).resolve().parents[2] / "app.py"
 
 Visit = Callable[..., AppTest]
+Files = dict[str, Callable[[], bytes]]
+DISK_FULL = "the disk is full"
 
 
 @pytest.fixture
@@ -57,6 +64,16 @@ def no_demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
+def full_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No run can be stored."""
+
+    def full(*_: object) -> None:
+        raise StorageError(DISK_FULL)
+
+    monkeypatch.setattr("pamer_lab.ui.shared.run_form.replay", full)
+
+
+@pytest.fixture
 def recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     """A checkout whose recorded runs are one PaMER+ run of a demo, made here with heads that need no weights."""
     elsewhere = Workspace(tmp_path / "elsewhere")
@@ -69,6 +86,25 @@ def recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     (folder / "demo.runs").write_bytes(pack_runs(elsewhere, [run.run_id], Scan("keys")))
     monkeypatch.setattr(sys.modules[import_sample_runs.__module__], "SAMPLE_RUNS", folder)
     return run
+
+
+@pytest.fixture
+def files(monkeypatch: pytest.MonkeyPatch) -> Files:
+    """What each download button of the last page would save, by the name of the file."""
+    found: Files = {}
+    drawn = st.download_button
+
+    def noted(label: str, data: Callable[[], bytes], name: str, *args: object, **more: object) -> bool:
+        found[name] = data
+        return partial(drawn, label, data, name)(*args, **more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(st, "download_button", noted)
+    return found
+
+
+def opened(files: Files, name: str) -> Any:
+    """A saved table as a frame."""
+    return pd.read_csv(StringIO(files[name]().decode()), keep_default_na=False)
 
 
 def chat(turns: int, **more: Any) -> bytes:

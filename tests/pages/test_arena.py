@@ -1,7 +1,8 @@
 """The Arena page: empty it says how to begin; played it shows the paper's table, charts and outcomes, marked as simulated."""
 
+from pamer_lab.arena.plan import Plan
 from pamer_lab.arena.reader import Reader
-from pamer_lab.arena.running import Plan, play_arena
+from pamer_lab.arena.running import play_arena
 from pamer_lab.ui.arena.tables import BADGE
 from pamer_lab.workspace import Workspace
 from tests.pages.conftest import Visit, charts, texts

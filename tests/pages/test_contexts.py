@@ -16,7 +16,8 @@ import streamlit as st
 from pamer_lab import figures
 from pamer_lab.analysis.compact import expanded_table, orderings, tradeoff
 from pamer_lab.features.pace import FILE, depth_of
-from pamer_lab.figures.compact import LETTER, LINE, ROOM, placed, short_name
+from pamer_lab.figures.compact import ROOM, WIDEST, name_positions, short_name
+from pamer_lab.figures.labels import box_of, to_pixels
 from pamer_lab.figures.theme import LIGHT
 from pamer_lab.models.embedder import HashingEmbedder
 from pamer_lab.models.frozen import chosen_model, model_name
@@ -155,15 +156,11 @@ def test_what_cannot_be_shown_is_said(visit: Visit, workspace: Workspace) -> Non
 def test_names_in_the_chart_touch_neither_each_other_nor_a_mark(study: Study) -> None:
     points = [point for point in tradeoff(study) if point["target"] == "recall"]
     low, high = min(point["auroc"] for point in points) - 0.02, max(point["auroc"] for point in points) + 0.02
-    boxes = []
-    for point, (side, above) in placed(points, low, high):
-        x, y = point["tokens_pct"] / 112 * ROOM[0], (point["auroc"] - low) / (high - low) * ROOM[1] + above
-        size = LETTER * len(short_name(point["label"]))
-        left = x - size / 2 if side == 0 else x + 8 if side == 1 else x - 8 - size
-        boxes.append((left, y - LINE / 2, left + size, y + LINE / 2))
-    assert len(boxes) > 8
-    for one, other in combinations(boxes, 2):
-        assert one[2] <= other[0] or other[2] <= one[0] or one[3] <= other[1] or other[3] <= one[1]
+    area = ((0.0, float(WIDEST)), (low, high))
+    pixels = to_pixels([(point["tokens_pct"], point["auroc"]) for point in points], ROOM, area)
+    found = zip(name_positions(points, (low, high)), pixels, points, strict=True)
+    boxes = [box_of(position, at, short_name(point["label"])) for position, at, point in found if position]
+    assert len(boxes) > 8 and all(one.shared(other) == 0 for one, other in combinations(boxes, 2))
 
 
 def test_every_group_has_its_own_mark(study: Study) -> None:

@@ -5,8 +5,6 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from msgspec.structs import replace
 
-from pamer_lab.analysis.growth import matching_traces
-from pamer_lab.errors import StorageError
 from pamer_lab.policies.interface import FAMILIES
 from pamer_lab.policies.registry import describe_policies, offered_policies
 from pamer_lab.prices import DEFAULT, find_prices, write_table
@@ -16,8 +14,9 @@ from pamer_lab.runs.store import RunStore
 from pamer_lab.ui.growth.table import COST_CHANGE, EVIDENCE_CHANGE, good_or_bad
 from pamer_lab.ui.shared.text import DEMO, counted_with
 from pamer_lab.workspace import Workspace
+from pamer_lab.workspace.catalogue import Filters, listed
 from pamer_lab.workspace.ingest import import_demo
-from tests.pages.conftest import Visit, charts, chat, holds, linked, put, says, sentences, texts
+from tests.pages.conftest import DISK_FULL, Visit, charts, chat, holds, linked, put, says, sentences, texts
 from tests.runs.making import PARTS, estimated, long_trace
 
 PAGE = "pages/growth.py"
@@ -140,7 +139,7 @@ def test_the_page_opens_with_the_readers_traces_and_the_policies_that_need_no_mo
     assert any("**sliding-window:5**" in text and "**base**" in text for text in sentences(app)), "the verdict"
     app.segmented_control(key="owners").set_value("all").run()
     assert says(app, "n = 6")
-    scored = matching_traces(workspace.trace_rows(), reward="recorded")
+    scored = listed(workspace, Filters(reward="recorded").where).rows
     app.selectbox(key="reward").set_value("recorded").run()
     assert 0 < len(scored) < 6 and says(app, f"n = {len(scored)}")
 
@@ -179,19 +178,13 @@ def test_links_to_both_sides_stand_beside_the_page_and_keep_the_plus(visit: Visi
     assert link.path == "replay" and parse_qs(link.query)["policy"] == ["pamer+:minimum=60:retained=1"]
 
 
-def test_a_policy_that_cannot_be_replayed_leaves_the_stored_runs_on_the_page(
-    visit: Visit, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.usefixtures("full_disk")
+def test_a_policy_that_cannot_be_replayed_leaves_the_stored_runs_on_the_page(visit: Visit, workspace: Workspace) -> None:
     put(workspace, run=chat(5))
     replay(workspace.trace_rows()[0]["trace_id"], "base", workspace)
-
-    def full(*_: object) -> None:
-        raise StorageError("the disk is full")
-
-    monkeypatch.setattr("pamer_lab.ui.shared.run_form.replay", full)
     app = visit(PAGE, policies=["base", "sliding-window:5"])  # type: ignore[arg-type]
     assert not app.error
-    assert "the disk is full" in app.warning[0].value
+    assert DISK_FULL in app.warning[0].value
     assert "growth-means" in charts(app)
 
 

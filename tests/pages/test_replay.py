@@ -16,7 +16,6 @@ from pamer_lab.analysis.paper_comparison import live_result
 from pamer_lab.analysis.verdict import signed
 from pamer_lab.audit import AuditStore
 from pamer_lab.controller import FixedProbe
-from pamer_lab.errors import StorageError
 from pamer_lab.factory import Parts
 from pamer_lab.memory import MemoryStore
 from pamer_lab.reviewer_mode import READONLY_VARIABLE
@@ -33,7 +32,7 @@ from pamer_lab.ui.replay.whatif import NOTHING
 from pamer_lab.ui.shared.runs import background
 from pamer_lab.workspace import Workspace
 from pamer_lab.workspace.ingest import import_demo
-from tests.pages.conftest import Visit, charts, chat, holds, linked, put, says, sentences, table_of, texts
+from tests.pages.conftest import DISK_FULL, Visit, charts, chat, holds, linked, put, says, sentences, table_of, texts
 from tests.runs.making import PARTS, estimated, huge_trace, long_trace
 from tests.runs.test_background import held
 from tests.runs.test_evidence import hand_made
@@ -281,19 +280,13 @@ def test_the_open_turn_and_policy_are_there_again_after_another_page_and_belong_
     assert app.number_input(key="turn").value == 9
 
 
-def test_a_policy_that_cannot_be_replayed_leaves_the_stored_runs_on_the_page(
-    visit: Visit, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.usefixtures("full_disk")
+def test_a_policy_that_cannot_be_replayed_leaves_the_stored_runs_on_the_page(visit: Visit, workspace: Workspace) -> None:
     put(workspace, run=chat(5))
     replay(workspace.trace_rows()[0]["trace_id"], "base", workspace)
-
-    def full(*_: object) -> None:
-        raise StorageError("the disk is full")
-
-    monkeypatch.setattr("pamer_lab.ui.shared.run_form.replay", full)
     app = visit(PAGE, policies=LIGHT)
     assert not app.error
-    assert "the disk is full" in app.warning[0].value
+    assert DISK_FULL in app.warning[0].value
     assert "context" in charts(app)
 
 
@@ -330,6 +323,10 @@ def test_a_second_tabs_run_is_queued_behind_the_first_and_the_page_says_so(
     assert says(elsewhere, "1 of 1", "base", "other.json") and len(elsewhere.toast) == 1
     elsewhere.button(key="withdraw-1").click().run()
     assert not background().waiting and not says(elsewhere, "1 of 1", "base")
+    late = visit(PAGE, trace=other, policies=LIGHT)
+    late.button(key="run").click().run()
+    assert [batch.trace_ids for batch in background().waiting] == [(other,)] and "run" not in {button.key for button in late.button}
+    late.button(key="withdraw-1").click().run()
     release.set()
     assert running.wait(60)
 

@@ -2,9 +2,16 @@
 
 SMALL_RIVALS = [
     "auto-compact:700:tail=1",
+    "auto-compact:700:tail=0:keep=0.4",
+    "openhands-condenser:12",
+    "forget-half:900",
+    "forget-half:16:of=messages:first=0",
     "observation-masking:2",
+    "observation-masking:2:every=3",
     "masking-summary:3:m=2",
     "keep-last-tokens:200:minimum=100",
+    "clear-tool-uses:700:keep=2",
+    "clear-tool-uses:700:keep=2:minimum=400",
     "truncate-results:40:keep=1",
     "dedupe-reads",
     "acon:300",

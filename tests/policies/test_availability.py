@@ -1,12 +1,15 @@
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
 
-from pamer_lab.errors import LabError
+from pamer_lab.errors import InputError, LabError
 from pamer_lab.factory import Factory
 from pamer_lab.models.profiles import load_profile
 from pamer_lab.policies.availability import expanded, is_light, loads, other_heads, refused, why_not
+from pamer_lab.policies.presets import PRESETS
 from pamer_lab.policies.registry import DEFAULT_POLICIES, offered_policies, parse_policy
+from pamer_lab.probes.readout import HeadStack
 from pamer_lab.workspace import Workspace
 from tests.runs.making import long_trace
 
@@ -53,6 +56,19 @@ def test_missing_heads_are_named_with_the_command_that_trains_them(
     assert "SmolLM2-135M-Instruct" in reason and "pamer-lab train" in reason
 
 
+def test_two_heads_vote_with_two_and_a_vote_of_three_is_bad_input(tmp_path: Path, embedded: Factory) -> None:
+    packaged = embedded.heads.heads
+    stack = {field.name: getattr(packaged.stack, field.name) for field in fields(packaged.stack)}
+    first = HeadStack(**{name: None if part is None else part[:2] for name, part in stack.items()})
+    two = replace(packaged, stack=first, thresholds=packaged.thresholds[:2], seeds=packaged.seeds[:2])
+    two.save(tmp_path / "two")
+    factory = Factory(embedded.profile, embedded.workspace, heads_text=str(tmp_path / "two"))
+    assert (factory.settings.heads, factory.settings.vote) == (2, 2)
+    with pytest.raises(InputError, match="pamer"):
+        parse_policy("pamer").controller_settings(factory)  # type: ignore[attr-defined]
+    assert parse_policy("pamer:vote=2").controller_settings(factory).vote == 2  # type: ignore[attr-defined]
+
+
 def test_a_profile_whose_tokenizer_is_not_here_runs_no_policy_and_names_the_command(embedded: Factory) -> None:
     paper = Factory(load_profile("paper"), embedded.workspace)
     assert "hf download Qwen/Qwen3.5-9B" in why_not(parse_policy("base"), paper)
@@ -88,3 +104,8 @@ def test_a_policy_that_no_trace_has_the_recorded_calls_for_is_refused_with_the_r
     ids = [row["trace_id"] for row in embedded.workspace.trace_rows()]
     found = refused(["base", "acm"], ids, embedded.workspace)
     assert list(found) == ["acm"] and "manage_context" in found["acm"]
+
+
+def test_programs_means_every_preset(embedded: Factory) -> None:
+    names, _ = expanded("base,programs", embedded)
+    assert names[0] == "base" and {*names[1:]} == {parse_policy(name).name for name in PRESETS}

@@ -96,3 +96,84 @@ def test_compaction_waits_for_its_threshold_and_reads_the_last_summary() -> None
     assert second.states == "S" * (second.t - 1) + "A"
     assert second.spent[0].input_tokens < turns[second.t - 1].raw_tokens, "it reads the last summary and the new blocks, not all of them"
     assert sum(item.kind == "summary" for item in second.items) == 1
+
+
+def test_a_share_of_the_newest_steps_stays_where_a_program_keeps_one() -> None:
+    # Equal blocks: of the n blocks at the compaction, at most 30 % stay, as Gemini CLI keeps the newest 30 % by size.
+    trace = make_trace([call(n, f"q{n:02d}", f"Fact F{n:03d} is here. {LONG}") for n in range(16)])
+    first = next(turn for turn in turns_of(trace, "auto-compact:3000:tail=0:keep=0.3") if turn.action == "compress")
+    kept = first.t * 3 // 10
+    assert kept >= 2 and first.states == "S" * (first.t - kept) + "A" * kept
+
+
+def test_polling_masks_more_results_only_every_few_turns() -> None:
+    # SWE-agent: of o observations, the first of which is the task, those from the second up to (o // p) * p - n are masked; o = t + 1 here.
+    trace = make_trace([call(n, f"q{n}", f"result {n}\n{LONG}") for n in range(14)])
+    turns = turns_of(trace, "observation-masking:2:every=4")
+    assert [turn.states.count("S") for turn in turns] == [max((t + 1) // 4 * 4 - 2 - 1, 0) for t in range(14)]
+    same = [turns[t].items[:3] == turns[t + 1].items[:3] for t in (3, 4, 5, 7, 8, 9)]
+    assert all(same), "between two times the beginning of the prompt is the same"
+
+
+def test_the_condenser_leaves_half_of_its_size_with_the_summary_after_the_first_step() -> None:
+    # OpenHands: over 16 events, 4 first ones, a summary and the newest 16 // 2 - 4 - 1 = 3 remain; a step of two stays together, so 2.
+    trace = make_trace([call(n, f"q{n}", f"Fact F{n:03d} is here. {LONG}") for n in range(14)])
+    turns = turns_of(trace, "openhands-condenser:16")
+    fired = [turn.t for turn in turns if turn.action == "compress"]
+    # Prefix of 2 messages and 2 a block: 8 blocks are the first over 16. Then 5 messages and 2 a block: over 16 with six new blocks.
+    assert fired == [8, 13]
+    assert [item.kind for item in turns[8].items] == ["tools", "prefix", "blocks", "summary", "blocks"]
+    assert turns[8].states == "A" + "S" * 6 + "A" and turns[13].states == "A" + "S" * 11 + "A"
+    assert sum(item.kind == "summary" for item in turns[13].items) == 1, "the new summary replaces the old one"
+
+
+def test_the_older_half_is_dropped_at_once_and_the_first_step_stays() -> None:
+    # Cline: of n pairs after the first, floor(n / 2) go as soon as the request reaches the limit, and not again before it does.
+    trace = make_trace([call(n, f"q{n:02d}", f"Fact F{n:03d} is here. {LONG}") for n in range(16)])
+    turns = turns_of(trace, "forget-half:3000")
+    states = [turn.states for turn in turns]
+    first = next(turn.t for turn in turns if turn.active_tokens < turn.raw_tokens)
+    gone = (first - 1) // 2
+    assert turns[first - 1].raw_tokens < 3000 <= turns[first].raw_tokens
+    assert states[first][0] == "A" and states[first].count("A") == first - gone and states[first][1 + gone :] == "A" * (first - 1 - gone)
+    assert states[first + 1] == states[first] + "A", "nothing more is dropped until the limit is reached again"
+
+
+def test_three_quarters_go_where_half_would_not_be_enough() -> None:
+    trace = make_trace([*[call(n, f"q{n}", "short") for n in range(8)], call(8, "q8", "word " * 4_000), call(9, "q9", "short")])
+    turn = turns_of(trace, "forget-half:1000")[9]
+    assert turn.states.count("A") == 9 - 8 * 3 // 4
+
+
+def test_forgetting_by_messages_counts_those_of_the_request() -> None:
+    trace = make_trace([call(n, f"q{n}", f"result {n}") for n in range(8)])
+    turns = turns_of(trace, "forget-half:10:of=messages:first=0")
+    # 2 messages before the first step and 2 a step: 4 steps reach 10, and 2 of them go.
+    assert [turn.states.count("A") for turn in turns] == [0, 1, 2, 3, 2, 3, 2, 3]
+
+
+def test_tool_uses_are_cleared_over_the_trigger_but_for_the_newest() -> None:
+    # Anthropic: over the trigger all results but the newest `keep` are cleared, calls stay, and cleared ones stay cleared.
+    trace = make_trace([call(n, f"q{n}", f"result {n}\n{LONG}") for n in range(12)])
+    turns = turns_of(trace, "clear-tool-uses:2000:keep=3")
+    first = next(turn.t for turn in turns if "S" in turn.states)
+    assert turns[first - 1].active_tokens <= 2000 < turns[first].raw_tokens
+    assert turns[first].states == "S" * (first - 3) + "AAA" and turns[first + 1].states == turns[first].states + "A"
+    texts = edited(turns[first])
+    assert all(f'"q{number}"' in text and f"result {number}" not in text and "[cleared]" in text for number, text in texts.items())
+
+
+def test_of_parallel_calls_only_the_older_results_are_cleared() -> None:
+    calls = tuple(ToolCall(f"c{n}", "read", f'{{"path": "{n}"}}') for n in range(4))
+    results = [Message("tool", f"part {n}\n{LONG}", tool_call_id=f"c{n}") for n in range(4)]
+    trace = make_trace([[Message("assistant", "", calls), *results], call(9, "q", "short")])
+    text = edited(turns_of(trace, "clear-tool-uses:500:keep=1")[1])[0]
+    assert "part 2" not in text and "part 3" in text
+
+
+def test_nothing_is_cleared_where_too_little_would_go() -> None:
+    trace = make_trace([call(n, f"q{n}", f"result {n}\n{LONG}") for n in range(12)])
+    at_once = turns_of(trace, "clear-tool-uses:1000:keep=3")
+    waits = turns_of(trace, "clear-tool-uses:1000:keep=3:minimum=1200")
+    first = [next(turn.t for turn in turns if "S" in turn.states) for turns in (at_once, waits)]
+    assert first[0] < first[1] and waits[first[1]].raw_tokens - waits[first[1]].active_tokens >= 1200

@@ -1,19 +1,22 @@
 """Published methods, on histories where the right answer follows from their description."""
 
+import dataclasses
 import json
+from collections.abc import Sequence
 
 import pytest
 
 from pamer_lab.decisions import blocks_of
 from pamer_lab.errors import InputError
 from pamer_lab.models.chat import ChatAnswer, ChatUsage
+from pamer_lab.models.embedder import HashingEmbedder, Matrix
 from pamer_lab.policies import lre
 from pamer_lab.policies.registry import parse_policy
 from pamer_lab.policies.resources import RunResources
 from pamer_lab.trajectory import read_traces
 from pamer_lab.trajectory.values import Message, ToolCall
 from tests.conftest import PROJECT
-from tests.runs.making import call, make_trace, resources_of, turns_of
+from tests.runs.making import PARTS, call, make_trace, resources_of, turns_of
 
 LONG = "\n".join(f"line {number} with some words" for number in range(40))
 # A block of this trace has about 300 tokens by the estimate.
@@ -42,7 +45,7 @@ def test_comem_starts_a_summary_every_k_steps_and_uses_it_one_step_later() -> No
     # Step 3 is the first with (s + 1) mod 4 = 0: its summary covers the steps before it and is there at step 4.
     assert [turn.states for turn in turns] == [
         *("", "A", "AA", "AAA", "SSSA", "SSSAA", "SSSAAA", "SSSAAAA"),
-        *("SSSSSSSA", "SSSSSSSAA", "SSSSSSSAAA", "SSSSSSSAAAA"),
+        *"SSSSSSSA SSSSSSSAA SSSSSSSAAA SSSSSSSAAAA".split(),
     ]
     assert [turn.t for turn in turns if turn.action == "compress"] == [4, 8]
     assert turns[8].spent[0].input_tokens > 2 * turns[4].spent[0].input_tokens, "each summary is written from all raw steps"
@@ -179,6 +182,31 @@ def test_pace_keeps_the_step_that_bears_on_the_newest_ones_and_shortens_the_othe
     assert turn.states[1] == "A" and turn.states[6] == "A", "the same words are asked for again"
     assert set(turn.states[2:6]) <= {"S", "."}
     assert turn.active_tokens < turn.raw_tokens
+
+
+def test_pace_as_coded_asks_with_the_task_and_with_the_beginnings_of_the_recent_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    class Listening(HashingEmbedder):
+        def embed(self, texts: Sequence[str]) -> Matrix:
+            asked.extend(texts)
+            return super().embed(texts)
+
+    trace = make_trace([call(n, "q", f"Fact F{n:03d}. " + "word " * 900) for n in range(5)], task="Find the harbour.")
+    turns_of(trace, "pace-code:2", parts=dataclasses.replace(PARTS, embedder=Listening(64)))
+    keys, query = [text for text in asked if not text.startswith("Task:")], asked[-1]
+    assert query.startswith("Task: Find the harbour.") and "F003" in query and "F002" in query and "F001" not in query
+    assert len(query) < 2 * 1_500 + 100 and all(len(text) <= 200 for text in keys)
+
+
+def test_pace_as_coded_shortens_older_steps_from_where_they_are_over_their_share() -> None:
+    # Of a room of 10,200 tokens older steps may have 0.6 * (10,200 - prefix - 10,000), which is less than 120.
+    trace = make_trace([call(n, "q", f"Fact F{n:03d} is here. " + "harbour castle " * 80) for n in range(12)])
+    wide, narrow = (turns_of(trace, f"pace-code:2{room}")[11] for room in ("", ":room=10200"))
+    forms = [item.source.split(", ")[1] for item in narrow.items if item.kind == "summary"]
+    kept = sum(item.tokens for item in narrow.items if item.kind == "summary" and "placeholder" not in item.source)
+    assert kept <= 120 < sum(item.tokens for item in wide.items if item.kind == "summary")
+    assert forms[0] == "detailed" and forms[-1] == "placeholder", "the first steps take what there is, the later ones give way"
 
 
 class Planner:

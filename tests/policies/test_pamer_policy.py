@@ -106,7 +106,7 @@ def test_the_router_over_the_archive_is_another_run_and_named_in_the_audit(tmp_p
     workspace, options = Workspace(tmp_path), ReplayOptions(parts=ALWAYS)
     index, archive = (replay(LETTERS, f"pamer+:minimum=300:retained=1{name}", workspace, options) for name in ("", ":router=archive"))
     assert index.run_id != archive.run_id and archive.head.settings["router"] == "archive"
-    assert {row["router"] for row in AuditStore(workspace.database).rows(run_id=archive.run_id)} == {"embedded-2 archive"}
+    assert {row["router"] for row in AuditStore(workspace.database).rows(run_id=archive.run_id)} == {"embedded-3 archive"}
 
 
 def test_the_default_router_reads_no_raw_block_to_choose(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -147,7 +147,7 @@ def test_pamer_plus_restores_steps_and_every_selection_is_kept_for_audit(tmp_pat
         (item,) = [item for item in turn.items if item.text]
         assert item.kind == "evidence" and {step for first, last in item.spans for step in range(first, last)} == set(turn.restored_steps)
     rows = AuditStore(Workspace(tmp_path).database).rows(run_id=run.run_id)
-    assert {row["router"] for row in rows} == {"embedded-2 index"} and run.head.settings["router"] == "index"
+    assert {row["router"] for row in rows} == {"embedded-3 index"} and run.head.settings["router"] == "index"
     looked = [turn.t for turn in run.turns if turn.stored and turn.action != "compress"]
     assert [row["turn"] for row in rows] == looked and {row["trace_id"] for row in rows} == {"t-letters"}
 

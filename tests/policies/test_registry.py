@@ -1,15 +1,19 @@
 """Names and parameters of policies."""
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 from pamer_lab.errors import InputError
+from pamer_lab.policies.availability import GROUPS
+from pamer_lab.policies.interface import Basis
+from pamer_lab.policies.presets import PRESETS
 from pamer_lab.policies.registry import (
     DEFAULT_POLICIES,
     POLICIES,
     describe_policies,
+    describe_presets,
     offered_policies,
     parameters_of,
     parse_policies,
@@ -46,8 +50,8 @@ def test_an_unknown_name_is_answered_with_the_known_ones() -> None:
 
 
 WRONG = [
-    *("sliding-window:0", "sliding-window:-1", "sliding-window:x", "sliding-window:3:size=2", "sliding-window:1:2:3", "sliding-window:²"),
-    *("sliding-window:9999999999", "base:1", "periodic-summary:3:sometimes", "pamer+:router=all", "pamer:router=index"),
+    *"sliding-window:0 sliding-window:-1 sliding-window:x sliding-window:3:size=2 sliding-window:1:2:3 sliding-window:²".split(),
+    *"sliding-window:9999999999 base:1 periodic-summary:3:sometimes pamer+:router=all pamer:router=index".split(),
 ]
 
 
@@ -126,3 +130,16 @@ def test_a_value_outside_its_bounds_is_refused_with_what_the_parameter_takes(giv
     with pytest.raises(InputError) as refused:
         read_parameters("x", Parameters, [given])
     assert parameters_of(Parameters)[given.partition("=")[0]].takes in str(refused.value)
+
+
+def test_every_preset_is_a_policy_and_states_where_it_is_from() -> None:
+    for entry in describe_presets():
+        policy = parse_policy(entry["name"])
+        assert policy == parse_policy(entry["policy"]) and policy.name == entry["policy"]
+        assert entry["basis"] in get_args(Basis) and entry["source"]
+    assert not {*PRESETS} & {*POLICIES, *GROUPS}
+
+
+def test_a_preset_with_parameters_is_refused_with_the_policy_that_takes_them() -> None:
+    with pytest.raises(InputError, match="auto-compact:244800"):
+        parse_policy("codex:tail=2")

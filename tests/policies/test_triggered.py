@@ -93,7 +93,7 @@ class FailingTwice:
     def __init__(self, calls: int = 0) -> None:
         self.calls, self._inner = calls, ExtractiveSummariser(EstimatedCounter())
 
-    def summarise(self, task: str, blocks: list[SourceBlock]) -> Summary:
+    def summarise(self, task: str, blocks: list[SourceBlock], later: object = ()) -> Summary:
         self.calls += 1
         if self.calls <= 2:
             raise ModelError("no summary today")
@@ -129,3 +129,9 @@ def test_parameters_are_read_and_refused() -> None:
     for text in ("random-when:1.5", "random-when:-1", "threshold-when:0", "threshold-when:of=window"):
         with pytest.raises(InputError):
             parse_policy(text)
+
+
+def test_chosen_steps_come_back_in_place_of_summaries_where_asked(tmp_path: Path) -> None:
+    policy = "threshold-when:300:returns=steps" + SMALL
+    turns = turns_of(long_trace(12), policy, workspace=tmp_path, parts=NO_PROBE)
+    assert any(turn.memory_ids for turn in turns) and "recalled" not in {item.kind for turn in turns for item in turn.items}

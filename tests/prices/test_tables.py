@@ -1,8 +1,10 @@
+import os
 from pathlib import Path
 
 import msgspec
 import pytest
 
+from pamer_lab.cli import LONGEST_LINE
 from pamer_lab.errors import InputError
 from pamer_lab.prices import DEFAULT, FOLDER, PACKAGED, PriceTable, find_prices, price_tables, read_table, write_table
 
@@ -41,6 +43,11 @@ def test_the_main_providers_and_two_neutral_tables_are_there() -> None:
         (toml(output="dear"), "output"),
         (toml().replace("5.0", "inf"), "output"),
         (toml(cached=1.0), "cached"),
+        (toml(read="0.3"), "read"),
+        (toml(read=True), "read"),
+        (toml(read=1e308), "read"),
+        (toml().replace("5.0", "nan"), "output"),
+        (toml(minimum_tokens=10**23), "minimum_tokens"),
     ],
 )
 def test_a_wrong_table_is_one_sentence_with_its_file_and_key(tmp_path: Path, text: str, said: str) -> None:
@@ -49,6 +56,32 @@ def test_a_wrong_table_is_one_sentence_with_its_file_and_key(tmp_path: Path, tex
     with pytest.raises(InputError) as caught:
         find_prices(str(path))
     assert str(path) in caught.value.sentence and said in caught.value.reason and "\n" not in caught.value.sentence
+
+
+@pytest.mark.parametrize(
+    "text", [toml() + "note = " + "[" * 50_000, toml() + "note" + ".a" * 50_000 + " = 1", toml().replace("5.0", "9" * 5_000)]
+)
+def test_a_table_that_is_nested_or_has_endless_digits_is_refused(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(text)
+    with pytest.raises(InputError) as caught:
+        find_prices(str(path))
+    assert str(path) in caught.value.sentence and len(caught.value.sentence) < LONGEST_LINE
+
+
+def test_a_table_is_a_file_and_no_pipe_device_link_to_one_or_giant(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.toml")
+    (tmp_path / "device.toml").symlink_to("/dev/zero")
+    (tmp_path / "ring.toml").symlink_to("ring.toml")
+    (tmp_path / "folder.toml").mkdir()
+    with (tmp_path / "huge.toml").open("wb") as hole:
+        hole.truncate(2**40)
+    for name in ("pipe", "device", "ring", "folder", "huge"):
+        with pytest.raises((InputError, OSError)) as caught:
+            find_prices(str(tmp_path / f"{name}.toml"))
+        assert isinstance(caught.value, InputError), name
+    with pytest.raises(InputError):
+        find_prices("/dev/zero")
 
 
 def test_a_missing_file_and_an_unknown_name_are_said(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import struct
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from safetensors.numpy import load, save
 from pamer_lab.errors import InputError, ModelError, ProbeError
 from pamer_lab.probes.artefact import FACTS, WEIGHTS, HeadSet
 from pamer_lab.probes.readout import HeadStack, logit, sigmoid
+from pamer_lab.probes.registry import register, remove
 
 
 def heads(capacity: str = "mlp", width: int = 12) -> HeadSet:
@@ -126,23 +128,23 @@ def zeros(*shape: int) -> np.ndarray:
 @pytest.mark.parametrize(
     ("tensors", "facts", "reason"),
     [
-        ({"mean": zeros(12)}, {}, r"heads\.safetensors.*mean has the shape \(12,\)"),
-        ({"scale": zeros(5, 13)}, {}, r"heads\.safetensors.*scale has the shape"),
-        ({"weight": zeros(5, 12)}, {}, r"heads\.safetensors.*weight has the shape"),
-        ({"bias": zeros(4)}, {}, r"heads\.safetensors.*bias has the shape"),
-        ({"hidden_weight": zeros(5, 256, 11)}, {}, r"heads\.safetensors.*hidden_weight has the shape"),
-        ({"hidden_bias": None}, {}, "only one of hidden_weight and hidden_bias"),
-        ({"more": zeros(1)}, {}, "does not hold heads"),
-        ({"scale": zeros(5, 12)}, {}, "not above zero"),
-        ({"bias": np.full(5, np.nan, dtype=np.float32)}, {}, "bias holds values that are not finite"),
-        ({}, {"width": 13}, r"heads\.json.*width 13.*holds width 12"),
+        ({"mean": zeros(12)}, {}, r"heads\.safetensors.*\bmean\b.*\(12,\)"),
+        ({"scale": zeros(5, 13)}, {}, r"heads\.safetensors.*\bscale\b"),
+        ({"weight": zeros(5, 12)}, {}, r"heads\.safetensors.*\bweight\b"),
+        ({"bias": zeros(4)}, {}, r"heads\.safetensors.*\bbias\b"),
+        ({"hidden_weight": zeros(5, 256, 11)}, {}, r"heads\.safetensors.*\bhidden_weight\b"),
+        ({"hidden_bias": None}, {}, "hidden_weight.*hidden_bias"),
+        ({"more": zeros(1)}, {}, "more"),
+        ({"scale": zeros(5, 12)}, {}, "scale.*zero"),
+        ({"bias": np.full(5, np.nan, dtype=np.float32)}, {}, "bias.*finite"),
+        ({}, {"width": 13}, r"heads\.json.*width 13.*width 12"),
         ({}, {"capacity": "linear"}, r"heads\.json.*capacity 'linear'"),
-        ({}, {"thresholds": [0.5] * 4}, r"heads\.json.*5 thresholds"),
-        ({}, {"thresholds": [0.5] * 4 + [1.0]}, r"heads\.json.*between 0 and 1"),
-        ({}, {"seeds": [0]}, r"heads\.json.*5 seeds"),
-        ({}, {"hint": "loud"}, r"heads\.json.*hint is one of none, faithful"),
-        ({}, {"pooling": "first"}, r"heads\.json.*pooling is one of last, mean"),
-        ({}, {"target": "both"}, r"heads\.json.*target is one of compression, recall"),
+        ({}, {"thresholds": [0.5] * 4}, r"heads\.json.*5.*thresholds"),
+        ({}, {"thresholds": [0.5] * 4 + [1.0]}, r"heads\.json.*0.*1"),
+        ({}, {"seeds": [0]}, r"heads\.json.*5.*seeds"),
+        ({}, {"hint": "loud"}, r"heads\.json.*hint.*none, faithful"),
+        ({}, {"pooling": "first"}, r"heads\.json.*pooling.*last, mean"),
+        ({}, {"target": "both"}, r"heads\.json.*target.*compression, recall"),
     ],
 )
 def test_heads_whose_parts_do_not_fit_together_are_refused(tmp_path: Path, tensors: dict, facts: dict, reason: str) -> None:
@@ -156,3 +158,70 @@ def test_thresholds_must_fit_the_heads() -> None:
         HeadSet(stack, (0.5,), "m", "final")
     with pytest.raises(ModelError, match=r"\b0\b.*\b1\b"):
         HeadSet(stack, (0.5, 0.5, 0.5, 0.5, 1.0), "m", "final")
+
+
+def header(text: str, length: int | None = None) -> bytes:
+    """A weights file with this header and 64 bytes of numbers."""
+    return struct.pack("<Q", len(text) if length is None else length) + text.encode() + bytes(64)
+
+
+def tensor(name: str, shape: list[int], end: int) -> str:
+    return json.dumps({name: {"dtype": "F32", "shape": shape, "data_offsets": [0, end]}})
+
+
+@pytest.mark.parametrize(
+    "weights",
+    [
+        b"",
+        header("{}", 2**63),
+        header("{}", 2**31),
+        header(tensor("mean", [2**40, 2**40], 64)),
+        header(tensor("mean", [5, 12], 2**50)),
+        header(tensor("../../planted", [16], 64)),
+        header(tensor("__class__", [16], 64)),
+        header("[" * 60_000),
+        header('{"a": ' * 60_000),
+        header(json.dumps({"mean": {"dtype": "F32", "shape": [10**400], "data_offsets": [0, 64]}})),
+        b"\x80\x04cposix\nsystem\n(S'false'\ntR.",
+    ],
+    ids=[
+        "empty",
+        "header of exabytes",
+        "header of 2 GB",
+        "shape",
+        "offsets",
+        "path",
+        "attribute",
+        "deep list",
+        "deep object",
+        "digits",
+        "pickle",
+    ],
+)
+def test_weights_of_a_stranger_are_refused_with_their_name(tmp_path: Path, weights: bytes) -> None:
+    folder = heads().save(tmp_path / "heads")
+    (folder / WEIGHTS).write_bytes(weights)
+    facts = json.loads((folder / FACTS).read_text()) | {"sha256": hashlib.sha256(weights).hexdigest()}
+    (folder / FACTS).write_text(json.dumps(facts))
+    with pytest.raises(InputError, match=r"heads\.safetensors.*pamer-lab train"):
+        HeadSet.load(folder)
+    assert sorted(path.name for path in tmp_path.rglob("*")) == sorted(["heads", WEIGHTS, FACTS])
+
+
+@pytest.mark.parametrize("name", ["../planted", "/etc/planted", "a/b", "..", ".", "", "a\0b", "x" * 65, "\u202egpj"])
+def test_no_name_of_heads_leaves_their_folder(tmp_path: Path, name: str) -> None:
+    workspace = tmp_path / "ws"
+    for refused in (lambda: register(heads(), name, workspace), lambda: remove(name, workspace)):
+        with pytest.raises(InputError):
+            refused()
+    assert not [path for path in tmp_path.rglob("*") if path.is_file()]
+
+
+@pytest.mark.parametrize(
+    "facts", ["[" * 100_000, '{"a":' * 100_000, '{"format": ' + "9" * 5_000 + "}", "null", '{"format": 1, "sha256": {}}']
+)
+def test_facts_of_a_stranger_are_one_sentence(tmp_path: Path, facts: str) -> None:
+    folder = heads().save(tmp_path)
+    (folder / FACTS).write_text(facts)
+    with pytest.raises(InputError, match="pamer-lab train"):
+        HeadSet.load(folder)

@@ -13,7 +13,7 @@ from pamer_lab.factory import Factory
 from pamer_lab.models.profiles import load_profile
 from pamer_lab.policies.registry import parse_policy
 from pamer_lab.policies.resources import RunResources
-from pamer_lab.prices import PriceTable
+from pamer_lab.prices import PriceTable, find_prices
 from pamer_lab.runs.cost import FREE, NO_TIMES, RunCost, run_cost
 from pamer_lab.runs.prefix_cache import rendered
 from pamer_lab.runs.timeline import Timeline, lay_out, request_times
@@ -109,7 +109,7 @@ def body_of(turn: Turn, timeline: Timeline) -> bytes:
 
 
 def at_times(trace: Trace, gaps: list[float]) -> Trace:
-    """The trace with a time stamp on every message; `gaps` are the seconds before each turn, over and over."""
+    """The trace with a timestamp on every message; `gaps` are the seconds before each turn, over and over."""
     now, turn, stamped = 1_000.0, 0, []
     for message in trace.messages:
         if message.role == "assistant":
@@ -191,6 +191,14 @@ def test_a_trace_without_time_stamps_says_so_once_and_one_without_a_cache_need_n
     assert costed(tmp_path, "base", replace(NEUTRAL, lifetime_seconds=0)).notes == []
     timed = costed(tmp_path, "base", trace=at_times(long_trace(8), [5.0]))
     assert timed.timed and timed.notes == []
+
+
+def test_a_cache_of_one_request_costs_as_much_or_more_and_as_much_where_requests_only_grow(tmp_path: Path) -> None:
+    one = [("window", costed(tmp_path / "w", "sliding-window:2")), ("base", costed(tmp_path / "b", "base"))]
+    assert all(cost.previous_only >= cost.total - 1e-12 for _, cost in one)
+    assert one[1][1].previous_only == pytest.approx(one[1][1].total) == pytest.approx(one[1][1].base_total)
+    uncached = costed(tmp_path / "n", "base", find_prices("no-cache"))
+    assert uncached.previous_only == pytest.approx(uncached.total)
 
 
 def test_a_table_of_zeros_gives_no_ratio_and_says_why(tmp_path: Path) -> None:

@@ -6,7 +6,8 @@ from msgspec.structs import replace
 from pamer_lab.errors import Cancelled
 from pamer_lab.runs.engine import ReplayOptions
 from pamer_lab.runs.engine import replay as replay_trace
-from pamer_lab.runs.store import TURNS, RunStore, newest
+from pamer_lab.runs.store import RunStore, newest
+from pamer_lab.runs.turn_rows import TURNS
 from pamer_lab.runs.whatif import what_if
 from pamer_lab.workspace import Workspace
 from tests.runs.making import PARTS, SMALL, long_trace

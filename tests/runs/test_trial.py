@@ -9,9 +9,10 @@ from pamer_lab.factory import Factory
 from pamer_lab.models.profiles import load_profile
 from pamer_lab.policies.registry import parse_policy
 from pamer_lab.runs import estimate as estimates
-from pamer_lab.runs.estimate import estimate
+from pamer_lab.runs.engine import replay
+from pamer_lab.runs.estimate import Estimator, estimate
 from pamer_lab.runs.store import RunStore
-from pamer_lab.runs.trial import FILE, trials, try_policy, turn_seconds
+from pamer_lab.runs.trial import FILE, commit_seconds, trials, try_policy, turn_seconds
 from pamer_lab.workspace import Workspace
 from tests.runs.making import estimated, long_trace, resources_of, timeline_of
 
@@ -31,19 +32,43 @@ def clock(*steps: float) -> Callable[[], float]:
 
 
 def test_a_trial_that_reaches_the_end_has_measured_every_turn() -> None:
-    found = turn_seconds(timeline_of(long_trace(5)), BASE, resources_of(), 60, clock(0, 1, 1, 1, 1, 6, 0))
+    found, turns = turn_seconds(timeline_of(long_trace(5)), BASE, resources_of(), 60, clock(0, 1, 1, 1, 1, 6, 0))
+    assert len(turns) == 5
     assert found == pytest.approx(10 / 5)
 
 
-def test_turns_after_a_trial_count_like_its_second_half() -> None:
-    # Turns take 1, 1, 3, 3 s, then the trial's 7.5 s are over; the other 96 are expected to take 3 s each.
-    found = turn_seconds(timeline_of(long_trace(100)), BASE, resources_of(), 7.5, clock(0, 1, 1, 3, 3, 0))
+def test_turns_after_a_trial_count_like_its_newest() -> None:
+    # Turns take 1, 1, 3, 3 s, then the trial's 3 s are over two and a half times; the other 96 are expected to take 3 s each.
+    found, _ = turn_seconds(timeline_of(long_trace(100)), BASE, resources_of(), 3, clock(0, 1, 1, 3, 3, 0))
     assert found == pytest.approx((8 + 96 * 3) / 100)
 
 
 def test_packing_the_turns_counts_too() -> None:
-    found = turn_seconds(timeline_of(long_trace(4)), BASE, resources_of(), 60, clock(0, 1, 1, 1, 1, 0, 2))
+    found, _ = turn_seconds(timeline_of(long_trace(4)), BASE, resources_of(), 60, clock(0, 1, 1, 1, 1, 0, 2))
     assert found == pytest.approx(1 + 2 / 4)
+
+
+@pytest.mark.parametrize(("turns", "tried"), [(8, 4), (20, 6), (1000, 8)])
+def test_a_trial_is_longer_where_it_is_a_small_part_of_the_run(turns: int, tried: int) -> None:
+    _, found = turn_seconds(timeline_of(long_trace(turns)), BASE, resources_of(), 3, clock(0, 1))
+    assert len(found) == tried
+
+
+def test_what_a_policy_needs_less_of_later_is_not_expected_for_all_turns() -> None:
+    # Forty turns of 1 s, then 0.1 s each: the second half of the trial would say 0.55 s.
+    found, turns = turn_seconds(timeline_of(long_trace(200)), BASE, resources_of(), 41.95, clock(0, *[1] * 40, 0.1))
+    assert len(turns) == 60 and found == pytest.approx((42 + 140 * 0.1) / 200, rel=0.01)
+
+
+def test_storing_counts_once_for_a_run_however_many_turns_it_has(workspace: Workspace) -> None:
+    trace = long_trace(6, trace_id="t-6")
+    workspace.add_traces([trace], estimated())
+    trial = try_policy(BASE, "t-6", factory(workspace), 1)
+    assert trial and trial.storing > 0
+    asked = Estimator(factory(workspace))
+    cost = asked.costs({"base": ["t-6"]})["base", "t-6"]
+    assert cost.seconds == pytest.approx(6 * trial.seconds + trial.storing)
+    assert commit_seconds(list(replay(trace, "base").turns), clock(0, 5)) == 5
 
 
 def factory(workspace: Workspace) -> Factory:

@@ -17,7 +17,8 @@ from pamer_lab.errors import FormatError
 from pamer_lab.redaction import Scan
 from pamer_lab.runs.bundle import pack_runs, unpack_runs
 from pamer_lab.runs.engine import ReplayOptions, replay
-from pamer_lab.runs.store import TURNS, RunStore, run_row
+from pamer_lab.runs.store import RunStore, run_row
+from pamer_lab.runs.turn_rows import TURNS
 from pamer_lab.runs.validate import PACKED_BYTES
 from pamer_lab.runs.values import Run
 from pamer_lab.storage import TableSpec

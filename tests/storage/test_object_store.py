@@ -10,6 +10,10 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from pamer_lab.arena.plan import Plan
+from pamer_lab.arena.reader import Reader
+from pamer_lab.arena.running import play_arena
+from pamer_lab.arena.store import ArenaStore
 from pamer_lab.cli import main
 from pamer_lab.config import local_folder, object_store
 from pamer_lab.errors import InputError, StorageError
@@ -18,8 +22,10 @@ from pamer_lab.models.tokenizer import profile_tokens
 from pamer_lab.probes.registry import PACKAGED, find_heads, list_heads, register, remove
 from pamer_lab.runs.batch import BatchOptions, replay_batch
 from pamer_lab.runs.engine import ReplayOptions, replay
-from pamer_lab.runs.store import TEXTS, TURNS, RunStore
+from pamer_lab.runs.store import RunStore
+from pamer_lab.runs.turn_rows import TEXTS, TURNS
 from pamer_lab.storage import Database, TableSpec, shared_files
+from pamer_lab.storage.faults import advice, short
 from pamer_lab.storage.leases import LEASES, lease, take
 from pamer_lab.workspace import RUNS, TRACES, Workspace
 from pamer_lab.workspace.store import may_write
@@ -175,7 +181,19 @@ def test_heads_of_one_machine_vote_on_another(store: Store, tmp_path: Path, monk
     assert "mine" not in [entry.name for entry in list_heads(here)[0]]
 
 
-@pytest.mark.parametrize("address", ["s3://key:secret@bucket/x", "s3://bucket/x?secret=1", "s3://", "https://bucket/x", "ftp://x"])
+def test_an_arena_of_one_machine_is_seen_on_another(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    here = Workspace("s3://lab/one")
+    info = play_arena(Plan(tasks=1, level="1-0-0", policies=()), here, agent=Reader())
+    monkeypatch.setenv("PAMER_LAB_CACHE", str(tmp_path / "another"))
+    there = ArenaStore(Workspace("s3://lab/one"))
+    assert there.ids() == [info.arena_id] and there.info(info.arena_id) == info
+    assert there.episodes(info.arena_id) == ArenaStore(here).episodes(info.arena_id) and len(there.episodes(info.arena_id)) == 3
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["s3://key:secret@bucket/x", "s3://bucket/x?secret=1", "s3://", "https://bucket/x", "ftp://x", "file://u:secret@h/x", "file://"],
+)
 def test_an_address_with_credentials_or_of_an_unknown_kind_is_refused_without_repeating_it(address: str) -> None:
     with pytest.raises(InputError) as error:
         local_folder(address)
@@ -185,3 +203,18 @@ def test_an_address_with_credentials_or_of_an_unknown_kind_is_refused_without_re
 def test_a_file_address_is_a_folder(tmp_path: Path) -> None:
     assert local_folder(f"file://{tmp_path}/a%20b") == tmp_path / "a b" and object_store("s3://bucket/x/") == "s3://bucket/x"
     assert {object_store(f"{scheme}://b/w") for scheme in ("gs", "az")} == {"gs://b/w", "az://b/w"}
+
+
+@pytest.mark.parametrize(
+    ("text", "variable"),
+    [
+        ("lance error: IO { source: http://169.254.169.254/computeMetadata/v1/token }", "GOOGLE_APPLICATION_CREDENTIALS"),
+        (
+            "no Azure account name in URI, and no storage account configured.",
+            "AZURE_STORAGE_ACCOUNT_KEY",
+        ),
+        ("Failed to resolve region for bucket 'b'", "AWS_ACCESS_KEY_ID"),
+    ],
+)
+def test_missing_credentials_are_named(text: str, variable: str) -> None:
+    assert variable in advice(RuntimeError(text)) and "{" not in short(RuntimeError(text))

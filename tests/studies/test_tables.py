@@ -123,7 +123,10 @@ def test_students_learn_from_their_teacher_and_become_heads(study: tuple) -> Non
     faithful = bank(decisions, 0.5, hint="faithful")
     rows, fits = capacity_rows(lab, {"none": bank(decisions, 0.4), "faithful": faithful}, {"final": "final"})
     assert [row["name"] for row in rows[::2]] == [
-        *("No hint, linear (final)", "No hint, MLP (final)", "Faithful hint, linear (final)", "Faithful hint, MLP (final)"),
+        "No hint, linear (final)",
+        "No hint, MLP (final)",
+        "Faithful hint, linear (final)",
+        "Faithful hint, MLP (final)",
     ]
     compact = bank(decisions, 0.3, context="recent2")
     own, compared, student = student_rows(lab, compact, "final", fits["final", "faithful"], "Recent2")

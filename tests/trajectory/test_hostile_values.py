@@ -7,7 +7,8 @@ import pytest
 
 from pamer_lab.blocks.render import render
 from pamer_lab.trajectory import read_bytes
-from pamer_lab.trajectory.draft import MOST_CALLS, MOST_DEPTH
+from pamer_lab.trajectory.draft import MOST_CALLS
+from pamer_lab.trajectory.plain_values import MOST_DEPTH
 
 ASKED: dict[str, Any] = {"role": "user", "content": "hi"}
 DONE: dict[str, Any] = {"role": "assistant", "content": "done"}

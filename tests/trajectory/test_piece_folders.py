@@ -5,7 +5,7 @@ from typing import Any
 
 import orjson
 
-from pamer_lab.trajectory import read_all
+from pamer_lab.trajectory import Trace, read_all, read_files
 from tests.trajectory.formats.told import counts
 
 MESSAGES = [
@@ -92,3 +92,28 @@ def test_a_folder_import_takes_cassettes_and_passes_over_other_yaml(tmp_path: Pa
     reading = read_all([tmp_path])
     assert reading.rejected == []
     assert [trace.messages[-1].content for trace in reading.traces] == ["hello"]
+
+
+def uploaded(folder: Path) -> list[Trace]:
+    """The traces of a folder that a browser uploads: every file with its path below the folder's parent."""
+    files = [file for file in sorted(folder.rglob("*")) if file.is_file()]
+    found = list(read_files((file.relative_to(folder.parent).as_posix(), file.read_bytes()) for file in files))
+    traces = [item for item in found if isinstance(item, Trace)]
+    assert traces == found
+    return traces
+
+
+def test_uploaded_folders_of_pieces_give_the_traces_of_the_folder_itself(tmp_path: Path) -> None:
+    strands(tmp_path / "session_a")
+    storage(tmp_path / "storage")
+    assert [counts(trace) for trace in uploaded(tmp_path / "session_a")] == [(10, 1, 1)]
+    [trace] = uploaded(tmp_path / "storage")
+    assert trace.trace_id == read_all([tmp_path / "storage"]).traces[0].trace_id
+    assert counts(trace) == (1, 1, 1)
+
+
+def test_an_uploaded_file_that_only_looks_like_a_piece_is_read_by_itself() -> None:
+    chat = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "done"}]
+    [trace] = read_files([("runs/session/a.json", orjson.dumps(chat))])
+    assert isinstance(trace, Trace)
+    assert counts(trace) == (1, 0, 0)

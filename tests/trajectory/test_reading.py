@@ -45,7 +45,7 @@ def test_what_was_not_read_is_one_warning_with_every_type_and_its_count() -> Non
     for number, kind in enumerate(["hook", "mood", "hook"]):
         draft.unread(kind, f"line {number + 2}")
     trace = draft.finish(reading.Source("x"), "t-1")
-    assert [(item.kind, item.where) for item in trace.warnings] == [("unread", "line 1 line 2")]
+    assert [(item.kind, item.where) for item in trace.warnings] == [("unread", "line 2")]
     assert "hook (2), mood (1)" in trace.warnings[0].text
     assert trace.meta["other_lines"] == {"hook": 2, "mood": 1}
 

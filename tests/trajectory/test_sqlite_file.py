@@ -109,6 +109,64 @@ def test_views_functions_and_virtual_tables_of_a_file_never_run(tmp_path: Path) 
     assert not {"bomb", "words", "computed"} & tables.keys()
 
 
+def test_triggers_and_endless_views_in_a_session_store_do_not_run(tmp_path: Path) -> None:
+    path = tmp_path / "opencode.db"
+    _opencode(path)
+    endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i AS id, i AS data FROM n"
+    data = _database(
+        path,
+        "CREATE TRIGGER gone AFTER INSERT ON message BEGIN DELETE FROM part; END",
+        f"CREATE VIEW messages AS {endless}",
+        "CREATE VIEW ring AS SELECT * FROM other",
+        "CREATE VIEW other AS SELECT * FROM ring",
+        "CREATE INDEX bomb ON part (upper(data))",
+    )
+    assert counts(only(read_bytes(data, path.name).traces)) == (2, 1, 1)
+    hidden = _database(tmp_path / "view.db", f"CREATE VIEW message AS {endless}", f"CREATE VIEW session AS {endless}")
+    assert not read_bytes(hidden, "view.db").traces and read_bytes(hidden, "view.db").rejected[0].reason
+
+
+def test_a_foreign_wal_file_beside_a_store_is_not_mixed_in(tmp_path: Path) -> None:
+    theirs = sqlite3.connect(tmp_path / "theirs.db")
+    theirs.execute("PRAGMA journal_mode = WAL")
+    theirs.execute("CREATE TABLE planted (a TEXT)")
+    theirs.commit()
+    foreign = (tmp_path / "theirs.db-wal").read_bytes()
+    theirs.close()
+    assert foreign
+    folder = tmp_path / "own"
+    folder.mkdir()
+    before = _opencode(folder / "opencode.db", wal=True)
+    for planted in (foreign, foreign[:40], b"\0" * 5_000):
+        (folder / "opencode.db-wal").write_bytes(planted)
+        assert counts(only(read_all([folder / "opencode.db"]).traces)) == (2, 1, 1)
+        assert (folder / "opencode.db").read_bytes() == before and (folder / "opencode.db-wal").read_bytes() == planted
+
+
+def test_what_a_running_program_has_only_in_its_log_is_read(tmp_path: Path) -> None:
+    _opencode(tmp_path / "opencode.db", wal=True)
+    running = sqlite3.connect(tmp_path / "opencode.db")
+    body = {"type": "text", "text": "And a spade."}
+    running.execute("INSERT INTO message VALUES ('m3', 's', 9, ?)", (json.dumps({"role": "assistant"}),))
+    running.execute("INSERT INTO part VALUES ('p3', 'm3', 's', 1, ?)", (json.dumps(body),))
+    running.commit()
+    running.execute("INSERT INTO part VALUES ('p4', 'm3', 's', 1, ?)", (json.dumps({**body, "text": "not committed"}),))
+    alone = read_bytes((tmp_path / "opencode.db").read_bytes(), "opencode.db")
+    trace = only(read_all([tmp_path / "opencode.db"]).traces)
+    running.close()
+    assert counts(only(alone.traces)) == (2, 1, 1) and "-wal" in str(alone.traces[0].warnings)
+    assert counts(trace) == (3, 1, 1) and trace.messages[-1].content == "And a spade." and not trace.warnings
+
+
+def test_a_page_that_points_to_itself_ends(tmp_path: Path) -> None:
+    data = bytearray(_opencode(tmp_path / "opencode.db"))
+    size = int.from_bytes(data[16:18], "big")
+    for start in range(size, len(data), size):
+        data[start : start + 12] = bytes([5, 0, 0, 0, 0, 0, 0, 0]) + (start // size + 1).to_bytes(4, "big")
+    reading = read_bytes(bytes(data), "ring.db")
+    assert not reading.traces and reading.rejected[0].reason
+
+
 def test_more_rows_than_the_limit_are_refused(tmp_path: Path) -> None:
     data = _database(tmp_path / "x.db", "CREATE TABLE t (a TEXT)", *("INSERT INTO t VALUES ('xxxxxxxxxx')" for _ in range(50)))
     with pytest.raises(InputError, match="limit"):

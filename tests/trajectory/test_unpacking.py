@@ -238,3 +238,27 @@ def test_no_link_leads_out_of_a_folder_that_is_read(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.json")
     assert len(read_all([tmp_path / "pipe.json"]).rejected) == 1
     assert len(read_all([tmp_path / "folder" / "link.json"]).traces) == 1  # a link that the caller names is meant
+
+
+def test_a_zip_of_traces_is_read_file_by_file(tmp_path: Path) -> None:
+    chat = json.dumps({"messages": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "ho"}]}).encode()
+    members = [
+        ("runs/a.json", chat),
+        ("runs/b.jsonl", chat + b"\n" + chat.replace(b"ho", b"hey")),
+        ("notes.txt", b"no trace"),
+        ("c.json", b"{"),
+    ]
+    (tmp_path / "all.zip").write_bytes(zipped(*members))
+    reading = read_all([tmp_path])
+    assert [trace.messages[1].content for trace in reading.traces] == ["ho", "ho", "hey"]
+    assert [Path(trace.source.path).name for trace in reading.traces] == ["a.json", "b.jsonl", "b.jsonl"]
+    assert reading.traces[0].trace_id == read_bytes(chat, "a.json").traces[0].trace_id
+    assert [Path(item.path).name for item in reading.rejected] == ["c.json"]
+
+
+def test_a_file_packed_again_inside_a_zip_is_refused() -> None:
+    inner = zipped(("a.json", b"{}"))
+    for body in (inner, gzip.compress(b"{}")):
+        reading = read_bytes(zipped(("deep.json", body)), "deep.zip")
+        assert not reading.traces
+        assert [item.path for item in reading.rejected] == ["deep.zip/deep.json"]

@@ -57,6 +57,12 @@ def test_a_file_that_needs_too_much_memory_ends_its_process_only(workspace: Work
     assert len(workspace.trace_rows()) == 1
 
 
+def test_a_file_that_takes_too_long_ends_its_process_only(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(apart, "MOST_SECONDS", 0.01)
+    found = apart.import_files_apart([("run.json", CHAT)], workspace, small=0)
+    assert not found.traces and len(found.rejected) == 1 and workspace.trace_rows() == []
+
+
 def test_limits_and_reviewer_mode_hold_in_the_process_too(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(MAX_FILE_VARIABLE, "1")
     (refused,) = apart.import_files_apart([("big.json", giant(2_000_000))], workspace, small=0).rejected

@@ -121,7 +121,7 @@ function hover({ root, x }, width, height, options) {
 
 function tip(label, rows, at, width) {
   const wide = 18 + 6.7 * Math.max(...rows.map(([, text]) => text.length));
-  const left = at + 12 + wide > width ? at - 12 - wide : at + 12;
+  const left = at + 12 + wide > width ? Math.max(0, at - 12 - wide) : at + 12;
   label.replaceChildren(
     svg("rect", { x: left, y: MARGIN.top, width: wide, height: 12 + 17 * rows.length, rx: 4 }),
     ...rows.flatMap(([line, text], n) => [
@@ -131,11 +131,11 @@ function tip(label, rows, at, width) {
   );
 }
 
-// Names with a sample of their line; a click hides or shows one.
+// Names with a sample of their line or mark; a click hides or shows one.
 function legend(series, hidden, changed) {
   return el("div", { class: "legend" }, series.map((line) => {
-    const sample = svg("svg", { viewBox: "0 0 26 10", width: 26, height: 10, "aria-hidden": "true" }, svg("path", { class: `line ${line.look}`, d: "M1,5H25" }));
-    const button = el("button", { class: "key", "aria-pressed": "true", title: "Show or hide this line" }, sample, line.name);
+    const sample = svg("svg", { viewBox: "0 0 26 10", width: 26, height: 10, "aria-hidden": "true" }, line.sample ? line.sample() : svg("path", { class: `line ${line.look}`, d: "M1,5H25" }));
+    const button = el("button", { class: "key", "aria-pressed": "true", title: "Show or hide" }, sample, line.name);
     button.addEventListener("click", () => {
       if (hidden.has(line.name)) hidden.delete(line.name); else hidden.add(line.name);
       button.setAttribute("aria-pressed", String(!hidden.has(line.name)));

@@ -137,6 +137,12 @@ function auditAnswer(section) {
   return `n = ${counted(section.selections.length, "selection")}: ${words}; ${reviewed} reviewed in this file.`;
 }
 
+// A search for evidence that took too long says where it ended.
+function searchedTo(run) {
+  const turn = run.evidence.searched_to_turn;
+  return turn === null || turn === undefined ? "" : `, searched to turn ${turn}`;
+}
+
 function policyTable(section, onPick) {
   const columns = [
     { title: "Policy", value: (run) => el("span", { class: "nowrap" }, svg("svg", { viewBox: "0 0 26 10", width: 26, height: 10, "aria-hidden": "true" }, svg("path", { class: `line ${lookOf(run.policy)}`, d: "M1,5H25" })), ` ${run.policy}`) },
@@ -151,7 +157,7 @@ function policyTable(section, onPick) {
     { title: "▲", number: true, hint: "Recalls", value: (run) => run.totals.actions.recall },
     { title: "✕", number: true, hint: "Fallbacks", value: (run) => run.totals.actions.fallback },
     { title: "Cost vs base", number: true, hint: "Simulated with prompt caching, over the base agent's cost", value: (run) => (run.cost && run.cost.vs_base !== null ? run.cost.vs_base.toFixed(2) : "none") },
-    { title: "Evidence in context", number: true, hint: "Identifiers used by a later recorded action that were still in the context", value: (run) => (run.evidence.uses ? `${run.evidence.in_context_pct.toFixed(1)} % of ${run.evidence.uses}` : "none used") },
+    { title: "Evidence in context", number: true, hint: "Identifiers used by a later recorded action that were still in the context", value: (run) => (run.evidence.uses ? `${run.evidence.in_context_pct.toFixed(1)} % of ${run.evidence.uses}` : "none used") + searchedTo(run) },
   ];
   const runs = section.runs.filter((run) => "total" in run.totals);
   return el("div", {}, el("h3", { text: "Totals by policy" }), table(columns, runs, { onPick: (run) => onPick(section.runs.indexOf(run)) }),

@@ -1,16 +1,21 @@
 """What a study would read and take, before a model is loaded: from token counts, at the pace of this machine (`features/pace.py`).
 
-The exact forecast of a compact study needs its model and its texts (`forecast.py`).
+`estimate` needs neither model nor texts. A `Forecast` is exact in its tokens: it is made when the texts are known and compared with
+what was computed when the study is done.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
+from typing import Any
 
 from pamer_lab.blocks import MessageTokens
 from pamer_lab.blocks.tokens import CountKind
-from pamer_lab.features.pace import Basis, depth_of, pace_of
+from pamer_lab.features.pace import Basis, depth_of, loaded_pace, pace_of
+from pamer_lab.features.values import Estimate
 from pamer_lab.models.embedder import HashingEmbedder
+from pamer_lab.models.frozen import FrozenModel
 from pamer_lab.models.profiles import Profile
 from pamer_lab.studies.compact.points import Counts, DecisionPoint, decision_point
 from pamer_lab.studies.compact.registry import condition
@@ -78,3 +83,65 @@ def _made_up() -> tuple[DecisionPoint, Resources]:
     messages = [Message("user", "task"), *(Message("assistant", f"step{number} word{number * 7 % BLOCKS}") for number in range(BLOCKS + 1))]
     trace = Trace("t-made-up", "q", "made-up", tuple(messages))
     return decision_point(trace, BLOCKS), Resources(Counts(MessageTokens(_Equal())), HashingEmbedder().embed)
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What is to be computed, and at which speed."""
+
+    inputs: int
+    """Different texts."""
+    cached: int
+    """Of them those whose states are there already."""
+    tokens: int
+    """Tokens to compute, shared beginnings once."""
+    tokens_naive: int
+    """Tokens of one forward pass per missing text."""
+    seconds: float
+    """At the pace of this machine with this model, measured before or just now (`features/pace.py`)."""
+
+    @property
+    def tokens_per_second(self) -> float:
+        return self.tokens / self.seconds if self.tokens else 0.0
+
+    @property
+    def sentence(self) -> str:
+        return (
+            f"estimate: {self.tokens:,} tokens to compute for {self.inputs - self.cached:,} of {self.inputs:,} texts "
+            f"({self.tokens_naive:,} one by one; {self.cached:,} texts are in the workspace), about {self.seconds / 60:.1f} min "
+            f"at {self.tokens_per_second:,.0f} tokens/s"
+        )
+
+    def check(self, tokens: float, seconds: float) -> dict[str, Any]:
+        """Estimate and truth side by side."""
+        return {
+            "texts": self.inputs,
+            "texts_in_workspace": self.cached,
+            "tokens_one_by_one": self.tokens_naive,
+            "tokens_estimated": self.tokens,
+            "tokens_computed": int(tokens),
+            "seconds_estimated": round(self.seconds, 1),
+            "seconds_taken": round(seconds, 1),
+            "tokens_per_second_estimated": round(self.tokens_per_second, 1),
+        }
+
+
+def forecast(parts: list[Estimate], model: FrozenModel, folder: Path | None) -> Forecast:
+    """One forecast for several extractions that follow each other; `folder`: the workspace."""
+    tokens = sum(part.tokens for part in parts)
+    passes = sum(part.tokens * part.depth for part in parts)
+    return Forecast(
+        inputs=sum(part.inputs for part in parts),
+        cached=sum(part.cached for part in parts),
+        tokens=tokens,
+        tokens_naive=sum(part.tokens_naive for part in parts),
+        seconds=passes / loaded_pace(model, folder, max(part.depth for part in parts)) if tokens else 0.0,
+    )
+
+
+def check_sentence(checked: dict[str, Any]) -> str:
+    """The check in words."""
+    return (
+        f"computed {checked['tokens_computed']:,} tokens ({checked['tokens_estimated']:,} estimated) "
+        f"in {checked['seconds_taken'] / 60:.1f} min ({checked['seconds_estimated'] / 60:.1f} estimated)"
+    )

@@ -172,7 +172,7 @@ _RUN = re.compile(f"[{UNSPACED}]+")
 
 @dataclass(frozen=True)
 class Frequencies:
-    """How often each token stands in a block."""
+    """How often each token occurs in a block."""
 
     counts: Counter[str]
     norm: float

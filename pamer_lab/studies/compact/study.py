@@ -13,12 +13,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+import numpy as np
+
 from pamer_lab.jobs import Progress, Say
 from pamer_lab.models.frozen import FrozenModel
 from pamer_lab.models.kept_embeddings import KeptEmbeddings
 from pamer_lab.probes.readout import Floats
+from pamer_lab.studies.compact.estimate import Forecast, check_sentence, forecast
 from pamer_lab.studies.compact.fitting import Fitter
-from pamer_lab.studies.compact.forecast import Forecast, check_sentence, evidence_tokens, forecast, token_share
+from pamer_lab.studies.compact.points import Counts, DecisionPoint
 from pamer_lab.studies.compact.recent import FullContext
 from pamer_lab.studies.compact.registry import TEACHER
 from pamer_lab.studies.compact.retrieved import ByRecency, Retrieved, texts_to_embed
@@ -226,3 +229,21 @@ def evaluated(bench: Bench) -> list[dict[str, Any]]:
         }
         for row, ((trace_id, t), question) in enumerate(zip(decisions.keys, decisions.questions, strict=True))
     ]
+
+
+def token_share(points: Sequence[DecisionPoint], readings: Sequence[Reading], counts: Counts) -> float:
+    """`B(C) = 100 * sum Tok(C_i) / sum Tok(full_i)` over the evaluated points: text input, tools included, without hint or bank."""
+    read = sum(counts.context(point, reading.blocks) for point, reading in zip(points, readings, strict=True))
+    return 100.0 * read / sum(counts.full(point) for point in points)
+
+
+def evidence_tokens(points: Sequence[DecisionPoint], readings: Sequence[Reading], counts: Counts) -> dict[str, Any]:
+    """Mean, 95th percentile and maximum of recalled tokens, over the points that have an older block to bring back."""
+    sizes = [
+        sum(counts.block(point, one.block) for one in reading.evidence)
+        for point, reading in zip(points, readings, strict=True)
+        if point.window.old
+    ]
+    if not sizes:
+        return {"mean": 0.0, "p95": 0.0, "max": 0, "n": 0}
+    return {"mean": float(np.mean(sizes)), "p95": float(np.percentile(sizes, 95)), "max": int(max(sizes)), "n": len(sizes)}

@@ -5,11 +5,14 @@ ones, and `generic` is last.
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from importlib import import_module
 from typing import Protocol
 
+from pamer_lab.errors import NotThisFormat
 from pamer_lab.trajectory.document import SUFFIXES, Document
 from pamer_lab.trajectory.draft import Draft
+from pamer_lab.trajectory.parsing import Record
 from pamer_lab.trajectory.shared.rows import SHAPE_ERRORS
 
 
@@ -62,6 +65,9 @@ ORDER = (
     "copilot_vscode",
     "copilot_replay",
     "amp",
+    "augment",
+    "junie",
+    "crewai_log",
     "cline_sdk",
     "continue_session",
     "windsurf",
@@ -96,10 +102,14 @@ ORDER = (
     "autogen",
     "spans",
     "call_log",
+    "message_lists",
+    "react_steps",
+    "chat_pairs",
     "json_rows",
     "refusals",
     "anthropic_messages",
     "openai_chat",
+    "event_log",
     "generic",
 )
 
@@ -118,6 +128,18 @@ def read_suffixes() -> list[str]:
 def claimants(document: Document) -> Iterator[Format]:
     """The formats that know this document, the most specific first; the next is tried where one finds nothing to read."""
     return (candidate for candidate in formats() if _knows(candidate, document))
+
+
+def read_inside(document: Document, records: list[Record], without: str) -> Iterator[Draft]:
+    """The drafts of values that a file keeps as text in its rows, by the first format but `without` that knows them."""
+    opened = replace(document, kind="jsonl" if len(records) > 1 else "json", records=tuple(records))
+    for candidate in claimants(opened):
+        if without != candidate.NAME:
+            for draft in candidate.read(opened):
+                draft.warn(draft.where or "file", "its messages were JSON text inside a row")
+                yield draft
+            return
+    raise NotThisFormat("the text in its rows is no conversation in a known format")
 
 
 def _knows(candidate: Format, document: Document) -> bool:

@@ -1,6 +1,6 @@
 """Run files of agentic context management (ACM) and of BrowseComp-Plus, which share `query_id` and `result`.
 
-ACM keeps `raw_history`, the append-only conversation, beside the live `history` that its `manage_context` tool cut:
+ACM keeps `raw_history`, the append-only conversation, next to the live `history` that its `manage_context` tool cut:
 the raw one is the trace, and the operations become events with the tokens its `token_trajectory` recorded (turns count
 from 0). A BrowseComp-Plus run has no messages: its `result` items become turns, reasoning kept apart as thinking.
 """
@@ -10,8 +10,9 @@ from typing import Any
 
 from pamer_lab.errors import FormatError
 from pamer_lab.trajectory.document import Document
-from pamer_lab.trajectory.draft import Draft, json_text
+from pamer_lab.trajectory.draft import Draft
 from pamer_lab.trajectory.labels import is_compression, is_recall
+from pamer_lab.trajectory.plain_values import json_text
 from pamer_lab.trajectory.shared import get
 from pamer_lab.trajectory.shared.fields import read_tools
 from pamer_lab.trajectory.shared.messages import add_messages, is_message
@@ -115,7 +116,7 @@ def _compressed(messages: Sequence[Message], before: tuple[tuple[int, int], ...]
 
 
 def _answered(messages: Sequence[Message], call: int) -> bool:
-    """Whether the call's result, which is the summary, stands right after it."""
+    """Whether the call's result, which is the summary, comes right after it."""
     return call + 1 < len(messages) and messages[call + 1].role == "tool"
 
 

@@ -10,10 +10,11 @@ from typing import Any
 from msgspec import structs
 
 from pamer_lab.trajectory.document import Document
-from pamer_lab.trajectory.draft import Draft, json_text
+from pamer_lab.trajectory.draft import Draft
+from pamer_lab.trajectory.plain_values import json_text
 from pamer_lab.trajectory.shared import get
 from pamer_lab.trajectory.shared.log import Log
-from pamer_lab.trajectory.shared.parts import read_content
+from pamer_lab.trajectory.shared.parts import content_of
 from pamer_lab.trajectory.shared.rows import head, rows, warn_strays
 from pamer_lab.trajectory.shared.steps import Turn
 from pamer_lab.trajectory.values import ToolCall
@@ -68,7 +69,7 @@ class _Reader:
         self.who = who
         params = get.obj(row, "params")
         if who:
-            self.pieces.append(read_content(update.get("content")).text)
+            self.pieces.append(content_of(self.draft, update.get("content"), where).text)
         elif kind in CALLS:
             self._call(update, where)
         elif kind == "plan":
@@ -111,10 +112,16 @@ class _Reader:
 
     def _answer(self, own: str, where: str) -> None:
         facts = self.open.pop(own)
-        texts = [_text(item) for item in get.as_list(facts.get("content")) if isinstance(item, dict)]
+        texts = [self._text(item, where) for item in get.as_list(facts.get("content")) if isinstance(item, dict)]
         output = "\n".join(filter(None, texts)) or facts.get("rawOutput")
         status = facts.get("status", "completed")
         self.log.answer(own, output, where, failed=status in DONE[1:], rest={"status": status})
+
+    def _text(self, item: dict[str, Any], where: str) -> str:
+        """A piece of a tool's content: a content block, or a change of a file."""
+        if item.get("type") == "content":
+            return content_of(self.draft, item.get("content"), where).text
+        return get.text(item, "text") if item.get("type") == "text" else json_text(item)
 
     def _settle(self, where: str, *, all: bool = False) -> None:
         """Take the output so far for the result of calls that no line called complete: some agents never write a status."""
@@ -132,10 +139,3 @@ class _Reader:
             place = next(number for number, call in enumerate(calls) if call.id == own)
             calls[place] = structs.replace(calls[place], arguments=json_text(facts.get("rawInput", about)))
         return self.log.finish()
-
-
-def _text(item: dict[str, Any]) -> str:
-    """A piece of a tool's content: a content block, or a change of a file."""
-    if item.get("type") == "content":
-        return read_content(item.get("content")).text
-    return get.text(item, "text") if item.get("type") == "text" else json_text(item)

@@ -1,4 +1,4 @@
-"""Google ADK sessions: events with Gemini contents, each by a named agent.
+"""Google ADK sessions and evaluation sets: events with Gemini contents, each by a named agent.
 
 All agents of a session speak in one trace; a turn carries its author's name. A compaction recorded in an event's
 actions is an event with the summary's text.
@@ -19,11 +19,37 @@ NAME = "google-adk-session"
 
 
 def detect(document: Document) -> bool:
+    if _cases(first_value(document)):
+        return True
     return any("author" in event and "content" in event for event in get.objects(first_value(document), "events")[:3])
+
+
+def _cases(value: Any) -> list[dict[str, Any]]:
+    """The cases of an evaluation set that are conversations."""
+    return [case for case in get.objects(value, "evalCases", "eval_cases") if get.objects(case, "conversation")]
+
+
+def _events(case: dict[str, Any]) -> list[dict[str, Any]]:
+    """The invocations of a case as events: what the user said, the tools' calls and responses, the final answer."""
+    events: list[dict[str, Any]] = []
+    for one in get.objects(case, "conversation"):
+        between = get.obj(one, "intermediateData", "intermediate_data")
+        calls = [{"functionCall": call} for call in get.objects(between, "toolUses", "tool_uses")]
+        answers = [{"functionResponse": answer} for answer in get.objects(between, "toolResponses", "tool_responses")]
+        final = get.obj(one, "finalResponse", "final_response")
+        events.append({"author": "user", "content": get.obj(one, "userContent", "user_content")})
+        events += [{"content": {"role": "model", "parts": calls}}] if calls else []
+        events += [{"content": {"role": "user", "parts": answers}}] if answers else []
+        events += [{"content": {**final, "role": "model"}}] if final else []
+    return events
 
 
 def read(document: Document) -> Iterator[Draft]:
     for where, value in trace_rows(document):
+        for place, case in get.placed(_cases(value), f"{where} evalCases".strip()):
+            draft = _read_one(Draft(NAME, where=place, orphans="as_user"), {"events": _events(case)})
+            draft.task_id = get.text(case, "evalId", "eval_id")
+            yield draft
         if isinstance(value.get("events"), list):
             yield _read_one(Draft(NAME, where=where, orphans="as_user"), value)
 

@@ -1,6 +1,6 @@
 """Sessions as flat events: Factory `droid exec` and Gemini CLI with `--output-format stream-json`, CodeBuddy, Zencoder and others.
 
-Lines that are messages, calls or results of their own, by their `type` or their role; their fields are beside it or in a `payload`. A last
+Lines that are messages, calls or results of their own, by their `type` or their role; their fields are next to it or in a `payload`. A last
 line may hold the run's totals. Pieces of one message (`delta`) are one text. The closing line's text is kept as a note where no message
 said it.
 """
@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from pamer_lab.trajectory.document import Document
-from pamer_lab.trajectory.draft import Draft, json_text
+from pamer_lab.trajectory.draft import Draft
+from pamer_lab.trajectory.plain_values import json_text
 from pamer_lab.trajectory.shared import get
 from pamer_lab.trajectory.shared.fields import read_calls, read_tools
 from pamer_lab.trajectory.shared.log import Log
@@ -122,7 +123,7 @@ def _message(log: Log, pieces: list[str], body: dict[str, Any], role: str, where
     elif body.get("delta") is True and isinstance(given, str):
         pieces.append(given)
     else:
-        if log.turn and (log.turn.texts or log.turn.calls):  # a turn of thoughts alone goes on with what they lead to
+        if log.turn and (log.turn.texts or log.turn.calls):  # a turn with only thoughts continues with what follows
             log.close()
         turn = log.agent(given, where)
         for call in read_calls(calls_beside(body)):

@@ -11,7 +11,7 @@ from pamer_lab.trajectory.document import Document
 from pamer_lab.trajectory.draft import Draft
 from pamer_lab.trajectory.shared import get
 from pamer_lab.trajectory.shared.fields import read_calls, read_tools
-from pamer_lab.trajectory.shared.parts import content_of, read_output
+from pamer_lab.trajectory.shared.parts import content_of, output_content
 from pamer_lab.trajectory.shared.rows import Row, attempt, first_episode, rows, warn_strays
 from pamer_lab.trajectory.shared.steps import Mark, Result, Said, Step, Turn, add_steps
 from pamer_lab.trajectory.shared.usage import read_usage
@@ -70,7 +70,7 @@ def _add(draft: Draft, steps: list[Step], tools: dict[str, Any], event: dict[str
             _add_call(steps, tools, event, where)
         case "tool_result":
             output, failed = output_of(event.get("content"))
-            content = read_output(output)
+            content = output_content(draft, output, where)
             failed = failed or bool(event.get("error"))
             text = content.text or get.text(event, "error")
             steps.append(Result(get.text(event, "toolCallId"), text, where, content.images, failed, get.text(event, "name")))

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pamer_lab.trajectory.document import Document
 from pamer_lab.trajectory.draft import Draft
 from pamer_lab.trajectory.shared import get
-from pamer_lab.trajectory.shared.parts import read_content
+from pamer_lab.trajectory.shared.parts import content_of
 from pamer_lab.trajectory.shared.rows import first_row, trace_rows
 
 NAME = "agentbench-runs"
@@ -26,7 +26,7 @@ def read(document: Document) -> Iterator[Draft]:
             if not isinstance(message, dict):
                 draft.warn(place, "is not a message; left out")
                 continue
-            text = read_content(message.get("content")).text
+            text = content_of(draft, message.get("content"), place).text
             match message.get("role"):
                 case "agent" | "assistant":
                     draft.assistant(text)

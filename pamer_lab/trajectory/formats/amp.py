@@ -1,4 +1,4 @@
-"""Amp threads: Anthropic-shaped messages with the outcome of each tool under `run`, and usage and model beside every answer."""
+"""Amp threads: Anthropic-shaped messages with the outcome of each tool under `run`, with usage and model for every answer."""
 
 from collections.abc import Iterator
 from typing import Any

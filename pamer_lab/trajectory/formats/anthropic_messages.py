@@ -1,7 +1,7 @@
-"""Anthropic messages: `system` beside `messages` whose content holds `tool_use` and `tool_result` parts.
+"""Anthropic messages: `system` next to `messages` whose content has `tool_use` and `tool_result` parts.
 
 One object, a list of them, one per line, or the bare list of messages. Results are parts of user messages and become results
-of their calls; text beside them follows as the user's. A stored `response` closes the conversation.
+of their calls; text next to them follows as the user's. A stored `response` closes the conversation.
 """
 
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from pamer_lab.trajectory.draft import Draft
 from pamer_lab.trajectory.shared import get
 from pamer_lab.trajectory.shared.growing import read_chains
 from pamer_lab.trajectory.shared.messages import add_messages, is_message, read_facts
-from pamer_lab.trajectory.shared.parts import read_content
+from pamer_lab.trajectory.shared.parts import content_of
 from pamer_lab.trajectory.shared.rows import attempt, first_episode
 
 NAME = "anthropic-messages"
@@ -58,7 +58,7 @@ def _read_one(value: Any, where: str) -> Draft:
     draft = Draft(NAME, where=where)
     read_facts(draft, value)
     if value.get("system") is not None:
-        draft.system(read_content(value["system"], where=f"{where} system".strip()).text)
+        draft.system(content_of(draft, value["system"], "system").text)
     add_messages(draft, value["messages"])
     answer = get.obj(value, "response")
     if isinstance(answer.get("content"), list | str):

@@ -13,7 +13,8 @@ from typing import Any
 
 from pamer_lab.errors import FormatError
 from pamer_lab.trajectory.document import Document
-from pamer_lab.trajectory.draft import Draft, json_text
+from pamer_lab.trajectory.draft import Draft
+from pamer_lab.trajectory.plain_values import json_text
 from pamer_lab.trajectory.shared import get
 from pamer_lab.trajectory.shared.fields import read_call, read_tools
 from pamer_lab.trajectory.shared.parts import Content, content_of
@@ -23,6 +24,8 @@ from pamer_lab.trajectory.shared.usage import priced, read_usage, usage_in
 
 NAME = "atif"
 CONTINUATION = re.compile(r"[-.]cont-\d+$")
+FOOTER = {"final_metrics", "notes", "extra", "subagent_trajectories", "continued_trajectory_ref"}
+"""Fields of a trajectory that a line behind its steps may add."""
 TASKS = ("task_id", "task_name", "task", "instance_id")
 
 
@@ -34,24 +37,31 @@ def detect(document: Document) -> bool:
 
 def read(document: Document) -> Iterator[Draft]:
     found = rows(document)
-    complete = _gathered(found) if first_row(document).get("__header__") else found
+    complete, others = _gathered(found) if first_row(document).get("__header__") else (found, [])
     for where, value in complete:
         if not isinstance(value.get("steps"), list):
             raise FormatError("has no list of steps", where=where)
-        yield _read_one(Draft(NAME, where=where if len(complete) > 1 else ""), value)
+        draft = Draft(NAME, where=where if len(complete) > 1 else "")
+        for place, other in others:
+            draft.unread(get.text(other, "type") or "line without a source", place)
+        others = []
+        yield _read_one(draft, value)
 
 
-def _gathered(found: list[Row]) -> list[Row]:
-    """Trajectories written as a header line and step lines."""
+def _gathered(found: list[Row]) -> tuple[list[Row], list[Row]]:
+    """Trajectories written as a header line and step lines, and the lines that are neither."""
     complete: list[Row] = []
+    others: list[Row] = []
     for where, row in found:
         if row.get("__header__"):
             complete.append((where, {**row, "steps": []}))
         elif "source" in row:
             complete[-1][1]["steps"].append(row)
-        else:
+        elif row.keys() & FOOTER:
             complete[-1][1].update({key: value for key, value in row.items() if key != "steps"})
-    return complete
+        else:
+            others.append((where, row))
+    return complete, others
 
 
 def _read_one(draft: Draft, value: dict[str, Any]) -> Draft:
@@ -69,7 +79,7 @@ def _read_one(draft: Draft, value: dict[str, Any]) -> Draft:
         texts = [_content(draft, step.get("message"), "").text for step in side.get("steps") or []] if isinstance(side, dict) else []
         draft.event("subagent", "\n\n".join(texts), number=number)
     if reference := value.get("continued_trajectory_ref"):
-        draft.event("compaction", "the run goes on in another file, with its context summarised", continued_in=reference)
+        draft.event("compaction", "the run continues in another file, with its context summarised", continued_in=reference)
         draft.meta["continued_in"] = reference
     return draft
 

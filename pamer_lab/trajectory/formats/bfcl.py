@@ -1,6 +1,6 @@
 """BFCL multi-turn results with their inference log: per turn a query and numbered steps of assistant and tool messages.
 
-Calls are `{function: arguments}` in the assistant's content. What the assistant said beside its calls is only in
+Calls are `{function: arguments}` in the assistant's content. What the assistant said along with its calls is only in
 the last prompt, which the log repeats as Python text; that text is kept as a note. State snapshots and handler lines
 are counted in `meta`.
 """
@@ -10,10 +10,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from pamer_lab.trajectory.document import Document
-from pamer_lab.trajectory.draft import Draft, json_text
+from pamer_lab.trajectory.draft import Draft
+from pamer_lab.trajectory.plain_values import json_text
 from pamer_lab.trajectory.shared import get
 from pamer_lab.trajectory.shared.fields import read_tools
-from pamer_lab.trajectory.shared.parts import read_content
+from pamer_lab.trajectory.shared.parts import content_of
 from pamer_lab.trajectory.shared.rows import first_row, trace_rows
 from pamer_lab.trajectory.values import ToolCall, Usage
 
@@ -47,7 +48,7 @@ class _Log:
                 self.other["state snapshots"] += 1
                 continue
             for query in get.objects(entry, "begin_of_turn_query"):
-                text = read_content(query.get("content")).text
+                text = content_of(self.draft, query.get("content"), f"inference_log[{number}].begin_of_turn_query").text
                 (self.draft.system if query.get("role") == "system" else self.draft.user)(text)
             for step, key in enumerate(key for key in entry if key.startswith("step_") and isinstance(entry[key], list)):
                 for item in get.objects(entry, key):

@@ -51,7 +51,7 @@ PAIRS = (
 BODIES = ("body", "inputBodyJson", "outputBodyJson", "postData", "content", "json", "data", "payload", "text", "string")
 SESSIONS = ("trial_id", "session_id", "sessionId", "conversation_id", "thread_id", "run_id", "trace_id", "prompt_cache_key")
 ANSWERED = {"role", "tool_calls", "finish_reason", "stop_reason"}
-"""Fields of a message beside its content."""
+"""Fields of a message other than its content."""
 ANSWERS = ("choices", "candidates", "output", "content", "message", "completion", "generations")
 
 
@@ -101,7 +101,7 @@ def _rows(document: Document) -> Iterator[tuple[str, Any]]:
 
 
 def _of_run(row: Any, number: int) -> Any:
-    """A request of Trae's runs, which holds only what is new and goes on from the one before it."""
+    """A request of Trae's runs, which has only what is new and continues the one before it."""
     answer = get.obj(row, "response")
     request = {"messages": get.items(row, "input_messages"), "previous_response_id": f"request {number - 1}"}
     response = {"id": f"request {number}", "choices": [{"message": answer}], **get.facts(answer, "usage", "model")}
@@ -136,7 +136,7 @@ def _call(row: dict[str, Any], request: Any, response: Any, where: str) -> Model
     prompt = prompt_of(body)
     if not said and not any(get.text(item, "role") in ("assistant", "model") for item in prompt):
         return None
-    usage = usage_of(answer) or read_usage(row.get("usage"), row.get("cost"))
+    usage = usage_of(answer) or read_usage(row.get("usage") or row, row.get("cost"))
     session = get.text(row, *SESSIONS)
     call = ModelCall(where, prompt, said, tools_of(body), get.text(answer, "model", "modelVersion") or get.text(body, "model"), usage)
     call.id, call.follows = get.text(answer, "id"), get.text(body, "previous_response_id")
@@ -167,7 +167,7 @@ def _is_answer(answer: Any) -> bool:
 
 
 def _body(value: Any, depth: int = 0) -> Any:
-    """What a request or a response carried, out of its wrappers: JSON as its value, a stream as the answer it came to."""
+    """What a request or a response carried, out of its wrappers: JSON as its value, a stream as the complete answer."""
     if isinstance(value, str):
         if looks_streamed(value):
             return answer_of(events_of(value)) or value
@@ -239,7 +239,7 @@ def _sockets(request: Any, response: Any, where: str) -> list[ModelCall]:
 
 
 def tools_of(body: dict[str, Any]) -> list[Tool]:
-    """The tools of a request, in the words of OpenAI, Anthropic, Gemini or Bedrock."""
+    """The tools of a request, in the format of OpenAI, Anthropic, Gemini or Bedrock."""
     specs = [get.obj(item, "toolSpec") for item in get.objects(get.obj(body, "toolConfig"), "tools")]
     bedrock = [spec | {"parameters": get.obj(spec, "inputSchema").get("json")} for spec in specs]
     return read_tools(bedrock or declared_tools(body.get("tools")) or body.get("tools") or body.get("functions"))

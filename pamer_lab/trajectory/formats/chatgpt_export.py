@@ -9,10 +9,11 @@ from typing import Any
 
 from pamer_lab.errors import FormatError
 from pamer_lab.trajectory.document import Document
-from pamer_lab.trajectory.draft import Draft, json_text
+from pamer_lab.trajectory.draft import Draft
+from pamer_lab.trajectory.plain_values import json_text
 from pamer_lab.trajectory.shared import get
 from pamer_lab.trajectory.shared.rows import attempt, episodes, first_episode
-from pamer_lab.trajectory.shared.spans import nanoseconds
+from pamer_lab.trajectory.shared.span_attributes import nanoseconds
 from pamer_lab.trajectory.shared.steps import Mark, Result, Said, Step, Turn, add_steps
 from pamer_lab.trajectory.values import Image, ToolCall
 

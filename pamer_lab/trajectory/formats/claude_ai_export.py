@@ -14,7 +14,7 @@ from pamer_lab.trajectory.shared import get
 from pamer_lab.trajectory.shared.ordered import ordered_steps
 from pamer_lab.trajectory.shared.parts import content_of
 from pamer_lab.trajectory.shared.rows import attempt, episodes, first_episodes
-from pamer_lab.trajectory.shared.spans import nanoseconds
+from pamer_lab.trajectory.shared.span_attributes import nanoseconds
 from pamer_lab.trajectory.shared.steps import Mark, Said, Step, add_steps
 
 NAME = "claude-ai-export"

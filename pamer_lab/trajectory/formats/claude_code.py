@@ -13,7 +13,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from pamer_lab.trajectory.document import Document
-from pamer_lab.trajectory.draft import Draft, json_text
+from pamer_lab.trajectory.draft import Draft
+from pamer_lab.trajectory.plain_values import json_text
 from pamer_lab.trajectory.shared import get
 from pamer_lab.trajectory.shared.anthropic_lines import Line, SideAgents, to_steps
 from pamer_lab.trajectory.shared.chain import in_causal_order, parent_of, session_of, sessions
@@ -27,6 +28,7 @@ QUIET = frozenset(
     "progress/mcp_progress progress/waiting_for_task progress/query_update progress/search_results_received".split()
 )
 """Lines that hold nothing of the conversation."""
+REWOUND = "the conversation was rewound here; the abandoned messages before it are kept"
 MADE_BY_PROGRAM = "<synthetic>"
 """The model name of assistant lines that Claude Code wrote itself, such as an API error."""
 
@@ -54,7 +56,7 @@ def _read_session(draft: Draft, group: list[Row]) -> Draft:
     only_side = all(row.get("isSidechain") for _, row in group if row.get("type") in ("user", "assistant"))
     ordered, broken = in_causal_order(group)
     if broken:
-        draft.warn(broken[0], f"{len(broken)} lines name each other as parents; they stand in file order at the end")
+        draft.warn(broken[0], f"{len(broken)} lines name each other as parents; they are at the end, in file order")
     builder = _Builder(draft, ordered)
     for where, row in ordered:
         builder.add(where, row, side=bool(row.get("isSidechain")) and not only_side)
@@ -69,7 +71,7 @@ class _Builder:
     def __init__(self, draft: Draft, ordered: list[Row]) -> None:
         self.draft = draft
         self.lines: list[Line | Mark] = []
-        self.sides = SideAgents(self.lines)
+        self.sides = SideAgents(draft, self.lines)
         self._rows = {row["uuid"]: row for _, row in ordered if isinstance(row.get("uuid"), str)}
         self._last = ""
         """Key of the newest assistant message."""
@@ -107,7 +109,7 @@ class _Builder:
             self.lines.append(Mark("compaction", "", {}, keep_none))
         elif self._last and _is_prompt(line.body) and self._went_back(row):
             self.lines.append(Mark("context_edit", "the conversation was rewound to an earlier message", {"to": row.get("parentUuid")}))
-            self.draft.warn(line.where, "the conversation was rewound here; the abandoned messages before it are kept")
+            self.draft.warn(line.where, REWOUND)
         self._boundary = False
         self.lines.append(line)
 

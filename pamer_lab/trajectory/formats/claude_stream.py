@@ -68,19 +68,21 @@ def _sessions(found: list[Row]) -> list[list[Row]]:
 
 def _read_session(draft: Draft, group: list[Row]) -> Draft:
     lines: list[Line | Mark] = []
-    sides = SideAgents(lines)
+    sides = SideAgents(draft, lines)
     ended = ""
     for where, row in group:
         kind, body = row.get("type"), row.get("message")
         if kind in ("user", "assistant") and isinstance(body, dict):
-            line = Line(where, "assistant" if kind == "assistant" else "user", body, get.text(body, "id"))
+            before = lines[-1] if lines and kind == "assistant" else None
+            key = before.key if isinstance(before, Line) and _is_piece(before) else get.text(body, "id")
+            line = Line(where, "assistant" if kind == "assistant" else "user", body, key)
             parent = get.text(row, "parent_tool_use_id") or get.text(body, "parent_tool_use_id")
             if parent:
                 sides.add(parent, line, call=parent)
                 continue
             lines.append(line)
             if ended and kind == "assistant":
-                draft.warn(ended, "the run went on after this result, so its usage and cost are not of the whole run")
+                draft.warn(ended, "the run continued after this result, so its usage and cost do not cover all of it")
                 ended = ""
         elif kind == "system":
             _add_system(draft, lines, _payload(row), where)
@@ -94,6 +96,13 @@ def _read_session(draft: Draft, group: list[Row]) -> Draft:
     models = (get.text(line.body, "model") for line in lines if isinstance(line, Line))
     draft.model = draft.model or next(filter(None, models), "")
     return draft
+
+
+def _is_piece(line: Line) -> bool:
+    """Whether the next line goes on with this message: Qwen Code gives each block an id of its own, and counts tokens in the last only."""
+    usage = line.body.get("usage")
+    counted = not isinstance(usage, dict) or any(usage.values()) or not {"input_tokens", "output_tokens"} <= usage.keys()
+    return line.role == "assistant" and bool(line.key) and not counted and line.body.get("stop_reason") is None
 
 
 def _add_system(draft: Draft, lines: list[Line | Mark], body: dict[str, Any], where: str) -> None:

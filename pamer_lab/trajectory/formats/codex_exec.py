@@ -1,4 +1,4 @@
-"""Codex runs as thread items: `codex exec --json`, and the notifications of its app server.
+"""Codex runs as thread items: `codex exec --json`, the notifications of its app server, and its history in SQLite.
 
 An item is written when it starts, while it grows and when it is complete; the last version counts. A command, a tool or an edit is a
 call with its result in one. Totals come with `turn.completed`.
@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from pamer_lab.trajectory.document import Document
-from pamer_lab.trajectory.draft import Draft, json_text
+from pamer_lab.trajectory.draft import Draft
+from pamer_lab.trajectory.plain_values import json_text
 from pamer_lab.trajectory.shared import get
 from pamer_lab.trajectory.shared.log import Log
 from pamer_lab.trajectory.shared.rows import head, rows, warn_strays
@@ -17,6 +18,8 @@ from pamer_lab.trajectory.shared.vocabulary import plain_word
 from pamer_lab.trajectory.values import ToolCall
 
 NAME = "codex-exec-json"
+HISTORY = "thread_items"
+"""Table of Codex's store that keeps one thread item per row."""
 STAGES = ("started", "updated", "completed")
 ARGUMENTS = (
     "command",
@@ -36,6 +39,8 @@ FACTS = frozenset("id type status server tool cwd process_id processId".split())
 
 
 def detect(document: Document) -> bool:
+    if document.kind == "sqlite":
+        return any("item_json" in row for row in get.objects(document.root, HISTORY)[:1])
     return any(_stage(row) and "type" in _item(row) for row in head(document))
 
 
@@ -51,6 +56,9 @@ def _item(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def read(document: Document) -> Iterator[Draft]:
+    if document.kind == "sqlite":
+        yield from _read_history(document.root)
+        return
     draft = Draft(NAME, orphans="as_user")
     warn_strays(draft, document)
     log = Log(draft)
@@ -65,6 +73,21 @@ def read(document: Document) -> Iterator[Draft]:
             newest[where] = (where, _item(row))
     _add_items(log, newest)
     yield log.finish()
+
+
+def _read_history(tables: dict[str, list[dict[str, Any]]]) -> Iterator[Draft]:
+    """A trace per thread; rows are in the order of the thread's own log."""
+    threads: dict[str, list[tuple[int, str, Any]]] = {}
+    for where, row in get.placed(tables[HISTORY], HISTORY):
+        order = get.count(row, "rollout_ordinal") or 0
+        threads.setdefault(get.text(row, "thread_id"), []).append((order, where, get.parsed(row.get("item_json"))))
+    for own, items in threads.items():
+        draft = Draft(NAME, where=own if len(threads) > 1 else "", orphans="as_user")
+        draft.meta["session"] = own
+        log = Log(draft)
+        for _, where, item in sorted(items, key=lambda entry: entry[0]):
+            add_item(log, item if isinstance(item, dict) else {}, where)
+        yield log.finish()
 
 
 def _add_items(log: Log, newest: dict[str, tuple[str, dict[str, Any]]]) -> None:

@@ -14,7 +14,7 @@ from pamer_lab.trajectory.document import Document
 from pamer_lab.trajectory.draft import Draft
 from pamer_lab.trajectory.shared import get
 from pamer_lab.trajectory.shared.fields import read_tools
-from pamer_lab.trajectory.shared.parts import read_content
+from pamer_lab.trajectory.shared.parts import content_of
 from pamer_lab.trajectory.shared.responses_items import Items
 from pamer_lab.trajectory.shared.rows import Row, head, rows, warn_strays
 from pamer_lab.trajectory.shared.steps import Mark, Result, Said, Turn, add_steps, stamp_steps
@@ -36,7 +36,9 @@ REPEATS = (
     "collab_agent_spawn_begin collab_agent_spawn_end collab_agent_interaction_begin collab_agent_interaction_end collab_waiting_begin "
     "collab_waiting_end collab_close_begin collab_close_end"
 ).split()
-QUIET = frozenset(("state", "world_state", "inter_agent_communication_metadata", *(f"event_msg/{kind}" for kind in REPEATS)))
+QUIET = frozenset(
+    ("state", "world_state", "token_usage_record", "inter_agent_communication_metadata", *(f"event_msg/{kind}" for kind in REPEATS))
+)
 """Lines that repeat items for the interface, or hold nothing of the conversation."""
 TOKENS = {"sent": "input_tokens", "given": "output_tokens", "cached": "cached_input_tokens"}
 
@@ -91,7 +93,7 @@ class _Reader:
             case "event_msg":
                 self._event(body, where)
             case "compacted":
-                self._compacted(body)
+                self._compacted(body, where)
             case None if row.get("record_type"):
                 self.draft.passed(get.text(row, "record_type"), where, QUIET)
             case None if "role" not in row:
@@ -157,11 +159,12 @@ class _Reader:
         if self.items.last is not None and self.items.last.usage is None:
             self.items.last.usage = usage_in(last, **TOKENS)
 
-    def _compacted(self, body: dict[str, Any]) -> None:
+    def _compacted(self, body: dict[str, Any], where: str) -> None:
         text = get.text(body, "message", "summary")
         history = get.items(body, "replacement_history")
         known = {step.text for step in self.items.steps if isinstance(step, Said)}
-        texts = [read_content(item.get("content")).text for item in history if isinstance(item, dict) and item.get("role")]
+        listed = get.placed(history, f"{where} replacement_history")
+        texts = [content_of(self.draft, item.get("content"), place).text for place, item in listed if get.text(item, "role")]
         new = [said for said in texts if said and said not in known and said != text]
         facts = {"tokens_before": self.tokens, "kept": len(history) or None, "replacement": new or None}
         keeps = partial(_keep_said, frozenset(texts) if history else None)
@@ -172,7 +175,7 @@ class _Reader:
             self.items.steps.append(Said("user", text))
 
     def _waits(self) -> bool:
-        """Whether the open turn has calls without a result: it goes on after a compaction."""
+        """Whether the open turn has calls without a result: it continues after a compaction."""
         turn = self.items.turn
         return turn is not None and any(call.id in self.items.due for call in turn.calls)
 

@@ -9,21 +9,34 @@ from collections.abc import Iterator
 from typing import Any
 
 from pamer_lab.trajectory.document import Document
-from pamer_lab.trajectory.draft import Draft, json_text
+from pamer_lab.trajectory.draft import Draft
+from pamer_lab.trajectory.plain_values import json_text
 from pamer_lab.trajectory.shared import get
 from pamer_lab.trajectory.shared.fields import read_calls
 from pamer_lab.trajectory.shared.log import Log
 from pamer_lab.trajectory.shared.messages import add_messages
-from pamer_lab.trajectory.shared.parts import read_content
+from pamer_lab.trajectory.shared.parts import content_of
 from pamer_lab.trajectory.shared.rows import Row, head, one_value, rows, warn_strays
 from pamer_lab.trajectory.shared.steps import Mark, Turn, keep_none
 from pamer_lab.trajectory.shared.usage import add_usage, read_usage, usage_in
 from pamer_lab.trajectory.shared.vocabulary import call_of
+from pamer_lab.trajectory.values import Usage
 
 NAME = "copilot-events"
 SPEAKS = ("user.message", "assistant.message")
 SILENT = frozenset("assistant.turn_start assistant.turn_end assistant.intent session.idle tool.execution_progress hook.end".split())
-"""Events that only say that something began, goes on or ended."""
+"""Events that only say that something began, continues or ended."""
+BOOKKEEPING = frozenset(
+    "assistant.idle assistant.message_start assistant.tool_call_delta assistant.streaming_delta assistant.server_tool_progress result "
+    "tool.shell_output tool.execution_partial_result tool_search.activated capabilities.changed pending_messages.modified "
+    "session.background_tasks_changed session.tools_updated session.skills_loaded session.custom_agents_updated session.usage_info "
+    "session.usage_checkpoint session.title_changed session.workspace_file_changed session.context_changed session.permissions_changed "
+    "session.mode_changed session.quota_observation session.todos_changed session.plan_changed session.compaction_start".split()
+)
+"""Events that repeat others piece by piece, or say something about the program; they are counted in `meta`."""
+FAMILIES = ("hook.", "permission.", "mcp.", "model.call_", "session.mcp_", "session.extensions", "session.canvas.", "commands.", "command.")
+"""How the names of more such events begin."""
+REWOUND = ("session.snapshot_rewind", "session.context_cleared")
 BESIDE = ("toolCallId", "parentToolCallId", "interactionId", "turnId", "model", "toolTelemetry", "rte", "isUserRequested")
 
 
@@ -61,13 +74,20 @@ class _Reader:
         self.thoughts: list[str] = []
         """Reasoning that came before its message."""
         self.chunks: dict[str, Turn] = {}
+        self.complete = {get.text(get.obj(row, "data"), "messageId") for _, row in found if row.get("type") == "assistant.message"}
+        """Ids of messages that have a line of their own; pieces (`message_delta`) of any other are its only record."""
+        self.pieces: dict[str, Turn] = {}
+        self.used: dict[str, Usage | None] = {}
+        """Usage by the id of its model call; it may be recorded before its message or after it."""
+        self.by_call: dict[str, Turn] = {}
+        self.thought_pieces: list[str] = []
         said = (get.objects(get.obj(row, "data"), "toolRequests") for _, row in found if row.get("type") == "assistant.message")
         self.requested = {call_of(item).id for items in said for item in items}
 
     def add(self, where: str, kind: str, data: dict[str, Any]) -> None:
         parent = get.text(data, "parentToolCallId")
         if parent in self.log.asked and parent != get.text(data, "toolCallId"):
-            self._side(parent, kind, data)
+            self._side(parent, data, where)
             return
         match kind:
             case "system.message":
@@ -78,11 +98,10 @@ class _Reader:
                 self._assistant(data, where)
             case "assistant.reasoning":
                 self.thoughts.append(get.text(data, "content"))
-            case "assistant.usage":
-                if self.log.last:
-                    self.log.last.usage = usage_in(
-                        data, sent="inputTokens", given="outputTokens", cached="cacheReadTokens", cost=data.get("cost")
-                    )
+            case "assistant.message_delta" | "assistant.reasoning_delta":
+                self._piece(kind, data, where)
+            case "assistant.usage" | "session.usage_record":
+                self._usage(get.obj(data, "usage") or data)
             case "tool.execution_start" | "tool.user_requested":
                 if get.text(data, "toolCallId") not in self.requested | self.log.asked:
                     self.log.call(call_of(data), where)
@@ -90,6 +109,31 @@ class _Reader:
                 self._result(data, where)
             case _:
                 self._session(where, kind, data)
+
+    def _usage(self, data: dict[str, Any]) -> None:
+        """Tokens of one model call, which names it by id; where it does not, it is the newest turn's."""
+        used = usage_in(data, sent="inputTokens", given="outputTokens", cached="cacheReadTokens", cost=data.get("cost"))
+        call = get.text(data, "apiCallId")
+        turn = self.by_call.get(call) if self.by_call and call else self.log.last
+        self.used[call] = used
+        if turn:
+            turn.usage = used
+
+    def _piece(self, kind: str, data: dict[str, Any], where: str) -> None:
+        """A piece of a message that may never have been completed."""
+        own, text = get.text(data, "messageId"), get.text(data, "deltaContent", "delta", "content")
+        if kind == "assistant.reasoning_delta":
+            self.thought_pieces.append(text)
+            self.draft.passed(kind, where, (kind,))
+        elif own in self.complete:
+            self.draft.passed(kind, where, (kind,))
+        else:
+            if own not in self.pieces:
+                self.log.close()
+                self.pieces[own] = self.log.agent("", where, thinking="".join([] if self.thoughts else self.thought_pieces))
+                self.draft.warn(where, "a message is only there in pieces; they were put together")
+                self.thought_pieces = []
+            self.pieces[own].texts[-1] += text
 
     def _user(self, data: dict[str, Any], where: str) -> None:
         """What the model was sent, which may hold reminders around the user's own words."""
@@ -110,10 +154,13 @@ class _Reader:
         if chunk:
             self.chunks[chunk] = turn
         turn.thinking += [thought for thought in self.thoughts if thought and thought not in turn.thinking]
-        self.thoughts = []
+        self.thoughts, self.thought_pieces = [], []
         for call in read_calls(data.get("toolRequests")):
             self.log.call(call, where)
         turn.usage = usage_in(data, sent="inputTokens", given="outputTokens") or turn.usage
+        if call_id := get.text(data, "apiCallId"):
+            self.by_call[call_id] = turn
+            turn.usage = turn.usage or self.used.get(call_id)
         self.draft.model = self.draft.model or get.text(data, "model")
 
     def _result(self, data: dict[str, Any], where: str) -> None:
@@ -125,11 +172,10 @@ class _Reader:
         failed = data.get("success") is False
         self.log.answer(get.text(data, "toolCallId"), output, where, failed=failed, name=get.text(data, "toolName"), rest=rest)
 
-    def _side(self, parent: str, kind: str, data: dict[str, Any]) -> None:
-        result = get.obj(data, "result")
-        given = data.get("content") if isinstance(data.get("content"), str) else get.text(result, "content", "detailedContent")
+    def _side(self, parent: str, data: dict[str, Any], where: str) -> None:
+        given = get.some(data, "content") or get.some(data.get("result"), "content", "detailedContent")
         asked = [f"{call.name} {call.arguments}" for call in read_calls(data.get("toolRequests"))]
-        self.log.side(parent, get.text(data, "reasoningText"), read_content(given).text if given else "", *asked, call=parent)
+        self.log.side(parent, get.text(data, "reasoningText"), content_of(self.draft, given, where).text, *asked, call=parent)
 
     def _session(self, where: str, kind: str, data: dict[str, Any]) -> None:
         text = get.text(data, "message", "content", "reason", "summary", "warning")
@@ -160,6 +206,10 @@ class _Reader:
                 self.log.mark("subagent", text, event=kind, **get.facts(data, "agentName", "toolCallId", "error"))
             case "skill.invoked":
                 self.log.mark("note", text, event=kind, skill=data.get("name"))
+            case kind if kind in REWOUND:
+                self.log.mark("context_edit", text, event=kind, **get.facts(data, "upToEventId", "eventsRemoved"))
+            case kind if kind in BOOKKEEPING or kind.startswith(FAMILIES):
+                self.draft.passed(kind, where, (kind,))
             case _ if text:
                 self.log.mark("note", text, event=kind)
             case _ if kind not in SILENT:

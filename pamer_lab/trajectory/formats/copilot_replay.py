@@ -12,7 +12,7 @@ from pamer_lab.trajectory.draft import Draft
 from pamer_lab.trajectory.shared import get
 from pamer_lab.trajectory.shared.fields import read_tools
 from pamer_lab.trajectory.shared.log import Log
-from pamer_lab.trajectory.shared.parts import read_content
+from pamer_lab.trajectory.shared.parts import content_of
 from pamer_lab.trajectory.shared.rows import one_value
 from pamer_lab.trajectory.shared.usage import read_usage
 from pamer_lab.trajectory.shared.vocabulary import call_of, role_of
@@ -108,7 +108,7 @@ def _answer(log: Log, seen: list[tuple[str, str]], item: dict[str, Any], where: 
     log.draft.model = log.draft.model or get.text(facts, "model")
     log.draft.tools = log.draft.tools or read_tools(facts.get("tools"))
     given = response.get("message", response.get("value"))
-    text = "".join(map(get.as_text, given)) if isinstance(given, list) else read_content(given).text
+    text = "".join(map(get.as_text, given)) if isinstance(given, list) else content_of(log.draft, given, where).text
     if response.get("type") not in (None, "success"):
         log.mark("note", get.text(response, "reason") or text, event=get.text(response, "type"))
         return

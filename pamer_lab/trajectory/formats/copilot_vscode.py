@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from pamer_lab.trajectory.document import Document
-from pamer_lab.trajectory.draft import Draft, json_text
+from pamer_lab.trajectory.draft import Draft
+from pamer_lab.trajectory.plain_values import json_text
 from pamer_lab.trajectory.shared import get
 from pamer_lab.trajectory.shared.fields import read_calls
 from pamer_lab.trajectory.shared.log import Log
@@ -143,7 +144,7 @@ def _rounds(log: Log, rounds: list[dict[str, Any]], results: dict[str, Any], whe
 
 
 def _texts(value: Any, depth: int = 0) -> str:
-    """The words of a tool's result, which may be a tree of nodes that each hold a text or children."""
+    """The text of a tool's result, which may be a tree of nodes that each hold a text or children."""
     if isinstance(value, str) or depth > MOST_DEPTH:
         return value if isinstance(value, str) else json_text(value)
     if isinstance(value, list):

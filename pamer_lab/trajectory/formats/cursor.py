@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from pamer_lab.trajectory.document import Document
-from pamer_lab.trajectory.draft import Draft, json_text
+from pamer_lab.trajectory.draft import Draft
+from pamer_lab.trajectory.plain_values import json_text
 from pamer_lab.trajectory.shared import get
 from pamer_lab.trajectory.shared.log import Log
 from pamer_lab.trajectory.shared.parts import content_of
@@ -112,7 +113,7 @@ class _Reader:
         self.thought = []
 
     def _turn(self, where: str, key: str, *, new: bool = False) -> None:
-        """Go on with the turn of this model call, or begin one."""
+        """Continue the turn of this model call, or begin one."""
         if key and key in self.calls:
             self.log.turn = self.calls[key]
             return

@@ -9,7 +9,7 @@ from typing import Any
 from pamer_lab.trajectory.document import Document
 from pamer_lab.trajectory.draft import Draft
 from pamer_lab.trajectory.shared import get
-from pamer_lab.trajectory.shared.parts import read_output
+from pamer_lab.trajectory.shared.parts import output_content
 from pamer_lab.trajectory.shared.rows import Row, attempt, head, rows
 from pamer_lab.trajectory.shared.steps import Result, Said, Step, Turn, add_steps
 from pamer_lab.trajectory.shared.vocabulary import call_of, output_of
@@ -46,7 +46,7 @@ def _read_one(found: list[Row]) -> Draft:
                 steps.append(Turn(where, calls=[call for call in calls if call.name], usage=usage))
             case "observation":
                 for observation in get.as_list(row.get("observation")):
-                    steps += _observed(observation, where)
+                    steps += _observed(draft, observation, where)
             case kind:
                 draft.unread(str(kind), where)
     first = found[0][1]
@@ -57,16 +57,16 @@ def _read_one(found: list[Row]) -> Draft:
     return draft
 
 
-def _observed(value: Any, where: str) -> list[Step]:
+def _observed(draft: Draft, value: Any, where: str) -> list[Step]:
     if not isinstance(value, dict):
         return [Said("user", get.as_text(value))] if value else []
     if several := get.objects(value, "observations"):
-        return [step for one in several for step in _observed(one, where)]
+        return [step for one in several for step in _observed(draft, one, where)]
     output, failed = output_of(value.get("result"))
     invoked = [get.text(action, "id") for action in get.objects(value, "invoking_actions")]
     if output is None:
         return []
-    content = read_output(output)
+    content = output_content(draft, output, where)
     if not invoked:
         return [Said("user", content.text, content.images)]
     return [Result(own, content.text, where, content.images, failed) for own in invoked[:1]]

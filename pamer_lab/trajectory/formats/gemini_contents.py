@@ -1,4 +1,5 @@
-"""Gemini histories: a list of contents, bare or inside an error report, a checkpoint, a request or an evaluation scenario.
+"""Gemini histories: a list of contents, bare or inside an error report, a checkpoint, a request, an evaluation scenario or a prompt of
+AI Studio (`chunkedPrompt`).
 
 Also chat recordings of gemini-cli: `messages` of type user and gemini with calls and their results inside, in one object or one
 per line, where a later line with the same id replaces an earlier one and a rewind keeps what it left. Histories are cut when the
@@ -6,6 +7,7 @@ program compresses them, so a result whose call is gone stays as a user message.
 read where the file has one. Questions of a scenario are kept in `meta`.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -17,14 +19,18 @@ from pamer_lab.trajectory.shared.gemini_parts import declared_tools, to_steps
 from pamer_lab.trajectory.shared.rows import Row, first_row, first_value, head, rows, trace_rows
 from pamer_lab.trajectory.shared.steps import Mark, Result, Said, Step, Turn, add_steps
 from pamer_lab.trajectory.shared.usage import usage_in
+from pamer_lab.trajectory.values import Message
 
 NAME = "gemini-contents"
 HISTORIES = ("history", "context", "contents")
 ROLES = ("user", "model", "function", "system")
+CHUNK_FACTS = frozenset("role tokenCount finishReason isThought thinkingBudget thoughtSignatures parts createTime isEdited".split())
 
 
 def detect(document: Document) -> bool:
     root = first_value(document)
+    if get.objects(get.obj(root, "chunkedPrompt"), "chunks"):
+        return True
     if document.kind == "jsonl" and any(map(_is_recorded_line, head(document))):
         return True
     if document.kind == "jsonl":
@@ -70,10 +76,30 @@ def read(document: Document) -> Iterator[Draft]:
         return
     for where, value in trace_rows(document):
         draft = Draft(NAME, where=where, orphans="as_user")
-        if _is_recording(value):
+        if chunks := get.objects(get.obj(value, "chunkedPrompt"), "chunks"):
+            draft.model = get.text(get.obj(value, "runSettings"), "model")
+            system = get.text(get.obj(value, "systemInstruction"), "text") or get.text(value, "systemInstruction")
+            draft.messages += [Message("system", system)] if system else []
+            yield _read_history(draft, _contents(chunks), "")
+        elif _is_recording(value):
             yield _read_recording(draft, value)
         elif key := _history_key(value):
             yield _read_wrapper(draft, value, key)
+
+
+def _contents(chunks: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """AI Studio's chunks as contents; what the model gave in a row (its thoughts, then its answer) is one."""
+    contents: list[dict[str, Any]] = []
+    for chunk in chunks:
+        part = {key: value for key, value in chunk.items() if key not in CHUNK_FACTS} | (
+            {"thought": True} if chunk.get("isThought") else {}
+        )
+        role = get.text(chunk, "role")
+        if contents and contents[-1]["role"] == role == "model":
+            contents[-1]["parts"].append(part)
+        else:
+            contents.append({"role": role, "parts": [part]})
+    return contents
 
 
 def _read_wrapper(draft: Draft, value: dict[str, Any], key: str) -> Draft:
@@ -92,7 +118,9 @@ def _read_wrapper(draft: Draft, value: dict[str, Any], key: str) -> Draft:
 def _read_history(draft: Draft, history: list[Any], place: str) -> Draft:
     steps: list[Step] = []
     for where, content in get.placed(history, place):
-        if isinstance(content, dict):
+        if isinstance(content, dict) and not {"role", "parts"} & content.keys():
+            draft.unread(get.text(content, "type") or "item without parts", where)
+        elif isinstance(content, dict):
             steps += to_steps(draft, get.text(content, "role"), content.get("parts") or [], where)
         else:
             # A report may end with the bare parts that were about to be sent.
@@ -107,7 +135,7 @@ def _read_recording(draft: Draft, value: dict[str, Any]) -> Draft:
         if isinstance(item, dict):
             steps += _recorded(draft, item, where)
     draft.meta = {"session": value.get("sessionId"), "project": value.get("projectHash"), "summary": value.get("summary")}
-    add_steps(draft, steps)
+    add_steps(draft, list(_once(steps)))
     return draft
 
 
@@ -134,8 +162,21 @@ def _read_recorded_lines(draft: Draft, document: Document) -> Draft:
     steps: list[Step] = []
     for entry in found.values():
         steps += [entry] if isinstance(entry, Mark) else _recorded(draft, entry[1], entry[0])
-    add_steps(draft, steps)
+    add_steps(draft, list(_once(steps)))
     return draft
+
+
+def _once(steps: list[Step]) -> Iterator[Step]:
+    """The steps without results that are there already: newer recordings have each one next to its call and in the message sent back."""
+    left = Counter(call.id for step in steps if isinstance(step, Turn) for call in step.calls)
+    given: set[tuple[str, str]] = set()
+    for step in steps:
+        if isinstance(step, Result) and step.call_id in left:
+            if left[step.call_id] <= 0 and (step.call_id, step.text) in given:
+                continue
+            left[step.call_id] -= 1
+            given.add((step.call_id, step.text))
+        yield step
 
 
 def _recorded(draft: Draft, item: dict[str, Any], where: str) -> list[Step]:
@@ -145,6 +186,8 @@ def _recorded(draft: Draft, item: dict[str, Any], where: str) -> list[Step]:
         return to_steps(draft, "user", parts, where)
     if kind != "gemini":
         texts = [step.text for step in to_steps(draft, "user", parts, where) if isinstance(step, Said)]
+        if not any(texts):
+            draft.unread(kind or "no type", where)
         return [Mark("note", "\n".join(texts), {"type": kind})]
     draft.model = draft.model or get.text(item, "model")
     usage = usage_in(item.get("tokens"), sent="input", given="output thoughts", cached="cached")

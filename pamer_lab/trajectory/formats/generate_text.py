@@ -10,8 +10,8 @@ from pamer_lab.errors import FormatError
 from pamer_lab.trajectory.document import Document
 from pamer_lab.trajectory.draft import Draft
 from pamer_lab.trajectory.shared import get
+from pamer_lab.trajectory.shared.dialects import steps_of
 from pamer_lab.trajectory.shared.fields import read_tools
-from pamer_lab.trajectory.shared.growing import steps_of
 from pamer_lab.trajectory.shared.ordered import ordered_steps
 from pamer_lab.trajectory.shared.rows import attempt, episodes, first_episode
 from pamer_lab.trajectory.shared.span_values import prompt_of
@@ -52,7 +52,7 @@ def _read_one(value: Any, where: str) -> Draft:
 
 
 def _prompt(draft: Draft, value: dict[str, Any], first: dict[str, Any]) -> list[Step]:
-    """What was asked: the messages that the application kept beside the result, or those of the first request."""
+    """What was asked: the messages that the application kept with the result, or those of the first request."""
     body = get.obj(first, "request").get("body")
     body = get.parsed(body) if isinstance(body, str) else body
     draft.tools = read_tools(get.items(body, "tools"))
@@ -61,7 +61,7 @@ def _prompt(draft: Draft, value: dict[str, Any], first: dict[str, Any]) -> list[
 
 
 def _parts(step: dict[str, Any]) -> list[Any]:
-    """The parts of one step; results of version 4 keep text, calls and results beside each other."""
+    """The parts of one step; results of version 4 keep text, calls and results in separate fields."""
     if content := get.items(step, "content"):
         return content
     reasoning = step.get("reasoning")

@@ -5,92 +5,41 @@ of several records, or a list or dictionary of them, gives one trace per record 
 trace of this reader carries a warning that names where the messages were found and how roles were read.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from pamer_lab.errors import FormatError
 from pamer_lab.trajectory.document import Document
-from pamer_lab.trajectory.draft import Draft, json_text
+from pamer_lab.trajectory.draft import Draft
+from pamer_lab.trajectory.plain_values import json_text
 from pamer_lab.trajectory.shared import get
-from pamer_lab.trajectory.shared.exchanges import common
+from pamer_lab.trajectory.shared.finding import Found, find, find_all, in_order, warn_others
 from pamer_lab.trajectory.shared.growing import chains
 from pamer_lab.trajectory.shared.messages import add_message, read_facts
 from pamer_lab.trajectory.shared.rows import attempt
-from pamer_lab.trajectory.shared.vocabulary import CALLS, RESULT_IDS, read_id, role_of
+from pamer_lab.trajectory.shared.vocabulary import CALL_IDS, CALLS, read_id, role_of
 from pamer_lab.trajectory.values import GENERIC
 
 NAME = GENERIC
-MAX_DEPTH = 12
 ROLE_KEYS = ("role", "from", "sender", "speaker", "author", "type", "source")
 TEXT_KEYS = ("content", "value", "text", "message", "parts", "body", "output")
 OTHER_KEYS = ("name", "toolName", "function_call", "functionCall", "usage", "reasoning", "reasoning_content", "thinking")
 CALL_KEYS = {*CALLS, "function_call", "functionCall"}
-USED = {*ROLE_KEYS, *TEXT_KEYS, *OTHER_KEYS, *CALLS, *(set(RESULT_IDS) - {"id"})}
+USED = {*ROLE_KEYS, *TEXT_KEYS, *OTHER_KEYS, *CALLS, *(set(CALL_IDS) - {"id"})}
 
 
 def detect(document: Document) -> bool:
-    return any(_find(record.value) for record in document.records) or _is_conversation([record.value for record in document.records])
+    return any(find(record.value, _is_conversation) for record in document.records) or _is_conversation(
+        [record.value for record in document.records]
+    )
 
 
 def read(document: Document) -> Iterator[Draft]:
-    lines = [record.value for record in document.records]
-    if document.kind == "jsonl" and _is_conversation(lines):
-        yield attempt(NAME, "", _read_one, lines, "", "lines", lines)
-        return
-    episodes = (episode for record in document.records for episode in _episodes(record.where, record.value))
-    held = [(where, value, *found) for where, value in episodes if (found := _find(value))]
-    for chain in chains(held, lambda row: row[3]):
-        where, value, path, messages = chain[-1]
-        draft = attempt(NAME, where, _read_one, value, where, path, messages)
+    for chain in chains(find_all(document, _is_conversation), lambda found: found.messages):
+        draft = attempt(NAME, chain[-1].where, _read_one, chain[-1])
         if len(chain) > 1:
-            draft.warn(chain[0][0], f"{len(chain)} records continue one another; they are one trace")
+            draft.warn(chain[0].where, f"{len(chain)} records continue one another; they are one trace")
         yield draft
-
-
-def _episodes(where: str, value: Any) -> Iterator[tuple[str, Any]]:
-    """The record itself, or its items where several of them hold a conversation each."""
-    items: list[tuple[str, Any]] = []
-    if isinstance(value, list) and not _is_conversation(value):
-        items = [(place.strip(), item) for place, item in get.placed(value, f"{where} ")]
-    elif isinstance(value, dict):
-        held = [(key, item) for key, item in value.items() if isinstance(item, list) and len(item) > 1 and not _is_conversation(item)]
-        for key, item in held:
-            if _are_several(found for one in item if (found := _find(one))):
-                items = [(place.strip(), one) for place, one in get.placed(item, f"{where} {key}")]
-                break
-        else:
-            if len(value) > 1 and all(isinstance(item, dict) and _find(item) for item in value.values()):
-                items = [(f"{where} {key}".strip(), item) for key, item in value.items()]
-    if sum(_find(item) is not None for _, item in items) > 1:
-        yield from items
-    else:
-        yield where, value
-
-
-def _are_several(found: Iterable[tuple[str, list[Any]]]) -> bool:
-    """More than one conversation; lists that all begin alike are one that grew, as in a log of prompts."""
-    conversations = [messages for _, messages in found]
-    longest = max(conversations, key=len, default=[])
-    return len(conversations) > 1 and any(common(messages, longest) < len(messages) - 1 for messages in conversations)
-
-
-def _find(value: Any) -> tuple[str, list[Any]] | None:
-    """Path and items of the longest list of messages; the first of equally long ones."""
-    best: tuple[str, list[Any]] | None = None
-    pending: list[tuple[str, Any, int]] = [("", value, 0)]
-    while pending:
-        path, item, depth = pending.pop()
-        if isinstance(item, list):
-            if _is_conversation(item) and (best is None or len(item) > len(best[1])):
-                best = (path or "the list itself", item)
-            children = list(get.placed(item, path))
-        elif isinstance(item, dict):
-            children = [(f"{path}.{key}".lstrip("."), child) for key, child in item.items()]
-        else:
-            continue
-        if depth < MAX_DEPTH:
-            pending.extend((place, child, depth + 1) for place, child in reversed(children) if isinstance(child, dict | list))
-    return best
 
 
 def _is_conversation(items: list[Any]) -> bool:
@@ -131,8 +80,9 @@ def _said(item: dict[str, Any]) -> tuple[str, Any] | None:
     return (key, None) if (key := next((key for key in TEXT_KEYS if key in item), "")) else None
 
 
-def _read_one(value: Any, where: str, path: str, messages: list[Any]) -> Draft:
-    draft = Draft(NAME, where=where, orphans="as_user")
+def _read_one(found: Found) -> Draft:
+    value, path, draft = found.value, found.path, Draft(NAME, where=found.where, orphans="as_user")
+    messages = in_order(draft, found.messages, path)
     if isinstance(value, dict):
         read_facts(draft, value)
         if isinstance(value.get("tools"), str):
@@ -145,6 +95,7 @@ def _read_one(value: Any, where: str, path: str, messages: list[Any]) -> Draft:
         how += f"; fields of messages left out: {', '.join(sorted(unused)[:20])}"
     guess = f"no known format: took the longest list of messages, {len(messages)} items at {path}{how}"
     draft.warnings.insert(0, draft.warning(path, guess))
+    warn_others(draft, found)
     return draft
 
 
@@ -162,7 +113,7 @@ def _add(draft: Draft, item: Any, where: str, renamed: set[str]) -> None:
     if role == "call":
         _add_call(draft, content, where)
         return
-    if role == "tool" and not draft.open_calls() and not read_id(item, *RESULT_IDS[:-1]):
+    if role == "tool" and not draft.open_calls() and not read_id(item, *CALL_IDS[:-1]):
         role = "user"  # a result of an action that was text
     message = {name: item[name] for name in item if name not in (key, *TEXT_KEYS)} | {"role": role, "content": content}
     if role != "assistant":

@@ -12,8 +12,8 @@ from pamer_lab.trajectory.document import Document
 from pamer_lab.trajectory.draft import Draft
 from pamer_lab.trajectory.shared import get
 from pamer_lab.trajectory.shared.fields import read_tools
-from pamer_lab.trajectory.shared.log import Log, words
-from pamer_lab.trajectory.shared.parts import read_content
+from pamer_lab.trajectory.shared.log import Log
+from pamer_lab.trajectory.shared.parts import content_of
 from pamer_lab.trajectory.shared.rows import first_row, head, one_value, rows
 from pamer_lab.trajectory.shared.steps import Mark, Turn, keep_none
 from pamer_lab.trajectory.shared.usage import add_usage, read_usage
@@ -147,6 +147,7 @@ def _read_recording(calls: list[dict[str, Any]]) -> Draft:
     for call in calls:
         if call not in own:
             said = [*get.objects(call["input"], "messages"), call["output"]["message"]]
-            texts = [f"{get.text(item, 'role')}: {words(read_content(item.get('content')))}" for item in said]
+            heard = [content_of(draft, item.get("content"), "another call of the provider") for item in said]
+            texts = [f"{get.text(item, 'role')}: {content.words}" for item, content in zip(said, heard, strict=True)]
             log.side(texts[0], get.text(call["input"], "system"), *texts, purpose="another call of the provider")
     return log.finish()

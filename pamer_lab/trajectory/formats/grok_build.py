@@ -6,7 +6,8 @@ A tool that ran on the server (`backend_tool_call`) has no recorded result and i
 from collections.abc import Iterator
 
 from pamer_lab.trajectory.document import Document
-from pamer_lab.trajectory.draft import Draft, json_text
+from pamer_lab.trajectory.draft import Draft
+from pamer_lab.trajectory.plain_values import json_text
 from pamer_lab.trajectory.shared import get
 from pamer_lab.trajectory.shared.fields import read_calls
 from pamer_lab.trajectory.shared.log import Log

@@ -10,9 +10,9 @@ from typing import Any
 from pamer_lab.trajectory.document import Document
 from pamer_lab.trajectory.draft import Draft
 from pamer_lab.trajectory.shared import get
-from pamer_lab.trajectory.shared.chain import sessions
+from pamer_lab.trajectory.shared.chain import read_sessions
 from pamer_lab.trajectory.shared.log import Log
-from pamer_lab.trajectory.shared.rows import Row, head, rows, warn_strays
+from pamer_lab.trajectory.shared.rows import Row, head
 from pamer_lab.trajectory.shared.usage import read_usage
 
 NAME = "iflow-session"
@@ -28,12 +28,7 @@ def _has_parts(row: dict[str, Any]) -> bool:
 
 
 def read(document: Document) -> Iterator[Draft]:
-    groups = sessions(rows(document))
-    for number, group in enumerate(groups):
-        draft = Draft(NAME, where=f"session {number + 1}" if len(groups) > 1 else "", orphans="as_user")
-        if number == 0:
-            warn_strays(draft, document)
-        yield _read_session(draft, group)
+    return read_sessions(document, NAME, _read_session)
 
 
 def _read_session(draft: Draft, group: list[Row]) -> Draft:

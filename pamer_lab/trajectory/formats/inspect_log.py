@@ -14,7 +14,8 @@ from typing import Any
 from pamer_lab.errors import FormatError
 from pamer_lab.opening import Budget
 from pamer_lab.trajectory.document import Document
-from pamer_lab.trajectory.draft import Draft, json_text
+from pamer_lab.trajectory.draft import Draft
+from pamer_lab.trajectory.plain_values import json_text
 from pamer_lab.trajectory.shared import get
 from pamer_lab.trajectory.shared.fields import read_call, read_calls, read_tools
 from pamer_lab.trajectory.shared.parts import Content, content_of
@@ -104,7 +105,7 @@ class Attachments:
 
 
 class _Events:
-    """What a sample's events know beside the messages: usage per message, tools, and where compactions fell."""
+    """What a sample's events record in addition to the messages: usage per message, tools, and where compactions fell."""
 
     def __init__(self, events: list[dict[str, Any]], attachments: "Attachments") -> None:
         self.usage: dict[str, Usage] = {}

@@ -4,16 +4,14 @@ The text is parsed and the other readers take it from there; rows of one message
 """
 
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import islice
 from typing import Any
 
-from pamer_lab.errors import NotThisFormat
 from pamer_lab.trajectory.document import Document
 from pamer_lab.trajectory.draft import Draft
 from pamer_lab.trajectory.parsing import Record
 from pamer_lab.trajectory.shared import get
-from pamer_lab.trajectory.shared.growing import steps_of
+from pamer_lab.trajectory.shared.dialects import steps_of
 from pamer_lab.trajectory.shared.rows import Row, attempt, rows
 from pamer_lab.trajectory.shared.span_values import prompt_of
 from pamer_lab.trajectory.shared.steps import add_steps
@@ -87,20 +85,13 @@ def read(document: Document) -> Iterator[Draft]:
 
 def _read_lists(document: Document, found: list[Row]) -> Iterator[Draft]:
     """The rows with their conversations parsed, by whichever reader knows them."""
-    from pamer_lab.trajectory.formats import claimants
+    from pamer_lab.trajectory.formats import read_inside
 
     records = []
     for where, row in found:
         held = _list(row)
         records.append(Record(where, {**row, held[0]: held[1], "messages": held[1]} if held else row))
-    opened = replace(document, kind="jsonl" if len(records) > 1 else "json", records=tuple(records))
-    for candidate in claimants(opened):
-        if candidate.NAME != NAME:
-            for draft in candidate.read(opened):
-                draft.warn(draft.where or "file", "its messages were JSON text inside a row")
-                yield draft
-            return
-    raise NotThisFormat("the text in its rows is no conversation in a known format")
+    return read_inside(document, records, NAME)
 
 
 def _read_messages(own: str, held: list[Row]) -> Draft:

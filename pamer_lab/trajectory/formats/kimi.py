@@ -9,10 +9,11 @@ from functools import partial
 from typing import Any
 
 from pamer_lab.trajectory.document import Document
-from pamer_lab.trajectory.draft import Draft, json_text
+from pamer_lab.trajectory.draft import Draft
+from pamer_lab.trajectory.plain_values import json_text
 from pamer_lab.trajectory.shared import get
 from pamer_lab.trajectory.shared.fields import read_call, read_tools
-from pamer_lab.trajectory.shared.parts import read_content
+from pamer_lab.trajectory.shared.parts import content_of
 from pamer_lab.trajectory.shared.rows import head, rows
 from pamer_lab.trajectory.shared.steps import Mark, Result, Said, Step, Turn, add_steps
 from pamer_lab.trajectory.shared.usage import usage_in
@@ -56,7 +57,7 @@ class _Reader:
             case "llm.request":
                 self.draft.model = self.draft.model or get.text(row, "model")
             case "context.append_message" if isinstance(row.get("message"), dict):
-                content = read_content(row["message"].get("content"))
+                content = content_of(self.draft, row["message"].get("content"), where)
                 role = row["message"].get("role")
                 self.steps.append(Said("system" if role == "system" else "user", content.text, content.images))
             case "context.append_loop_event" if isinstance(row.get("event"), dict):
@@ -83,7 +84,7 @@ class _Reader:
             self.steps.append(turn)
         match kind:
             case "content.part":
-                turn.add(read_content(event.get("part")))
+                turn.add(content_of(self.draft, event.get("part"), where))
             case "tool.call":
                 turn.calls.append(read_call(event, id="toolCallId", arguments="args"))
             case "step.end":
@@ -94,7 +95,7 @@ class _Reader:
         given = event.get("result")
         result: dict[str, Any] = given if isinstance(given, dict) else {"output": given}
         content = result.get("output", result.get("error"))
-        shown = read_content(content if isinstance(content, str | list) else json_text(content))
+        shown = content_of(self.draft, content if isinstance(content, str | list) else json_text(content), where)
         failed = bool(result.get("isError") or result.get("error"))
         self.steps.append(Result(get.text(event, "toolCallId"), shown.text, where, shown.images, failed))
 

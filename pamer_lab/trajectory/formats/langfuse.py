@@ -1,7 +1,7 @@
 """Langfuse trace exports: observations whose inputs and outputs are JSON text in the dialect of some framework.
 
 The trace is the longest prompt of any observation and the answer to it. Where no prompt repeats the history, it is put together from the
-answers and tools in the order they began. What other observations said beside that is kept as notes.
+answers and tools in the order they began. What other observations said is kept as notes.
 """
 
 from collections.abc import Iterator
@@ -9,11 +9,12 @@ from typing import Any
 
 from pamer_lab.errors import FormatError
 from pamer_lab.trajectory.document import Document
-from pamer_lab.trajectory.draft import Draft, json_text
+from pamer_lab.trajectory.draft import Draft
+from pamer_lab.trajectory.plain_values import json_text
 from pamer_lab.trajectory.shared import get
 from pamer_lab.trajectory.shared.dialects import messages_of, parsed, to_steps
 from pamer_lab.trajectory.shared.fields import read_tools
-from pamer_lab.trajectory.shared.parts import read_content
+from pamer_lab.trajectory.shared.parts import content_of
 from pamer_lab.trajectory.shared.rows import one_value
 from pamer_lab.trajectory.shared.steps import Mark, Result, Said, Step, Turn, add_steps
 from pamer_lab.trajectory.shared.usage import read_usage, usage_in
@@ -68,7 +69,7 @@ def _sequence(draft: Draft, seen: list[dict[str, Any]]) -> list[Step]:
         elif kind == "TOOL":
             answer = parsed(observation.get("output"))
             content = answer.get("content") if isinstance(answer, dict) else answer
-            text = read_content(content).text if isinstance(content, str | list) else json_text(answer)
+            text = content_of(draft, content, where).text if isinstance(content, str | list) else json_text(answer)
             steps.append(Result("", text, where, name=where))
     return [*_opening(draft, seen), *_joined(steps)]
 

@@ -1,4 +1,4 @@
-"""LangGraph thread states and LangChain message lists: roles human, ai, tool and system.
+"""LangGraph thread states, streams of updates and LangChain message lists: roles human, ai, tool and system.
 
 Call ids are unique only within their thread, sometimes only within their message, which is all the trace needs. System
 messages in the middle of a run stay where they are. Reasoning is kept apart. A tool's `artifact` was never sent to the model
@@ -25,7 +25,11 @@ HOLDERS = ("values", "channel_values", "state", "checkpoint")
 
 def detect(document: Document) -> bool:
     root = first_value(document)
-    return _messages(root) is not None or (isinstance(root, list) and _messages(next(iter(root), None)) is not None)
+    return (
+        bool(_updates(document))
+        or _messages(root) is not None
+        or (isinstance(root, list) and _messages(next(iter(root), None)) is not None)
+    )
 
 
 def _plain(item: Any) -> dict[str, Any] | None:
@@ -50,8 +54,20 @@ def _messages(value: Any) -> list[Any] | None:
     return None
 
 
+def _updates(document: Document) -> list[Any]:
+    """The messages of a stream of updates, in which every record is one node's (`{"agent": {"messages": [...]}}`)."""
+    found = rows(document)
+    nodes = [next(iter(row.values())) for _, row in found if len(row) == 1]
+    if len(nodes) < 2 or len(nodes) < len(found) or not any(_messages(get.items(node, "messages")) for node in nodes):
+        return []
+    return [message for node in nodes for message in get.items(node, "messages")]
+
+
 def read(document: Document) -> Iterator[Draft]:
     root = document.root
+    if updates := _updates(document):
+        yield _read_one(Draft(NAME), {"messages": updates})
+        return
     if document.kind == "json" and _messages(root) is not None:
         yield _read_one(Draft(NAME), root)
         return

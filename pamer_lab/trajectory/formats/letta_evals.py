@@ -9,15 +9,18 @@ from collections.abc import Iterator
 from typing import Any
 
 from pamer_lab.trajectory.document import Document
-from pamer_lab.trajectory.draft import Draft, json_text
+from pamer_lab.trajectory.draft import Draft
+from pamer_lab.trajectory.plain_values import json_text
 from pamer_lab.trajectory.shared import get
 from pamer_lab.trajectory.shared.fields import read_call
-from pamer_lab.trajectory.shared.parts import read_content
+from pamer_lab.trajectory.shared.parts import content_of
 from pamer_lab.trajectory.shared.rows import head, rows
 from pamer_lab.trajectory.shared.steps import Mark, Result, Said, Step, Turn, add_steps
 from pamer_lab.trajectory.shared.usage import add_usage, usage_in
 
 NAME = "letta-evals-results"
+KNOWN = ("summary", "header", "metadata")
+"""Lines without a result of their own."""
 
 
 def detect(document: Document) -> bool:
@@ -30,9 +33,15 @@ def _is_result(row: dict[str, Any]) -> bool:
 
 
 def read(document: Document) -> Iterator[Draft]:
-    for where, row in rows(document):
+    found = rows(document)
+    others = [(where, row) for where, row in found if not _is_result(row)]
+    for where, row in found:
         if _is_result(row):
-            yield _read_one(Draft(NAME, where=where), row["result"])
+            draft = _read_one(Draft(NAME, where=where), row["result"])
+            for place, other in others:
+                draft.passed(get.text(other, "type") or "no type", place, KNOWN)
+            others = []
+            yield draft
 
 
 def _read_one(draft: Draft, result: dict[str, Any]) -> Draft:
@@ -66,7 +75,7 @@ def _steps(draft: Draft, messages: list[dict[str, Any]], place: str) -> list[Ste
             if not current or key != current:
                 turn, current = Turn(where), key or where
                 steps.append(turn)
-            _add_to(turn, item, kind)
+            _add_to(draft, turn, item, kind, where)
             continue
         current = ""
         match kind:
@@ -75,20 +84,20 @@ def _steps(draft: Draft, messages: list[dict[str, Any]], place: str) -> list[Ste
                 text = json_text(item.get("tool_return") or "")
                 steps.append(Result(get.text(item, "tool_call_id"), text, where, error=failed, name=get.text(item, "name")))
             case "user_message":
-                steps.append(Said("user", read_content(item.get("content")).text))
+                steps.append(Said("user", content_of(draft, item.get("content"), where).text))
             case "system_message":
-                steps.append(Said("system", read_content(item.get("content")).text))
+                steps.append(Said("system", content_of(draft, item.get("content"), where).text))
             case _:
                 draft.warn(where, f"message of type {kind!r} was kept as an event")
                 steps.append(Mark("note", json_text(item)))
     return steps
 
 
-def _add_to(turn: Turn, item: dict[str, Any], kind: str) -> None:
+def _add_to(draft: Draft, turn: Turn, item: dict[str, Any], kind: str, where: str) -> None:
     if kind.endswith("reasoning_message"):
         turn.thinking.append(get.text(item, "reasoning", "hidden_reasoning"))
     elif kind == "assistant_message":
-        turn.add(read_content(item.get("content")))
+        turn.add(content_of(draft, item.get("content"), where))
     else:
         for call in get.items(item, "tool_calls") or [item.get("tool_call")]:
             if isinstance(call, dict):

@@ -1,6 +1,6 @@
 """mini-swe-agent: `.traj.json` of format 1.x, and the older bare list of messages.
 
-Format 1.x is OpenAI chat with `extra` beside each message: usage and cost of a call are in `extra.response` and
+Format 1.x is OpenAI chat with `extra` on each message: usage and cost of a call are in `extra.response` and
 `extra.cost`. The message with the role `exit` closes the run and was never sent, so it becomes an event. Older files and
 text-only models put the command into a fenced block and the result into a user message: they stay so.
 """
@@ -16,7 +16,7 @@ from pamer_lab.trajectory.draft import Draft
 from pamer_lab.trajectory.shared import get
 from pamer_lab.trajectory.shared.fields import read_tools
 from pamer_lab.trajectory.shared.messages import add_message, is_message
-from pamer_lab.trajectory.shared.parts import read_content
+from pamer_lab.trajectory.shared.parts import content_of
 from pamer_lab.trajectory.shared.rows import attempt, first_episode, one_value, read_each
 from pamer_lab.trajectory.shared.usage import add_usage, priced, read_usage
 from pamer_lab.trajectory.values import Usage
@@ -71,7 +71,7 @@ def _add(draft: Draft, item: dict[str, Any], where: str) -> Usage | None:
     """Append one message; returns the usage of the call that gave it."""
     extra = get.obj(item, "extra")
     if item.get("role") == "exit":
-        text = read_content(item.get("content"), where=f"{where}.content").text
+        text = content_of(draft, item.get("content"), f"{where}.content").text
         draft.event("note", text, what="exit", exit_status=extra.get("exit_status"), traceback=extra.get("traceback") or None)
         draft.meta["exit_status"] = draft.meta.get("exit_status") or extra.get("exit_status")
         return None

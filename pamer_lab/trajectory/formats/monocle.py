@@ -8,7 +8,8 @@ from typing import Any
 
 from pamer_lab.errors import FormatError
 from pamer_lab.trajectory.document import Document
-from pamer_lab.trajectory.draft import Draft, json_text
+from pamer_lab.trajectory.draft import Draft
+from pamer_lab.trajectory.plain_values import json_text
 from pamer_lab.trajectory.shared import get
 from pamer_lab.trajectory.shared.dialects import parsed
 from pamer_lab.trajectory.shared.fields import read_calls
@@ -37,6 +38,9 @@ def read(document: Document) -> Iterator[Draft]:
     draft = Draft(NAME, orphans="as_user")
     spans = [span for span in document.root if isinstance(span, dict)]
     calls = [span for span in spans if get.text(get.obj(span, "attributes"), "span.type").startswith("inference") and _prompt(span)]
+    for where, span in get.placed(spans, ""):
+        if "attributes" not in span:
+            draft.unread("record without attributes", where)
     calls.sort(key=lambda span: get.text(span, "start_time"))
     if not calls:
         raise FormatError("holds no model call with its prompt, so there are no messages")

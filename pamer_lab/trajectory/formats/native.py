@@ -1,4 +1,4 @@
-"""Our own format: a `Trace` as JSON, with `"pamer_lab": 1` beside its fields (`docs/trace-format.md`).
+"""Our own format: a `Trace` as JSON, with `"pamer_lab": 1` among its fields (`docs/trace-format.md`).
 
 One object, a list of them, or one per line. Unknown keys are refused, because a misspelt `labels` would vanish.
 """

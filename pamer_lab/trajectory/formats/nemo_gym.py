@@ -1,7 +1,7 @@
 """NeMo Gym rollouts: one Responses API request and its response per line, with a reward.
 
 What the model gave between two results is one assistant message, so parallel calls stay together; calls whose results
-the agent did not record stay unanswered. `instructions` is the system message. Scalars beside the conversation go to
+the agent did not record stay unanswered. `instructions` is the system message. Scalars next to the conversation go to
 `meta`.
 """
 

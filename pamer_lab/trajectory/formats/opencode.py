@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pamer_lab.trajectory.document import Document
-from pamer_lab.trajectory.draft import Draft, json_text
+from pamer_lab.trajectory.draft import Draft
+from pamer_lab.trajectory.plain_values import json_text
 from pamer_lab.trajectory.shared import get
 from pamer_lab.trajectory.shared.parts import Content, add_image
 from pamer_lab.trajectory.shared.rows import one_value
@@ -145,7 +146,12 @@ def _warn_others(draft: Draft, document: Document) -> None:
         for name in names:
             if name[0] == "part" and name[-2] not in kept:
                 draft.unread("part of a message that is not there", "/".join(name))
-    if document.kind != "jsonl" or not any(_is_run_line(record.value) for record in document.records[:50]):
+    if document.kind != "jsonl":
+        return
+    if not any(_is_run_line(record.value) for record in document.records[:50]):
+        for record in document.records:
+            if not _name(record.value):
+                draft.unread(get.text(record.value, "type") or "line that is no event", record.where)
         return
     for record in document.records:
         if not _is_run_line(record.value):

@@ -1,4 +1,4 @@
-"""OpenHands' log of one model call: the request's `messages` and `tools` beside its `response`.
+"""OpenHands' log of one model call: the request's `messages` and `tools` next to its `response`.
 
 The last assistant turn is only in the response. Files of the same run repeat each other; each is read by itself.
 """

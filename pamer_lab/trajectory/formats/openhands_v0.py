@@ -11,10 +11,11 @@ from typing import Any
 
 from pamer_lab.errors import FormatError
 from pamer_lab.trajectory.document import Document
-from pamer_lab.trajectory.draft import Draft, json_text
+from pamer_lab.trajectory.draft import Draft
+from pamer_lab.trajectory.plain_values import json_text
 from pamer_lab.trajectory.shared import get
 from pamer_lab.trajectory.shared.fields import read_calls, read_thinking, read_tools
-from pamer_lab.trajectory.shared.parts import measure_image, read_content
+from pamer_lab.trajectory.shared.parts import content_of, measure_image
 from pamer_lab.trajectory.shared.rows import attempt, first_episode, first_episodes, read_each
 from pamer_lab.trajectory.shared.steps import ranges
 from pamer_lab.trajectory.shared.usage import read_usage
@@ -76,7 +77,7 @@ def _read_episode(value: Any, where: str) -> Draft:
 
 
 def _add_instruction(draft: Draft, instruction: str) -> None:
-    """Old files hold the task only beside the events; it was the first thing the agent read."""
+    """Old files have the task only outside the events; it was the first thing the agent read."""
     if instruction and not any(message.role == "user" and instruction in message.content for message in draft.messages):
         turn = next((index for index, message in enumerate(draft.messages) if message.role == "assistant"), len(draft.messages))
         if any(message.role == "user" for message in draft.messages[:turn]):
@@ -122,6 +123,8 @@ class _Reader:
         elif get.text(event, "content", "message"):
             self.draft.warn(where, "is neither an action nor an observation; kept as an event")
             self.draft.event("note", get.text(event, "content", "message"))
+        else:
+            self.draft.unread(get.text(event, "type", "kind") or "event that is neither an action nor an observation", where)
 
     def _action(self, event: dict[str, Any], action: str, where: str) -> None:
         args = get.obj(event, "args")
@@ -155,7 +158,7 @@ class _Reader:
             if key in self.added and any(call.id == call_id for call in calls):
                 return
             self.added.add(key)
-            content = read_content(choice.get("content"), where=where)
+            content = content_of(self.draft, choice.get("content"), where)
             thinking = content.thought or read_thinking(choice)
             usage = read_usage(response.get("usage"))
             self.draft.assistant(content.text, calls or self._own_call(event, action, args), thinking=thinking, usage=usage, where=where)
@@ -175,8 +178,14 @@ class _Reader:
             return []
         return [ToolCall(self.last, name, json_text({key: value for key, value in args.items() if key != "thought"}))]
 
+    def _observed_text(self, event: dict[str, Any], where: str) -> str:
+        """The content with the head and foot that the agent saw around it, where the event recorded them."""
+        metadata = get.obj(get.obj(event, "extras"), "metadata")
+        text = content_of(self.draft, event.get("content"), f"{where} content").text
+        return f"{get.text(metadata, 'prefix')}{text}{get.text(metadata, 'suffix')}"
+
     def _observation(self, event: dict[str, Any], kind: str, where: str) -> None:
-        text = _observed_text(event)
+        text = self._observed_text(event, where)
         if kind in SILENT:
             if text.strip():
                 self.draft.event("note", text, what=kind)
@@ -214,13 +223,6 @@ def _call_metadata(event: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     """(call id, model response) that an event recorded."""
     metadata = get.obj(event, "tool_call_metadata")
     return get.text(metadata, "tool_call_id"), get.obj(metadata, "model_response")
-
-
-def _observed_text(event: dict[str, Any]) -> str:
-    """The content with the head and foot that the agent saw around it, where the event recorded them."""
-    metadata = get.obj(get.obj(event, "extras"), "metadata")
-    text = read_content(event.get("content"), where="content").text
-    return f"{get.text(metadata, 'prefix')}{text}{get.text(metadata, 'suffix')}"
 
 
 def _images(args: dict[str, Any]) -> list[Image]:

@@ -10,10 +10,11 @@ from typing import Any
 
 from pamer_lab.errors import FormatError
 from pamer_lab.trajectory.document import Document
-from pamer_lab.trajectory.draft import Draft, json_text
+from pamer_lab.trajectory.draft import Draft
+from pamer_lab.trajectory.plain_values import json_text
 from pamer_lab.trajectory.shared import get
 from pamer_lab.trajectory.shared.fields import read_calls, read_thinking, read_tools
-from pamer_lab.trajectory.shared.parts import Content, read_content
+from pamer_lab.trajectory.shared.parts import Content, content_of
 from pamer_lab.trajectory.shared.rows import attempt
 from pamer_lab.trajectory.shared.steps import Turn, add_steps, ranges
 from pamer_lab.trajectory.shared.usage import read_usage
@@ -21,6 +22,9 @@ from pamer_lab.trajectory.values import Tool, ToolCall
 
 NAME = "openhands-v1-events"
 KINDS = {"SystemPromptEvent", "MessageEvent", "ActionEvent", "ObservationEvent", "ConversationStateUpdateEvent", "AgentErrorEvent"}
+
+NOTES = KINDS | set("PauseEvent CondensationRequest ConversationErrorEvent LLMCompletionLogEvent TokenEvent HookExecutionEvent".split())
+"""Kinds that are known; those without a rule are kept as notes."""
 
 
 def detect(document: Document) -> bool:
@@ -87,7 +91,9 @@ class _Reader:
     def _add(self, event: dict[str, Any], kind: str, where: str) -> None:
         match kind:
             case "SystemPromptEvent":
-                self.draft.system("\n\n".join(filter(None, [_text(event, "system_prompt"), _text(event, "dynamic_context")])))
+                self.draft.system(
+                    "\n\n".join(filter(None, [self._text(event, "system_prompt", where), self._text(event, "dynamic_context", where)]))
+                )
                 self.draft.tools = _tools(event)
             case "MessageEvent":
                 self._message(event, where)
@@ -108,6 +114,8 @@ class _Reader:
             case _:
                 rest = {key: value for key, value in event.items() if key not in ("id", "timestamp", "source", "kind", "event")}
                 self.draft.event("note", "" if not rest else json_text(rest), what=kind or None)
+                if kind not in NOTES:
+                    self.draft.unread(kind or get.text(event, "type") or "no kind", where)
 
     def flush(self) -> None:
         """Write the turn that was being gathered."""
@@ -121,10 +129,10 @@ class _Reader:
         if not response or response != self.response:
             self.flush()
             if response and response in self.written:
-                self.draft.warn(where, f"a call of response {response!r} stands after other events; it became a turn of its own")
+                self.draft.warn(where, f"a call of response {response!r} comes after other events; it became a separate turn")
         self.response, self.turn.where = response, where
         self.written.add(response)
-        thought = read_content(event.get("thought"), where=where)
+        thought = content_of(self.draft, event.get("thought"), where)
         self.turn.texts += filter(None, thought.texts)
         self.turn.thinking += filter(None, (*thought.thinking, read_thinking(event)))
         if isinstance(event.get("tool_call"), dict):
@@ -137,8 +145,8 @@ class _Reader:
         message = event.get("llm_message", event if "role" in event else None)
         if not isinstance(message, dict):
             raise FormatError("is a MessageEvent without `llm_message`", where=where)
-        content = read_content(message.get("content"), where=where)
-        extended = read_content(event.get("extended_content"), where=where)
+        content = content_of(self.draft, message.get("content"), where)
+        extended = content_of(self.draft, event.get("extended_content"), where)
         text = "\n".join([*content.texts, *extended.texts])
         match message.get("role"):
             case "assistant":
@@ -156,7 +164,7 @@ class _Reader:
         if given is None and "content" not in observation:
             rest = {key: value for key, value in observation.items() if key not in ("kind", "is_error") and value not in (None, "")}
             given = json_text(rest) if rest else ""
-        content = read_content(given, where=where)
+        content = content_of(self.draft, given, where)
         metadata = observation.get("metadata")
         if isinstance(metadata, dict):
             content.texts = [f"{get.text(metadata, 'prefix')}{content.text}{get.text(metadata, 'suffix')}"]
@@ -172,6 +180,9 @@ class _Reader:
             where=where,
         )
 
+    def _text(self, event: dict[str, Any], key: str, where: str) -> str:
+        return content_of(self.draft, event.get(key), f"{where} {key}").text
+
     def _state(self, event: dict[str, Any]) -> None:
         state = get.obj(event, "value")
         stats = state if event.get("key") == "stats" else get.obj(state, "stats")
@@ -181,10 +192,6 @@ class _Reader:
         self.draft.usage = usage or self.draft.usage
         if event.get("key") == "execution_status":
             self.draft.meta["execution_status"] = event.get("value")
-
-
-def _text(event: dict[str, Any], key: str) -> str:
-    return read_content(event.get(key), where=key).text
 
 
 def _tools(event: dict[str, Any]) -> list[Tool]:

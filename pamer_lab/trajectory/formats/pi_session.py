@@ -1,4 +1,4 @@
-"""pi coding-agent sessions: a session line, then messages, compactions and changes of model, one per line.
+"""pi coding-agent sessions: a session line, then messages, compactions and changes of model, one per line; also `pi --mode json`.
 
 A compaction is an event with the recorded tokens; its summary is the user message it became. Commands that the user ran
 (`bashExecution`) and messages that an extension put into the context (`custom_message`, as OpenClaw does) are user messages.
@@ -13,18 +13,24 @@ from pamer_lab.trajectory.draft import Draft
 from pamer_lab.trajectory.shared import get
 from pamer_lab.trajectory.shared.fields import read_call
 from pamer_lab.trajectory.shared.parts import content_of
-from pamer_lab.trajectory.shared.rows import head, rows
+from pamer_lab.trajectory.shared.rows import Row, head, rows
 from pamer_lab.trajectory.shared.steps import Mark, Result, Said, Step, Turn, add_steps
 from pamer_lab.trajectory.shared.usage import usage_in
 from pamer_lab.trajectory.values import Message
 
 NAME = "pi-session-jsonl"
-QUIET = frozenset("model_change thinking_level_change custom label session_info".split())
-"""Lines that hold nothing of the conversation."""
+QUIET = frozenset(
+    "model_change thinking_level_change custom label session_info message_start message_update agent_start agent_end agent_settled "
+    "turn_start turn_end tool_execution_start tool_execution_update tool_execution_end queue_update".split()
+)
+"""Lines that hold nothing of the conversation, or repeat messages that have a line of their own."""
+ROLES = ("user", "assistant", "toolResult", "bashExecution")
+UNFINISHED = ("message_start", "message_update")
+"""Lines of the stream that hold a message so far; `message_end` has it complete."""
 
 
 def detect(document: Document) -> bool:
-    first = head(document, 2)
+    first = head(document, 6)
     opening = bool(first) and first[0].get("type") == "session" and "cwd" in first[0]
     return document.kind == "jsonl" and (opening or any(_is_message(row) for row in first)) and not any(map(_is_foreign, head(document)))
 
@@ -38,7 +44,7 @@ def _is_foreign(row: dict[str, Any]) -> bool:
 
 
 def _is_message(row: dict[str, Any]) -> bool:
-    return row.get("type") == "message" and get.obj(row, "message").get("role") in ("user", "assistant", "toolResult", "bashExecution")
+    return row.get("type") in ("message", "message_end") and get.obj(row, "message").get("role") in ROLES
 
 
 def read(document: Document) -> Iterator[Draft]:
@@ -46,6 +52,7 @@ def read(document: Document) -> Iterator[Draft]:
     steps: list[Step] = []
     entries: dict[Any, int] = {}
     """Messages before each entry, by its number and its id: compactions name the first entry they kept."""
+    cut: Row | None = None
     for number, (where, row) in enumerate(rows(document)):
         entries[number] = entries[get.text(row, "id")] = sum(not isinstance(step, Mark) for step in steps)
         if _is_message(row):
@@ -68,6 +75,10 @@ def read(document: Document) -> Iterator[Draft]:
             draft.model = draft.model or get.text(row, "modelId")
         else:
             draft.passed(str(row.get("type")), where, QUIET)
+        cut = (where, row) if row.get("type") in UNFINISHED else cut if row.get("type") != "message_end" else None
+    if cut and get.obj(cut[1], "message").get("role") == "assistant":
+        draft.warn(cut[0], "the stream ends before this message does; what it held so far was kept")
+        steps += _message(draft, cut[1]["message"], cut[0])
     add_steps(draft, steps)
     yield draft
 

@@ -4,10 +4,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from pamer_lab.trajectory.document import Document
-from pamer_lab.trajectory.draft import Draft, json_text
+from pamer_lab.trajectory.draft import Draft
+from pamer_lab.trajectory.plain_values import json_text
 from pamer_lab.trajectory.shared import get
 from pamer_lab.trajectory.shared.dialects import parsed
-from pamer_lab.trajectory.shared.parts import content_of, read_output
+from pamer_lab.trajectory.shared.parts import content_of
 from pamer_lab.trajectory.shared.rows import attempt, episodes, first_episode
 from pamer_lab.trajectory.shared.steps import Result, Said, Step, Turn, add_steps
 from pamer_lab.trajectory.shared.usage import read_usage, usage_in
@@ -112,6 +113,6 @@ def _medium(item: Any) -> Any:
 
 def _result(part: dict[str, Any], where: str) -> Result:
     output = part.get("content")
-    content = read_output(output if isinstance(output, str) else json_text(output) if output is not None else "")
+    text = "" if output is None else json_text(output)
     failed = part.get("outcome") in ("failed", "denied")
-    return Result(get.text(part, "tool_call_id"), content.text, where, content.images, failed, get.text(part, "tool_name"))
+    return Result(get.text(part, "tool_call_id"), text, where, error=failed, name=get.text(part, "tool_name"))

@@ -8,11 +8,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from pamer_lab.trajectory.document import Document
-from pamer_lab.trajectory.draft import Draft, json_text
+from pamer_lab.trajectory.draft import Draft
+from pamer_lab.trajectory.plain_values import json_text
 from pamer_lab.trajectory.shared import get
-from pamer_lab.trajectory.shared.chain import in_causal_order, sessions
+from pamer_lab.trajectory.shared.chain import in_causal_order, read_sessions
 from pamer_lab.trajectory.shared.gemini_parts import to_steps
-from pamer_lab.trajectory.shared.rows import Row, head, rows, warn_strays
+from pamer_lab.trajectory.shared.rows import Row, head
 from pamer_lab.trajectory.shared.steps import Mark, Result, Said, Step, Turn, add_steps, keep_none, stamp_steps
 from pamer_lab.trajectory.shared.usage import usage_in
 
@@ -28,12 +29,7 @@ def detect(document: Document) -> bool:
 
 
 def read(document: Document) -> Iterator[Draft]:
-    groups = sessions(rows(document))
-    for number, group in enumerate(groups):
-        draft = Draft(NAME, where=f"session {number + 1}" if len(groups) > 1 else "", orphans="as_user")
-        if number == 0:
-            warn_strays(draft, document)
-        yield _read_session(draft, group)
+    return read_sessions(document, NAME, _read_session)
 
 
 def _read_session(draft: Draft, group: list[Row]) -> Draft:

@@ -9,9 +9,11 @@ from typing import Any
 
 from pamer_lab.errors import FormatError
 from pamer_lab.trajectory.document import Document
-from pamer_lab.trajectory.draft import Draft, json_text
+from pamer_lab.trajectory.draft import Draft
+from pamer_lab.trajectory.plain_values import json_text
 from pamer_lab.trajectory.shared import get
 from pamer_lab.trajectory.shared.fields import read_calls, read_tools
+from pamer_lab.trajectory.shared.parts import measure_image
 from pamer_lab.trajectory.shared.rows import first_row, trace_rows
 from pamer_lab.trajectory.values import ToolCall
 
@@ -47,7 +49,9 @@ def _read_one(draft: Draft, value: dict[str, Any]) -> Draft:
         elif speaker == "system":
             draft.system(said)
         else:
-            draft.user(said, name=get.as_text(speaker) if speaker not in ("human", "user") else "")
+            shown = get.text(turn, "screenshotBase64")  # UI-TARS keeps what the agent saw next to the text
+            images = [measure_image({"data": shown, "media_type": "image/png"})] if shown else []
+            draft.user(said, images=images, name=get.as_text(speaker) if speaker not in ("human", "user") else "")
     return draft
 
 

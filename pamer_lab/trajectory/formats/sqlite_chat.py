@@ -1,7 +1,8 @@
-"""Chats in the SQLite stores of other agents (Crush, Hermes, `llm` and their like): a table with one message per row.
+"""Chats in the SQLite stores of other agents (Crush, Hermes, `llm`, Zed and their like): a table with one message, or one chat, per row.
 
-A row has a role beside its content or its `parts`, a JSON message in one column, or a prompt with its response. Columns that hold JSON are
-read as JSON. Rows of one session or conversation are one trace, in the order of the table; rows that say they are inactive are left out.
+A row has a role and its content or its `parts`, a JSON message in one column, or a prompt with its response; a row of Zed's store is a
+thread, which other readers take from there. Columns that hold JSON are read as JSON. Rows of one session or conversation are one trace, in
+the order of the table; rows that say they are inactive are left out.
 """
 
 from collections.abc import Iterator
@@ -9,8 +10,9 @@ from typing import Any
 
 from pamer_lab.trajectory.document import Document
 from pamer_lab.trajectory.draft import Draft
+from pamer_lab.trajectory.parsing import Record
 from pamer_lab.trajectory.shared import get
-from pamer_lab.trajectory.shared.growing import steps_of
+from pamer_lab.trajectory.shared.dialects import steps_of
 from pamer_lab.trajectory.shared.messages import add_message
 from pamer_lab.trajectory.shared.steps import add_steps
 from pamer_lab.trajectory.shared.usage import usage_in
@@ -20,6 +22,7 @@ NAME = "sqlite-chat"
 SESSIONS = ("session_id", "conversation_id", "thread_id", "chat_id", "sessionId", "conversationId")
 CONTENT = ("content", "parts", "content_json", "text", "message", "body")
 FIELDS = ("tool_calls", "tool_call_id", "name", "tool_name", "reasoning", "reasoning_content", "thinking")
+LISTS = ("messages", "conversation", "history", "events", "entries")
 NOT_SENT = ("finish",)
 """Parts that only say how a message ended."""
 
@@ -27,7 +30,19 @@ Rows = list[dict[str, Any]]
 
 
 def detect(document: Document) -> bool:
-    return document.kind == "sqlite" and bool(_table(document.root))
+    return document.kind == "sqlite" and bool(_table(document.root) or _chats(document.root))
+
+
+def _chats(tables: dict[str, Rows]) -> list[Record]:
+    """The rows of any table that keep a complete chat as JSON in one column."""
+    found: list[Record] = []
+    for name, rows in tables.items():
+        for where, row in get.placed(rows, name):
+            values = (value for value in map(_json, row.values()) if isinstance(value, dict))
+            chat = next((value for value in values if any(get.objects(value, key) for key in LISTS)), None)
+            if chat is not None:
+                found.append(Record(where, {"id": row.get("id"), **chat}))
+    return found
 
 
 def _table(tables: dict[str, Rows]) -> Rows:
@@ -38,6 +53,11 @@ def _table(tables: dict[str, Rows]) -> Rows:
 
 def read(document: Document) -> Iterator[Draft]:
     rows = _table(document.root)
+    if not rows:
+        from pamer_lab.trajectory.formats import read_inside
+
+        yield from read_inside(document, _chats(document.root), NAME)
+        return
     titles = _titles(document.root)
     groups: dict[str, list[tuple[str, dict[str, Any]]]] = {}
     for where, row in get.placed(rows, "row "):
@@ -108,7 +128,7 @@ def _json(value: Any) -> Any:
 
 
 def _parts(value: Any) -> Any:
-    """Parts whose fields are under `data`, as Crush writes them, with the fields beside the type."""
+    """Parts whose fields are under `data`, as Crush writes them, with the fields next to the type."""
     if not isinstance(value, list):
         return value
     kept = [part for part in value if not (isinstance(part, dict) and part.get("type") in NOT_SENT)]

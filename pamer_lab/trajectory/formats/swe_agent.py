@@ -1,4 +1,4 @@
-"""SWE-agent `.traj` files, 0.x and 1.x: the run's `history`, with `trajectory`, `info` and `replay_config` beside it.
+"""SWE-agent `.traj` files, 0.x and 1.x: the run's `history`, with `trajectory`, `info` and `replay_config` next to it.
 
 `history` is the conversation; `trajectory` repeats it per step (1.x with the complete prompt each time), and what it adds
 becomes events. Demonstrations are not the agent's turns: they stay in the prefix as user text, exactly as
@@ -16,7 +16,7 @@ from pamer_lab.trajectory.document import Document
 from pamer_lab.trajectory.draft import Draft
 from pamer_lab.trajectory.shared import get
 from pamer_lab.trajectory.shared.messages import add_message
-from pamer_lab.trajectory.shared.parts import read_content
+from pamer_lab.trajectory.shared.parts import content_of, read_content
 from pamer_lab.trajectory.shared.rows import attempt, episodes, first_episode
 from pamer_lab.trajectory.shared.usage import read_usage
 
@@ -84,7 +84,7 @@ def _read_facts(draft: Draft, value: dict[str, Any], whole: dict[str, Any]) -> N
 
 def _add(draft: Draft, item: dict[str, Any], where: str) -> None:
     if item.get("is_demo"):
-        content = read_content(item.get("content"), where=f"{draft.where} {where}.content".strip())
+        content = content_of(draft, item.get("content"), f"{where}.content")
         draft.user(content.text, images=content.images, name=f"demonstration-{get.text(item, 'role')}")
         return
     if item.get("role") == "tool" and (ids := get.items(item, "tool_call_ids")):
@@ -152,7 +152,7 @@ def _note_steps(draft: Draft, history: list[Any], steps: list[Any]) -> None:
 
 
 def _is_held(draft: Draft, text: str, place: int, said: list[str]) -> bool:
-    """Nearly always beside its turn, so the other messages are searched only when it is not there."""
+    """Nearly always next to its turn, so the other messages are searched only when it is not there."""
     near = draft.messages[max(place - 1, 0) : place + 3]
     everywhere = (message for message in draft.messages)
     return any(text in message.content for messages in (near, everywhere) for message in messages) or any(text in one for one in said)

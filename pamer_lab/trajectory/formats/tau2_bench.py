@@ -1,4 +1,4 @@
-"""tau2-bench results: `simulations` beside the `info` and `tasks` they share.
+"""tau2-bench results: `simulations` next to the `info` and `tasks` they share.
 
 The policy of `info.environment_info` is the system message, which the file holds once. Calls are flat, and a result
 names its call by `id`. In some domains the simulated user calls tools too: these are not the agent's, so the call and its
@@ -10,12 +10,14 @@ from typing import Any
 
 from pamer_lab.errors import FormatError
 from pamer_lab.trajectory.document import Document
-from pamer_lab.trajectory.draft import Draft, json_text
+from pamer_lab.trajectory.draft import Draft
+from pamer_lab.trajectory.plain_values import json_text
 from pamer_lab.trajectory.shared import get
 from pamer_lab.trajectory.shared.fields import read_calls, read_thinking, read_tools
 from pamer_lab.trajectory.shared.parts import content_of
 from pamer_lab.trajectory.shared.rows import attempt, first_value
 from pamer_lab.trajectory.shared.usage import add_usage, read_usage
+from pamer_lab.trajectory.tally import EMPTY_RESULT
 from pamer_lab.trajectory.values import Usage
 
 NAME = "tau2-bench"
@@ -104,6 +106,8 @@ def _add_result(draft: Draft, item: dict[str, Any], text: str, where: str) -> No
     call_id = get.text(item, "id", "tool_call_id")
     if item.get("requestor") == "user":
         draft.event("note", "a tool of the user answered", id=call_id, error=bool(item.get("error")))
+        if not text:
+            draft.came_out_empty(EMPTY_RESULT, where)
         draft.user(text or json_text(item.get("content")), name="user-tool-result")
         return
     draft.tool(call_id, text, name=get.text(item, "name"), error=bool(item.get("error")), where=where)

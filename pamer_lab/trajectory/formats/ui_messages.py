@@ -39,7 +39,14 @@ def _is_stream(document: Document) -> bool:
     )
 
 
+def _opened(message: dict[str, Any]) -> dict[str, Any]:
+    """Mastra keeps the parts of a message inside its content."""
+    content = get.obj(message, "content")
+    return {**message, **content} if isinstance(content.get("parts"), list) else message
+
+
 def _is_ui(message: dict[str, Any]) -> bool:
+    message = _opened(message)
     parts = get.objects(message, "parts")
     typed = bool(parts) and all(isinstance(part.get("type"), str) for part in parts)
     return role_of(message.get("role")) in ("user", "assistant", "system") and (typed or bool(get.objects(message, "toolInvocations")))
@@ -69,6 +76,7 @@ def _read_one(value: Any, where: str) -> Draft:
 
 
 def _steps(draft: Draft, message: dict[str, Any], where: str) -> list[Step]:
+    message = _opened(message)
     parts = [_plain(draft, part, where) for part in get.items(message, "parts")]
     if not parts:
         parts = [message.get("content") or "", *get.objects(message, "toolInvocations")]

@@ -1,6 +1,6 @@
 """WorkBuddyBench's proxy log: one record per request to the model, with its trial, its route and the response.
 
-A trial's requests become one trace with the reward of its task, which any record of the trial may hold; what the agent asked beside it
+A trial's requests become one trace with the reward of its task, which any record of the trial may hold; what else the agent asked
 (titles, side agents) are further traces without a reward. The judge's requests are counted, not read. Invariant: one reward per trial.
 """
 
@@ -60,7 +60,7 @@ def _is_judges(row: dict[str, Any]) -> bool:
 
 
 def _read_trial(trial: str, records: list[Row]) -> Iterator[Draft]:
-    """The trial's main conversation first, with its reward; then what was asked beside it."""
+    """The trial's main conversation first, with its reward; then the other requests."""
     numbered = [get.count(row, "seq") for _, row in records]
     if None not in numbered:  # records are written when their answers end, which is not always the order of the requests
         records = [record for _, record in sorted(zip(numbered, records, strict=True), key=lambda pair: pair[0] or 0)]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from pamer_lab.trajectory.draft import Draft
-from pamer_lab.trajectory.shared.parts import Content, content_of, read_content, warn_unknown
+from pamer_lab.trajectory.shared.parts import Content, content_of
 from pamer_lab.trajectory.shared.steps import Mark, Result, Said, Step, Turn, stamp_steps
 from pamer_lab.trajectory.shared.usage import read_usage
 
@@ -41,7 +41,7 @@ def to_steps(draft: Draft, lines: Sequence[Line | Mark]) -> list[Step]:
             steps.append(line)
         elif line.role == "user":
             content = content_of(draft, line.body.get("content"), line.where)
-            steps += _results(draft, content, line.where)
+            steps += _results(content, line.where)
             if content.texts or not content.results:
                 steps.append(Said("user", content.text, content.images))
         elif group := groups.pop(line.key or line.where, None):
@@ -64,25 +64,22 @@ def _turn(draft: Draft, group: list[Line]) -> list[Step]:
     content = content_of(draft, blocks, turn.where)
     turn.texts, turn.calls, turn.thinking, turn.images = content.texts, content.calls, content.thinking, content.images
     # Results of tools that ran on the server are part of the assistant's own message.
-    return [turn, *_results(draft, content, turn.where)]
+    return [turn, *_results(content, turn.where)]
 
 
 def _seen_call(block: Any, blocks: list[Any]) -> bool:
     return isinstance(block, dict) and block.get("type") == "tool_use" and bool(block.get("id")) and block in blocks
 
 
-def _results(draft: Draft, content: Content, where: str) -> list[Step]:
-    steps: list[Step] = []
-    for call_id, result, failed in content.results:
-        warn_unknown(draft, result, where)
-        steps.append(Result(call_id, result.text, where, result.images, failed))
-    return steps
+def _results(content: Content, where: str) -> list[Step]:
+    return [Result(call_id, result.text, where, result.images, failed) for call_id, result, failed in content.results]
 
 
 class SideAgents:
     """Side agents of a log: the lines of each become one `subagent` event at the place where it started."""
 
-    def __init__(self, lines: list[Line | Mark]) -> None:
+    def __init__(self, draft: Draft, lines: list[Line | Mark]) -> None:
+        self.draft = draft
         self.lines = lines
         self._found: dict[str, tuple[int, list[Line], dict[str, Any]]] = {}
 
@@ -97,15 +94,13 @@ class SideAgents:
         """Write the events, once all lines are known."""
         for position, said, facts in self._found.values():
             turns = {line.key or line.where for line in said if line.role == "assistant"}
-            self.lines[position] = Mark("subagent", _transcript(said), {**facts, "lines": len(said), "turns": len(turns)})
+            self.lines[position] = Mark("subagent", _transcript(self.draft, said), {**facts, "lines": len(said), "turns": len(turns)})
 
 
-def _transcript(lines: Sequence[Line]) -> str:
+def _transcript(draft: Draft, lines: Sequence[Line]) -> str:
     """All that a side agent's lines say, as plain text."""
     said: list[str] = []
     for line in lines:
-        content = read_content(line.body.get("content"))
-        pieces = [*content.thinking, *content.texts, *(f"{call.name} {call.arguments}" for call in content.calls)]
-        pieces += [result.text for _, result, _ in content.results]
-        said.append(f"{line.role}: " + "\n".join(pieces))
+        content = content_of(draft, line.body.get("content"), line.where)
+        said.append(f"{line.role}: {content.words}")
     return "\n\n".join(said)

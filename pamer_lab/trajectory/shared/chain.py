@@ -4,10 +4,14 @@ Invariant: no line is lost but exact repetitions of one (same `uuid`, same messa
 parent unless the parents form a ring.
 """
 
+from collections.abc import Callable, Iterator
 from heapq import heapify, heappop, heappush
 from typing import Any
 
-from pamer_lab.trajectory.shared.rows import Row
+from pamer_lab.trajectory.document import Document
+from pamer_lab.trajectory.draft import Draft
+from pamer_lab.trajectory.shared import get
+from pamer_lab.trajectory.shared.rows import Row, rows, warn_strays
 
 
 def parent_of(row: dict[str, Any]) -> str:
@@ -20,6 +24,21 @@ def session_of(row: dict[str, Any]) -> str:
     """The session a line names; empty where it names none."""
     session = row.get("sessionId")
     return session if isinstance(session, str) else ""
+
+
+def read_sessions(document: Document, name: str, read_session: Callable[[Draft, list[Row]], Draft]) -> Iterator[Draft]:
+    """A draft per session of a file."""
+    found = rows(document)
+    groups = sessions(found)
+    held = {where for group in groups for where, _ in group}
+    for number, group in enumerate(groups):
+        draft = Draft(name, where=f"session {number + 1}" if len(groups) > 1 else "", orphans="as_user")
+        if number == 0:
+            warn_strays(draft, document)
+            for where, row in found:
+                if where not in held:
+                    draft.unread(get.text(row, "type") or "no type", where)
+        yield read_session(draft, group)
 
 
 def sessions(found: list[Row]) -> list[list[Row]]:

@@ -4,16 +4,19 @@ Trace exports hold the prompts of many frameworks as JSON text. Known are OpenAI
 OpenTelemetry's GenAI parts, Gemini contents and LangChain's constructors; a role no dialect knows is a tool's name.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 from pamer_lab.trajectory.draft import Draft
+from pamer_lab.trajectory.plain_values import json_text
 from pamer_lab.trajectory.shared import get
-from pamer_lab.trajectory.shared.fields import read_calls
+from pamer_lab.trajectory.shared.fields import read_calls, read_thinking
 from pamer_lab.trajectory.shared.gemini_parts import to_steps as gemini_steps
-from pamer_lab.trajectory.shared.parts import content_of, read_output
+from pamer_lab.trajectory.shared.parts import content_of, output_content
 from pamer_lab.trajectory.shared.responses_items import Items
-from pamer_lab.trajectory.shared.steps import Result, Said, Step, Turn
-from pamer_lab.trajectory.shared.vocabulary import RESULT_IDS, calls_beside, read_id, result_of, role_of
+from pamer_lab.trajectory.shared.steps import Mark, Result, Said, Step, Turn
+from pamer_lab.trajectory.shared.usage import usage_beside
+from pamer_lab.trajectory.shared.vocabulary import CALL_IDS, calls_beside, read_id, result_of, role_of
 
 
 def parsed(value: Any) -> Any:
@@ -59,7 +62,7 @@ def message_steps(draft: Draft, message: dict[str, Any], where: str) -> list[Ste
     role = role_of(role) or role
     if role == "user" and (given := get.obj(message, "tool_result")) and not message.get("content"):
         call_id, output, failed = result_of(given)
-        return [Result(call_id, read_output(output).text, where, error=failed)]
+        return [Result(call_id, output_content(draft, output, where).text, where, error=failed)]
     parts = message.get("parts")
     if isinstance(parts, list):
         if not any(isinstance(part, dict) and "type" in part for part in parts):
@@ -80,4 +83,59 @@ def message_steps(draft: Draft, message: dict[str, Any], where: str) -> list[Ste
     name = "" if role in ("tool", "call") else role
     if results and not content.texts:
         return results
-    return [Result(read_id(message, *RESULT_IDS), content.text, where, content.images, name=get.text(message, "name") or name)]
+    return [Result(read_id(message, *CALL_IDS), content.text, where, content.images, name=get.text(message, "name") or name)]
+
+
+def steps_of(draft: Draft, messages: Sequence[dict[str, Any]], where: str) -> list[Step]:
+    """The steps of messages in any dialect; items of the Responses API that follow each other make one turn."""
+    steps: list[Step] = []
+    items: Items | None = None
+    for place, message in get.placed(messages, where):
+        if not isinstance(message, dict):
+            draft.warn(place, f"is {type(message).__name__}, not a message; kept as a note")
+            steps.append(Mark("note", json_text(message)))
+            continue
+        if is_item(message):
+            if items is None:
+                items = Items(draft)
+                items.steps = steps
+            items.add(message, place)
+            continue
+        items = None
+        steps += _of_message(draft, message, place, steps)
+    return steps
+
+
+def is_item(message: dict[str, Any]) -> bool:
+    """Whether an object is an item of the Responses API."""
+    kind = message.get("type")
+    return isinstance(kind, str) and (kind == "message" or ("role" not in message and (kind == "reasoning" or "call" in kind)))
+
+
+def _of_message(draft: Draft, message: dict[str, Any], where: str, before: list[Step]) -> list[Step]:
+    given = message.get("role")
+    role = role_of(given)
+    if role == "call" and isinstance(message.get("content"), str | list):
+        text = content_of(draft, message["content"], where).text
+        if before and isinstance(before[-1], Turn):
+            before[-1].texts.append(text)
+            return []
+        return [Turn(where, [text])]
+    if given is not None and not role:
+        draft.warn(where, f"has the role {given!r}, which no rule knows; kept as a note")
+        return [Mark("note", content_of(draft, message.get("content"), where).text or json_text(message), {"role": given})]
+    found = message_steps(draft, message, where)
+    usage = usage_beside(message)
+    for step in found:
+        if isinstance(step, Turn) and step.usage is None:
+            step.usage = usage
+        if isinstance(step, Turn) and not step.thinking:
+            step.thinking = list(filter(None, [read_thinking(message)]))
+    return [_named(step, message) for step in found]
+
+
+def _named(step: Step, message: dict[str, Any]) -> Step:
+    """A result that names its failure outside its content."""
+    if isinstance(step, Result) and not step.error and (message.get("is_error") is True or message.get("isError") is True):
+        return Result(step.call_id, step.text, step.where, step.images, True, step.name)
+    return step

@@ -11,11 +11,12 @@ from typing import Any
 
 import msgspec
 
-from pamer_lab.trajectory.draft import Draft, json_text
+from pamer_lab.trajectory.draft import Draft
+from pamer_lab.trajectory.plain_values import json_text
 from pamer_lab.trajectory.shared import get
 from pamer_lab.trajectory.shared.fields import read_calls, read_tools
 from pamer_lab.trajectory.shared.messages import add_message
-from pamer_lab.trajectory.shared.parts import read_content
+from pamer_lab.trajectory.shared.parts import content_of, read_content
 from pamer_lab.trajectory.shared.usage import add_usage, read_usage
 from pamer_lab.trajectory.values import Usage
 
@@ -102,7 +103,7 @@ def write(draft: Draft, conversation: Conversation) -> Draft:
     final = conversation.longest
     draft.model, draft.tools = final.model, read_tools(final.tools)
     if final.system is not None:
-        draft.system(read_content(final.system, where="system").text)
+        draft.system(content_of(draft, final.system, f"{final.where} system").text)
     starts: list[int] = []
     for where, item in get.placed(final.messages, f"{final.where} messages"):
         starts.append(len(draft.messages))

@@ -1,4 +1,4 @@
-"""What a message carries beside its content -> calls, tools, thinking.
+"""What a message carries in addition to its content -> calls, tools, thinking.
 
 Knows the field names of OpenAI, Anthropic, LangChain and their relatives; knows no file format. Invariant: a field of a shape
 that no rule knows is either refused by its name or counts as missing, never half read.
@@ -7,7 +7,7 @@ that no rule knows is either refused by its name or counts as missing, never hal
 from typing import Any
 
 from pamer_lab.errors import FormatError
-from pamer_lab.trajectory.draft import json_text
+from pamer_lab.trajectory.plain_values import json_text
 from pamer_lab.trajectory.shared import get
 from pamer_lab.trajectory.shared.vocabulary import call_of
 from pamer_lab.trajectory.values import Tool, ToolCall
@@ -60,8 +60,8 @@ def read_tools(value: Any) -> list[Tool]:
 
 
 def read_thinking(item: dict[str, Any]) -> str:
-    """The reasoning a message carries beside its content, in the first of the usual fields that has any."""
-    for key in ("reasoning_content", "reasoning", "thinking"):
+    """The reasoning a message carries outside its content, in the first of the usual fields that has any."""
+    for key in ("reasoning_content", "reasoning", "thinking", "thinking_trace"):
         if isinstance(item.get(key), str) and item[key]:
             return str(item[key])
         if isinstance(item.get(key), dict) and (text := get.text(item[key], "thinking", "text", "content")):

@@ -5,7 +5,8 @@ Invariant: one content of the model is one turn, thoughts kept apart; a result c
 
 from typing import Any
 
-from pamer_lab.trajectory.draft import Draft, json_text
+from pamer_lab.trajectory.draft import Draft
+from pamer_lab.trajectory.plain_values import json_text
 from pamer_lab.trajectory.shared import get
 from pamer_lab.trajectory.shared.fields import read_call
 from pamer_lab.trajectory.shared.parts import Content, add_image

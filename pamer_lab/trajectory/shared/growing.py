@@ -10,13 +10,11 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 from pamer_lab.trajectory.document import Document
-from pamer_lab.trajectory.draft import Draft, json_text
+from pamer_lab.trajectory.draft import Draft
 from pamer_lab.trajectory.shared import get
-from pamer_lab.trajectory.shared.dialects import message_steps
+from pamer_lab.trajectory.shared.dialects import steps_of
 from pamer_lab.trajectory.shared.exchanges import RETRY_MESSAGES, common
-from pamer_lab.trajectory.shared.fields import read_thinking
 from pamer_lab.trajectory.shared.parts import read_content
-from pamer_lab.trajectory.shared.responses_items import Items
 from pamer_lab.trajectory.shared.rows import attempt, episodes
 from pamer_lab.trajectory.shared.steps import Mark, Result, Said, Step, Turn, add_steps, keep_none
 from pamer_lab.trajectory.shared.usage import add_usage, read_usage
@@ -48,7 +46,7 @@ class ModelCall:
     """What made the call (an agent's span): calls of one group follow each other where prompts do not repeat the history."""
     id: str = ""
     follows: str = ""
-    """Id of the answer that this call goes on from, where the provider keeps the history."""
+    """Id of the answer that this call continues, where the provider keeps the history."""
     start: int = 0
     at: float | None = None
     """When it was recorded, in seconds since 1970."""
@@ -71,7 +69,7 @@ class ModelCall:
 
 
 def chains(found: Iterable[T], messages_of: Callable[[T], Any]) -> list[list[T]]:
-    """Rows of one conversation each: a row that repeats an earlier one and goes on from it belongs to the same chain, the longest last."""
+    """Rows of one conversation each: a row that repeats an earlier one and continues it belongs to the same chain, the longest last."""
     kept: list[list[T]] = []
     for row in found:
         now = messages_of(row)
@@ -82,7 +80,7 @@ def chains(found: Iterable[T], messages_of: Callable[[T], Any]) -> list[list[T]]
                 grows
                 and now[1] == before[1]
                 and now[: len(before)] == before
-                and any(_is_agents(item) for item in before if isinstance(item, dict))
+                and any(is_agents(item) for item in before if isinstance(item, dict))
             ):
                 chain.append(row)
                 break
@@ -134,14 +132,14 @@ def _continues(conversation: Sequence[ModelCall], call: ModelCall) -> int:
     shared = common(before, now)
     if before and shared == len(before):
         return shared + 1 if len(now) > len(before) or (call.group and newest.group == call.group) else -1
-    if shared and any(_is_agents(message) for message in before[:shared]):
+    if shared and any(is_agents(message) for message in before[:shared]):
         return shared + 1 if len(before) - shared <= RETRY_MESSAGES or newest.group == call.group else -1
     if not call.group or newest.group != call.group or shared or newest.system != call.system:
         return -1
-    return -1 if any(_is_agents(message) for message in now) else 0
+    return -1 if any(is_agents(message) for message in now) else 0
 
 
-def _is_agents(item: dict[str, Any]) -> bool:
+def is_agents(item: dict[str, Any]) -> bool:
     """Whether an item of a prompt is something the model gave: a message, a call, or reasoning."""
     if role := role_of(item.get("role")):
         return role in ("assistant", "call")
@@ -151,8 +149,27 @@ def _is_agents(item: dict[str, Any]) -> bool:
     return KINDS.get(kind, "") in ("thinking", "call") or kind.endswith("call")
 
 
+def _echo(answer: Turn, fresh: Sequence[dict[str, Any]]) -> int:
+    """How many of the messages after an answer repeat it: one message, items of any number, or messages that say parts of it."""
+    count, done = 0, False
+    for message in fresh:
+        if not is_agents(message) or (done and not _says_part_of(answer, message)):
+            break
+        count += 1
+        done = done or (role_of(message.get("role")) == "assistant" and "type" not in message)
+    return count
+
+
+def _says_part_of(answer: Turn, message: dict[str, Any]) -> bool:
+    """Whether a message holds texts and calls of an answer and nothing else; some logs write one for each text, call and thought."""
+    turns = [step for step in steps_of(Draft(""), [message], "") if isinstance(step, Turn)]
+    texts = {text for turn in turns for text in turn.texts}
+    calls = {call.id for turn in turns for call in turn.calls}
+    return bool(texts or calls) and texts <= {*answer.texts} and calls <= {call.id for call in answer.calls if call.id}
+
+
 class Conversation:
-    """Puts the calls of one conversation together; `steps` holds what they came to."""
+    """Puts the calls of one conversation together; `steps` has the result."""
 
     def __init__(self, draft: Draft, calls: Sequence[ModelCall]) -> None:
         self.draft = draft
@@ -211,18 +228,13 @@ class Conversation:
             fresh = [message for message in fresh if not (call.is_system(message) and message in systems)]
             if shared > len(before.system):
                 self.steps.append(Mark("context_edit", "", {"what": "the next request leaves messages out", "messages": gone}))
-            elif any(_is_agents(message) for message in before.said):
+            elif any(is_agents(message) for message in before.said):
                 facts = {"what": "the next request begins again", "messages": gone}
                 self.steps.append(Mark("compaction", "", facts, keep_none, Said))
         last = self.turns[-1][1] if self.turns and self.turns[-1][0] is before else None
         if last is None:
             return fresh
-        echo = 0
-        while echo < len(fresh) and _is_agents(fresh[echo]):
-            echo += 1
-            if role_of(fresh[echo - 1].get("role")) == "assistant" and "type" not in fresh[echo - 1]:
-                break
-        if echo:
+        if echo := _echo(last, fresh):
             return self._after_echo(last, fresh, echo, call.where)
         if not fresh and not gone and not last.calls and before.messages:
             self._drop(last)
@@ -251,54 +263,3 @@ class Conversation:
         words = "\n".join([*turn.texts, *(f"{call.name}({call.arguments})" for call in turn.calls)])
         self.steps[place] = Mark("note", words, {"what": "dropped by a retry; no later request holds it", "where": turn.where})
         self.turns.pop()
-
-
-def steps_of(draft: Draft, messages: Sequence[dict[str, Any]], where: str) -> list[Step]:
-    """The steps of messages in any dialect; items of the Responses API that follow each other make one turn."""
-    steps: list[Step] = []
-    items: Items | None = None
-    for place, message in get.placed(messages, where):
-        if not isinstance(message, dict):
-            draft.warn(place, f"is {type(message).__name__}, not a message; kept as a note")
-            steps.append(Mark("note", json_text(message)))
-            continue
-        if _is_item(message):
-            if items is None:
-                items = Items(draft)
-                items.steps = steps
-            items.add(message, place)
-            continue
-        items = None
-        steps += _of_message(draft, message, place, steps)
-    return steps
-
-
-def _is_item(message: dict[str, Any]) -> bool:
-    kind = message.get("type")
-    return isinstance(kind, str) and (kind == "message" or ("role" not in message and (kind == "reasoning" or "call" in kind)))
-
-
-def _of_message(draft: Draft, message: dict[str, Any], where: str, before: list[Step]) -> list[Step]:
-    given = message.get("role")
-    role = role_of(given)
-    if role == "call" and isinstance(message.get("content"), str | list):
-        text = read_content(message["content"]).text
-        if before and isinstance(before[-1], Turn):
-            before[-1].texts.append(text)
-            return []
-        return [Turn(where, [text])]
-    if given is not None and not role:
-        draft.warn(where, f"has the role {given!r}, which no rule knows; kept as a note")
-        return [Mark("note", read_content(message.get("content")).text or json_text(message), {"role": given})]
-    found = message_steps(draft, message, where)
-    for step in found:
-        if isinstance(step, Turn) and not step.thinking:
-            step.thinking = list(filter(None, [read_thinking(message)]))
-    return [_named(step, message) for step in found]
-
-
-def _named(step: Step, message: dict[str, Any]) -> Step:
-    """A result that names its failure beside its content."""
-    if isinstance(step, Result) and not step.error and (message.get("is_error") is True or message.get("isError") is True):
-        return Result(step.call_id, step.text, step.where, step.images, True, step.name)
-    return step

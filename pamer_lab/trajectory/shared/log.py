@@ -6,10 +6,10 @@ For agents that write one line per event. Invariant: what the agent says and cal
 
 from typing import Any, Literal
 
-from pamer_lab.errors import FormatError
-from pamer_lab.trajectory.draft import Draft, json_text
+from pamer_lab.trajectory.draft import Draft
+from pamer_lab.trajectory.plain_values import json_text
 from pamer_lab.trajectory.shared import get
-from pamer_lab.trajectory.shared.parts import Content, content_of, read_output, warn_unknown
+from pamer_lab.trajectory.shared.parts import Content, content_of, output_content
 from pamer_lab.trajectory.shared.steps import Mark, Result, Said, Step, Turn, add_steps, stamp_steps
 from pamer_lab.trajectory.shared.vocabulary import output_of
 from pamer_lab.trajectory.values import EventKind, ToolCall
@@ -73,20 +73,15 @@ class Log:
     def results(self, content: Content, where: str) -> None:
         """The results that a message's content holds."""
         for call_id, result, failed in content.results:
-            warn_unknown(self.draft, result, where)
             self.steps.append(Result(call_id, result.text, where, result.images, failed))
 
     def answer(self, call_id: str, output: Any, where: str, *, failed: bool = False, name: str = "", rest: Any = None) -> None:
         """A tool's result; where the source recorded no output, `rest` (what it did record) is kept as JSON text."""
         self.close()
         found, worse = output_of(output)
-        try:
-            content = read_output(found)
-        except FormatError as error:
-            raise self.draft.fault(where, error.reason) from error
-        warn_unknown(self.draft, content, where)
+        content = output_content(self.draft, found, where)
         text = content.text
-        if not text.strip() and rest:
+        if not text.strip() and rest not in (None, "") and (not isinstance(rest, dict) or any(rest.values())):
             text = json_text(rest)
         self.steps.append(Result(call_id, text, where, content.images, failed or worse, name))
 
@@ -112,9 +107,3 @@ class Log:
             self.steps[place] = Mark("subagent", "\n\n".join(texts), facts)
         add_steps(self.draft, self.steps)
         return self.draft
-
-
-def words(content: Content) -> str:
-    """All that a content says, as plain text; for side agents."""
-    pieces = [*content.thinking, *content.texts, *(f"{call.name} {call.arguments}" for call in content.calls)]
-    return "\n".join([*pieces, *(result.text for _, result, _ in content.results)])

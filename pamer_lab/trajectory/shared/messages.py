@@ -6,24 +6,26 @@ commands inside a text stay text, and no call is made from them.
 
 from typing import Any
 
+from msgspec import structs
+
 from pamer_lab.errors import FormatError
-from pamer_lab.trajectory.draft import Draft, json_text
+from pamer_lab.trajectory.draft import Draft
+from pamer_lab.trajectory.plain_values import json_text
 from pamer_lab.trajectory.shared import get
 from pamer_lab.trajectory.shared.fields import read_calls, read_thinking, read_tools
 from pamer_lab.trajectory.shared.parts import Content, read_content, read_output, warn_unknown
-from pamer_lab.trajectory.shared.usage import read_usage
-from pamer_lab.trajectory.shared.vocabulary import CALLS, RESULT_IDS, calls_beside, failure, output_of, read_id, result_of, role_of
+from pamer_lab.trajectory.shared.usage import read_usage, usage_beside
+from pamer_lab.trajectory.shared.vocabulary import CALL_IDS, CALLS, calls_beside, failure, output_of, read_id, result_of, role_of
 from pamer_lab.trajectory.values import Message, ToolCall
 
 ROLES = {"system", "developer", "user", "assistant", "tool", "function"}
 KNOWN = frozenset(
     {"role", "content", "name", "tool_calls", "tool_call_id", "function_call", "refusal", "usage", "is_error", "status", "timestamp"}
     | {"reasoning_content", "reasoning", "thinking", "thinking_blocks", "reasoning_details", "id", "type", "index", "weight"}
-    | {*CALLS, *RESULT_IDS, "functionCall", "toolName", "isError"}
+    | {*CALLS, *CALL_IDS, "functionCall", "toolName", "isError", "usage_metadata", "metrics"}
 )
 """Fields of a message that are taken, or that carry nothing a conversation needs."""
 PLAIN_KEYS = frozenset(("role", "content", "name", "tool_calls", "tool_call_id", "timestamp", "id", "turn_idx"))
-QUICK_KEYS = frozenset(("role", "content", "name", "tool_calls", "tool_call_id"))
 META = ("answer", "status", "domain", "source", "split", "tag", "category", "env_name", "termination_reason", "success")
 
 
@@ -64,21 +66,27 @@ def add_messages(draft: Draft, messages: Any, *, place: str = "messages") -> Non
 
 
 def _add_quickly(draft: Draft, item: Any) -> bool:
-    """The commonest messages, in which nothing can need a warning; False for any other."""
-    if type(item) is not dict or not item.keys() <= QUICK_KEYS:
+    """The commonest messages, in which nothing can need a warning; False for any other. The count of their fields rules out others."""
+    if type(item) is not dict:
         return False
-    text, name = item.get("content"), item.get("name", "")
-    if (type(text) is not str and (text is not None or "tool_calls" not in item)) or type(name) is not str:
+    role, text, name = item.get("role"), item.get("content"), item.get("name")
+    fields = len(item)
+    if name is not None:
+        if type(name) is not str:
+            return False
+        fields -= 1
+    if role == "assistant" and fields == 3 and "tool_calls" in item and (type(text) is str or (text is None and "content" in item)):
+        calls = _plain_calls(item["tool_calls"])
+        return calls is not None and draft.asked(text or "", calls, name or "")
+    if type(text) is not str:
         return False
-    match item.get("role"):
-        case "user" if "tool_calls" not in item and "tool_call_id" not in item:
-            draft.messages.append(Message("user", text or "", name=name))
-            return True
-        case "tool" if type(own := item.get("tool_call_id")) is str and "tool_calls" not in item:
-            return draft.answered(own, text or "", name)
-        case "assistant" if "tool_call_id" not in item:
-            calls = _plain_calls(item["tool_calls"]) if "tool_calls" in item else ()
-            return calls is not None and draft.asked(text or "", calls, name)
+    if role == "tool" and fields == 3 and type(own := item.get("tool_call_id")) is str:
+        return draft.answered(own, text, name or "")
+    if role == "assistant" and fields == 2:
+        return draft.asked(text, (), name or "")
+    if role == "user" and fields == 2:
+        draft.messages.append(Message("user", text, name=name or ""))
+        return True
     return False
 
 
@@ -149,6 +157,8 @@ def _add(draft: Draft, item: dict[str, Any], given: Any, where: str) -> None:
             _add_user(draft, content, item, where)
         case "system":
             draft.system(content.text)
+        case "call":
+            _add_call_in_words(draft, content, where)
         case _:
             said = item.get("role")
             draft.warn(where, f"has the role {said!r}, which no rule knows; kept as a note")
@@ -180,7 +190,7 @@ def _add_assistant(draft: Draft, content: Content, item: dict[str, Any], where: 
     thinking, thought = content.thought, read_thinking(item)
     if thought and thought not in thinking:
         thinking = f"{thought}\n{thinking}" if thinking else thought
-    usage = read_usage(item["usage"]) if "usage" in item else None
+    usage = usage_beside(item)
     draft.assistant(content.text, calls, thinking=thinking, images=content.images, usage=usage, name=speaker(item), where=where)
     for call_id, result, failed in content.results:
         draft.tool(call_id, result.text, images=result.images, error=failed, where=where)
@@ -194,11 +204,20 @@ def _without_repeats(parts: list[ToolCall], calls: list[ToolCall]) -> list[ToolC
     return [part for part in parts if part.id not in ids] + calls
 
 
+def _add_call_in_words(draft: Draft, content: Content, where: str) -> None:
+    """A message that is a call in words: the end of the turn before it, or a turn of its own."""
+    draft.warn(where, "is a call in words; kept as the agent's text")
+    if draft.messages and (last := draft.messages[-1]).role == "assistant" and not last.tool_calls:
+        draft.messages[-1] = structs.replace(last, content=f"{last.content}\n{content.text}" if last.content else content.text)
+    else:
+        draft.assistant(content.text, content.calls, where=where)
+
+
 def _add_result(draft: Draft, content: Content, item: dict[str, Any], where: str) -> None:
     if content.results and not content.texts:
         _add_user(draft, content, item, where)
         return
-    own = read_id(item, *RESULT_IDS[:-1])
+    own = read_id(item, *CALL_IDS[:-1])
     name = get.text(item, "name", "toolName")
     draft.tool(own, content.text, name=name, images=content.images, error=failure(item), where=where)
 

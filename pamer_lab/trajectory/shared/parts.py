@@ -1,6 +1,6 @@
 """Message content in its many shapes -> text, images and thinking.
 
-Knows the part shapes of OpenAI, Anthropic, Gemini and their relatives; knows no file format. `fields` reads what is beside the content.
+Knows the part shapes of OpenAI, Anthropic, Gemini and their relatives; knows no file format. `fields` reads everything else in a message.
 Invariant: every text of a part is found again in the result, and an image leaves a placeholder that gives its size.
 """
 
@@ -8,18 +8,19 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pamer_lab.errors import FormatError
-from pamer_lab.trajectory.draft import Draft, json_text
+from pamer_lab.trajectory.draft import Draft
+from pamer_lab.trajectory.plain_values import json_text
 from pamer_lab.trajectory.shared import get
-from pamer_lab.trajectory.shared.vocabulary import OUTPUTS, RESULT_IDS, call_of, failure, output_of, part_kind, read_id, result_of, text_of
+from pamer_lab.trajectory.shared.vocabulary import CALL_IDS, OUTPUTS, call_of, failure, output_of, part_kind, read_id, result_of, text_of
 from pamer_lab.trajectory.values import Image, ToolCall
 
-RESULT_KEYS = {"type", "is_error", "cache_control", "name", "toolName", "status", *RESULT_IDS}
-"""Fields of a result beside its output, which a tool that returned nothing may leave out."""
+RESULT_KEYS = {"type", "is_error", "cache_control", "name", "toolName", "status", *CALL_IDS}
+"""Fields of a result other than its output, which a tool that returned nothing may leave out."""
 
 
 @dataclass
 class Content:
-    """What one message's content came to."""
+    """The parsed content of one message."""
 
     texts: list[str] = field(default_factory=list)
     thinking: list[str] = field(default_factory=list)
@@ -28,7 +29,7 @@ class Content:
     results: list[tuple[str, "Content", bool]] = field(default_factory=list)
     """(call id, content, is an error) for Anthropic-style `tool_result` parts."""
     unknown: list[str] = field(default_factory=list)
-    """Types of parts that were kept as JSON text because no rule knows them."""
+    """Types of parts that were kept as JSON text because no rule knows them, those of the results included."""
 
     @property
     def text(self) -> str:
@@ -37,6 +38,12 @@ class Content:
     @property
     def thought(self) -> str:
         return "\n".join(self.thinking)
+
+    @property
+    def words(self) -> str:
+        """All that it says, as plain text; for side agents."""
+        pieces = [*self.thinking, *self.texts, *(f"{call.name} {call.arguments}" for call in self.calls)]
+        return "\n".join([*pieces, *(result.text for _, result, _ in self.results)])
 
 
 def read_content(value: Any, *, where: str = "content") -> Content:
@@ -60,6 +67,16 @@ def content_of(draft: Draft, value: Any, where: str) -> Content:
     """The content of a message at a place: a fault names the place, and so do the warnings about parts that no rule knows."""
     try:
         content = read_content(value)
+    except FormatError as error:
+        raise draft.fault(where, error.reason) from error
+    warn_unknown(draft, content, where)
+    return content
+
+
+def output_content(draft: Draft, output: Any, where: str) -> Content:
+    """What a tool gave back, as `read_output` reads it, with the same faults and warnings as `content_of`."""
+    try:
+        content = read_output(output)
     except FormatError as error:
         raise draft.fault(where, error.reason) from error
     warn_unknown(draft, content, where)
@@ -131,7 +148,7 @@ def _add_result(content: Content, part: dict[str, Any], where: str) -> None:
 
 
 def _add_both(content: Content, part: dict[str, Any], where: str) -> None:
-    """A call with its result in one part (Vercel's UI messages); the result is there once the tool has run."""
+    """A call with its result in one part (Vercel's UI messages); the result is present once the tool has run."""
     body = get.obj(part, "toolInvocation") or part
     call = call_of({"name": body.get("toolName"), **body, "id": read_id(body, "toolCallId", "id")})
     content.calls.append(call)
@@ -139,18 +156,29 @@ def _add_both(content: Content, part: dict[str, Any], where: str) -> None:
     if found is not None:
         output, failed = output_of(found)
         failed = failed or failure(body) or bool(body.get("errorText"))
-        content.results.append((call.id, read_output(output, where=where), failed))
+        inner = read_output(output, where=where)
+        content.unknown.extend(inner.unknown)
+        content.results.append((call.id, inner, failed))
 
 
 def read_output(output: Any, *, where: str = "content") -> Content:
     """What a tool gave back, wrappers taken off: text, parts, or any other value as JSON text."""
-    if isinstance(output, dict) and part_kind(output)[0] == "":
-        return Content([json_text(output)])
-    if isinstance(output, bool | int | float):
+    if isinstance(output, bool | int | float) or _is_own_answer(output):
         return Content([json_text(output)])
     inner = read_content(output, where=where)
     inner.texts.extend(inner.thinking)
     return inner
+
+
+def _is_own_answer(output: Any) -> bool:
+    """Whether an object or a list is data of the tool rather than parts of a message."""
+    if isinstance(output, dict):
+        return part_kind(output)[0] == ""
+    if not isinstance(output, list) or not output:
+        return False
+    objects = [item for item in output if isinstance(item, dict)]
+    own = all("type" not in item and part_kind(item)[0] == "" for item in objects)
+    return own and (bool(objects) or not all(isinstance(item, str) for item in output))
 
 
 def _add_attachment(content: Content, part: dict[str, Any]) -> None:

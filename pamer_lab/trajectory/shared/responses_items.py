@@ -7,18 +7,20 @@ is a user message with that agent's name. Invariant: what the model gave between
 
 from typing import Any
 
-from pamer_lab.trajectory.draft import Draft, json_text
+from pamer_lab.trajectory.draft import Draft
+from pamer_lab.trajectory.plain_values import json_text
 from pamer_lab.trajectory.shared import get
 from pamer_lab.trajectory.shared.parts import Content, content_of
 from pamer_lab.trajectory.shared.steps import Result, Said, Step, Turn
 from pamer_lab.trajectory.values import Image, ToolCall
 
 CALL_FACTS = {"type", "id", "call_id", "status", "name", "namespace"}
+NAMED_CALLS = ("function_call", "custom_tool_call", "tool_call")
 OUTCOMES = ("output", "outputs", "results", "result", "error", "status")
 
 
 class Items:
-    """Collects items; `steps` holds what they came to."""
+    """Collects items; `steps` has the result."""
 
     def __init__(self, draft: Draft) -> None:
         self.draft = draft
@@ -27,7 +29,7 @@ class Items:
         """The turn that the next item of the model joins."""
         self.last: Turn | None = None
         self.due: set[str] = set()
-        """Ids of calls whose output is an item of its own and has not come yet."""
+        """Ids of calls whose output is a separate item that has not come yet."""
 
     def add(self, item: dict[str, Any], where: str) -> None:
         """One item of the API; its kind decides whether it joins the open turn or closes it."""
@@ -87,7 +89,8 @@ class Items:
         call_id = get.text(item, "call_id")
         name = get.text(item, "name") or kind.removesuffix("_call")
         rest = {key: value for key, value in item.items() if key not in CALL_FACTS and key not in OUTCOMES}
-        arguments = json_text(next((item[key] for key in ("arguments", "input", "action") if key in item), rest))
+        rest_or_none = None if kind in NAMED_CALLS else rest  # a call of a named tool should have arguments, if only `{}`
+        arguments = json_text(next((item[key] for key in ("arguments", "input", "action") if key in item), rest_or_none))
         if call_id and not any(item.get(key) for key in OUTCOMES[:-1]):
             turn.calls.append(ToolCall(call_id, name, arguments))
             self.due.add(call_id)

@@ -105,5 +105,5 @@ def attempt(name: str, where: str, read: Callable[P, Draft], *args: P.args, **kw
 
 
 def shape_fault(error: Exception) -> FormatError:
-    """An unexpected shape, in words."""
+    """Describe an unexpected shape."""
     return NotThisFormat(f"has an unexpected shape ({type(error).__name__}: {str(error)[:200]})")

@@ -1,4 +1,4 @@
-"""What a span's attributes mean: its kind, and the model call or the tool call it records.
+"""What a span's attributes mean: the model call that it records.
 
 One function per dialect, tried in order; each gives the prompt and the answer as messages in whatever shape the library wrote, which
 `growing` reads. Knows OpenTelemetry's GenAI conventions (attributes and events, old and new), OpenInference, OpenLLMetry, Vercel's AI SDK,
@@ -6,9 +6,9 @@ Google's ADK, Logfire, MLflow, LangSmith, Langfuse, Mastra, OpenAI Agents and AT
 """
 
 from collections.abc import Callable
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
-from pamer_lab.trajectory.draft import json_text
+from pamer_lab.trajectory.plain_values import json_text
 from pamer_lab.trajectory.shared import get
 from pamer_lab.trajectory.shared.dialects import parsed
 from pamer_lab.trajectory.shared.fields import read_tools
@@ -17,16 +17,6 @@ from pamer_lab.trajectory.shared.span_values import answers_of, branch, parts_in
 from pamer_lab.trajectory.shared.spans import Span
 from pamer_lab.trajectory.values import Tool
 
-Kind = Literal["llm", "tool", "agent", "other", ""]
-"""`other`: a retrieval, an embedding, a guard: something with content that is no turn. Empty: plumbing, such as an HTTP request."""
-
-KINDS: dict[str, Kind] = {
-    **dict.fromkeys("llm chat chat_model text_completion generate_content completion generation response model_step".split(), "llm"),
-    **dict.fromkeys("model llm_generation model_generation model_inference chat_completion responses generate".split(), "llm"),
-    **dict.fromkeys("tool execute_tool function tool_call mcp_tool_call mcp_tools function_tool client_tool_call".split(), "tool"),
-    **dict.fromkeys("agent invoke_agent agent_run create_agent workflow chain handoff task workflow_run".split(), "agent"),
-    **dict.fromkeys("retriever embedding embeddings reranker guardrail evaluator retrieval rerank parser".split(), "other"),
-}
 Words = list[dict[str, Any]]
 
 
@@ -36,65 +26,6 @@ class Exchanged(NamedTuple):
     prompt: Words
     answers: Words
     tools: list[Tool]
-
-
-class ToolUse(NamedTuple):
-    """A tool call that has a span of its own."""
-
-    id: str
-    name: str
-    arguments: Any
-    output: Any
-    """None where the span recorded none."""
-
-
-def kind_of(span: Span) -> Kind:
-    """What a span records."""
-    facts = span.attributes
-    operation = get.text(facts, "ai.operationId")
-    if operation:
-        if operation == "ai.toolCall":
-            return "tool"
-        if "mbed" in operation or "rerank" in operation:
-            return "other"
-        return "llm" if ".do" in operation else "agent"
-    if get.text(parsed(facts.get("gcp.vertex.agent.llm_request")), "model"):
-        return "llm"
-    names = (
-        "gen_ai.operation.name",
-        "openinference.span.kind",
-        "mlflow.spanType",
-        "traceloop.span.kind",
-        "langfuse.observation.type",
-        "type",
-    )
-    for word in (*(get.as_text(parsed(facts.get(name))) for name in names), span.kind, get.text(facts, "llm.request.type", "lk.span.kind")):
-        if kind := KINDS.get(word.lower().strip('"')):
-            return kind
-    if any(key.startswith(("gen_ai.prompt", "gen_ai.completion", "llm.input_messages", "gen_ai.input.messages")) for key in facts):
-        return "llm"
-    if "request_data" in facts and "response_data" in facts:
-        return "llm"
-    if any(name in EVENTS or name == "gen_ai.choice" for name, _ in span.events):
-        return "llm"
-    for _, more in span.events:
-        if "output.messages" in more:
-            return _kind_of_output(more["output.messages"])
-    if "pydantic_ai.all_messages" in facts or "all_messages_events" in facts:
-        return "agent"
-    return "tool" if "gen_ai.tool.name" in facts or "tool_arguments" in facts else ""
-
-
-def _kind_of_output(messages: Any) -> Kind:
-    """What ADOT's record of some span is: a tool's message, a model's generations or message, or an agent's state."""
-    last = get.as_list(messages)[-1] if messages else None
-    said = parsed(last.get("content")) if isinstance(last, dict) else None
-    said = parsed(said.get("message")) if isinstance(said, dict) and isinstance(said.get("message"), str) else said
-    if not isinstance(said, dict):
-        return "llm" if isinstance(said, list) else "agent"
-    if get.text(said, "tool_call_id") or said.get("type") == "tool":
-        return "tool"
-    return "llm" if {"generations", "choices", "content", "tool_calls"} & said.keys() else "agent"
 
 
 def exchanged(span: Span) -> Exchanged | None:
@@ -282,30 +213,3 @@ def _declared(facts: dict[str, Any]) -> list[Tool]:
         if tools := read_tools(get.items(found, "function_tools") if isinstance(found, dict) else found):
             return tools
     return []
-
-
-def tool_use(span: Span) -> ToolUse:
-    """The tool call that a span records."""
-    facts = span.attributes
-    name = get.text(facts, "gen_ai.tool.name", "tool.name", "ai.toolCall.name", "traceloop.entity.name", "tool_name")
-    if not name:
-        name = span.name.removeprefix("execute_tool ").removesuffix(".tool").removeprefix("tool: ").strip("'") or "tool"
-    given = get.some(facts, "gen_ai.tool.call.arguments", "gcp.vertex.agent.tool_call_args", "ai.toolCall.args", "tool_arguments")
-    output = get.some(facts, "gen_ai.tool.call.result", "gcp.vertex.agent.tool_response", "ai.toolCall.result", "tool_response")
-    for event, more in span.events:
-        if event == "gen_ai.choice":
-            output = output or more.get("message", more.get("content"))
-        elif event == "gen_ai.tool.message":
-            given = given or more.get("content")
-    given = given if given is not None else span.input if span.input is not None else get.some(facts, *INPUTS)
-    output = output if output is not None else span.output if span.output is not None else get.some(facts, *OUTPUTS)
-    for _, more in span.events if output is None else ():
-        said = [parsed(item.get("content")) for item in prompt_of(more.get("output.messages"))]
-        output = said[-1] if said else None
-        given = given if given is not None else next((item.get("content") for item in prompt_of(more.get("input.messages"))), None)
-    told = parsed(output)
-    keys = "gen_ai.tool.call.id tool_call.id tool.id ai.toolCall.id toolCallId atof.tool_call_id tool_call_id".split()
-    id = get.text(facts, *keys)
-    inner = get.obj(told, "output", "kwargs") or (told if isinstance(told, dict) else {})
-    id = id or get.text(get.obj(inner, "kwargs") or inner, "tool_call_id") or get.text(parsed(given), "toolCallId", "tool_call_id")
-    return ToolUse(id, name, parsed(given), told)

@@ -6,7 +6,7 @@ generations or items. Invariant: a value that holds no messages gives an empty l
 
 from typing import Any
 
-from pamer_lab.trajectory.draft import json_text
+from pamer_lab.trajectory.plain_values import json_text
 from pamer_lab.trajectory.shared import get
 from pamer_lab.trajectory.shared.dialects import parsed
 

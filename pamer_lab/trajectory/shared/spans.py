@@ -7,10 +7,10 @@ and a span is collected once.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any
 
 from pamer_lab.trajectory.shared import get
+from pamer_lab.trajectory.shared.span_attributes import attributes_of, first_id, flat, nanoseconds, plain_value
 
 MAX_DEPTH = 40
 CHILDREN = ("child_spans", "children", "child_runs", "childSpans", "spans")
@@ -23,6 +23,8 @@ TRACES = ("trace_id", "traceId", "traceID", "context.trace_id", "root_span_id", 
 STARTS = "start_time startTime startTimeUnixNano start_time_unix_nano start_time_ns timestamp started_at startedAt start".split()
 STARTS += ["createdAt", "created"]
 LANGFUSE = {"GENERATION", "SPAN", "EVENT", "AGENT", "TOOL", "CHAIN", "RETRIEVER", "EMBEDDING", "GUARDRAIL", "EVALUATOR"}
+
+OPIK = {"llm", "tool", "general", "guardrail"}
 
 
 @dataclass
@@ -44,11 +46,19 @@ class Span:
     output: Any = None
 
 
-def collect(values: Iterator[tuple[str, Any]]) -> list[Span]:
-    """Every span below these values, in file order; halves of one (a start and an end) are put together."""
+def collect(values: Iterator[tuple[str, Any]], others: list[str] | None = None) -> list[Span]:
+    """Every span below these values, in file order; halves of one (a start and an end) are put together.
+
+    `others` gets the places of values, and of neighbours of spans, in which there is none.
+    """
     collector = _Collector()
     for where, value in values:
+        before = collector.seen
         collector.walk(value, where, "", 0)
+        if others is not None and collector.seen == before:
+            others.append(where)
+    if others is not None:
+        others += collector.others
     return collector.found()
 
 
@@ -57,11 +67,15 @@ class _Collector:
         self.spans: list[Span] = []
         self.by_id: dict[tuple[str, str], Span] = {}
         self.logs: list[dict[str, Any]] = []
+        self.seen = 0
+        """Spans, halves of spans and log records so far."""
+        self.others: list[str] = []
+        """Objects in a list with spans that hold none."""
 
     def found(self) -> list[Span]:
         """The spans, with the log records that name them as their events; a record of no known span is a span by itself."""
         for record in self.logs:
-            key = (_id(record, *TRACES), _id(record, *IDS[:3]))
+            key = (first_id(record, *TRACES), first_id(record, *IDS[:3]))
             span = self.by_id.get(key)
             if span is None:
                 time = next((time for name in ("timeUnixNano", "timestamp", "time") if (time := nanoseconds(record.get(name)))), 0)
@@ -74,16 +88,15 @@ class _Collector:
         if depth > MAX_DEPTH:
             return
         if isinstance(value, list):
-            for place, item in get.placed(value, where):
-                if isinstance(item, dict | list):
-                    self.walk(item, place, parent, depth + 1)
+            self._walk_list(value, where, parent, depth)
             return
         if not isinstance(value, dict):
             return
-        if isinstance(value.get("span"), dict):  # Mastra's tree: the span beside its children
+        if isinstance(value.get("span"), dict):  # Mastra's tree: the span next to its children
             value = value["span"] | {"children": value.get("children") or []}
         span = read_span(value, where, parent)
         if span is not None:
+            self.seen += 1
             self._keep(span)
             parent = span.id
         for key in CHILDREN if span is not None else ():
@@ -91,6 +104,17 @@ class _Collector:
                 self.walk(value[key], f"{where} {key}".strip(), parent, depth + 1)
         if span is None:
             self._open(value, where, parent, depth)
+
+    def _walk_list(self, value: list[Any], where: str, parent: str, depth: int) -> None:
+        start = self.seen
+        without: list[str] = []
+        for place, item in get.placed(value, where):
+            before = self.seen
+            if isinstance(item, dict | list):
+                self.walk(item, place, parent, depth + 1)
+            if self.seen == before:
+                without.append(place)
+        self.others += without if self.seen > start else []
 
     def _open(self, value: dict[str, Any], where: str, parent: str, depth: int) -> None:
         for key in ("resourceSpans", "resource_spans", "batches", *SCOPES):
@@ -101,6 +125,7 @@ class _Collector:
                 self.walk(value[key], f"{where} {key}".strip(), parent, depth + 1)
         for record in _log_records(value):
             self.logs.append(record)
+            self.seen += 1
         source = value.get("_source") or value.get("span_data_json")
         if isinstance(source, dict):
             self.walk(source, where, parent, depth + 1)
@@ -132,14 +157,17 @@ def read_span(value: dict[str, Any], where: str, parent: str = "") -> Span | Non
         return _agents_sdk(value, where)
     if isinstance(value.get("body"), dict) and not ({"name", "startTimeUnixNano", "start_time"} & value.keys()):
         return None  # a log record
-    attributes = _attributes(value)
+    attributes = attributes_of(value)
     ran = isinstance(value.get("run_type"), str) or "dotted_order" in value
-    observed = isinstance(value.get("type"), str) and value["type"] in LANGFUSE and ("startTime" in value or "traceId" in value)
+    observed = isinstance(value.get("type"), str) and (
+        (value["type"] in LANGFUSE and ("startTime" in value or "traceId" in value))
+        or (value["type"] in OPIK and "trace_id" in value and "input" in value and "role" not in value)
+    )
     own = _is_mastra(value)
     if attributes is None and not (ran or observed or own):
         return None
     context = get.obj(value, "context", "spanContext", "span_context")
-    id = _id(value, *IDS) or _id(context, *IDS)
+    id = first_id(value, *IDS) or first_id(context, *IDS)
     if ran:
         id = id or get.text(value, "dotted_order").rpartition("Z")[2]
     elif attributes is not None and not (observed or own) and not _is_span(value, context, id):
@@ -150,10 +178,10 @@ def read_span(value: dict[str, Any], where: str, parent: str = "") -> Span | Non
     found = Span(
         where,
         id,
-        _id(value, *PARENTS) or _reference(value) or _parent_context(value) or parent,
-        _id(value, *TRACES) or _id(context, *TRACES),
-        get.text(value, "name", "operationName", "span_name", "spanName"),
-        next((time for key in STARTS if (time := nanoseconds(value.get(key)))), 0),
+        first_id(value, *PARENTS) or _reference(value) or _parent_context(value) or parent,
+        first_id(value, *TRACES) or first_id(context, *TRACES),
+        get.text(value, "name", "operationName", "span_name", "spanName") or get.text(attributes, "name"),
+        next((time for key in STARTS if (time := nanoseconds(value.get(key)))), 0) or nanoseconds(get.obj(value, "metrics").get("start")),
         attributes or {},
         _events(value),
         code.upper() in ("ERROR", "STATUS_CODE_ERROR", "2") or bool(value.get("error")) or bool(value.get("errorInfo")),
@@ -173,13 +201,15 @@ def _is_span(value: dict[str, Any], context: dict[str, Any], id: str) -> bool:
     """Attributes and an id could be anything: a span also names its trace, its parent or a time."""
     if not id and not {"startTime", "start_time"} & value.keys():
         return False
-    return bool(_id(value, *TRACES) or _id(context, *TRACES) or any(key in value for key in (*PARENTS[:4], *STARTS[:5], "references")))
+    return bool(
+        first_id(value, *TRACES) or first_id(context, *TRACES) or any(key in value for key in (*PARENTS[:4], *STARTS[:5], "references"))
+    )
 
 
 def _log_records(value: dict[str, Any]) -> list[dict[str, Any]]:
     """Log records that belong to spans: OpenTelemetry's GenAI events where they are not on the span itself."""
     found = [record for scope in _scopes(value) for record in get.objects(scope, "logRecords", "log_records")]
-    if not found and isinstance(value.get("body"), dict) and _id(value, *IDS[:3]) and _id(value, *TRACES):
+    if not found and isinstance(value.get("body"), dict) and first_id(value, *IDS[:3]) and first_id(value, *TRACES):
         found = [value]
     return found
 
@@ -204,7 +234,7 @@ def _scope(value: dict[str, Any], where: str, parent: str) -> Span:
     span = Span(
         where,
         get.text(value, "uuid"),
-        _id(value, "parent_uuid") or parent,
+        first_id(value, "parent_uuid") or parent,
         get.text(value, "trace_id"),
         get.text(value, "name"),
         nanoseconds(value.get("timestamp")),
@@ -224,9 +254,9 @@ def _agents_sdk(value: dict[str, Any], where: str) -> Span:
     data = get.obj(value, "span_data")
     span = Span(
         where,
-        _id(value, "id", "span_id"),
-        _id(value, "parent_id"),
-        _id(value, "trace_id"),
+        first_id(value, "id", "span_id"),
+        first_id(value, "parent_id"),
+        first_id(value, "trace_id"),
         get.text(data, "name") or get.text(data, "type"),
         nanoseconds(value.get("started_at")),
         {key: found for key, found in data.items() if key not in ("input", "output", "type")},
@@ -238,51 +268,6 @@ def _agents_sdk(value: dict[str, Any], where: str) -> Span:
     return span
 
 
-def _attributes(value: dict[str, Any]) -> dict[str, Any] | None:
-    for key in ("attributes", "span_attributes", "SpanAttributes", "spanAttributes", "tags"):
-        found = value.get(key)
-        if isinstance(found, str):
-            found = get.parsed(found)
-        if isinstance(found, dict):
-            return flat(found)
-        if isinstance(found, list) and (found or key == "tags") and all(isinstance(item, dict) and "key" in item for item in found):
-            return {get.as_text(item["key"]): _value(item.get("value")) for item in found}
-    if table := {key[11:]: found for key, found in value.items() if key.startswith("attributes.") and found is not None}:
-        return flat(table)
-    if {"spanId", "traceId"} <= value.keys() or {"span_id", "trace_id"} <= value.keys():
-        return {}
-    return None
-
-
-def flat(value: dict[str, Any], prefix: str = "", depth: int = 0) -> dict[str, Any]:
-    """Nested attributes under dotted names; lists stay as they are."""
-    found: dict[str, Any] = {}
-    for key, item in value.items():
-        if isinstance(item, dict) and item and depth < 8 and not _VALUES & item.keys():
-            found |= flat(item, f"{prefix}{key}.", depth + 1)
-        else:
-            found[f"{prefix}{key}"] = _value(item)
-    return found
-
-
-_VALUES = {"stringValue", "intValue", "doubleValue", "boolValue", "arrayValue", "kvlistValue", "bytesValue"}
-_VALUES |= {"string_value", "int_value", "double_value", "bool_value", "array_value", "kvlist_value"}
-
-
-def _value(value: Any, depth: int = 0) -> Any:
-    """OTLP's typed value as a plain one."""
-    if not isinstance(value, dict) or len(value) != 1 or depth > 20:
-        return value
-    (key, inner), *_ = value.items()
-    if key not in _VALUES:
-        return value
-    if key in ("arrayValue", "array_value"):
-        return [_value(item, depth + 1) for item in get.items(inner, "values")]
-    if key in ("kvlistValue", "kvlist_value"):
-        return {get.text(item, "key"): _value(item.get("value"), depth + 1) for item in get.objects(inner, "values")}
-    return int(inner) if key in ("intValue", "int_value") and isinstance(inner, str) and inner.lstrip("-").isdigit() else inner
-
-
 def _events(value: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
     found: list[tuple[str, dict[str, Any]]] = []
     for event in [*get.objects(value, "events", "span_events", "Events"), *get.objects(value, "logs")]:
@@ -290,15 +275,11 @@ def _events(value: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
             facts = {get.text(item, "key"): item.get("value") for item in get.objects(event, "fields")}
             name = get.as_text(facts.pop("event", None)) or get.as_text(facts.get("name"))
         else:
-            facts, name = _attributes(event) or {}, get.text(event, "name", "event_name", "eventName", "event.name")
-            body = _value(event.get("body"))
+            facts, name = attributes_of(event) or {}, get.text(event, "name", "event_name", "eventName", "event.name")
+            body = plain_value(event.get("body"))
             facts |= flat(body) if isinstance(body, dict) else {}
         found.append((name or get.as_text(facts.get("event.name")), facts))
     return found
-
-
-def _id(value: Any, *keys: str) -> str:
-    return next((found for key in keys if isinstance(value, dict) and (found := get.as_text(value.get(key)))), "")
 
 
 def _reference(value: dict[str, Any]) -> str:
@@ -309,24 +290,4 @@ def _reference(value: dict[str, Any]) -> str:
 def _parent_context(value: dict[str, Any]) -> str:
     if isinstance(parents := value.get("span_parents"), list) and parents:  # Braintrust
         return get.as_text(parents[0])
-    return _id(get.obj(value, "parentSpanContext", "parent"), *IDS)
-
-
-def nanoseconds(value: Any) -> int:
-    """A time as nanoseconds since 1970, whatever its unit; 0 where it is no time."""
-    if isinstance(value, list) and len(value) == 2 and all(isinstance(part, int) for part in value):
-        return int(value[0]) * 10**9 + int(value[1])
-    if isinstance(value, str):
-        text = value.strip()
-        if not text.replace(".", "", 1).isdigit():
-            try:
-                return int(datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp() * 10**6) * 1000
-            except (ValueError, OverflowError):
-                return 0
-        value = float(text) if "." in text or len(text) > 30 else int(text)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1e30:
-        return 0
-    for unit, least in ((1, 10**17), (10**3, 10**14), (10**6, 10**11)):
-        if value >= least:
-            return int(value * unit)
-    return int(value * 10**9)
+    return first_id(get.obj(value, "parentSpanContext", "parent"), *IDS)

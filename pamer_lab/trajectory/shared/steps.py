@@ -70,7 +70,7 @@ class Mark:
     text: str = ""
     facts: dict[str, Any] = field(default_factory=dict)
     keeps: Callable[[Sequence[Message]], Collection[int]] | None = None
-    """Of a compaction: which messages so far the agent kept beside the system messages they begin with; None: not recorded."""
+    """Of a compaction: which messages so far the agent kept, besides the leading system messages; None: not recorded."""
     summary: type[Said] | type[Turn] | None = Said
     """Of a compaction that says what it kept: what the next step must be to be its summary; None: it has none."""
 

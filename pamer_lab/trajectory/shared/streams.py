@@ -1,4 +1,4 @@
-"""Streamed answers of chat APIs -> the answer they came to.
+"""Streamed answers of chat APIs -> the complete answer.
 
 Knows server-sent events (and lists of the events themselves) of OpenAI chat and Responses, Anthropic, Gemini and Bedrock. Invariant: the
 pieces of one text, thought or call are joined in their order; an event of no known shape is left out.

@@ -8,10 +8,14 @@ from pamer_lab.trajectory.shared import get
 from pamer_lab.trajectory.values import Usage
 
 SENT = "prompt_tokens input_tokens prompt_token_count tokens_sent inputTokens promptTokens promptTokenCount input".split()
+SENT += ["inputTokenCount", "request_tokens"]
 GIVEN = "completion_tokens output_tokens candidates_token_count tokens_received outputTokens completionTokens".split()
-GIVEN += ["candidatesTokenCount", "output"]
+GIVEN += ["candidatesTokenCount", "output", "outputTokenCount", "response_tokens"]
 CACHED = "cached_tokens cache_read_tokens prompt_cache_hit_tokens cachedInputTokens cacheReadTokens cachedContentTokenCount".split()
 DETAILS = ("prompt_tokens_details", "input_tokens_details", "input_token_details", "promptTokensDetails")
+
+BESIDE = "usage usage_metadata usageMetadata metrics token_usage tokenUsage tokens model_usage modelUsage models_usage stats".split()
+"""Fields of a message that hold its usage."""
 
 
 def read_usage(value: Any, cost: Any = None) -> Usage | None:
@@ -34,6 +38,17 @@ def read_usage(value: Any, cost: Any = None) -> Usage | None:
     return usage if usage != Usage() else None
 
 
+def usage_beside(message: dict[str, Any]) -> Usage | None:
+    """The usage that a message or an event carries, under whichever of the usual names."""
+    for key in BESIDE:
+        if isinstance(message.get(key), dict) and (found := read_usage(message[key])):
+            return found
+    for key in ("response_metadata", "metadata", "meta", "additional_kwargs"):
+        if isinstance(inner := message.get(key), dict) and (found := read_usage(get.obj(inner, *BESIDE) or None)):
+            return found
+    return None
+
+
 def usage_in(value: Any, *, sent: str, given: str, cached: str = "", cost: Any = None) -> Usage | None:
     """Usage in a source's own names: each argument lists the fields whose numbers are added up, `a|b` being two spellings of one."""
     tokens = [sum(_number(value, *name.split("|")) for name in names.split()) for names in (sent, given, cached)]
@@ -42,7 +57,7 @@ def usage_in(value: Any, *, sent: str, given: str, cached: str = "", cost: Any =
 
 
 def priced(usage: Usage | None, cost: Any) -> Usage | None:
-    """The usage with the cost that a source recorded beside it; as it was where there is none."""
+    """The usage with the cost that a source recorded with it; unchanged where there is none."""
     price = _price(cost)
     return usage if price is None else structs.replace(usage or Usage(), cost_usd=price)
 

@@ -6,7 +6,7 @@ Invariant: spellings differ only in case, `-` and `_` (`toolUse`, `tool-use`, `t
 
 from typing import Any, Literal
 
-from pamer_lab.trajectory.draft import NO_ARGUMENTS, json_text
+from pamer_lab.trajectory.plain_values import NO_ARGUMENTS, json_text
 from pamer_lab.trajectory.shared import get
 from pamer_lab.trajectory.values import ToolCall
 
@@ -14,16 +14,21 @@ PartKind = Literal["text", "thinking", "image", "attachment", "call", "result", 
 """`both`: a call with its result in one part. `mark`: bookkeeping without words (a step boundary, a cache point). Empty: unknown."""
 
 KINDS: dict[str, PartKind] = {
-    **dict.fromkeys("text inputtext outputtext summarytext reasoningtext markdown".split(), "text"),
+    **dict.fromkeys("text inputtext outputtext summarytext reasoningtext markdown mention".split(), "text"),
     **dict.fromkeys("thinking reasoning think thought reasoningcontent".split(), "thinking"),
     **dict.fromkeys("image imageurl inputimage".split(), "image"),
     **dict.fromkeys("document file inputfile audio inputaudio video media".split(), "attachment"),
-    **dict.fromkeys("tooluse servertooluse mcptooluse toolcall toolrequest functioncall frontendtoolrequest".split(), "call"),
+    **dict.fromkeys(
+        "tooluse servertooluse mcptooluse toolcall toolrequest functioncall frontendtoolrequest toolcallrequest".split(), "call"
+    ),
     **dict.fromkeys("toolresult toolresponse tooloutput mcptoolresult functionresponse functionresult".split(), "result"),
-    **dict.fromkeys("functioncalloutput functioncallresponse toolcallresponse toolcallresult toolcalloutput".split(), "result"),
+    **dict.fromkeys("functioncalloutput functioncallresponse toolcallresponse toolcallresult toolcalloutput toolreturn".split(), "result"),
     **dict.fromkeys("toolinvocation dynamictool".split(), "both"),
     **dict.fromkeys("cachepoint stepstart stepfinish".split(), "mark"),
 }
+
+TYPES = ("type", "$type", "block_type", "content_type", "part_kind")
+"""Fields that say what a part is."""
 
 ROLES = {
     **dict.fromkeys("system developer systemprompt".split(), "system"),
@@ -35,11 +40,12 @@ ROLES = {
 """What a source calls a speaker -> what we call it; `call` is an assistant turn that is a call and nothing else."""
 
 CALLS = ("tool_calls", "toolCalls", "toolRequests", "tool_uses", "toolUses", "function_calls", "functionCalls")
-"""Fields of a message that list its calls beside the content."""
-NAMES = ("name", "toolName", "tool_name", "tool")
-ARGUMENTS = ("arguments", "args", "input", "parameters", "params", "rawInput", "toolArgs", "function_args", "tool_input")
-CALL_IDS = ("id", "tool_call_id", "toolCallId", "callId", "callID", "call_id", "toolUseId", "tool_use_id", "toolUseID", "invocation_id")
-RESULT_IDS = (*CALL_IDS[1:], "id")
+"""Fields of a message that list its calls outside the content."""
+NAMES = ("name", "toolName", "tool_name", "tool", "functionName", "function_name", "toolCallName")
+ARGUMENTS = tuple("arguments args input parameters params rawInput toolArgs function_args tool_input".split())
+ARGUMENTS += tuple("tool_args tool_kwargs argumentsJson raw_input".split())
+CALL_IDS = ("tool_call_id", "toolCallId", "callId", "callID", "call_id", "toolUseId", "tool_use_id", "toolUseID", "invocation_id", "id")
+"""Names of the id that joins a call and its result; `id` alone may be the part's own."""
 OUTPUTS = (
     "content",
     "output",
@@ -65,20 +71,28 @@ def plain_word(value: Any) -> str:
 
 def part_kind(part: dict[str, Any]) -> tuple[PartKind, dict[str, Any]]:
     """What a part is, and the object that holds its fields: the part itself, or the value of its only telling key (`{toolUse: {...}}`)."""
-    given = part.get("type")
+    given = next((part[key] for key in TYPES if key in part), None)
     if isinstance(given, str):
-        kind = KINDS.get(plain_word(given), "")
+        kind = kind_of_word(plain_word(given))
         if not kind and given.startswith("tool-") and ("toolCallId" in part or "state" in part):
             return "both", part | {"toolName": given[5:]}
         return kind, part
     for key, value in part.items() if given is None else ():
         kind = KINDS.get(plain_word(key), "")
+        if isinstance(value, str) and kind in ("text", "thinking") and len(part) == 1 and key[:1].isupper():
+            return kind, {"text": value}  # an enum of Rust: {"Text": "..."}
         if isinstance(value, dict) and (kind in ("call", "result", "both") or (kind and len(part) == 1)):
             inner = value.get("reasoningText")
             return kind, inner if isinstance(inner, dict) else value
     if given is None and len(part) == 1 and "json" in part:
         return "text", {"text": part["json"]}
     return ("text", part) if isinstance(part.get("text"), str) else ("", part)
+
+
+def kind_of_word(word: str) -> PartKind:
+    """The kind of a type as a plain word; some sources write `TextContent` or `ToolCallPart` for `text` and `toolCall`."""
+    found = KINDS.get(word)
+    return found if found is not None else KINDS.get(word.removesuffix("content").removesuffix("part").removesuffix("block"), "")
 
 
 def role_of(value: Any) -> str:
@@ -108,7 +122,7 @@ def call_of(value: dict[str, Any]) -> ToolCall:
 
 
 def calls_beside(message: dict[str, Any]) -> Any:
-    """The calls that a message lists beside its content, under whichever name; None where it lists none."""
+    """The calls that a message lists outside its content, under whichever name; None where it lists none."""
     return next((found for key in CALLS if (found := message.get(key))), None)
 
 
@@ -165,7 +179,7 @@ def failure(value: dict[str, Any]) -> bool:
 
 def result_of(part: dict[str, Any]) -> tuple[str, Any, bool]:
     """(call id, output, failed) of a part or record that is a result."""
-    own, found, failed = read_id(part, *RESULT_IDS), None, failure(part)
+    own, found, failed = read_id(part, *CALL_IDS) or read_id(get.obj(part, "origin"), *CALL_IDS), None, failure(part)
     for key in OUTPUTS:
         if part.get(key) is not None:
             wrapped = {"functionResponse": part} if key == "response" else {"run": part[key]} if key == "run" else part[key]
@@ -175,7 +189,7 @@ def result_of(part: dict[str, Any]) -> tuple[str, Any, bool]:
 
 
 def text_of(part: dict[str, Any], *keys: str) -> str:
-    """The words of a part under the first of these names that has any; a value that is not text is kept as JSON."""
+    """The text of a part under the first of these names that has any; a value that is not text is kept as JSON."""
     found = get.some(part, *keys)
     if isinstance(found, dict) and isinstance(found.get("value"), str):
         return str(found["value"])

@@ -4,7 +4,7 @@ import os
 
 import streamlit as st
 
-from pamer_lab.arena.running import DEFAULT_POLICIES, Plan
+from pamer_lab.arena.plan import DEFAULT_POLICIES, Plan
 from pamer_lab.arena.world import Level
 from pamer_lab.config import WORKSPACE_VARIABLE
 from pamer_lab.jobs import LINES_VARIABLE, Line, OneAtATime, Process, Work
@@ -42,7 +42,7 @@ def start(plan: Plan) -> None:
             work.error = line.error
         process.wait()
         if work.stopping.is_set():
-            work.error = "stopped; finished tasks are kept, and playing again goes on from there"
+            work.error = "stopped; finished tasks are kept, and running it again continues from there"
 
     jobs().queue(Work, play)
 

@@ -103,6 +103,13 @@ def open_selection(audit_id: str) -> None:
     choose("selection", audit_id)
 
 
+def move_selection(names: Sequence[str], drawn: str, by: int) -> None:
+    """Go on from what is open now, which is more than what was drawn where a key is pressed again before the page is drawn again."""
+    now = chosen("selection")
+    place = names.index(now if now in names else drawn) + by
+    open_selection(names[min(max(place, 0), len(names) - 1)])
+
+
 def drafts() -> dict[tuple[str, str], str]:
     """Notes without a verdict so far, by selection and reviewer; they stay while other selections are open."""
     found: dict[tuple[str, str], str] = st.session_state.setdefault("drafts", {})

@@ -20,7 +20,7 @@ from pamer_lab.audit.tables import NOTE_CHARACTERS
 from pamer_lab.errors import LabError
 from pamer_lab.figures.text import one_line
 from pamer_lab.ui.audit.data import reviews
-from pamer_lab.ui.audit.queue import drafts, open_selection
+from pamer_lab.ui.audit.queue import drafts, move_selection, open_selection
 from pamer_lab.ui.audit.reviewer import ask_name
 from pamer_lab.ui.shared.loaders import workspace
 from pamer_lab.ui.shared.text import in_code
@@ -32,7 +32,7 @@ DOUBTS: dict[Doubt, str] = {
     "nothing chosen": "This review finds a step at fault, but the router chose none.",
     "steps contradict": "The steps of this review do not fit its verdict.",
 }
-ASK_NAME = "Then judge each selection with one key: {}. Until then no key gives a verdict."
+ASK_NAME = "Then rate each selection with one key: {}. The keys do nothing until you enter a name."
 NAMES = {"right": "Right", "missing evidence": "Missing evidence", "unnecessary step": "Unnecessary step", "wrong step": "Wrong step"}
 
 
@@ -40,13 +40,20 @@ def moves(shown: Sequence[Entry], entry: Entry) -> None:
     """Previous and next in the queue."""
     names = [one.audit_id for one in shown]
     place = names.index(entry.audit_id) if entry.audit_id in names else None
-    before = names[place - 1] if place else None
-    after = names[place + 1] if place is not None and place + 1 < len(names) else None
-    for name, icon, target, key in (
-        ("Previous selection", ":material/chevron_left:", before, "k"),
-        ("Next selection", ":material/chevron_right:", after, "j"),
+    ends = {-1: 0, 1: len(names) - 1}
+    for name, icon, by, key in (
+        ("Previous selection", ":material/chevron_left:", -1, "k"),
+        ("Next selection", ":material/chevron_right:", 1, "j"),
     ):
-        st.button(icon, key=name, help=name, disabled=target is None, on_click=open_selection, args=(target or "",), shortcut=key)
+        st.button(
+            icon,
+            key=name,
+            help=name,
+            disabled=place is None or place == ends[by],
+            on_click=move_selection,
+            args=(names, entry.audit_id, by),
+            shortcut=key,
+        )
     where = f"{place + 1:,} of {len(names):,}" if place is not None else "outside the filters"
     st.markdown(where, width="content")
 
@@ -99,7 +106,7 @@ def review_form(row: Mapping[str, Any], entry: Entry, shown: Sequence[Entry], re
         _standing(own, set(chosen))
     _others(said, reviewer, set(chosen))
     if st.session_state.pop("note-wanted", False):
-        _note_dialog(entry.audit_id, reviewer, note, own)
+        _note_dialog(entry.audit_id, reviewer, note)
 
 
 def _steps(own: Review | None, chosen: Sequence[int]) -> list[int]:
@@ -113,26 +120,29 @@ def _ask() -> None:
 
 
 @st.dialog("Note")
-def _note_dialog(audit_id: str, reviewer: str, note: str, own: Review | None) -> None:
+def _note_dialog(audit_id: str, reviewer: str, note: str) -> None:
     """The note by itself, so that one key reaches it; it is kept with the next verdict, or at once where there is one."""
     with st.form("note-form", border=False):
         st.text_area("What should others know?", note, max_chars=NOTE_CHARACTERS, height=160, key="note-text")
-        if st.form_submit_button("Save note", type="primary", on_click=_keep_note, args=(audit_id, reviewer, own)):
+        if st.form_submit_button("Save note", type="primary", on_click=_keep_note, args=(audit_id, reviewer)):
             st.rerun()
     st.caption("Ctrl+Enter saves it, together with your verdict.")
 
 
-def _keep_note(audit_id: str, reviewer: str, own: Review | None) -> None:
-    """Store the note with the verdict that there is, or let it wait for one."""
+def _keep_note(audit_id: str, reviewer: str) -> None:
+    """Store the note with the verdict that is stored by now, or let it wait for one."""
     text = drafts()[audit_id, reviewer] = st.session_state["note-text"] or ""
-    if own is not None:
+    if own := next(reversed(ReviewStore(workspace().database).history(audit_id, reviewer)), None):
         _stored(audit_id, reviewer, own.verdict, own.steps, text, as_shown=own.as_shown)
 
 
 def _save(audit_id: str, verdict: str, reviewer: str, note: str, shown: Sequence[Entry], box: str, drawn: tuple[int, ...]) -> None:
-    """Keep the verdict, then open what comes next. The steps are those of the box, or as it was drawn where it was not touched."""
+    """Keep the verdict, then open what comes next. The steps are those of the box, or as it was drawn where it was not touched.
+
+    A note can be newer than the button: its key may be pressed before the page is drawn again.
+    """
     steps = tuple(int(step) for step in st.session_state.get(box, drawn))
-    if _stored(audit_id, reviewer, verdict, steps, note):
+    if _stored(audit_id, reviewer, verdict, steps, drafts().get((audit_id, reviewer), note)):
         st.toast(f"Saved: {NAMES[verdict]}.")
         open_selection(next_unreviewed(shown, audit_id, reviewer))
 

@@ -98,14 +98,15 @@ def cell_text(line: Line, key: str) -> str:
     return f"{value:.3f} ± {line[f'{key}_sd']:.3f}" if line.get(f"{key}_sd") is not None else f"{value:.3f}"
 
 
-def conditions_csv(study: Study) -> str:
-    """The table with deviations, n and the published values."""
+def conditions_csv(study: Study, *, demo: bool) -> str:
+    """The table with deviations, n and the published values, each row with the model and tokenizer it was measured with."""
+    source = {"kind": "measured", "model": study.model, "tokenizer": str(study.settings.get("tokenizer", study.model)), "demo": demo}
     flat = []
     for line in expanded_table(study):
         known = {key: value for key, value in line.items() if not isinstance(value, dict)}
         evidence = {f"evidence_tokens_{key}": value for key, value in (line["evidence_tokens"] or {}).items()}
         printed = {f"published_{key}": value for key, value in (line["published"] or {}).items() if isinstance(value, int | float)}
-        flat.append(known | evidence | printed)
+        flat.append(known | evidence | printed | source)
     return csv_text(pl.DataFrame(flat, infer_schema_length=None))
 
 

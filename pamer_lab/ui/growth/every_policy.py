@@ -9,7 +9,7 @@ from pamer_lab.counts import counted
 from pamer_lab.factory import Factory
 from pamer_lab.policies.availability import refused, runnable
 from pamer_lab.policies.interface import FAMILIES
-from pamer_lab.policies.registry import describe_policies
+from pamer_lab.policies.registry import describe_policies, describe_presets
 from pamer_lab.reviewer_mode import reviewer_mode
 from pamer_lab.runs.batch import BatchOptions
 from pamer_lab.ui.growth.view import start
@@ -23,7 +23,7 @@ BASES = {"code": "its code", "paper": "its paper", "note": "others' notes", "inf
 
 def every_policy(trace_ids: Sequence[str], chosen: Sequence[str], factory: Factory) -> None:
     """All policies in a table, and the button; nothing is computed while the panel is closed."""
-    panel = st.expander("All policies, and comparing all that can run here", key="every-policy", on_change="rerun")
+    panel = st.expander("Compare more policies", key="every-policy", on_change="rerun")
     if not panel.open:
         return
     with panel:
@@ -51,10 +51,12 @@ def _table(reasons: dict[str, str]) -> None:
         if entry["family"] == family
     ]
     st.dataframe(lines, hide_index=True, height=table_height(len(lines), most=420))
+    programs = ", ".join(f"`{entry['name']}` = `{entry['policy']}`" for entry in describe_presets())
+    st.caption(f"Agent programs by name, for the field of policies: {programs}.")
 
 
 def _compare(trace_ids: Sequence[str], chosen: Sequence[str], names: Sequence[str], factory: Factory) -> None:
-    missing = missing_runs(all_runs(factory.profile.name), list(names), list(trace_ids))
+    missing = missing_runs(all_runs(factory.profile.name, trace_ids), list(names), list(trace_ids))
     found = f"{counted(len(names), 'policy', 'policies')} can run on {counted(len(trace_ids), 'trace')}"
     with st.container(horizontal=True, vertical_alignment="center"):
         if missing:
@@ -62,7 +64,7 @@ def _compare(trace_ids: Sequence[str], chosen: Sequence[str], names: Sequence[st
             loaded = f"loads {' and '.join(takes.models)}" if takes.models else "loads no model"
             st.markdown(f"{found}; {counted(takes.runs, 'run')} missing. This {loaded} and takes {time}.", width="stretch")
         else:
-            st.markdown(f"{found}; all runs are there.", width="stretch")
+            st.markdown(f"{found}; all runs are finished.", width="stretch")
         st.button(
             "Compare all that can run here",
             key="compare-all",

@@ -6,6 +6,7 @@ import polars as pl
 import streamlit as st
 
 from pamer_lab.analysis.frontier import frontier, outcome
+from pamer_lab.analysis.growth import counting
 from pamer_lab.figures import cost as cost_figures
 from pamer_lab.figures.text import counted
 from pamer_lab.prices import PriceTable
@@ -44,10 +45,11 @@ def cost_frontier(runs: pl.DataFrame) -> None:
     if not any(point["evidence_pct"] is not None for point in found["points"]):
         st.caption("No recorded action of these traces uses evidence, or the base agent costs nothing at these prices.")
         return
+    st.markdown(_answer(found))
     several = "intervals are 95 % bootstraps over tasks" if found["traces"] > 1 else "one trace has no interval"
     answer = (
         f"Simulated with prices {in_code(prices.described, 300)}; n = {counted(found['traces'], 'trace')}, {several}. "
-        f"The line joins policies that none beats in both. {FIXED_ACTIONS}"
+        f"The line joins the policies that no other policy beats on both. {FIXED_ACTIONS}"
     )
     show_chart(
         "Evidence in context against cost",
@@ -55,9 +57,26 @@ def cost_frontier(runs: pl.DataFrame) -> None:
         answer,
         key="frontier",
         hint=f"{HINTS['cost']} {HINTS['evidence']}",
-        csv=lambda: csv_text(pl.DataFrame(found["points"]).with_columns(pl.lit(prices.name).alias("prices"))),
+        csv=lambda: frontier_csv(found, runs, prices),
     )
     st.dataframe([_line(row) for row in found["cheapest"]], hide_index=True)
+
+
+def frontier_csv(found: dict[str, Any], runs: pl.DataFrame, prices: PriceTable) -> str:
+    """The points of the chart, cheapest first, with the prices and how the tokens were counted."""
+    points = pl.DataFrame(found["points"], infer_schema_length=None)
+    said = {"prices": prices.name, "currency": prices.currency, "cost_kind": "simulated"}
+    own = [pl.lit(value).alias(name) for name, value in said.items()]
+    return csv_text(points.with_columns(*own).join(counting(runs), on="policy", maintain_order="left"))
+
+
+def _answer(found: dict[str, Any]) -> str:
+    """The sentence above the chart: the cheapest policy at the middle level of evidence."""
+    row = found["cheapest"][len(found["cheapest"]) // 2]
+    asked = f"Cheapest policy that keeps {row['level']} % of the evidence"
+    if row["policy"] is None:
+        return f"{asked}: none of these."
+    return f"{asked}: **{in_code(row['policy'])}**, {row['cost_vs_base']:.2f}× base (n = {counted(row['traces'], 'trace')})."
 
 
 def _line(row: dict[str, Any]) -> dict[str, str]:

@@ -81,7 +81,8 @@ def comparison(runs: pl.DataFrame, policies: Sequence[str], baseline: str) -> No
     columns = {name: st.column_config.TextColumn(help=hint) for name, hint in hints.items()}
     st.dataframe(styled, hide_index=True, placeholder="", column_config=columns)
     said = [
-        f"▼ fewer, ▲ more than {in_code(baseline, 60)}. Green is better; tokens have a colour only where the cost goes the same way. "
+        f"▼ fewer, ▲ more than {in_code(baseline, 60)}. Green is better; token changes are coloured only if the cost "
+        "changes in the same direction. "
         "The interval of the reduction is a 95 % bootstrap, clustered by task."
     ]
     if len({row["traces"] for row in rows.values()}) > 1:
@@ -104,7 +105,7 @@ def growth_verdicts(runs: pl.DataFrame, policies: Sequence[str], baseline: str) 
     show_verdicts(sorted(found, key=lambda one: order.get(one.policy, len(order))), counted(count, "trace"))
 
 
-@st.cache_resource(max_entries=8, show_spinner="Looking for the evidence…")
+@st.cache_resource(max_entries=8, show_spinner="Searching for evidence…")
 def _verdicts(path: str, at: tuple[int, int], run_ids: tuple[str, ...], baseline: str, prices: bytes) -> list[Verdict]:
     return verdicts_of([open_run(head) for head in run_store().heads(run_ids=run_ids)], baseline)
 

@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 import polars as pl
 import streamlit as st
 
-from pamer_lab.analysis.growth import Owners, Rewards, matching_traces, mean_context, missing_runs, opened_with, turn_table
+from pamer_lab.analysis.growth import mean_context, missing_runs, opened_with, turn_table
 from pamer_lab.factory import Factory
 from pamer_lab.figures.text import counted, duration
 from pamer_lab.policies.availability import is_light, why_not
@@ -20,13 +20,14 @@ from pamer_lab.runs.batch import BatchOptions, BatchProgress
 from pamer_lab.runs.divergence import first_divergence
 from pamer_lab.runs.engine import ReplayOptions
 from pamer_lab.ui.shared.following import LOOK_EVERY, progress_bar
-from pamer_lab.ui.shared.loaders import workspace
+from pamer_lab.ui.shared.loaders import catalogue, known_formats, workspace
 from pamer_lab.ui.shared.picker import trace_label
 from pamer_lab.ui.shared.run_form import GIVEN, STARTING, estimated, replay_at_once, say_unavailable
 from pamer_lab.ui.shared.runs import all_runs, background, open_run, policies_of_traces, run_store, version
 from pamer_lab.ui.shared.state import only_followed_a_link
 from pamer_lab.ui.shared.widgets import table_height
 from pamer_lab.ui.shared.words import HINTS
+from pamer_lab.workspace.catalogue import Filters, Listed, Owners, Rewards
 
 AT_ONCE = 1_500
 """Turns of all traces together up to which policies without models are replayed at once."""
@@ -59,7 +60,7 @@ def ensure_something(rows: Sequence[dict[str, Any]], policies: Sequence[str], fa
     linked = only_followed_a_link([row["trace_id"] for row in rows], list(policies), factory.profile.name)
     if linked or reviewer_mode() or background().current:
         return
-    runs = all_runs(factory.profile.name)
+    runs = all_runs(factory.profile.name, [row["trace_id"] for row in rows])
     light = [name for name in policies if is_light(policy := parse_policy(name), factory) and not why_not(policy, factory)]
     turns = {row["trace_id"]: int(row["turns"]) for row in rows}
     missing = [(name, policy) for policy, names in missing_runs(runs, light, list(turns)).items() for name in names]
@@ -71,7 +72,8 @@ def ensure_something(rows: Sequence[dict[str, Any]], policies: Sequence[str], fa
 
 def first_policies(rows: Sequence[dict[str, Any]]) -> list[str]:
     """What the page opens with: the usual policies that need no model, and those others that every one of these traces has a run of."""
-    replayed, names = policies_of_traces(), {row["trace_id"] for row in rows}
+    names = {row["trace_id"] for row in rows}
+    replayed = policies_of_traces(names)
     return [
         policy
         for policy in offered_policies("first")
@@ -79,17 +81,17 @@ def first_policies(rows: Sequence[dict[str, Any]]) -> list[str]:
     ]
 
 
-def choose_traces(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def choose_traces(rows: Sequence[dict[str, Any]]) -> Listed:
     """The traces that fit the filters by owner, format and reward; the filters are in the URL."""
     whose, formats, rewards = st.columns([3, 4, 3], gap="medium", vertical_alignment="bottom")
     owners = whose.segmented_control(
-        "Whose", get_args(Owners), default=opened_with(rows), required=True, key="owners", bind="query-params", help=HINTS["demo"]
+        "Origin", get_args(Owners), default=opened_with(rows), required=True, key="owners", bind="query-params", help=HINTS["demo"]
     )
-    known = sorted({row["format"] for row in rows})
-    wanted = formats.multiselect("Format", known, key="format", bind="query-params", placeholder="all formats", help=HINTS["format"])
+    wanted = formats.multiselect(
+        "Format", known_formats(), key="format", bind="query-params", placeholder="all formats", help=HINTS["format"]
+    )
     reward = rewards.selectbox("Reward", get_args(Rewards), key="reward", bind="query-params", help=HINTS["reward"])
-    fitting = set(matching_traces(rows, formats=wanted, reward=reward, owners=owners or "all"))
-    return [row for row in rows if row["trace_id"] in fitting]
+    return catalogue(Filters(formats=wanted, reward=reward, owners=owners or "all"))
 
 
 def run_missing(trace_ids: Sequence[str], policies: Sequence[str], runs: pl.DataFrame, factory: Factory, first: Sequence[str] = ()) -> None:
@@ -109,13 +111,15 @@ def run_missing(trace_ids: Sequence[str], policies: Sequence[str], runs: pl.Data
     reasons = {policy: why_not(parse_policy(policy), factory) for policy in usual}
     say_unavailable({policy: reason for policy, reason in reasons.items() if policy in policies and policy not in shown})
     possible = [policy for policy in usual if not reasons[policy]]
-    missing = missing_runs(all_runs(factory.profile.name), possible, trace_ids)
+    missing = missing_runs(all_runs(factory.profile.name, trace_ids), possible, trace_ids)
     if not missing:
         return
     fast = {policy: names for policy, names in missing.items() if not parse_policy(policy).needs_models}
     options = BatchOptions(factory.profile.name, processes=2, heads=factory.heads_text)
-    with st.container(horizontal=True, vertical_alignment="center", border=True):
-        st.markdown(_what_it_takes(missing, factory), width="stretch")
+    with st.container(border=True):
+        text, buttons = st.columns([5, 4], vertical_alignment="center")
+    text.markdown(_missing_in_words(missing, factory))
+    with buttons.container(horizontal=True, horizontal_alignment="right"):
         if fast:
             _, time = estimated(fast, factory)
             st.button(
@@ -140,7 +144,7 @@ def run_missing(trace_ids: Sequence[str], policies: Sequence[str], runs: pl.Data
             )
 
 
-def _what_it_takes(missing: Mapping[str, Sequence[str]], factory: Factory) -> str:
+def _missing_in_words(missing: Mapping[str, Sequence[str]], factory: Factory) -> str:
     """Which models the missing runs load, and how long they take at most."""
     found, time = estimated(missing, factory)
     each = ", ".join(f"**{name}** on {counted(len(names), 'trace')}" for name, names in missing.items())
@@ -206,5 +210,5 @@ def divergences(runs: pl.DataFrame, baseline: str, rows: Sequence[dict[str, Any]
 
 
 def _link(trace_id: str, policies: Sequence[str], policy: str, turn: int) -> str:
-    """Beside this page, so that it also holds where the dashboard is served under a path."""
+    """Relative to this page, so that it also works where the dashboard is served under a path."""
     return "replay?" + urlencode({"trace": trace_id, "policies": list(policies), "policy": policy, "turn": turn}, doseq=True)

@@ -9,8 +9,14 @@ from pamer_lab.figures.text import counted, one_line
 from pamer_lab.live.watching import State, Watched, state_of
 from pamer_lab.ui.shared.loaders import workspace
 from pamer_lab.ui.shared.prices import current_prices
+from pamer_lab.ui.shared.state import choose, chosen
+from pamer_lab.ui.shared.text import in_code
 
 SIGNS: dict[State, str] = {"active": "●", "idle": "◐", "ended": "○"}
+PICKED = "picked-session"
+"""Key of the picker. It is not bound to the URL: Streamlit would write the label there, which changes with every turn, and read no name."""
+ORDER = " → "
+"""Between the policies of a session, in the order in which they were in force."""
 START = """pamer-lab run --upstream https://api.example.com -- my-agent "the task"
 pamer-lab serve --upstream https://api.example.com --policy pamer+:inject=append"""
 
@@ -37,29 +43,36 @@ def how_to_start() -> None:
 
 def pick_session() -> str:
     """The open session's name; empty where there is none."""
-    lines, older = watched().sessions(current_prices())
+    wanted = chosen("session")
+    lines, older = watched().sessions(current_prices(), wanted)
     if not lines:
         return ""
     known = {line["session"]: line for line in lines}
-    asked = st.query_params.get("session", "")
-    if asked and asked not in known:
-        st.warning("The session of this link is not among the sessions of this workspace.")
-        del st.query_params["session"]
+    if wanted not in known and "session" in st.query_params:
+        st.warning(f"The session {in_code(wanted, 80)} in this link is not in this workspace. The one that changed last is shown.")
     proxies, now = watched().proxies(), time.time()
     running = sum(state_of(line, proxies, now) != "ended" for line in lines)
     label = f"Session ({counted(running, 'session')} running, {len(lines) - running + older:,} ended)"
-    picked = st.selectbox(
+    st.session_state[PICKED] = wanted if wanted in known else lines[0]["session"]
+
+    def changed() -> None:
+        if st.session_state[PICKED] in known:  # else a label from before the last turn, which a look by itself sent along
+            choose("session", st.session_state[PICKED])
+
+    picked: str = st.selectbox(
         label,
         list(known),
-        key="session",
-        bind="query-params",
+        key=PICKED,
         format_func=lambda name: _label(known[name], state_of(known[name], proxies, now)) if name in known else str(name),
-        help=f"The {len(lines):,} that changed last." if older else None,
+        on_change=changed,
+        help=f"The {len(lines):,} changed most recently." if older else None,
     )
-    return str(picked or lines[0]["session"])
+    choose("session", picked)
+    return picked
 
 
 def _label(line: dict[str, Any], state: State) -> str:
     began = time.strftime("%Y-%m-%d %H:%M", time.localtime(line["started"]))
     client = one_line(line["client"] or line["api"], 30)
-    return f"{SIGNS[state]} {began} · {client} · {line['policy']} · {counted(line['turns'], 'turn')} · {one_line(line['session'], 24)}"
+    policies = one_line(ORDER.join(line["policies"]), 60)
+    return f"{SIGNS[state]} {began} · {client} · {policies} · {counted(line['turns'], 'turn')} · {one_line(line['session'], 24)}"

@@ -14,7 +14,7 @@ from pamer_lab.live.watching import State, control, state_of
 from pamer_lab.policies.registry import live_policies
 from pamer_lab.reviewer_mode import reviewer_mode
 from pamer_lab.spreadsheet import csv_text
-from pamer_lab.ui.live.sessions import watched
+from pamer_lab.ui.live.sessions import ORDER, watched
 from pamer_lab.ui.shared.charts import drawing, show_chart
 from pamer_lab.ui.shared.gate import may_read_this_computer
 from pamer_lab.ui.shared.prices import current_prices
@@ -24,6 +24,8 @@ from pamer_lab.ui.shared.words import HINTS
 
 LOOK_EVERY = 2.0
 """Seconds between two looks at a session whose proxy runs."""
+REFUSED = "live-refused"
+"""Session key: what was refused last, by the session's name; it stays through the looks until the next action."""
 FAULTS = 5
 """Fallbacks that are named above the table."""
 STATE_WORDS: dict[State, str] = {
@@ -53,6 +55,8 @@ def _draw(name: str) -> None:
         state = state_of(line, watched().proxies())
         st.markdown(_headline(line, state), help=HINTS["live_cost"])
         _controls(line, state)
+        if refused := st.session_state.get(REFUSED, {}).get(name):
+            st.error(in_code(refused, 300))
         _faults(line)
         _chart(line)
         _requests(line)
@@ -99,6 +103,7 @@ def _controls(line: dict[str, Any], state: State) -> None:
             choices,
             key=f"live-policy-{line['session']}-{line['policy']}",
             accept_new_options=True,
+            on_change=_forget,
             width=320,
             help=why,
         )
@@ -107,12 +112,17 @@ def _controls(line: dict[str, Any], state: State) -> None:
 
 
 def _change(line: dict[str, Any], what: Any, policy: str = "") -> None:
+    _forget()
     try:
         control(watched().proxies(), line, what, policy)
     except InputError as error:
-        st.error(in_code(error.sentence, 300))
+        st.session_state[REFUSED] = {line["session"]: error.sentence}
         return
     st.rerun()
+
+
+def _forget() -> None:
+    st.session_state.pop(REFUSED, None)
 
 
 def _faults(line: dict[str, Any]) -> None:
@@ -136,17 +146,19 @@ def _chart(line: dict[str, Any]) -> None:
     if billed["calls_without_usage"]:
         said += f" {counted(billed['calls_without_usage'], 'answer')} came without usage."
     how = counted_with(tokens["kind"], tokens["tokenizer"])
+    if len(line["policies"]) > 1:
+        said += f" Policies in order: {in_code(ORDER.join(line['policies']), 200)}."
     show_chart(
         "Context size per turn",
         drawing(
             "live",
-            (line["session"], line["policy"], len(line["requests"]), len([row for row in rows if row["usage"]])),
-            lambda colours: live_context(rows, line["policy"], colours),
+            (line["session"], len(line["requests"]), len([row for row in rows if row["usage"]])),
+            lambda colours: live_context(rows, colours),
         ),
         f"Client's history and the model's view, {how}, n = {counted(len(rows), 'request')}.{said} ▼ edit, ▲ recall, ✕ fallback.",
         key="live-context",
         hint=HINTS["active"],
-        csv=lambda: csv_text(pl.DataFrame(_table(line, newest_first=False))),
+        csv=lambda: requests_csv(line),
     )
 
 
@@ -175,8 +187,8 @@ def _requests(line: dict[str, Any]) -> None:
     )
 
 
-def _table(line: dict[str, Any], *, newest_first: bool = True) -> list[dict[str, Any]]:
-    rows = [
+def _table(line: dict[str, Any]) -> list[dict[str, Any]]:
+    return [
         {
             "Turn": row["t"],
             "Time": time.strftime("%H:%M:%S", time.localtime(row["at"])),
@@ -184,12 +196,27 @@ def _table(line: dict[str, Any], *, newest_first: bool = True) -> list[dict[str,
             "Sent → seen": f"{_tokens(row['client_tokens'])} → {_tokens(row['model_tokens'])}",
             "Read / write / new": " / ".join(_tokens((row["usage"] or {}).get(part)) for part in ("read", "write", "uncached")),
             "Output": _tokens((row["usage"] or {}).get("output")),
-            "ms": sum(value for name, value in row["ms"].items() if not name.startswith("upstream_")),
+            "ms": row["ms"].get("total"),
             "First byte, ms": row["ms"].get("upstream_first_byte"),
         }
-        for row in line["requests"]
+        for row in reversed(line["requests"])
     ]
-    return rows[::-1] if newest_first else rows
+
+
+def requests_csv(line: dict[str, Any]) -> str:
+    """The table of requests, newest first as on the screen, with the exact counts that it shortens and how they were made."""
+    own = {
+        "Session": line["session"],
+        "tokenizer": line["tokens"]["tokenizer"],
+        "tokens_kind": line["tokens"]["kind"],
+    }
+    exact = [
+        {"Policy": row["policy"], "client_tokens": row["client_tokens"], "model_tokens": row["model_tokens"]}
+        | {f"billed_{part}": (row["usage"] or {}).get(part) for part in _BILLED}
+        for row in reversed(line["requests"])
+    ]
+    rows = [shown | tokens | own for shown, tokens in zip(_table(line), exact, strict=True)]
+    return csv_text(pl.DataFrame(rows, infer_schema_length=None))
 
 
 def _tokens(count: int | None) -> str:
@@ -198,7 +225,7 @@ def _tokens(count: int | None) -> str:
 
 def _happened(row: dict[str, Any]) -> str:
     if row["fallback"]:
-        return f"{SIGNS['fallback']} sent as it came: {one_line(row['fallback'], 300)}"
+        return f"{SIGNS['fallback']} sent unchanged: {one_line(row['fallback'], 300)}"
     said = f"{SIGNS.get(row['action'], '·')} {row['action']}"
     if row["edit"]:
         said += ", edit"

@@ -6,14 +6,15 @@ import streamlit as st
 from pamer_lab.analysis.growth import recorded_scores
 from pamer_lab.analysis.paper_comparison import BENCHMARK, KINDS, beside, recorded_beside
 from pamer_lab.analysis.published import PublishedTable, sample_names
-from pamer_lab.figures.text import counted, short
+from pamer_lab.figures.text import counted
 from pamer_lab.spreadsheet import csv_text
 from pamer_lab.ui.shared.downloads import download
-from pamer_lab.ui.shared.loaders import workspace
+from pamer_lab.ui.shared.loaders import catalogue, workspace
 from pamer_lab.ui.shared.studies import SAMPLE, listed_studies, open_study, study_line
 from pamer_lab.ui.shared.text import in_code
 from pamer_lab.ui.shared.widgets import table, table_height
 from pamer_lab.ui.shared.words import HINTS
+from pamer_lab.workspace.catalogue import Filters
 
 WORDS = {"auroc": "AUROC", "auprc": "AUPRC", "f1": "F1", "agreement": "agreement", "tokens_pct": "tokens, %"}
 WORDS |= {"tokens_mean": "evidence tokens, mean", "tokens_p95": "evidence tokens, P95", "tokens_max": "evidence tokens, maximum"}
@@ -59,7 +60,8 @@ def study_beside(name: str) -> None:
         height=table_height(len(lines), most=460),
     )
     st.caption(f"{counted(len(lines), 'cell')}. {DIFFERENT}")
-    csv = csv_text(pl.DataFrame(lines, infer_schema_length=None))
+    source = {"model": study.model, "demo": chosen == SAMPLE}
+    csv = csv_text(pl.DataFrame([line | source for line in lines], infer_schema_length=None))
     with st.container(horizontal=True):
         download("CSV", csv, f"{name}-beside.csv", "text/csv", key="beside-csv")
         if kind in PAGES:
@@ -68,7 +70,7 @@ def study_beside(name: str) -> None:
 
 def recorded_tasks(shown: PublishedTable) -> None:
     """The base agent's row beside what traces of the same benchmark recorded here; nothing where there are none."""
-    ids = [row["trace_id"] for row in workspace().trace_rows() if row["format"] == BENCHMARK and row["reward"] is not None]
+    ids = [row["trace_id"] for row in catalogue(Filters(formats=(BENCHMARK,), reward="recorded")).rows]
     line = recorded_beside(shown, recorded_scores(workspace(), ids)) if ids else None
     if line is None:
         return
@@ -80,8 +82,8 @@ def recorded_tasks(shown: PublishedTable) -> None:
         for name, one in domains
     ]
     if line["recorded_tokens"] is not None:
-        here = short(line["recorded_tokens"])
-        rows.append({"": "Tokens per task", "Published": short(line["tokens"]), "Recorded here": here, "n": line["usage_traces"]})
+        said, here = f"{line['tokens']:,}", f"{round(line['recorded_tokens']):,}"
+        rows.append({"": "Tokens per task", "Published": said, "Recorded here": here, "n": line["usage_traces"]})
     st.markdown(f"**Reward and tokens: {line['row']} and the benchmark traces here**")
     st.dataframe(rows, hide_index=True, placeholder="")
     st.caption(

@@ -11,6 +11,7 @@ from pamer_lab.prices import PriceTable
 from pamer_lab.runs.cost import RunCost
 from pamer_lab.runs.values import Run
 from pamer_lab.spreadsheet import csv_text
+from pamer_lab.ui.replay.tables import counting
 from pamer_lab.ui.replay.turn_steps import open_turn
 from pamer_lab.ui.shared.charts import drawing, show_chart
 from pamer_lab.ui.shared.prices import cost_of, price_key
@@ -72,9 +73,7 @@ def _expensive(run: Run, cost: RunCost) -> None:
         }
         for turn in dear
     ]
-    columns = {
-        name: st.column_config.NumberColumn(format="localized") for name in ("Read", "Written", "Uncached", "Output", "Written again")
-    }
+    columns = {f"Cost, {cost.prices.currency}": st.column_config.NumberColumn(format="%.4f")}
     table(lines, key="expensive", on_select=opened, selection_mode="single-row", column_config=columns)
 
 
@@ -91,7 +90,7 @@ def cost_csv(run: Run, cost: RunCost) -> str:
         }
         | {f"{name}_tokens": getattr(turn, name) for name in names}
         | {f"{name}_cost": value for name, value in turn.money(cost.prices).items()}
-        | {"tokenizer": run.head.tokenizer, "demo": run.head.demo}
+        | counting(run)
         for turn in cost.turns
     ]
     return csv_text(pl.DataFrame(rows))

@@ -68,7 +68,7 @@ def turns_csv(runs: Sequence[Run]) -> str:
     """What the chart of contexts shows, turn by turn."""
     names = ("action", "raw_tokens", "active_tokens", "cached_tokens")
     rows = [
-        {"policy": run.head.policy, "turn": turn.t} | {name: getattr(turn, name) for name in names} | _counting(run)
+        {"policy": run.head.policy, "turn": turn.t} | {name: getattr(turn, name) for name in names} | counting(run)
         for run in runs
         for turn in run.turns
     ]
@@ -77,10 +77,15 @@ def turns_csv(runs: Sequence[Run]) -> str:
 
 def states_csv(run: Run) -> str:
     """The ledger, a letter per block and turn."""
-    return csv_text(pl.DataFrame([{"turn": turn.t, "states": turn.states} | _counting(run) for turn in run.turns]))
+    return csv_text(pl.DataFrame([{"turn": turn.t, "states": turn.states} | counting(run) for turn in run.turns]))
 
 
-def _counting(run: Run) -> dict[str, Any]:
+def rows_csv(run: Run, lines: Sequence[dict[str, Any]]) -> str:
+    """Rows of a table of one run as the screen shows them."""
+    return csv_text(pl.DataFrame([line | {"Policy": run.head.policy} | counting(run) for line in lines], infer_schema_length=None))
+
+
+def counting(run: Run) -> dict[str, Any]:
     """The metadata of a run's numbers in a downloaded file."""
     return {name: getattr(run.head, name) for name in ("demo", "tokenizer", "tokens_kind")}
 
@@ -109,9 +114,13 @@ def accounts(runs: Sequence[Run]) -> None:
             "In context %": st.column_config.NumberColumn(format="%.1f", help=HINTS["evidence"]),
         },
     )
-    counting = {run.head.policy: {"Currency": prices.currency} | _counting(run) for run in runs}
+    own = {run.head.policy: {"Currency": prices.currency, "Prices": prices.name} | counting(run) for run in runs}
     download(
-        "CSV", lambda: csv_text(pl.DataFrame([row | counting[row["Policy"]] for row in rows])), "totals.csv", "text/csv", key="totals-csv"
+        "CSV",
+        lambda: csv_text(pl.DataFrame([row | own[row["Policy"]] for row in rows], infer_schema_length=None)),
+        "totals.csv",
+        "text/csv",
+        key="totals-csv",
     )
     head = runs[0].head
     counts = counted_with(head.tokens_kind, head.tokenizer)
@@ -177,8 +186,7 @@ def evidence(run: Run) -> None:
         | {"Was": FATE_WORDS[fate.survival], "Where": fate.where}
         for fate in shown
     ]
-    own = {"Policy": run.head.policy, "demo": run.head.demo}
-    download("CSV", lambda: csv_text(pl.DataFrame([line | own for line in lines])), "evidence.csv", "text/csv", key="evidence-csv")
+    download("CSV", lambda: rows_csv(run, lines), "evidence.csv", "text/csv", key="evidence-csv")
     table(
         lines,
         key="evidence",
@@ -197,7 +205,7 @@ def dropped(run: Run) -> None:
     lost = sum(len(drop.lost) for drop in found)
     st.markdown(
         f"**{run.head.policy}** drops {counted(sum(len(drop.blocks) for drop in found), 'block')} at {counted(len(found), 'turn')}; "
-        f"{counted(lost, 'later use')} of what was in them found it gone.",
+        f"{counted(lost, 'later use')} needed their content.",
         help=HINTS["drop"],
     )
 
@@ -206,17 +214,19 @@ def dropped(run: Run) -> None:
         if rows and rows[0] < len(found):
             open_turn(found[rows[0]].t)
 
+    lines = [
+        {
+            "Turn": drop.t,
+            "Blocks": span_words(drop.spans),
+            "Tokens": drop.tokens,
+            "Evidence lost": len(drop.lost),
+            "Used later": ", ".join(f"{one_line(entry.value, 60)} (turn {entry.used_at})" for entry in drop.lost),
+        }
+        for drop in found
+    ]
+    download("CSV", lambda: rows_csv(run, lines), "drops.csv", "text/csv", key="drops-csv")
     table(
-        [
-            {
-                "Turn": drop.t,
-                "Blocks": span_words(drop.spans),
-                "Tokens": drop.tokens,
-                "Evidence lost": len(drop.lost),
-                "Used later": ", ".join(f"{one_line(entry.value, 60)} (turn {entry.used_at})" for entry in drop.lost),
-            }
-            for drop in found
-        ],
+        lines,
         key="drops",
         on_select=opened,
         selection_mode="single-row",

@@ -51,7 +51,8 @@ def _open_awaited(runs: Sequence[Run]) -> None:
 def choose_policy(runs: Sequence[Run]) -> str:
     """The policy that is looked at, to choose another."""
     policies = [run.head.policy for run in runs]
-    picked = st.segmented_control("Policy", policies, required=True, key="policy", label_visibility="collapsed") or policies[0]
+    with st.container():  # directly in a column the names would scroll out of sight instead of taking a second row
+        picked = st.segmented_control("Policy", policies, required=True, key="policy", label_visibility="collapsed") or policies[0]
     st.query_params["policy"] = picked
     return picked
 
@@ -74,19 +75,21 @@ def choose_turn(run: Run, policies: Sequence[str], dropped: Sequence[Drop] = ())
     with st.container(horizontal=True, vertical_alignment="bottom"):
         turn = int(st.number_input(f"Turn, 0 to {count - 1:,}", 0, count - 1, key="turn", width=140) or 0)
         st.query_params["turn"] = str(turn)
-        before = [event for event in events if event < turn]
-        after = [event for event in events if event > turn]
-        for name, icon, target, keys in (
-            ("Previous turn", ":material/chevron_left:", turn - 1 if turn else None, "k"),
-            ("Next turn", ":material/chevron_right:", turn + 1 if turn + 1 < count else None, "j"),
-            ("Previous event", ":material/first_page:", before[-1] if before else None, "Shift+K"),
-            ("Next event", ":material/last_page:", after[0] if after else None, "Shift+J"),
-        ):
-            st.button(icon, key=name, help=name, disabled=target is None, on_click=open_turn, args=(target or 0,), shortcut=keys)
+        _step("Previous turn", "chevron_left", turn - 1 if turn else None, "k")
+        _step("Next turn", "chevron_right", turn + 1 if turn + 1 < count else None, "j")
     action = run.turns[turn].action
     what = f"{DROP_SIGN} drop" if action == "pass" and turn in lost else f"{SIGNS[action]} {action}"
     number = f"event {events.index(turn) + 1:,} of {len(events):,}" if turn in events else f"{counted(len(events), 'event')} in this run"
-    with st.container(horizontal=True):
+    before, after = [event for event in events if event < turn], [event for event in events if event > turn]
+    with st.container(horizontal=True, vertical_alignment="center"):
+        _step("Previous event", "first_page", before[-1] if before else None, "Shift+K")
+        _step("Next event", "last_page", after[0] if after else None, "Shift+J")
         st.markdown(f"**{what}** · {number}", width="content", help=f"{HINTS['drop']} {HINTS['fallback']}")
         marks(dict.fromkeys(CHARTS, Mark(turn)), clicked, key="turn-marks")
     return turn
+
+
+def _step(name: str, icon: str, target: int | None, keys: str) -> None:
+    """A button to another turn; without one it cannot be pressed."""
+    label = f":material/{icon}:"
+    st.button(label, key=name, help=name, disabled=target is None, on_click=open_turn, args=(target or 0,), shortcut=keys)

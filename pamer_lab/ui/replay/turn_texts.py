@@ -5,10 +5,10 @@ Invariant: `difference` is bounded, whatever the texts are, and every unseen cha
 """
 
 from collections.abc import Sequence
-from difflib import SequenceMatcher
 
 import streamlit as st
 
+from pamer_lab.blocks.differences import opcodes
 from pamer_lab.blocks.render import render_message, render_tools
 from pamer_lab.decisions import Span
 from pamer_lab.figures.text import visible
@@ -106,7 +106,7 @@ def difference(first: str, second: str) -> str:
     cut = len(one) > MOST_WORDS or len(other) > MOST_WORDS
     one, other = one[:MOST_WORDS], other[:MOST_WORDS]
     lines: list[str] = []
-    for kind, a, b, c, d in SequenceMatcher(None, one, other).get_opcodes():
+    for kind, a, b, c, d in opcodes(one, other, autojunk=True):
         if kind == "equal":
             lines.append("  " + _stretch(one[a:b]))
             continue

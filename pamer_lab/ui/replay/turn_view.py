@@ -53,7 +53,7 @@ def _dropped(drop: Drop) -> None:
     if drop.lost:
         named = ", ".join(f"{in_code(lost.value, 60)} (turn {lost.used_at})" for lost in drop.lost[:MOST_LOST])
         more = f" and {len(drop.lost) - MOST_LOST:,} more" if len(drop.lost) > MOST_LOST else ""
-        st.markdown(f"Later actions use what is gone now: {named}{more}.")
+        st.markdown(f"Later actions use evidence that is gone now: {named}{more}.")
 
 
 def _why(run: Run, turn: Turn) -> None:

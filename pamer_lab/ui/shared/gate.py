@@ -55,7 +55,7 @@ def may_read_this_computer() -> bool:
 def how_to_get_in() -> str:
     """What to do where `may_read_this_computer` is False, as one sentence."""
     return (
-        "To read files of this computer from this page, open the link that was printed when the dashboard was started; it contains a token."
+        "To read files on this computer from this page, open the link that was printed when the dashboard was started; it contains a token."
     )
 
 

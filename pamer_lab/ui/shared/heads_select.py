@@ -39,7 +39,7 @@ def ask_to_confirm(profile: Profile) -> None:
     if not places:
         return
     shown = "\n".join(f"- {in_code(place)}" for place in places)
-    st.warning(f"This profile came as a file, and nobody has confirmed where it sends what. With it, the lab sends:\n{shown}")
+    st.warning(f"This profile is a file and has not been confirmed yet. With it, PaMER Lab sends:\n{shown}")
     if may_read_this_computer():
         st.button("Trust this profile", key="trust-profile", icon=":material/verified_user:", on_click=_trust, args=(profile,))
     else:

@@ -5,6 +5,7 @@ them.
 """
 
 import threading
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import streamlit as st
@@ -13,8 +14,10 @@ from pamer_lab.config import default_workspace
 from pamer_lab.reviewer_mode import reviewer_mode
 from pamer_lab.runs.samples import import_sample_runs
 from pamer_lab.storage import TableSpec
+from pamer_lab.trajectory.formats import formats
 from pamer_lab.ui.shared.transcript import Hit, Transcript
 from pamer_lab.workspace import TRACES, StoredTrace, Workspace
+from pamer_lab.workspace.catalogue import Filters, Listed, listed
 from pamer_lab.workspace.ingest import DEMO_FOLDER, Imported, import_demo
 
 _FIRST = threading.Lock()
@@ -37,19 +40,37 @@ def table_version(spec: TableSpec) -> tuple[int, int]:
     return workspace().table_version(spec)
 
 
-@st.cache_resource(max_entries=4, show_spinner=False)
-def _trace_rows(path: str, version: tuple[int, int]) -> list[dict[str, Any]]:
-    return _workspace(path).trace_rows()
+@st.cache_resource(max_entries=8, show_spinner=False)
+def _listed(path: str, version: tuple[int, int], where: str) -> Listed:
+    return listed(_workspace(path), where)
 
 
-def trace_rows() -> list[dict[str, Any]]:
-    """Summary rows of all traces."""
-    lab = workspace()
-    return _trace_rows(str(lab.path), table_version(TRACES))
+def catalogue(filters: Filters | None = None) -> Listed:
+    """The traces that fit; where very many do, the last stored of them."""
+    return _listed(str(workspace().path), table_version(TRACES), (filters or Filters()).where)
 
 
-def rows_or_demo() -> tuple[list[dict[str, Any]], Imported | None]:
-    """All traces; an empty workspace imports the demo traces first and returns that import too."""
+def trace_rows() -> Sequence[dict[str, Any]]:
+    """Summary rows of all traces, or of the last stored where there are very many."""
+    return catalogue().rows
+
+
+def rows_named(trace_ids: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """Summary rows by trace id, listed or not; traces that are not here are left out."""
+    wanted, known = dict.fromkeys(trace_ids), {row["trace_id"]: row for row in trace_rows()}
+    missing = [name for name in wanted if name not in known]
+    known |= {row["trace_id"]: row for row in workspace().rows_of(missing)} if missing and not catalogue().complete else {}
+    return {name: known[name] for name in wanted if name in known}
+
+
+def known_formats() -> list[str]:
+    """Formats that traces here may have: those that are listed; where not all traces are, every format that can be read."""
+    found = catalogue()
+    return sorted({row["format"] for row in found.rows} | (set() if found.complete else {reader.NAME for reader in formats()}))
+
+
+def rows_or_demo() -> tuple[Sequence[dict[str, Any]], Imported | None]:
+    """All traces that are listed; an empty workspace imports the demo traces first and returns that import too."""
     rows = trace_rows()
     if rows or not DEMO_FOLDER.is_dir() or reviewer_mode():
         return rows, None
@@ -57,7 +78,7 @@ def rows_or_demo() -> tuple[list[dict[str, Any]], Imported | None]:
         return first_rows()
 
 
-def first_rows() -> tuple[list[dict[str, Any]], Imported | None]:
+def first_rows() -> tuple[Sequence[dict[str, Any]], Imported | None]:
     """The same without a page; of several callers one imports, and the others wait for it."""
     with _FIRST:
         rows = trace_rows()

@@ -6,6 +6,7 @@ from typing import Any
 import streamlit as st
 
 from pamer_lab.figures.text import counted, one_line, short
+from pamer_lab.ui.shared.loaders import catalogue, rows_named
 from pamer_lab.ui.shared.state import choose, chosen
 from pamer_lab.ui.shared.text import in_code
 from pamer_lab.ui.shared.widgets import missing_trace
@@ -35,8 +36,9 @@ def pick_trace(rows: Sequence[dict[str, Any]], *, on_change: Callable[[], None] 
     Where a trace that was looked at has been removed, perhaps in another tab, the page says so and opens another; one that a link asks
     for is named, and another can be picked.
     """
-    known = {row["trace_id"]: row for row in rows}
     wanted = chosen("trace")
+    known = {row["trace_id"]: row for row in rows}
+    known |= rows_named([name for name in (wanted, first) if name and name not in known])
     missing = wanted not in known and "trace" in st.query_params
     if missing:
         missing_trace(wanted)
@@ -66,6 +68,8 @@ def pick_trace(rows: Sequence[dict[str, Any]], *, on_change: Callable[[], None] 
         on_change=changed,
         label_visibility="collapsed",
     )
+    if (total := catalogue().total) > len(known):
+        st.caption(f"Listed: {len(known):,} of {total:,} traces, those stored last. Search on Traces finds the others.")
     if picked is not None:
         choose("trace", picked)
         st.session_state[LABEL] = trace_label(known[picked])

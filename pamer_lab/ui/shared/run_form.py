@@ -4,12 +4,13 @@ Policies without models run at once where a trace has no run yet, so that a fres
 button and runs in its own process.
 """
 
+import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import streamlit as st
 
-from pamer_lab.errors import LabError
+from pamer_lab.errors import Cancelled, LabError
 from pamer_lab.factory import Factory
 from pamer_lab.figures.text import counted, duration
 from pamer_lab.policies.availability import is_light, other_heads, why_not
@@ -23,7 +24,7 @@ from pamer_lab.runs.store import newest
 from pamer_lab.runs.values import STATUS_WORDS, RunInfo
 from pamer_lab.ui.shared.following import LOOK_EVERY, progress_bar, waiting_list
 from pamer_lab.ui.shared.heads_select import choose_heads, choose_profile
-from pamer_lab.ui.shared.loaders import table_version, trace_rows, workspace
+from pamer_lab.ui.shared.loaders import rows_named, table_version, workspace
 from pamer_lab.ui.shared.picker import trace_label
 from pamer_lab.ui.shared.runs import background, run_heads, run_store, timeline_of, version
 from pamer_lab.ui.shared.state import only_followed_a_link
@@ -34,8 +35,8 @@ from pamer_lab.workspace import TRACES
 MOST_POLICIES = 7
 GIVEN = "policies-given"
 """Set where code, not the reader, has just given the chosen policies."""
-AT_ONCE = 400
-"""Turns up to which policies without models are replayed at once."""
+AT_ONCE, SECONDS_AT_ONCE = 400, 10.0
+"""Turns up to which policies without models are replayed at once, and the time that a page spends on that."""
 STARTING = "Starting a worker process"
 DRAWN = "drawn-turns"
 """Session key of the stored turns that the page was last drawn with, by run."""
@@ -110,7 +111,7 @@ def heads_shown(trace_id: str, choice: Choice) -> dict[str, RunInfo]:
     found = choice.newest(trace_id)
     linked = only_followed_a_link(trace_id, choice.policies, choice.profile)
     light = [policy for policy in choice.possible if policy not in found and is_light(parse_policy(policy), choice.factory)]
-    if linked or reviewer_mode() or not light or background().current is not None:
+    if linked or reviewer_mode() or not light or _in_hand(trace_id):
         return found
     timeline, _ = timeline_of(trace_id, choice.profile)
     if timeline.turns > AT_ONCE:
@@ -121,24 +122,38 @@ def heads_shown(trace_id: str, choice: Choice) -> dict[str, RunInfo]:
 
 
 def replay_at_once(pairs: Sequence[tuple[str, str]], options: ReplayOptions, what: str) -> None:
-    """Replay traces through policies without models right away; if that fails, existing runs are still shown."""
+    """Replay traces through policies without models right away; if that fails, existing runs are still shown.
+
+    What is not done within `SECONDS_AT_ONCE` stops before its next turn and is left to the queue.
+    """
+    end = time.monotonic() + SECONDS_AT_ONCE
+    options = replace(options, cancelled=lambda: time.monotonic() > end)
     policies = ", ".join(dict.fromkeys(policy for _, policy in pairs))
     try:
         with st.spinner(f"Replaying {what} through {policies}…"):
             for trace_id, policy in pairs:
                 replay(trace_id, policy, workspace(), options)
+    except Cancelled:
+        st.caption("Not all replays are finished; continue with the button below.")
     except LabError as error:
         st.warning(f"A policy without models could not be replayed; existing runs are shown. {in_code(str(error), 400)}")
 
 
+def _in_hand(trace_id: str) -> bool:
+    """Whether this trace is being replayed or queued."""
+    jobs = background()
+    return any(trace_id in batch.trace_ids for batch in (jobs.current, *jobs.waiting) if batch is not None)
+
+
 def run_panel(trace_id: str, choice: Choice, found: dict[str, RunInfo]) -> None:
-    """Missing runs with their cost and a button, or the progress of a running replay."""
+    """Missing runs with their cost and a button, or the progress of a running replay, behind which those of another trace are queued."""
     if reviewer_mode():
         return
     batch = background().current
     if batch is not None:
         follow(batch, trace_id)
-        return
+        if _in_hand(trace_id):
+            return
     last_batch(trace_id)
     say_unavailable({policy: reason for policy, reason in choice.reasons.items() if policy not in found})
     todo = [policy for policy in choice.possible if policy not in found or found[policy].status != "done"]
@@ -150,7 +165,7 @@ def run_panel(trace_id: str, choice: Choice, found: dict[str, RunInfo]) -> None:
     started = [policy for policy in todo if policy in found and found[policy].status != "done"]
     with st.container(horizontal=True, vertical_alignment="center", border=True):
         st.markdown(what_it_takes(trace_id, todo, choice), width="stretch")
-        name = "Continue" if started else "Run"
+        name = "Queue" if batch is not None else "Continue" if started else "Run"
         st.button(
             f"{name} {counted(len(todo), 'policy', 'policies')}",
             key="run",
@@ -274,7 +289,7 @@ def _moved_on(batch: Batch, trace_id: str) -> bool:
 def _traces_in_words(trace_ids: Sequence[str]) -> str:
     if len(trace_ids) > 1:
         return counted(len(trace_ids), "trace")
-    return ", ".join(in_code(trace_label(row), 80) for row in trace_rows() if row["trace_id"] in trace_ids) or "a trace"
+    return ", ".join(in_code(trace_label(row), 80) for row in rows_named(trace_ids).values()) or "a trace"
 
 
 def next_step(trace_id: str, choice: Choice) -> str:
@@ -283,7 +298,12 @@ def next_step(trace_id: str, choice: Choice) -> str:
     if reviewer_mode():
         return "Reviewer mode cannot start replays. Choose other policies or another trace."
     if batch is not None:
-        return "It appears here with its first turns." if trace_id in batch.trace_ids else "Wait for the replay above to finish."
+        if trace_id in batch.trace_ids:
+            return "It appears here with its first turns."
+        if _in_hand(trace_id):
+            return "It is queued and starts when the replay above ends."
+        if choice.possible:
+            return "Queue one with the button above."
     return "Start one with the button above." if choice.possible else "None of them can run here; see the reasons above."
 
 

@@ -4,7 +4,7 @@ Caches are keyed by what changes a run (its id, status and stored turns), so tha
 Sessions share the values and never change them.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -28,6 +28,8 @@ from pamer_lab.ui.shared.loaders import stored_trace, table_version, workspace
 from pamer_lab.ui.shared.text import DEMO, counted_with
 from pamer_lab.workspace import RUNS
 
+MOST_RUNS = 10_000
+"""Runs of a workspace up to which pages read them all together; of more, only those of the traces that they show."""
 LOOKED_HERE, MOST_SECONDS = 100_000_000, 20.0
 """Characters that a page looks through for evidence itself, a moment's work, and seconds for the rest in a process of its own."""
 
@@ -166,29 +168,36 @@ def memories_of(run: Run) -> dict[str, Memory]:
     return _memories(str(workspace().path), run.run_id, len(run.turns), run)
 
 
+def _those(trace_ids: Iterable[str]) -> tuple[str, ...] | None:
+    """The traces whose runs are read; None: of all, which is read once for every page while the workspace is of usual size."""
+    few = run_store().count() <= MOST_RUNS
+    return None if few else tuple(dict.fromkeys(trace_ids))
+
+
 @st.cache_resource(max_entries=4, show_spinner=False)
-def _policies(path: str, at: tuple[int, int]) -> dict[str, list[tuple[str, bool]]]:
-    return run_store().policies_by_trace()
+def _policies(path: str, at: tuple[int, int], those: tuple[str, ...] | None) -> dict[str, list[tuple[str, bool]]]:
+    return run_store().policies_by_trace(those)
 
 
-def policies_of_traces() -> dict[str, list[tuple[str, bool]]]:
-    """Policies each trace was replayed through, and whether to the end; none, and a warning, where runs cannot be read."""
+def policies_of_traces(trace_ids: Iterable[str]) -> dict[str, list[tuple[str, bool]]]:
+    """Policies that these traces were replayed through, and whether to the end; none, and a warning, where runs cannot be read."""
     try:
         at = version()
-        return _policies(str(workspace().path), at) if at[1] else {}
+        return _policies(str(workspace().path), at, _those(trace_ids)) if at[1] else {}
     except StorageError as error:
         st.warning(one_line(str(error)))
         return {}
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)
-def _run_table(path: str, at: tuple[int, int]) -> pl.DataFrame:
-    return run_table(workspace())
+def _run_table(path: str, at: tuple[int, int], those: tuple[str, ...] | None) -> pl.DataFrame:
+    return run_table(workspace(), trace_ids=those)
 
 
-def all_runs(profile: str, heads: str = "") -> pl.DataFrame:
-    """Finished runs with a profile, and where a hash is given only of those heads; one per trace and policy."""
-    found = _run_table(str(workspace().path), version())
+def all_runs(profile: str, trace_ids: Iterable[str], heads: str = "") -> pl.DataFrame:
+    """Finished runs of these traces, perhaps of others too, with a profile, and where a hash is given only of those heads; one per trace
+    and policy."""
+    found = _run_table(str(workspace().path), version(), _those(trace_ids) if version()[1] else None)
     return found if found.is_empty() else newest_runs(with_heads(found.filter(pl.col("profile") == profile), heads))
 
 

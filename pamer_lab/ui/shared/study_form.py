@@ -22,11 +22,12 @@ from pamer_lab.studies.compact.values import Condition
 from pamer_lab.studies.study import ALL, Kind
 from pamer_lab.ui.shared.following import LOOK_EVERY, progress_bar, waiting_list
 from pamer_lab.ui.shared.heads_select import ask_to_confirm
-from pamer_lab.ui.shared.loaders import trace_rows, workspace
+from pamer_lab.ui.shared.loaders import catalogue, workspace
 from pamer_lab.ui.shared.picker import trace_label
 from pamer_lab.ui.shared.studies import jobs
 from pamer_lab.ui.shared.text import in_code
 from pamer_lab.ui.shared.words import BASES, HINTS
+from pamer_lab.workspace.catalogue import Filters
 from pamer_lab.workspace.ingest import DEMO_FOLDER, import_paths
 
 DEFAULT_SEEDS = ",".join(map(str, SEEDS))
@@ -95,7 +96,7 @@ def _start(commands: Sequence[Sequence[str]]) -> None:
 
 def choose_corpus() -> Corpus | None:
     """Labelled traces of the workspace; None, with a message, if there are too few for a study."""
-    labelled = {row["trace_id"]: row for row in trace_rows() if row["labels"]}
+    labelled = {row["trace_id"]: row for row in catalogue(Filters(labelled=True)).rows}
     chosen: list[str] = []
     if labelled:
         chosen = st.multiselect(

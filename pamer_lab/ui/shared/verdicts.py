@@ -1,4 +1,4 @@
-"""The first lines of Replay and Context growth: each policy in one sentence, with the paper's live result beside it."""
+"""The first lines of Replay and Context growth: each policy in one sentence, next to the paper's live result."""
 
 from collections.abc import Sequence
 
@@ -42,4 +42,4 @@ def show_verdicts(found: Sequence[Verdict], of: str) -> None:
         st.markdown("  \n".join(lines), help=f"{HINTS['verdict']} {HINTS['evidence']} {HINTS['fixed']}")
         priced = any(verdict.cost_pct is not None for verdict in found)
         prices = f" Cost: simulated with prices {in_code(current_prices().name, 60)}." if priced else ""
-        st.caption(f"Replay of {of}, actions fixed; live results are the paper's, of its own agent and tasks.{prices}")
+        st.caption(f"Replay of {of}, actions fixed; live results are from the paper, with its own agent and tasks.{prices}")

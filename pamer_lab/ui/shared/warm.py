@@ -1,31 +1,48 @@
-"""What the home page needs, made ready while the server comes up: its libraries, and in an empty workspace the demo traces.
+"""What the home page needs, made ready while the server comes up: its libraries, its data, and in an empty workspace the demo traces.
 
+The server answers once this is done, or after `MOST` seconds, whichever comes first.
 Invariant: a fault here is nobody's: the first visit does the same and says what is wrong.
 """
 
+import asyncio
 import logging
 import threading
 from importlib import import_module
 
+from streamlit.logger import get_logger
+from streamlit.runtime.caching import cache_data_api
+from streamlit.runtime.scriptrunner_utils import script_run_context
+
 from pamer_lab.ui.shared.loaders import first_rows
 
-MODULES = ("lancedb", "polars", "plotly.graph_objects", "tokenizers", "pamer_lab.ui.traces.home", "pamer_lab.ui.traces.library")
+MODULES = ("lancedb", "polars", "plotly.graph_objects", "tokenizers", "pamer_lab.ui.traces.library", "pamer_lab.ui.traces.adding")
 """In the order in which the home page needs them."""
+MOST = 10.0
+"""Seconds that the server waits at most: a slow disk or a large library delays the first page, not the server."""
+NAME = "warm-up"
 logger = logging.getLogger(__name__)
 
 
 def warm() -> None:
-    """Import what the home page imports, and read the demo traces where there is no other."""
+    """Import what the home page imports, read the demo traces where there are no others, and draw its picture."""
     try:
         for name in MODULES:
             import_module(name)
-        first_rows()
+        rows, _ = first_rows()
+        import_module("pamer_lab.ui.traces.home").make_ready(rows)  # a page's own folder comes after this one
     except Exception as error:  # the first visit meets the same fault, where a reader sees it
         logger.info("the home page could not be made ready: %s", error)
 
 
 def warm_up() -> threading.Thread:
     """The same beside whoever calls."""
-    thread = threading.Thread(target=warm, daemon=True, name="warm-up")
+    thread = threading.Thread(target=warm, daemon=True, name=NAME)
+    for module in (script_run_context, cache_data_api):  # they warn where a cache is filled without a page
+        get_logger(module.__name__).addFilter(lambda record: threading.current_thread().name != NAME)
     thread.start()
     return thread
+
+
+async def warmed(thread: threading.Thread) -> None:
+    """Wait until the home page is ready, at most `MOST` seconds."""
+    await asyncio.to_thread(thread.join, MOST)

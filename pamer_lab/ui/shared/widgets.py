@@ -108,7 +108,16 @@ def table_height(rows: int, *, most: int) -> int:
     return min(most, ROW_HEIGHT * (rows + 1) + 3)
 
 
-def table(rows: Sequence[dict[str, Any]], **options: Any) -> None:
-    """A plain table; its cells are text, whatever they contain."""
+def table(rows: Sequence[dict[str, Any]], column_config: Mapping[str, Any] | None = None, **options: Any) -> None:
+    """A plain table; its cells are text, whatever they contain, and counts have separators between thousands."""
     shown = [{key: one_line(value, 400) if isinstance(value, str) else value for key, value in row.items()} for row in rows]
-    st.dataframe(shown, hide_index=True, width="stretch", placeholder="", **options)
+    columns = whole_numbers(rows) | dict(column_config or {})
+    st.dataframe(shown, hide_index=True, width="stretch", placeholder="", column_config=columns, **options)
+
+
+def whole_numbers(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """How columns that hold nothing but whole numbers are shown."""
+    names = dict.fromkeys(name for row in rows for name in row)
+    values = {name: [row[name] for row in rows if row.get(name) is not None] for name in names}
+    whole = [name for name, found in values.items() if found and all(type(value) is int for value in found)]
+    return {name: st.column_config.NumberColumn(format="localized") for name in whole}

@@ -9,7 +9,7 @@ HINTS = {
     "labels": "Where memory was needed: older history had to be compressed (▼) or earlier evidence recalled (▲). Hindsight labels too.",
     "events": "What the source recorded about its own context: a compaction, a memory read or write, a sub-agent.",
     "sessions": "Lists what Claude Code, Codex, Copilot, Cursor and others keep in their usual folders. You choose what is imported.",
-    "confidence": "recognised: a reader matched; second choice: the first reader that matched could not read it; guessed: none matched.",
+    "confidence": "recognised: a reader matched; second choice: the first one could not read it; guessed: a search found the messages.",
     "not_read": "Lines and parts of the file that are not in the trace, and what came out empty.",
     "warnings": "Places in the source that could not be represented exactly. Nothing is dropped silently.",
     "reward": "The score the source recorded for this run.",

@@ -7,11 +7,13 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import polars as pl
 import streamlit as st
 
 from pamer_lab import figures
 from pamer_lab.figures.text import counted, layer_words
 from pamer_lab.probes.margins import Confusion, Margins, confusion, unpack
+from pamer_lab.spreadsheet import csv_text
 from pamer_lab.studies.study import Study
 from pamer_lab.ui.shared.charts import drawing, show_chart
 from pamer_lab.ui.shared.page import part
@@ -40,7 +42,10 @@ def score_panel(study: Study, rows: dict[str, dict[str, Any] | None], *, demo: b
     names = [EVERY, *str(study.settings.get("seeds", "")).split(",")[:count]]
     settle("seed", names, EVERY)
     words = {EVERY: "all splits"} | {name: f"seed {name}" for name in names[1:]}
-    seed = right.segmented_control("Split", names, required=True, key="seed", format_func=words.__getitem__, help=HINTS["seed"]) or EVERY
+    seed = (
+        right.container().segmented_control("Split", names, required=True, key="seed", format_func=words.__getitem__, help=HINTS["seed"])
+        or EVERY
+    )
     st.query_params["seed"] = seed
     columns = st.columns(2, gap="medium")
     for column, (target, seeds) in zip(columns, kept.items(), strict=False):
@@ -48,11 +53,14 @@ def score_panel(study: Study, rows: dict[str, dict[str, Any] | None], *, demo: b
         if row and seeds:
             with column:
                 only = None if seed == EVERY else names.index(seed) - 1
-                _target(study, target, row, seeds, only, shift, DEMO if demo else "")
+                _target(study, target, row, seeds, only, shift, names[1:], demo=demo)
 
 
-def _target(study: Study, target: str, row: dict[str, Any], kept: list[Margins], only: int | None, shift: float, demo: str) -> None:
+def _target(
+    study: Study, target: str, row: dict[str, Any], kept: list[Margins], only: int | None, shift: float, names: Sequence[str], *, demo: bool
+) -> None:
     seeds = kept if only is None else [kept[only]]
+    splits = names if only is None else [names[only]]
     at, now = confusion(seeds), confusion(seeds, shift)
     decisions = now.hits + now.misses + now.false_alarms + now.rejections
     cuts = row["thresholds"] if only is None else [row["thresholds"][only]]
@@ -61,7 +69,7 @@ def _target(study: Study, target: str, row: dict[str, Any], kept: list[Margins],
     answer = (
         f"Above the axis: {target} needed; below: not needed. Right of the line: predicted positive. "
         f"n = {counted(decisions, 'decision')} in {parts}, measured with {in_code(study.model, 40)}; "
-        f"thresholds by validation F1 at logit {span}.{demo}"
+        f"thresholds by validation F1 at logit {span}.{DEMO if demo else ''}"
     )
     of = (study_key(study), row["layer"], row["pooling"], only, shift)
     show_chart(
@@ -70,7 +78,7 @@ def _target(study: Study, target: str, row: dict[str, Any], kept: list[Margins],
         answer,
         key=f"scores-{target}",
         hint=HINTS["threshold"],
-        csv=lambda: _csv(seeds),
+        csv=lambda: scores_csv(study, target, row, dict(zip(splits, zip(seeds, cuts, strict=True), strict=True)), demo=demo),
     )
     shown = [_counts("from validation", at)]
     if shift:
@@ -82,13 +90,17 @@ def _target(study: Study, target: str, row: dict[str, Any], kept: list[Margins],
     st.caption(said, help=HINTS["confusion"])
 
 
-def _csv(seeds: Sequence[Margins]) -> str:
-    return "label,margin\n" + "".join(
-        f"{name},{value:.4f}\n"
-        for part in seeds
-        for name, values in (("needed", part.positive), ("not needed", part.negative))
+def scores_csv(study: Study, target: str, row: dict[str, Any], splits: dict[str, tuple[Margins, float]], *, demo: bool) -> str:
+    """Each decision of the shown splits: its logit minus the threshold of its split. `splits` has margins and threshold by seed."""
+    said = {"target": target, "layer": str(row["layer"]), "pooling": row["pooling"]}
+    source = {"unit": "logits", "kind": "measured", "model": study.model, "demo": demo}
+    lines = [
+        said | {"seed": seed, "label": label, "margin": round(float(value), 4), "threshold": cut} | source
+        for seed, (part, cut) in splits.items()
+        for label, values in (("needed", part.positive), ("not needed", part.negative))
         for value in values
-    )
+    ]
+    return csv_text(pl.DataFrame(lines, infer_schema_length=None))
 
 
 def _counts(name: str, found: Confusion) -> dict[str, Any]:

@@ -10,13 +10,14 @@ from pamer_lab import figures
 from pamer_lab.decisions import Action
 from pamer_lab.figures.text import counted, short
 from pamer_lab.runs.store import newest
-from pamer_lab.runs.values import RunInfo
-from pamer_lab.ui.shared.charts import drawing, show_chart
+from pamer_lab.runs.values import Run, RunInfo
+from pamer_lab.ui.shared.charts import Drawing, drawing, show_chart
 from pamer_lab.ui.shared.keys import TARGET
-from pamer_lab.ui.shared.loaders import workspace
-from pamer_lab.ui.shared.runs import open_runs, run_heads, run_key, run_store
+from pamer_lab.ui.shared.loaders import catalogue, workspace
+from pamer_lab.ui.shared.runs import open_runs, policies_of_traces, run_heads, run_key, run_store
 from pamer_lab.ui.shared.text import DEMO, counted_with, in_code
 from pamer_lab.ui.shared.words import HINTS
+from pamer_lab.workspace.catalogue import Filters
 
 POINTS = 40
 """Points of a sparkline."""
@@ -55,7 +56,7 @@ def thinned(values: Sequence[int], points: int = POINTS) -> list[int]:
     return [values[round(number * (len(values) - 1) / (points - 1))] for number in range(points)]
 
 
-@st.cache_data(max_entries=64, show_spinner=False)
+@st.cache_resource(max_entries=64, show_spinner=False)
 def _first(path: str, run_id: str, finished: str, action: Action) -> int | None:
     return run_store().first_turn(run_id, action)
 
@@ -75,7 +76,8 @@ class Demo:
 
 def find_demo(rows: Sequence[dict[str, Any]]) -> Demo:
     """The demo trace, or the longest one where the demo was removed."""
-    row = next((row for row in rows if row["name"].startswith(FIRST)), max(rows, key=lambda row: int(row["turns"])))
+    here = rows if catalogue().complete else [*rows, *catalogue(Filters(words=FIRST, searched=("name",))).rows]
+    row = next((row for row in here if row["name"].startswith(FIRST)), max(rows, key=lambda row: int(row["turns"])))
     return Demo(row, newest(run_heads(row["trace_id"]), SHOWN, "embedded"))
 
 
@@ -97,9 +99,25 @@ def picture(demo: Demo) -> None:
         f"{in_code(row['name'], 40)}, {counted(len(runs[0].turns), 'turn')}. Tokens at the end: raw history {short(raw)}, {ends}; "
         f"{counted_with(runs[0].head.tokens_kind, runs[0].head.tokenizer)}. Actions are fixed.{DEMO if runs[0].head.demo else ''}"
     )
+    show_chart("Context size per turn", _drawn(runs), answer, key="home-context", hint=HINTS["active"])
+
+
+def _drawn(runs: Sequence[Run]) -> Drawing:
     of = tuple(run_key(run) for run in runs)
-    figure = drawing("home-context", of, lambda colours: figures.context(runs, colours, raw=True))
-    show_chart("Context size per turn", figure, answer, key="home-context", hint=HINTS["active"])
+    return drawing("home-context", of, lambda colours: figures.context(runs, colours, raw=True))
+
+
+def make_ready(rows: Sequence[dict[str, Any]]) -> None:
+    """Fill the caches that a first visit needs: the picture, the tour's links, the sparklines."""
+    if not rows:
+        return
+    demo = find_demo(rows)
+    if runs := [run for run in open_runs(list(demo.heads.values())) if run.turns]:
+        _drawn(runs)
+    _newcomer(demo.row, demo.heads)
+    _reviewer(demo.row, demo.heads)
+    pictures(rows)
+    policies_of_traces(row["trace_id"] for row in rows)
 
 
 def tour(demo: Demo) -> None:

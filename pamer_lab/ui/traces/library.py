@@ -8,13 +8,14 @@ import streamlit as st
 
 from pamer_lab.figures.text import counted, one_line
 from pamer_lab.reviewer_mode import reviewer_mode
-from pamer_lab.ui.shared.loaders import workspace
+from pamer_lab.ui.shared.loaders import catalogue, known_formats, workspace
 from pamer_lab.ui.shared.marks import entered
 from pamer_lab.ui.shared.picker import task_of, trace_label
 from pamer_lab.ui.shared.runs import policies_of_traces
 from pamer_lab.ui.shared.text import in_code
 from pamer_lab.ui.shared.words import HINTS
 from pamer_lab.ui.traces.home import pictures
+from pamer_lab.workspace.catalogue import Filters, Listed
 
 STEPS = {
     "turns": {"0": 0, "5": 5, "10": 10, "20": 20, "50": 50, "100": 100, "200": 200, "500": 500, "any": None},
@@ -34,14 +35,12 @@ STEPS = {
 BUTTONS = {"Open": "pages/trace.py", "Replay": "pages/replay.py"}
 """What a button of the table opens when Enter is pressed on it."""
 TABLE_HEIGHT = 420
-MOST_ROWS = 1_000
-"""Rows of the table; search and filters go over all traces."""
 MOST_NAMED = 12
 """Traces that are named before they are removed."""
 
 
-def filtered(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The rows that fit the filters; the filters are in the URL."""
+def filtered() -> Listed:
+    """The traces that fit the filters; the filters are in the URL."""
     find, formats, turns, tokens = st.columns([3, 3, 2, 2], gap="medium")
     words = find.text_input(
         "Search",
@@ -50,20 +49,11 @@ def filtered(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         placeholder="name, question, task, model or id",
         icon=":material/search:",
     )
-    known = sorted({row["format"] for row in rows})
-    wanted = formats.multiselect("Format", known, key="format", bind="query-params", placeholder="all formats", help=HINTS["format"])
-    low_turns, high_turns = _limits(turns, "turns")
-    low_tokens, high_tokens = _limits(tokens, "tokens")
-    needle = (words or "").casefold()
-    searched = "name question_id task_id model trace_id".split() + ([] if reviewer_mode() else ["path"])  # reviewers see no folders
-    return [
-        row
-        for row in rows
-        if (not wanted or row["format"] in wanted)
-        and low_turns <= row["turns"] <= high_turns
-        and low_tokens <= row["tokens"] <= high_tokens
-        and (not needle or any(needle in row[key].casefold() for key in searched))
-    ]
+    wanted = formats.multiselect(
+        "Format", known_formats(), key="format", bind="query-params", placeholder="all formats", help=HINTS["format"]
+    )
+    searched = Filters().searched + (() if reviewer_mode() else ("path",))  # reviewers see no folders
+    return catalogue(Filters(words or "", searched, wanted, _limits(turns, "turns"), _limits(tokens, "tokens")))
 
 
 def _limits(place: Any, name: str) -> tuple[float, float]:
@@ -172,7 +162,7 @@ def _removal(chosen: Sequence[dict[str, Any]]) -> None:
 
 def _table_rows(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Rows as the table shows them; a column nobody fills is left out."""
-    small, replayed = pictures(rows), policies_of_traces()
+    small, replayed = pictures(rows), policies_of_traces(row["trace_id"] for row in rows)
     table_rows = [_table_row(row, small.get(row["trace_id"]), replayed.get(row["trace_id"], ())) for row in rows]
     filled = {key for row in table_rows for key, value in row.items() if value or key in ("Open", "Replay", "Turns", "Tokens", "Calls")}
     return [{key: value for key, value in row.items() if key in filled} for row in table_rows]

@@ -46,7 +46,7 @@ def facts(stored: StoredTrace, transcript: Transcript) -> None:
     if tools:
         named = " · ".join(f"{in_code(row['tool'], 40)} {row['share_pct']:.1f} %" for row in tools[:MOST_TOOLS])
         more = f" · {len(tools) - MOST_TOOLS:,} more" if len(tools) > MOST_TOOLS else ""
-        st.caption(f"Share of all tokens that are a tool's results: {named}{more}", help="Details lists every tool with its calls.")
+        st.caption(f"Tool results as a share of all tokens: {named}{more}", help="Details lists every tool with its calls.")
 
 
 def _file(stored: StoredTrace) -> str:

@@ -21,7 +21,7 @@ from pamer_lab.studies.compact.view import context_at
 view = context_at(trace, 4, "ends", Resources(Counts(MessageTokens(EstimatedCounter()))))
 point = {"label": "Ends", "group": groups()["ends"].heading, "target": "recall", "tokens_pct": 20.0, "auroc": 0.7, "sd": 0.0, "n": 9}
 figure = figures.tradeoff([point | {"published_tokens_pct": None, "published_auroc": None}])
-marks = [[mark.marker.color, mark.marker.symbol] for mark in figure.data]
+marks = [[mark.marker.color, mark.marker.symbol] for mark in figure.data if mark.marker.symbol]
 chosen = choose("ends")
 print(json.dumps({"blocks": [piece.block for piece in view.pieces], "marks": marks, "chosen": [one.name for one in chosen],
                   "times_read": times_read(chosen[-1:])}))

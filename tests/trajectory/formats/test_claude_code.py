@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from pamer_lab.trajectory import Trace, read_traces
+from pamer_lab.trajectory.formats.claude_code import REWOUND
 from tests.trajectory.formats.told import counts, only, raw_values, read_lines, told
 
 FOLDER = "claude-code-jsonl"
@@ -126,7 +127,7 @@ def test_a_rewound_conversation_keeps_what_was_abandoned_and_says_where() -> Non
     trace = only(read_lines([*session(), *again]))
     assert trace.turns == 3
     assert only_event(trace, "context_edit").before_message == 5
-    assert "rewound" in trace.warnings[0].text
+    assert trace.warnings[0].text == REWOUND
 
 
 def test_repeated_lines_queued_prompts_and_unanswered_calls_are_read_as_they_were() -> None:

@@ -59,7 +59,7 @@ def test_an_interrupted_run_has_no_usage_and_a_resumed_one_says_what_its_usage_c
     assert only(read_lines(rows[:-1])).usage is None
     resumed = only(read_lines([*rows, rows[0], _assistant("m3", {"type": "text", "text": "more"})]))
     assert resumed.turns == 3
-    assert [(warning.where, "went on" in warning.text) for warning in resumed.warnings] == [("line 8", True)]
+    assert [(warning.where, warning.kind) for warning in resumed.warnings] == [("line 8", "changed")]
 
 
 def test_a_side_agent_s_messages_are_an_event_and_another_session_is_another_trace() -> None:

@@ -1,5 +1,7 @@
 """Recordings of model calls in further containers (YAML cassettes, console output, provider logs), and lines that no rule takes."""
 
+import base64
+import gzip
 import json
 from pathlib import Path
 from typing import Any
@@ -7,8 +9,11 @@ from typing import Any
 import pytest
 
 from pamer_lab.blocks import violations
+from pamer_lab.config import ReadLimits
+from pamer_lab.errors import InputError
 from pamer_lab.trajectory import Trace, read_bytes
 from pamer_lab.trajectory.draft import UNNAMED
+from pamer_lab.trajectory.yaml_cassette import read_cassette
 from tests.trajectory.formats.told import counts, only, read_json_bytes, read_lines, read_value
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures" / "traces"
@@ -20,6 +25,8 @@ CHAT: list[dict[str, Any]] = [
     {"role": "assistant", "content": "One rake."},
 ]
 BODIES = [({"model": "m", "messages": CHAT[:number]}, {"model": "m", "choices": [{"message": CHAT[number]}]}) for number in (1, 3)]
+LAUGHS = b"interactions:\n- &a0 [x, x]\n" + b"".join(b"- &a%d [%s]\n" % (n, b", ".join([b"*a%d" % (n - 1)] * 9)) for n in range(1, 12))
+"""Twelve lines that name 9 ** 11 values by aliases."""
 
 
 def cassette(*pairs: tuple[str, str]) -> bytes:
@@ -50,12 +57,44 @@ def test_a_yaml_cassette_is_read_like_one_in_json_and_its_keys_are_not() -> None
         b"interactions:\n- {request: [\n",
         b"interactions:\n" + b"[" * 5_000,
         b"interactions:\n- request: {body: !!binary '%%%'}\n  response: 1\n",
+        LAUGHS,
+        b"interactions:\n- &a {request: {body: x}}\n- {<<: *a}\n",
+        b"interactions: !!python/name:os.system\n",
+        b"interactions:\n" + b"".join(b" " * depth + b"- a:\n" for depth in range(0, 600, 2)),
     ],
-    ids=["alias", "ring", "code", "cut", "deep", "bad binary"],
+    ids=["alias", "ring", "code", "cut", "deep", "bad binary", "laughs", "merge key", "name", "deep blocks"],
 )
 def test_a_hostile_cassette_is_refused_in_a_sentence(data: bytes) -> None:
     reading = read_bytes(data, "cassette.yaml")
     assert not reading.traces and reading.rejected[0].reason
+
+
+def test_a_packed_body_of_a_cassette_is_unpacked_within_the_limit() -> None:
+    body = base64.b64encode(gzip.compress(bytes(200_000)))
+    with pytest.raises(InputError):
+        read_cassette(b"interactions:\n- request: {body: !!binary '" + body + b"'}\n", ReadLimits(max_bytes=100_000))
+
+
+@pytest.mark.parametrize(
+    "log",
+    [
+        None,
+        [],
+        {"entries": None},
+        {"entries": {}},
+        {"entries": [None, 1, "x", []]},
+        {"entries": [{"request": None, "response": None}]},
+        {"entries": [{"request": {"postData": {"text": "{"}}, "response": {"content": {"text": "%%%", "encoding": "base64"}}}]},
+        {"entries": [{"request": {"postData": {"text": json.dumps(BODIES[0][0])}}, "response": {"content": {"text": ["x"]}}}]},
+        {"entries": [{"request": {"postData": {"text": "[" * 50_000}}, "response": {"content": {"text": "[" * 50_000}}}]},
+        {"entries": [{"startedDateTime": 10**400, "request": {"url": [], "headers": 7}, "response": {"status": "NaN"}}]},
+    ],
+)
+def test_a_broken_har_is_refused_in_a_sentence(log: Any) -> None:
+    data = json.dumps({"log": log}).encode()
+    for broken in (data, data[:-2], b"\xef\xbb\xbf" + data):
+        reading = read_bytes(broken, "a.har")
+        assert not reading.traces and reading.rejected[0].reason
 
 
 def test_values_printed_one_after_another_are_records() -> None:

@@ -3,6 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pamer_lab.bench.patterns import MOST, growth
 from pamer_lab.trajectory import Event, Label, Message, ToolCall, Trace
 from pamer_lab.ui.shared.transcript import PREFIX, Transcript
 
@@ -89,3 +90,20 @@ def test_pages_cover_every_block_once_and_stay_within_the_limit(messages: list[M
         seen += list(page)
         first = page.stop
     assert seen == list(range(len(made.sizes)))
+
+
+@given(st.text("aAbİςΣσß ", max_size=12), st.text("aAbBζΖ ", min_size=1, max_size=3))
+def test_a_hit_is_where_the_words_are_whatever_their_case(text: str, words: str) -> None:
+    made = transcript([Message("user", "q"), Message("assistant", text + words.swapcase())])
+    (said,) = [piece for piece in made.bodies(0) if piece.kind == "text"]
+    hits = [hit for hit in made.find(words, 50) if hit.body == said.key]
+    assert hits and all(hit.end - hit.start == len(words) and hit.end <= len(said.text) for hit in hits)
+
+
+def test_searching_a_trace_takes_linear_time_for_the_worst_words() -> None:
+    def search(text: str) -> None:
+        words = "a" * (len(text) // 2)
+        for sought in (f"{words}b", f"b{words}", f"{words}b{words[1:]}"):
+            assert transcript([Message("user", "q"), Message("assistant", text)]).find(sought, 50) == []
+
+    assert growth(search, "a" * 4_000, "a" * 64_000) <= MOST

@@ -1,0 +1,81 @@
+"""One call of a client on its way through the proxy: what came, what goes out, and how that was decided."""
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from msgspec import structs
+
+from pamer_lab.decisions import Item
+from pamer_lab.live.record import Asked, Sent
+from pamer_lab.live.threads import Thread
+from pamer_lab.live.usage import decoded
+from pamer_lab.live.wire import Api, Wire
+from pamer_lab.runs.values import Turn
+from pamer_lab.trajectory.values import Message
+
+
+@dataclass(eq=False)
+class Call:
+    """One request of a client for an answer of the model."""
+
+    api: Api
+    path: str
+    headers: Mapping[str, str]
+    """Lower-case, and credentials of the address (`live.credentials`); used to tell whose it is, and never stored."""
+    body: bytes
+    at: float
+    """When it came, in seconds since 1970."""
+    upstream: str
+    """Where it goes."""
+    thread: Thread | None = None
+    wire: Wire | None = None
+    asked: Asked | None = None
+    ms: dict[str, float] = field(default_factory=dict)
+    refused: int = 0
+    """Status with which the edited body was refused."""
+    _late: bool = False
+    _settled: bool = False
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def settle(self, *, late: bool = False) -> bool:
+        """Whether the asker was the first: the worker with its decision, or the loop that waits no longer."""
+        with self._lock:
+            first = not self._settled
+            self._settled = True
+            self._late = self._late or (late and first)
+            return first
+
+    @property
+    def plain(self) -> bytes:
+        """The body without its content encoding."""
+        return decoded(self.body, self.headers.get("content-encoding", ""))
+
+
+@dataclass(frozen=True)
+class Outgoing:
+    """What goes upstream."""
+
+    body: bytes
+    edited: bool = False
+    """False: the client's own body, encoded as it came."""
+
+
+@dataclass(frozen=True)
+class Deciding:
+    """How one request was decided, before it is recorded."""
+
+    turns: tuple[Turn, ...]
+    sent: Sent
+    body: bytes
+    reason: str
+    fallback: str = ""
+    edit: bool = False
+    view: tuple[int, tuple[Item, ...]] | None = None
+    shown: Turn | None = None
+    """What the model is shown, where that is not the last of `turns`."""
+
+
+def stamped(message: Message, at: float) -> Message:
+    """The message with the time at which it came."""
+    return message if message.at is not None else structs.replace(message, at=at)

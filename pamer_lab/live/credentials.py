@@ -1,0 +1,92 @@
+"""The credentials of a request, taken out of what is recorded of it; on the wire they stay.
+
+Clients and servers may repeat a key in a message or an error. Knows only the keys that came with the request itself.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+from urllib.parse import parse_qsl, quote
+
+from msgspec import structs
+
+from pamer_lab.detection.views import views
+from pamer_lab.live.wire import Wire
+from pamer_lab.trajectory.values import Message, Tool
+
+CREDENTIALS = ("authorization", "x-api-key", "api-key", "x-goog-api-key", "cookie", "openai-organization", "openai-project")
+IN_ADDRESS = "?"
+"""Before the name of a parameter of the request's address, among its headers; no header's name has it."""
+WORDS = ("key", "token", "secret", "auth", "password", "credential", "signature")
+"""In the names of headers and parameters that hold a credential."""
+REDACTED = "[redacted credential]"
+ESCAPED = "\\u00"
+"""How JSON writes a letter that needs no escape."""
+
+
+def in_address(query: bytes) -> dict[str, str]:
+    """The credentials in an address's query (`?key=…`), to go among the request's headers."""
+    given = parse_qsl(query.decode("latin-1"))
+    return {IN_ADDRESS + name: value for name, value in given if name == "sig" or any(word in name.lower() for word in WORDS)}
+
+
+def secrets_of(headers: Mapping[str, str]) -> list[str]:
+    """The credentials in a request's headers and address, as they may come again in texts."""
+    found: set[str] = set()
+    for name, value in headers.items():
+        if name.startswith(IN_ADDRESS):
+            found |= {value, quote(value, safe="")}
+        elif name in CREDENTIALS or any(word in name for word in WORDS):
+            bare = value.partition(" ")[2].strip() if value.lower().startswith(("bearer ", "basic ", "token ")) else value
+            found |= {bare, bare.partition("=")[2].partition(";")[0] if name == "cookie" else bare}
+    return sorted((value for value in found if len(value) >= 8), key=len, reverse=True)
+
+
+def redacted(wire: Wire, headers: Mapping[str, str]) -> Wire:
+    """The wire with the request's own credentials taken out of its messages and tools, where someone wrote them there; its bytes stay."""
+    escaped = ESCAPED.encode() in wire.body
+    texts = [text for message in wire.messages for text in _texts(message)]
+    found = [secret for secret in secrets_of(headers) if escaped or secret.encode() in wire.body or any(secret in text for text in texts)]
+    if not found:
+        return wire
+    units = tuple(replace(unit, messages=tuple(cleaned(message, found) for message in unit.messages)) for unit in wire.units)
+    tools = tuple(Tool(*(_inside(part, found) for part in structs.astuple(tool))) for tool in wire.tools)
+    return replace(wire, units=units, preamble=tuple(cleaned(message, found) for message in wire.preamble), tools=tools)
+
+
+def _texts(message: Message) -> tuple[str, ...]:
+    return (message.content, message.thinking, *(call.arguments for call in message.tool_calls))
+
+
+def cleaned(message: Message, secrets: Sequence[str]) -> Message:
+    """The message without these secrets."""
+    calls = tuple(structs.replace(call, arguments=without(call.arguments, secrets)) for call in message.tool_calls)
+    content, thinking = without(message.content, secrets), without(message.thinking, secrets)
+    return structs.replace(message, content=content, thinking=thinking, tool_calls=calls)
+
+
+def without(text: str, secrets: Sequence[str]) -> str:
+    """A text in which these secrets are replaced."""
+    for secret in secrets:
+        text = text.replace(secret, REDACTED)
+    if ESCAPED not in text or not secrets:
+        return text
+    pattern = re.compile("|".join(map(re.escape, secrets)))
+    found = sorted({view.place(*match.span()) for view in views(text) for match in pattern.finditer(view.text)}, reverse=True)
+    kept = len(text)
+    for start, end in found:
+        if end <= kept:
+            text, kept = text[:start] + REDACTED + text[end:], start
+    return text
+
+
+def _inside(value: Any, secrets: Sequence[str]) -> Any:
+    match value:
+        case str():
+            return without(value, secrets)
+        case dict():
+            return {without(str(key), secrets): _inside(item, secrets) for key, item in value.items()}
+        case list():
+            return [_inside(item, secrets) for item in value]
+    return value

@@ -1,0 +1,218 @@
+"""What is sent for a request of a session: the policy's view, the last one, or the client's own body; and why.
+
+Knows neither HTTP nor files. Invariant: whatever fails, the client's own body can be sent, and the decision has the reason.
+"""
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+from msgspec import structs
+
+from pamer_lab.decisions import Decision, Item
+from pamer_lab.errors import LabError
+from pamer_lab.live.call import Call, Deciding, Outgoing, stamped
+from pamer_lab.live.policy import Workshop
+from pamer_lab.live.record import Sent
+from pamer_lab.live.threads import Thread
+from pamer_lab.live.view import MarkError, body_of, extended, keeps_everything
+from pamer_lab.live.wire import Wire
+from pamer_lab.policies.interface import History
+from pamer_lab.runs.acting import made_turn
+from pamer_lab.runs.values import Turn
+from pamer_lab.trajectory.values import Message
+
+
+class Decider:
+    """Decides about the requests of all sessions of one proxy, one session at a time."""
+
+    def __init__(self, workshop: Workshop, *, window: int, clock: Callable[[], float]) -> None:
+        """`window`: tokens that the model takes; 0 means that no limit is known."""
+        self._workshop, self._window, self._clock = workshop, window, clock
+
+    def decide(self, call: Call, thread: Thread, wire: Wire, stateful: bool) -> Deciding:
+        """What to send, and why."""
+        record = thread.record
+        thread.used = call.at
+        if why := self._hands_off(thread, wire, stateful):
+            decided = Deciding((), "original", wire.body, why)
+        elif self._workshop.is_base(record.policy):
+            decided = self._observed(call, thread, wire)
+        else:
+            try:
+                decided = self._acted(call, thread, wire)
+            except Exception as error:  # policies fail in as many ways as models and disks
+                decided = self._fallback(thread, wire, error)
+        if not call.settle():
+            decided = self._came_late(thread, wire, decided)
+        return decided if stateful else self._after_the_last(thread, wire, decided)
+
+    def _after_the_last(self, thread: Thread, wire: Wire, decided: Deciding) -> Deciding:
+        """The decision against what was sent before, which may be of another policy or of none."""
+        record, last = thread.record, thread.record.last_seen
+        *before, turn = (None, *record.turns[-1:], *decided.turns)
+        as_it_came = turn is None or record.paused or bool(record.stopped)
+        if not as_it_came and (last is None or any(_same(last, known) for known in ((turn,) if not decided.turns else before[-1:]))):
+            return decided
+        try:
+            history = self._workshop.history(record, self._history(thread, wire, self._clock())).at_now()
+            everything = (*history.head(), *history.raw([(0, history.t)]))
+            stored = turn.stored if turn else ()
+            decision = Decision("pass", decided.reason, everything, stored=stored) if as_it_came or turn is None else turn
+            shown = made_turn(decision, history, last.items if last else (), self._workshop.tokens)
+        except Exception:  # counts for the record; the request does not depend on them
+            return decided
+        edit = last is not None and shown.t >= last.t and shown.cached_tokens < last.active_tokens
+        return replace(decided, shown=shown, edit=decided.edit or edit)
+
+    def _hands_off(self, thread: Thread, wire: Wire, stateful: bool) -> str:
+        """Why a request goes out as it came, whatever the policy says; empty where the policy decides."""
+        record = thread.record
+        if stateful:
+            return "the provider keeps this conversation's history; nothing of it can be edited here"
+        if record.paused:
+            return "paused"
+        return record.stopped
+
+    def _observed(self, call: Call, thread: Thread, wire: Wire) -> Deciding:
+        turns = self._act(call, thread, wire)[0]
+        return Deciding(turns, "original", wire.body, turns[-1].reason if turns else "the same request again")
+
+    def _act(self, call: Call, thread: Thread, wire: Wire) -> tuple[tuple[Turn, ...], Turn, History]:
+        """The decisions that are new, the one about this request, and what the policy saw."""
+        began = time.perf_counter()
+        record = thread.record
+        if thread.acting is None:
+            thread.acting = self._workshop.acting(record)
+        acting, history = thread.acting, self._history(thread, wire, call.at)
+        acting.follow(history)
+        known = len(record.turns)
+        act = acting.decide(self._idle(thread, call))
+        call.ms["decide"] = since(began)
+        return tuple(acting.turns[known:]), act.turn, act.history
+
+    def _acted(self, call: Call, thread: Thread, wire: Wire) -> Deciding:
+        turns, turn, history = self._act(call, thread, wire)
+        assert thread.acting is not None  # made by _act
+        began = time.perf_counter()
+        self._workshop.store(thread.acting, turns)
+        call.ms["store"] = since(began)
+        if turn.action == "fallback":
+            return Deciding(turns, *self._best(thread, wire, history), turn.reason, turn.error or turn.reason, edit=thread.view is not None)
+        body = body_of(wire, turn.items, history)
+        before = thread.view
+        edit = _breaks(thread, turn, history)
+        view = None if keeps_everything(turn.items, history.t) else (history.t, turn.items)
+        reason = turn.reason if turns else f"the same request again: {turn.reason}"
+        return Deciding(turns, "original" if body is wire.body else "edited", body, reason, edit=edit and before != view, view=view)
+
+    def _history(self, thread: Thread, wire: Wire, at: float) -> tuple[Message, ...]:
+        """The client's messages, the known ones with the times at which they first came."""
+        known = thread.record.units[: thread.common(wire.digests)]
+        fresh = [tuple(stamped(message, at) for message in unit.messages) for unit in wire.units[len(known) :]]
+        return (*thread.record.opened.preamble, *(message for unit in (*known, *fresh) for message in unit))
+
+    def _idle(self, thread: Thread, call: Call) -> float | None:
+        """Seconds since the session's request before; infinite where its client has rewritten what it sent before."""
+        if thread.record.opened.rewritten and not thread.record.asked:
+            return math.inf
+        return max(0.0, call.at - thread.record.asked[-1].at) if thread.record.asked else None
+
+    def _fallback(self, thread: Thread, wire: Wire, error: Exception) -> Deciding:
+        """The request as it came, because something failed; the policy is taken up again from the record."""
+        reason = str(error) if isinstance(error, LabError) else f"{type(error).__name__}: {error}"
+        thread.acting = None
+        if isinstance(error, MarkError):
+            reason = f"the edit waits: {reason}"
+        turns: tuple[Turn, ...] = ()
+        try:
+            turns, history = self._raw_turns(thread, wire, reason)
+            sent, body = self._best(thread, wire, history)
+        except Exception:  # not even counted; the bytes are what matters
+            sent, body = "original", wire.body
+        return Deciding(
+            turns, sent, body, "sent as it came", reason, edit=thread.view is not None, view=thread.view if sent == "kept" else None
+        )
+
+    def _best(self, thread: Thread, wire: Wire, history: History) -> tuple[Sent, bytes]:
+        """The client's own body, or the last good view where that is too large for the model's window."""
+        if self._window and history.raw_tokens > self._window and thread.view is not None:
+            since, items = thread.view
+            return "kept", body_of(wire, extended(items, since, history), history)
+        return "original", wire.body
+
+    def _raw_turns(self, thread: Thread, wire: Wire, reason: str) -> tuple[tuple[Turn, ...], History]:
+        """Turns that say that nothing was decided, for all that have none."""
+        growing = self._workshop.history(thread.record, self._history(thread, wire, self._clock()))
+        known, tokens = thread.record.turns, self._workshop.tokens
+        previous = known[-1].items if known else ()
+        found: list[Turn] = []
+        for t in range(len(known), growing.t + 1):
+            history = growing.at(t)
+            items = (*history.head(), *history.raw([(0, t)]))
+            stored = known[-1].stored if known else ()
+            decision = Decision("fallback", "the request was sent as it came", items, stored=stored, error=reason)
+            found.append(made_turn(decision, history, previous, tokens))
+            previous = items
+        return tuple(found), growing.at_now()
+
+    def _came_late(self, thread: Thread, wire: Wire, decided: Deciding) -> Deciding:
+        """The loop did not wait: what it sent is what counts, and the decision serves the next turn."""
+        if not decided.turns:
+            return decided
+        history = self._workshop.history(thread.record, self._history(thread, wire, self._clock())).at_now()
+        items, sent = _kept_items(thread, history)
+        *before, last = decided.turns
+        reason = f"{last.reason}; the decision came after the deadline and serves the next turn"
+        action = "pass" if last.action != "fallback" or sent == "kept" else last.action
+        late = made_turn(
+            structs.replace(last, action=action, reason=reason, items=items, cached_tokens=0),
+            history,
+            before[-1].items if before else thread.record.turns[-1].items if thread.record.turns else (),
+            self._workshop.tokens,
+            seconds=last.seconds,
+        )
+        if thread.acting is not None:
+            thread.acting.turns[-1] = late
+        view = thread.view if sent == "kept" else None
+        return Deciding((*before, late), sent, wire.body, reason, "", view=(history.t, items) if view else None)
+
+    def late(self, call: Call) -> Outgoing:
+        """What goes out when the decision does not come in time: the last view and what came since, or the client's own body."""
+        thread, wire = call.thread, call.wire
+        if thread is None or wire is None or thread.view is None or thread.record.paused or thread.record.stopped:
+            return Outgoing(call.body)
+        try:
+            history = self._workshop.history(thread.record, self._history(thread, wire, call.at)).at_now()
+            return Outgoing(body_of(wire, _kept_items(thread, history)[0], history), edited=True)
+        except Exception:  # the client's own body always can be sent
+            return Outgoing(call.body)
+
+
+def _kept_items(thread: Thread, history: History) -> tuple[tuple[Item, ...], Sent]:
+    """The last view and what came since; everything where there is none."""
+    if thread.view is None:
+        return (*history.head(), *history.raw([(0, history.t)])), "original"
+    since, items = thread.view
+    return extended(items, since, history), "kept"
+
+
+def _same(one: Turn, other: Turn | None) -> bool:
+    """Whether the same was shown at the same turn."""
+    return other is not None and (one.t, one.items) == (other.t, other.items)
+
+
+def _breaks(thread: Thread, turn: Turn, history: History) -> bool:
+    """Whether a request does not begin with the one before."""
+    turns = thread.record.turns
+    last = [asked for asked in thread.record.asked if not asked.again][-1:]
+    if not last or not turns or last[0].t >= len(turns):
+        return False
+    before = turns[last[0].t]
+    return turn.t > before.t and turn.cached_tokens < before.active_tokens if turn.t == before.t + 1 else False
+
+
+def since(began: float) -> float:
+    """Milliseconds from a moment on."""
+    return (time.perf_counter() - began) * 1000

@@ -1,0 +1,103 @@
+"""`clear-tool-uses:T`: over T tokens all tool results but the newest few are cleared, as Anthropic's context editing does."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from pamer_lab.counts import counted
+from pamer_lab.decisions import Decision, Item
+from pamer_lab.looks import LineLook
+from pamer_lab.policies.interface import Fact, Family, History, PolicySession, Resources
+from pamer_lab.policies.plain import Arranged, PlainPolicy, Shortened
+
+CLEARED = "cleared uses"
+PLACEHOLDER = "[cleared]"
+
+
+@dataclass(frozen=True)
+class ClearToolUses(PlainPolicy):
+    """Clears seldom and much, so that the prompt's new beginning is cached until the next time."""
+
+    title: ClassVar[str] = "clear-tool-uses"
+    description: ClassVar[str] = "when the request passes T tokens, all tool results but the newest few become one word; calls stay"
+    sources: ClassVar[tuple[str, ...]] = (
+        "Anthropic API, context editing, clear_tool_uses_20250919",
+        "langchain-ai/langchain, langchain/agents/middleware/context_editing.py, ClearToolUsesEdit",
+    )
+    facts: ClassVar[tuple[Fact, ...]] = (
+        ("paper", "Anthropic's documentation: the oldest tool results are cleared over the trigger; 100,000 tokens, newest 3 uses kept"),
+        ("paper", "clear_at_least: where less than that could be cleared, nothing is, since clearing breaks the cached prefix"),
+        ("code", "LangChain's defaults are the same (trigger 100,000, keep 3, clear_at_least 0); its placeholder is the one used here"),
+        ("inferred", "what was cleared stays cleared, and the trigger looks at the request as it is edited"),
+    )
+    deviations: ClassVar[tuple[str, ...]] = (
+        "calls keep their arguments (clear_tool_inputs is off by default), and no tool is excluded",
+        "LangChain stops clearing as soon as clear_at_least is reached; here, as in the API, everything but the newest uses is cleared",
+        "in traces without tool messages the environment's user messages are the results",
+    )
+    family: ClassVar[Family] = "host"
+    look: ClassVar[LineLook] = LineLook("sky", "dashdot")
+
+    threshold: int = field(default=100_000, metadata={"least": 1})
+    """Tokens of a request above which results are cleared."""
+    keep: int = field(default=3, metadata={"least": 0})
+    """Newest results that stay."""
+    minimum: int = 0
+    """Tokens that must go each time (clear_at_least); where less would, nothing is cleared. 0 clears whatever there is."""
+
+    def start(self, resources: Resources) -> PolicySession:
+        return _Session(self, resources)
+
+
+class _Session:
+    def __init__(self, policy: ClearToolUses, resources: Resources) -> None:
+        self.policy = policy
+        self._arranged = Arranged()
+        self._shortened = Shortened(resources.tokens)
+        self._results: list[tuple[int, int]] = []
+        """Block and place of every result, in order."""
+        self._read = 0
+        """Blocks whose results are listed."""
+        self._items: dict[int, Item] = {}
+        """Blocks with cleared results."""
+
+    def turn(self, history: History) -> Decision:
+        for block in range(self._read, history.t):
+            self._results += [(block, place) for place in self._shortened.results.of(history, block)]
+        self._read = history.t
+        limit = self.policy.threshold
+        now = (*history.head(), *self._arranged(history, self._items))
+        size = sum(item.tokens for item in now)
+        if size <= limit:
+            return Decision("pass", f"the request has {size:,} tokens, within {limit:,}", now)
+        items = self._cleared(history)
+        gone = sum(self._tokens(history, block) - item.tokens for block, item in items.items())
+        if not gone or gone < self.policy.minimum:
+            return Decision("pass", f"the request has {size:,} tokens, over {limit:,}, and only {gone:,} could be cleared", now)
+        self._items |= items
+        kept = counted(self.policy.keep, "newest result")
+        reason = f"the request had {size:,} tokens, over {limit:,}: all but the {kept} are cleared, {gone:,} tokens"
+        return Decision("pass", reason, (*history.head(), *self._arranged(history, self._items)))
+
+    def _cleared(self, history: History) -> dict[int, Item]:
+        """Blocks as they would be with all results but the newest cleared, where that changes them."""
+        places: dict[int, list[int]] = {}
+        for block, place in self._results[: len(self._results) - self.policy.keep]:
+            places.setdefault(block, []).append(place)
+        found: dict[int, Item] = {}
+        for block, cleared in places.items():
+            if block in self._items and len(self._items[block].replaced) == len(cleared):
+                continue
+            edit = f"{CLEARED} ({', '.join(map(str, cleared))})"
+            item = self._shortened.block(history, block, edit, dict.fromkeys(cleared, PLACEHOLDER))
+            if item is not None:
+                found[block] = item
+        return found
+
+    def _tokens(self, history: History, block: int) -> int:
+        """Tokens of a block as it is in the request now."""
+        return self._items[block].tokens if block in self._items else history.tokens([(block, block + 1)])
+
+    def resume(self, decisions: Sequence[Decision]) -> None:
+        last = decisions[-1].items if decisions else ()
+        self._items = {item.spans[0][0]: item for item in last if item.kind == "edited"}

@@ -1,0 +1,89 @@
+"""`forget-half:T`: over T tokens or messages, the older half of the steps is dropped at once, as Cline and OpenHands do."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from pamer_lab.counts import counted
+from pamer_lab.decisions import Decision, Item, Span, blocks_of, spans_of
+from pamer_lab.looks import LineLook
+from pamer_lab.policies.interface import Fact, Family, History, PolicySession, Resources
+from pamer_lab.policies.plain import PlainPolicy
+
+
+@dataclass(frozen=True)
+class ForgetHalf(PlainPolicy):
+    """A sliding window that moves seldom and far, so that the prompt's beginning stays the same in between."""
+
+    title: ClassVar[str] = "forget-half"
+    description: ClassVar[str] = "when the request passes T tokens or messages, the older half of the steps after the first is dropped"
+    sources: ClassVar[tuple[str, ...]] = (
+        "cline/cline, src/core/context/context-management/ContextManager.ts, getNextTruncationRange",
+        "All-Hands-AI/OpenHands, openhands/memory/condenser/impl/amortized_forgetting_condenser.py",
+        "Roo Code, truncateConversation",
+    )
+    facts: ClassVar[tuple[Fact, ...]] = (
+        ("code", "Cline: from 160,000 of 200,000 tokens on, half of the messages after the first user-assistant pair go, oldest first"),
+        ("code", "Cline: three quarters go where half of the request would still be over the limit"),
+        ("code", "OpenHands: over 100 events, the newest 50 stay and those of `keep_first`"),
+        ("code", "Roo Code removes half of the messages after the first, rounded down to pairs"),
+    )
+    deviations: ClassVar[tuple[str, ...]] = (
+        "complete blocks are counted and dropped, not single messages",
+        "Cline first removes repeated file reads and drops nothing if that saves 30 %; dedupe-reads does that here",
+        "Cline and Roo Code look at the usage of the request before, here the size of this one; no notice is added",
+    )
+    family: ClassVar[Family] = "host"
+    look: ClassVar[LineLook] = LineLook("sky", "longdashdot")
+
+    threshold: int = field(default=160_000, metadata={"least": 1})
+    """Tokens, or messages with of=messages, from which on half of the steps is dropped."""
+    of: str = field(default="tokens", metadata={"choices": ("tokens", "messages")})
+    """What the threshold counts: the request's tokens, or its messages."""
+    first: int = field(default=1, metadata={"least": 0})
+    """Oldest blocks that always stay."""
+
+    def start(self, resources: Resources) -> PolicySession:
+        return _Session(self)
+
+
+class _Session:
+    def __init__(self, policy: ForgetHalf) -> None:
+        self.policy = policy
+        self._kept_from = 0
+        """The oldest block that stays after the first ones; it only moves forward."""
+
+    def turn(self, history: History) -> Decision:
+        size, limit, of = self._size(history), self.policy.threshold, self.policy.of
+        if size < limit:
+            return Decision("pass", f"the request has {size:,} {of}, less than {limit:,}", (*history.head(), *self._rest(history)))
+        start = max(self._kept_from, self.policy.first)
+        there = [block for block in range(start, history.t) if history.blocks[block].complete]
+        leaving = len(there) * (3 if size / 2 > limit else 2) // 4
+        if leaving:
+            self._kept_from = there[leaving - 1] + 1
+        reason = f"the request had {size:,} {of}, at least {limit:,}: {counted(leaving, 'block')} dropped"
+        return Decision("pass", reason, (*history.head(), *self._rest(history)))
+
+    def _spans(self, history: History) -> tuple[Span, ...]:
+        """What stays: the first blocks, the newest, and those between that wait for a result."""
+        first = min(self.policy.first, history.t)
+        dropped = range(first, max(self._kept_from, first))
+        waiting = [block for block in dropped if not history.blocks[block].complete]
+        return spans_of([*range(first), *waiting, *range(dropped.stop, history.t)])
+
+    def _rest(self, history: History) -> list[Item]:
+        return history.raw(self._spans(history))
+
+    def _size(self, history: History) -> int:
+        spans = self._spans(history)
+        if self.policy.of == "tokens":
+            return history.tools_tokens + history.prefix_tokens + history.tokens(spans)
+        return history.prefix_end + sum(history.blocks[block].end - history.blocks[block].start for block in blocks_of(spans))
+
+    def resume(self, decisions: Sequence[Decision]) -> None:
+        self._kept_from = 0
+        if decisions:
+            there = {*blocks_of(span for item in decisions[-1].items if item.kind == "blocks" for span in item.spans)}
+            gone = [block for block in range(len(decisions) - 1) if block not in there]
+            self._kept_from = max(gone, default=-1) + 1

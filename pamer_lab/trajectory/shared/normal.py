@@ -1,0 +1,101 @@
+"""One message of any framework -> the same message under the vocabulary's names: role, content, calls, ids.
+
+Knows LlamaIndex, Semantic Kernel, Agent Framework, Haystack, Mastra, ADK, Zed and the Responses API's items; knows no file format.
+Invariant: an object in which no rule sees a message gives None, and no field that carries words is dropped.
+"""
+
+from typing import Any
+
+from pamer_lab.trajectory.shared import get
+from pamer_lab.trajectory.shared.dialects import is_item
+from pamer_lab.trajectory.shared.usage import BESIDE
+from pamer_lab.trajectory.shared.vocabulary import CALL_IDS, TYPES, calls_beside, read_id, role_of
+
+ROLES = ("role", "_role", "author", "sender")
+CONTENT = ("content", "_content", "contents", "items", "blocks", "parts", "segments", "text", "message")
+OWN_CONTENT = {"_content", "contents", "items", "blocks", "segments"}
+"""Names of the content that the chat readers do not know."""
+KEPT = (
+    "name",
+    "reasoning",
+    "thinking_trace",
+    "reasoning_content",
+    "thinking",
+    "is_error",
+    "isError",
+    "metadata",
+    "meta",
+    "response_metadata",
+    *BESIDE,
+)
+
+
+def normal(given: Any) -> dict[str, Any] | None:
+    """The message in our names; an item of the Responses API stays as it is; None where it is no message."""
+    if not isinstance(given, dict):
+        return None
+    value = _untagged(given)
+    if is_item(value) and not isinstance(value.get("role"), dict):
+        return value
+    key, content = _content(value)
+    role = speaker(value) or role_of(get.text(content, "role"))
+    if not role:
+        return None
+    if isinstance(content, dict):
+        key, content = next(((name, content[name]) for name in ("parts", "content", "text") if name in content), (key, content))
+    extra = get.obj(value, "additional_kwargs")
+    message = {name: value[name] for name in KEPT if value.get(name) is not None} | {"role": role}
+    if key == "parts" and not any(set(TYPES) & part.keys() for part in content if isinstance(part, dict)):
+        return message | {"parts": content}  # Gemini's, which have no types
+    if calls := calls_beside(value) or calls_beside(extra):
+        message["tool_calls"] = calls
+    if own := read_id(value, *CALL_IDS[:-1]) or read_id(extra, *CALL_IDS[:-1]):
+        message["tool_call_id"] = own
+    held = value.get("tool_results")
+    results = [{**one, "type": "tool_result"} for one in (held.values() if isinstance(held, dict) else held or ()) if isinstance(one, dict)]
+    message["content"] = [*get.as_list(content if content is not None else []), *results] if results else content
+    return message
+
+
+def is_dialect(value: Any) -> bool:
+    """Whether a message is one that the chat readers would misread."""
+    if not isinstance(value, dict):
+        return False
+    if _untagged(value) is not value or ("role" not in value and is_item(value)):
+        return True
+    if "_role" in value or isinstance(value.get("role"), dict):
+        return True
+    content = value.get("content")
+    return (content is None and any(isinstance(value.get(key), list) for key in OWN_CONTENT)) or (
+        isinstance(content, dict) and isinstance(content.get("parts"), list)
+    )
+
+
+def speaker(value: dict[str, Any]) -> str:
+    """Our name of who speaks, empty where no rule knows it; the role may be an object with its name inside."""
+    for key in ROLES:
+        given = value.get(key)
+        if role := role_of(get.text(given, "role", "value", "Label", "label") if isinstance(given, dict) else given):
+            return role
+    return ""
+
+
+def _untagged(value: dict[str, Any]) -> dict[str, Any]:
+    """A message out of its wrapper: `{"User": {...}}` (an enum of Rust, its tag the role), Grok's `response`, LM Studio's `versions`."""
+    tag, inner = next(iter(value.items()), ("", None))
+    if len(value) == 1 and isinstance(inner, dict) and tag[:1].isupper() and role_of(tag):
+        return {"role": tag, **inner}
+    if isinstance(answer := value.get("response"), dict) and "sender" in answer and "message" in answer:
+        return answer
+    versions = get.objects(value, "versions")
+    if versions and "currentlySelected" in value:
+        chosen = versions[min(get.count(value, "currentlySelected") or 0, len(versions) - 1)]
+        parts = [part for step in get.objects(chosen, "steps") for part in get.items(step, "content")]
+        return {**chosen, "content": parts} if parts else chosen
+    return value
+
+
+def _content(value: dict[str, Any]) -> tuple[str, Any]:
+    """(name, content) of the first field that says anything."""
+    held = [(key, value[key]) for key in CONTENT if value.get(key) is not None]
+    return next((pair for pair in held if pair[1]), held[0] if held else ("", None))

@@ -1,0 +1,126 @@
+"""Requests that are made to hurt: giants, bombs, nesting, a client's own key where nobody looks for it."""
+
+import gzip
+import resource
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import quote
+
+import httpx2
+import orjson
+import pytest
+
+from pamer_lab.live import proxy
+from pamer_lab.live.credentials import REDACTED
+from pamer_lab.live.publish import publish
+from pamer_lab.live.usage import MOST_BYTES, MOST_ENCODINGS, decoded
+from tests.live.conftest import KEY, PARTS, PATHS, Bench, chat
+
+SECRET = "sk-planted-5f2e9c7ab1"
+
+
+def test_a_body_beyond_the_limit_is_refused_and_never_goes_upstream(started: Callable[..., Bench], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(proxy, "MOST_BODY", 1_000)
+    bench = started()
+    assert bench.post("chat", b" " * 2_000).status_code == 413 and bench.got == []
+    assert bench.post("chat", chat({"role": "user", "content": "x"})).status_code == 200
+
+
+@pytest.mark.parametrize("opening", [b"[", b'{"a":'], ids=["lists", "objects"])
+def test_deep_nesting_passes_as_it_is(started: Callable[..., Bench], opening: bytes) -> None:
+    bench = started("sliding-window:2")
+    body = b'{"messages":' + opening * 200_000
+    bench.post("chat", body)
+    assert [entry.body for entry in bench.got] == [body]
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "deflate", "zstd"])
+def test_a_bomb_is_passed_on_and_read_no_further_than_the_limit(started: Callable[..., Bench], encoding: str) -> None:
+    bench = started("sliding-window:2")
+    plain = b" " * (4 * MOST_BYTES)
+    body = gzip.compress(plain, 1) if encoding == "gzip" else zlib.compress(plain, 1) if encoding == "deflate" else _zstd(plain)
+    assert len(decoded(body, encoding)) <= MOST_BYTES
+    del plain
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    bench.post("chat", body, content_encoding=encoding)
+    assert [entry.body for entry in bench.got] == [body]
+    assert (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024 < 4 * MOST_BYTES
+
+
+def _zstd(plain: bytes) -> bytes:
+    import pyarrow as pa
+
+    return pa.Codec("zstd").compress(plain, asbytes=True)
+
+
+def test_encodings_one_in_the_other_are_not_unpacked_without_end(started: Callable[..., Bench]) -> None:
+    bench = started("sliding-window:2")
+    body = orjson.dumps(chat({"role": "user", "content": "x"}))
+    for _ in range(MOST_ENCODINGS + 1):
+        body = gzip.compress(body)
+    bench.post("chat", body, content_encoding=", ".join(["gzip"] * (MOST_ENCODINGS + 1)))
+    assert [entry.body for entry in bench.got] == [body]
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [{"host": "127.0.0.1.evil.example"}, {"host": "evil.example:80"}, {"origin": "null"}, {"origin": "http://127.0.0.1:1"}, {"host": ""}],
+    ids=repr,
+)
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/_pamer/sessions/x/pause", "/v1/embeddings"])
+def test_no_page_of_another_site_gets_anything_sent(started: Callable[..., Bench], headers: dict[str, str], path: str) -> None:
+    bench = started()
+    sent = KEY | {"x-pamer-token": bench.live.token, "content-type": "text/plain"} | headers
+    assert httpx2.post(bench.url + path, content=b"{}", headers=sent, trust_env=False).status_code in (400, 403)
+    assert bench.got == []
+
+
+@pytest.mark.parametrize("api", PATHS)
+def test_a_clients_key_is_not_recorded_behind_escapes_in_calls_or_in_tools(started: Callable[..., Bench], api: str) -> None:
+    bench = started()
+    escaped = SECRET.replace("-", "\\u002d")
+    arguments = orjson.dumps({"text": orjson.dumps({"key": "KEY"}).decode()}).decode().replace("KEY", escaped)
+    tool = {"name": "t", "description": f"use {SECRET}", "parameters": {"type": "object", "description": f"or {SECRET}"}}
+    body = {
+        "chat": {"tools": [{"type": "function", "function": tool}], "messages": [{"role": "user", "content": "KEY"}, _called(arguments)]},
+        "messages": {
+            "tools": [{"name": "t", "description": f"use {SECRET}", "input_schema": {"type": "object", "description": SECRET}}],
+            "messages": [{"role": "user", "content": "KEY"}],
+            "max_tokens": 9,
+        },
+        "responses": {"tools": [{"type": "function", **tool}], "input": [{"role": "user", "content": "KEY"}]},
+    }[api] | {"model": "fake"}
+    sent = orjson.dumps(body).replace(b'"KEY"', b'"' + escaped.encode() + b'"')
+    given = {"x-litellm-api-key": SECRET, "proxy-authorization": f"Basic {SECRET}", "authorization": f"bearer {SECRET}"}
+    bench.post(api, sent, **{name.replace("-", "_"): value for name, value in given.items()})
+    publish(bench.workspace, bench.record, PARTS.tokens)
+    assert bench.record.asked, "it was recorded"
+    for path in (path for path in Path(bench.workspace.path).rglob("*") if path.is_file()):
+        written = path.read_bytes()
+        assert SECRET.encode() not in written and SECRET.rpartition("-")[2].encode() not in written, path
+
+
+@pytest.mark.parametrize("api", PATHS)
+@pytest.mark.parametrize("name", ["key", "api_key", "api-key", "access_token", "subscription-key", "sig"])
+def test_a_clients_key_in_its_address_is_not_recorded_and_tells_sessions_apart(started: Callable[..., Bench], api: str, name: str) -> None:
+    bench, keys = started(), ("planted+one/0123456789", "planted+two/0123456789")
+    for key in keys:
+        said = [{"role": "user", "content": f"call it with {key}, that is {quote(key, safe='')}"}]
+        body = {"model": "fake", "max_tokens": 9, "input" if api == "responses" else "messages": said}
+        answer = httpx2.post(bench.url + PATHS[api], params={name: key}, json=body, timeout=60, trust_env=False)
+        assert answer.status_code == 200 and key.encode() in bench.got[-1].body
+    bench.settle()
+    assert len(bench.records()) == len(keys)
+    for record in bench.records():
+        publish(bench.workspace, record, PARTS.tokens)
+    written = b"".join(path.read_bytes() for path in Path(bench.workspace.path).rglob("*") if path.is_file())
+    assert REDACTED.encode() in written and not any(word in written for word in (b"planted+", b"planted%2B"))
+
+
+def _called(arguments: str) -> dict[str, object]:
+    return {
+        "role": "assistant",
+        "content": "",
+        "tool_calls": [{"id": "c", "type": "function", "function": {"name": "t", "arguments": arguments}}],
+    }
