@@ -72,6 +72,6 @@ def test_the_camera_saves_the_chart_in_the_format_chosen_in_the_share_panel(stra
     visitor.settle()
     page.keyboard.press("Escape")
     page.get_by_role("dialog").wait_for(state="hidden")
-    visitor.settle()
+    page.wait_for_function("document.querySelector('.js-plotly-plot')._context.toImageButtonOptions.format === 'png'")
     name, drawn = picture()
     assert name.endswith(".png") and drawn.startswith(b"\x89PNG") and len(drawn) > 5_000
