@@ -38,7 +38,7 @@ def normal(given: Any) -> dict[str, Any] | None:
     if is_item(value) and not isinstance(value.get("role"), dict):
         return value
     key, content = _content(value)
-    role = speaker(value) or role_of(get.text(content, "role"))
+    role = role_of(get.text(content, "role")) or speaker(value)
     if not role:
         return None
     if isinstance(content, dict):

@@ -320,3 +320,23 @@ def test_a_table_is_refused_as_a_table(data: bytes) -> None:
 
 def test_a_text_with_commas_is_no_table() -> None:
     assert "orient" not in read_bytes(b"Dear all, hi, there\nsecond line\n", "notes.txt").rejected[0].reason
+
+
+def test_events_of_a_vertex_session_are_an_adk_session() -> None:
+    def event(author: str, role: str, part: dict[str, Any]) -> dict[str, Any]:
+        return {"author": author, "content": {"role": role, "parts": [part]}}
+
+    asked = [event("user", "user", {"text": "q"}), event("a", "model", {"functionCall": {"id": CALL, "name": TOOL, "args": ARGUMENTS}})]
+    got = event("agent", "user", {"functionResponse": {"id": CALL, "name": TOOL, "response": {"result": RESULT}}})
+    events = [*asked, got, event("agent", "model", {"text": ANSWER})]
+    for value in ({"sessionEvents": events}, events):
+        trace = only(read_value(value))
+        assert counts(trace) == (2, 1, 1) and not [warning for warning in trace.warnings if warning.kind == "empty"]
+
+
+def test_thoughts_that_vs_code_shows_beside_its_rounds_are_kept() -> None:
+    shown = [{"kind": "thinking", "value": "Hm."}, {"value": ANSWER}]
+    rounds = [{"response": ANSWER, "toolCalls": []}]
+    request = {"requestId": "r", "message": {"text": "q"}, "response": shown, "result": {"metadata": {"toolCallRounds": rounds}}}
+    trace = only(read_value({"responderUsername": "GitHub Copilot", "sessionId": "s", "version": 3, "requests": [request]}))
+    assert [event.text for event in trace.events] == ["Hm."] and trace.messages[-1].content == ANSWER
