@@ -18,9 +18,7 @@ CHARTS = "PlotlyChart.*.js"
 
 def chart_link(scripts: Path = SCRIPTS) -> bytes:
     """A `Link` header; the address is relative to the page, as Streamlit's own are, and the page's own scripts come first."""
-    return ", ".join(
-        f"<./static/js/{path.name}>; rel=modulepreload; fetchpriority=low" for path in sorted(scripts.glob(CHARTS))
-    ).encode()
+    return ", ".join(f"<./static/js/{path.name}>; rel=modulepreload; fetchpriority=low" for path in sorted(scripts.glob(CHARTS))).encode()
 
 
 class Preload:
