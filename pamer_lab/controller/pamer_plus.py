@@ -43,7 +43,7 @@ ANSWER_CHARACTERS = 2_000
 
 @dataclass
 class _Attempt:
-    """What is known of the selection in hand; becomes the record."""
+    """What is known of the current selection; becomes the record."""
 
     routing: Routing = field(default_factory=lambda: Routing(None))
     selection: Selection | None = None

@@ -1,7 +1,7 @@
 """Contexts that need no choice: Full Context, Current (prefix only), the newest K blocks, and the newest K with a little more.
 
 The paper does not define its scalar state. Ours is four numbers known before the action: the turn, and the logarithms of the
-tokens of the whole request, of the older blocks that are left out, and of the last block.
+tokens of the complete request, of the older blocks that are left out, and of the last block.
 """
 
 from dataclasses import dataclass
