@@ -28,8 +28,8 @@ from pamer_lab.storage import equals, starts
 from pamer_lab.workspace import TraceSize
 
 TURN: dict[Need | Literal[""], float] = {"": 0.0005, "summariser": 0.012, "heads": 0.18, "router": 0.37}
-"""Seconds a turn takes, beside reading, by the heaviest thing a policy needs, on a machine with `REFERENCE`: first guesses for policies
-that never ran here. `router` was measured on a real trace of 131 turns, almost all of it embedding; `heads` embeds half as much."""
+"""Seconds a turn takes in addition to reading, by the heaviest thing a policy needs, on a machine with `REFERENCE`: first guesses for
+policies that never ran here. `router` was measured on a real trace of 131 turns, mostly embedding; `heads` embeds half as much."""
 REFERENCE, REFERENCE_TOKENS = 1.6e11, 500
 """Operations a second of the matrix product where `TURN` was measured, on two cores, and tokens of a block there."""
 
