@@ -19,7 +19,7 @@ def test_only_the_parts_that_were_named_are_run(module: Any, monkeypatch: pytest
     made = {name: lambda *_, name=name: ({name: 1.0}, {f"about {name}": 2}) for name in module.PARTS}
     monkeypatch.setattr(module, "PARTS", made)
     name = module.__name__.rpartition(".")[2]
-    first, last = list(made)[0], list(made)[-1]
+    first, *_, last = made
     assert asked(name, last)["ratios"] == {last: 1.0}
     assert asked(name, last, first)["ratios"] == {first: 1.0, last: 1.0}
     assert asked(name)["ratios"] == dict.fromkeys(made, 1.0)
