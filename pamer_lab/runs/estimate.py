@@ -22,7 +22,7 @@ from pamer_lab.policies.interface import Need, Policy, Resources
 from pamer_lab.policies.registry import parse_policy
 from pamer_lab.runs.samples import sample_run_ids
 from pamer_lab.runs.store import RunStore, newest
-from pamer_lab.runs.trial import MOST, Trial, trials, try_policy
+from pamer_lab.runs.trial import Trial, trials, try_policies
 from pamer_lab.runs.values import RunInfo
 from pamer_lab.storage import equals, starts
 from pamer_lab.workspace import TraceSize
@@ -181,9 +181,7 @@ class Estimator:
         longest = {name: max(ids, key=lambda trace_id: sizes[trace_id].turns) for name, ids in todo.items() if ids}
         policies = [(parse_policy(name), trace_id) for name, trace_id in longest.items()]
         waiting = [pair for pair in policies if is_light(pair[0], self.factory) and _likeness_of(self.known(*pair), *pair) < SAME]
-        for policy, trace_id in waiting:
-            trial = try_policy(policy, trace_id, self.factory, MOST / len(waiting))
-            self._tried += [_of_trial(trial)] if trial else []
+        self._tried += map(_of_trial, try_policies(waiting, self.factory))
 
     def turn_seconds(self, policy: Policy, trace_id: str, size: TraceSize) -> float:
         """What one turn should take; between traces half of it grows with the size of their blocks."""
