@@ -121,6 +121,8 @@ class PamerPolicy(ControlledPolicy):
     """Summaries recalled at most."""
     logits: str = field(default="all", metadata={"choices": ("all", "asked")})
     """At which turns logits are read: all with an older block, or only where the controller asks."""
+    heads: str = field(default="", kw_only=True)
+    """Name of the heads that vote (`pamer-lab heads list`), whatever heads a run is started with."""
 
     @property
     def reads_all(self) -> bool:

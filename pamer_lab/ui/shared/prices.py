@@ -53,7 +53,10 @@ def _own_form(known: PriceTable) -> None:
         st.caption(f"Your own prices per million tokens, saved in this workspace as {in_code(OWN)}; the cache works as in the table above.")
         currency = st.text_input("Currency", known.currency, max_chars=8)
         names = {"uncached": "Input", "read": "Cached input, read", "write": "Cached input, written", "output": "Output"}
-        given = {name: st.number_input(label, min_value=0.0, max_value=float(MOST), value=getattr(known, name), step=0.1) for name, label in names.items()}
+        given = {
+            name: st.number_input(label, min_value=0.0, max_value=float(MOST), value=getattr(known, name), step=0.1)
+            for name, label in names.items()
+        }
         if st.form_submit_button("Save"):
             cache = {name: getattr(known, name) for name in ("minimum_tokens", "granularity_tokens", "lifetime_seconds")}
             write_table(PriceTable(name=OWN, currency=currency or "USD", **given, **cache), workspace().path)
