@@ -191,4 +191,6 @@ class CachedPamerPolicy(PamerPolicy):
         return "append" if self.inject == "append" else "front"
 
     def price_gate(self) -> Gate | None:
-        return Gate.of(find_prices(self.prices), horizon=self.horizon, window=self.window) if self.gate == "priced" else None
+        if self.gate != "priced":
+            return None
+        return Gate.of(find_prices(self.prices), horizon=self.horizon, window=self.window, appended=self.injects == "append")
