@@ -74,7 +74,7 @@ ADDRESS_FILE = "object-store.txt"
 
 
 def local_folder(place: str | Path) -> Path:
-    """The folder of a workspace: itself, or for one in an object store what this machine keeps beside it (locks, cached reads, copies
+    """The folder of a workspace: itself, or for one in an object store what this machine keeps for it (locks, cached reads, copies
     of heads and profiles), which can be deleted at any time."""
     address = object_store(str(place))
     if not address:

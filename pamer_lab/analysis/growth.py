@@ -128,7 +128,7 @@ def mean_context(turns: pl.DataFrame) -> pl.DataFrame:
 
 
 def policy_table(runs: pl.DataFrame, *, seed: int = 0) -> pl.DataFrame:
-    """What each policy comes to over its traces; the reduction carries a 95% interval resampled by task (Appendix D.2)."""
+    """The totals of each policy over its traces; the reduction carries a 95% interval resampled by task (Appendix D.2)."""
     if runs.is_empty():
         return pl.DataFrame()
     sums = ["main_input", "main_output", "aux_input", "aux_output", "total", "base_total", "cached_input", "uncached_input"]

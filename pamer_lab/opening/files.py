@@ -1,4 +1,4 @@
-"""Opens files that strangers may have made, named or placed: regular files only, of limited size, never outside their root.
+"""Opens untrusted files: regular files only, of limited size, never outside their root.
 
 Knows paths and descriptors, nothing of contents. Invariant: what was checked is what is read. The size and kind are those of the open
 descriptor, and below a root every folder on the way is opened without following a link, so that nothing can be exchanged in between.

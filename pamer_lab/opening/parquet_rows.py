@@ -1,6 +1,6 @@
 """`python -m pamer_lab.opening.parquet_rows`: a Parquet file on standard input, its rows as JSON on standard output.
 
-Runs by itself because decoding can take any memory, whatever the file says of itself, and because a damaged file may end the process.
+A separate process, because decoding can take any amount of memory, whatever the file declares, and a damaged file may crash it.
 """
 
 import json

@@ -58,7 +58,7 @@ def refused(names: Sequence[str], trace_ids: Sequence[str], workspace: Workspace
 def expanded(text: str, factory: Factory) -> tuple[list[str], dict[str, str]]:
     """The policies that a user's list names, and why others of a group are left out.
 
-    Beside names with parameters a list may have `all`, `light` (no model at all) or a family (`host`, `method`, ...): those of it that can
+    A list may also have `all`, `light` (no model at all) or a family (`host`, `method`, ...): those of it that can
     run here, with their default parameters; or `programs`, all presets with theirs.
     """
     words = [word.strip() for part in text.split(",") for word in (PRESETS if part.strip() == PROGRAMS else (part,)) if word.strip()]

@@ -256,7 +256,7 @@ def describe_policies() -> list[dict[str, Any]]:
 
 
 def describe_presets() -> list[dict[str, str]]:
-    """Every preset with the policy it stands for and where its parameters are from."""
+    """Every preset with its policy and the source of its parameters."""
     return [
         {"name": name, "policy": parse_policy(preset.policy).name, "basis": preset.basis, "source": preset.source}
         for name, preset in PRESETS.items()

@@ -1,6 +1,6 @@
 """One trace, one policy -> one run, turn by turn.
 
-The engine shows the policy only what stands before the turn, checks its decision against the ledger, and stores it. A run's
+The engine shows the policy only what comes before the turn, checks its decision against the ledger, and stores it. A run's
 id is a hash of what determines it (trace, policy, settings, models, tokenizer, turn limit), so replaying the same thing
 again finds the stored turns and computes only the missing ones; a run that is complete is returned as it is. Turns are
 stored at once, except that turns which come faster than `STORE_EVERY` (or than the disk can follow) are stored together: a
@@ -54,7 +54,7 @@ STORE_SHARE = 0.1
 """Share of the time that storing may take; where the disk is slow, commits become rarer."""
 
 Watcher = Callable[[Turn, int], None]
-"""Told of each new turn and of the number of turns in all."""
+"""Called with each new turn and the total number of turns."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class ReplayOptions:
     """Forget a stored run and compute it again."""
     watch: Watcher | None = None
     reading: OnProgress | None = None
-    """Told how far the states are that are computed before the first turn."""
+    """Called with the progress of the states that are computed before the first turn."""
     cancelled: Callable[[], bool] = field(default=lambda: False)
     """Asked before each turn, and while states are read ahead."""
     parts: Parts = field(default_factory=Parts)

@@ -23,14 +23,14 @@ from pamer_lab.policies.registry import parse_policy
 from pamer_lab.policies.resources import factory_of
 from pamer_lab.runs.samples import sample_run_ids
 from pamer_lab.runs.store import RunStore, newest
-from pamer_lab.runs.trial import MOST, Trial, trials, try_policy
+from pamer_lab.runs.trial import Trial, trials, try_policies
 from pamer_lab.runs.values import RunInfo
 from pamer_lab.storage import equals, starts
 from pamer_lab.workspace import TraceSize
 
 TURN: dict[Need | Literal[""], float] = {"": 0.0005, "summariser": 0.012, "heads": 0.18, "router": 0.37}
-"""Seconds a turn takes, beside reading, by the heaviest thing a policy needs, on a machine with `REFERENCE`: first guesses for policies
-that never ran here. `router` was measured on a real trace of 131 turns, almost all of it embedding; `heads` embeds half as much."""
+"""Seconds a turn takes in addition to reading, by the heaviest thing a policy needs, on a machine with `REFERENCE`: first guesses for
+policies that never ran here. `router` was measured on a real trace of 131 turns, mostly embedding; `heads` embeds half as much."""
 REFERENCE, REFERENCE_TOKENS = 1.6e11, 500
 """Operations a second of the matrix product where `TURN` was measured, on two cores, and tokens of a block there."""
 
@@ -181,9 +181,7 @@ class Estimator:
         longest = {name: max(ids, key=lambda trace_id: sizes[trace_id].turns) for name, ids in todo.items() if ids}
         policies = [(parse_policy(name), trace_id) for name, trace_id in longest.items()]
         waiting = [pair for pair in policies if is_light(pair[0], self.factory) and _likeness_of(self.known(*pair), *pair) < SAME]
-        for policy, trace_id in waiting:
-            trial = try_policy(policy, trace_id, self.factory, MOST / len(waiting))
-            self._tried += [_of_trial(trial)] if trial else []
+        self._tried += map(_of_trial, try_policies(waiting, self.factory))
 
     def turn_seconds(self, policy: Policy, trace_id: str, size: TraceSize) -> float:
         """What one turn should take; between traces half of it grows with the size of their blocks."""

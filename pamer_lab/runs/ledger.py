@@ -19,7 +19,7 @@ class LedgerError(LabError):
 
 
 OVER: dict[str, tuple[bytes, bytes]] = {"summary": (b".", b"S"), "recalled": (b".S", b"RR"), "evidence": (b".SR", b"XXX")}
-"""Kind of an added text -> the states that it replaces where it stands for a block, and what they become."""
+"""Kind of an added text -> the states of blocks that it replaces, and what they become."""
 OVER_STATES = {kind: bytes.maketrans(before, after) for kind, (before, after) in OVER.items()}
 
 

@@ -45,7 +45,7 @@ class Changes:
 
 @dataclass(frozen=True)
 class WhatIf:
-    """New decisions beside the stored ones, as columns over turns."""
+    """New decisions and the stored ones, as columns over turns."""
 
     run_id: str
     actions: list[Action]

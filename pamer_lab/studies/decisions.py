@@ -213,7 +213,7 @@ def _quotas(sizes: dict[str, int], count: int) -> dict[str, int]:
     total = sum(sizes.values())
     exact = {name: count * size / total for name, size in sizes.items()}
     quotas = {name: max(1, int(share)) for name, share in exact.items()}
-    # By what a question still lacks: one that got its single point whole has more than its share, and no second point to give.
+    # By what a question still lacks: one whose single point is in the sample has more than its share, and no second point to give.
     for name in sorted(exact, key=lambda name: (quotas[name] - exact[name], name)):
         if sum(quotas.values()) >= count:
             break
