@@ -31,7 +31,7 @@ from pamer_lab.models.trust import require_confirmed
 from pamer_lab.policies.interface import Policy
 from pamer_lab.policies.plain import PlainPolicy
 from pamer_lab.policies.registry import parse_policy
-from pamer_lab.policies.resources import RunResources
+from pamer_lab.policies.resources import RunResources, factory_of
 from pamer_lab.reviewer_mode import refuse_in_reviewer_mode
 from pamer_lab.runs.accounting import totals
 from pamer_lab.runs.estimate import Estimator
@@ -106,7 +106,8 @@ def _replay(trace: Trace | str, policy: str | Policy, workspace: Workspace, opti
     chosen = parse_policy(policy) if isinstance(policy, str) else policy
     profile = load_profile(options.profile, workspace.path)
     require_confirmed(profile)
-    resources = RunResources(Factory(profile, workspace, options.device, options.heads, options.parts))
+    factory = Factory(profile, workspace, options.device, options.heads, options.parts)
+    resources = RunResources(factory_of(chosen, factory))
     timeline, demo = _timeline(trace, workspace, resources.tokens, options.turn_limit)
     if isinstance(chosen, PlainPolicy) and (reason := chosen.missing() or chosen.refuses(timeline.trace)):
         raise InputError(reason)

@@ -65,7 +65,7 @@ class Choice:
         found = run_heads(trace_id)
         if self.factory.heads_text:
             chosen = self.factory.heads.heads.sha256
-            found = [head for head in found if not head.heads or head.heads.get("sha256") == chosen]
+            found = [head for head in found if ":heads=" in head.policy or head.heads.get("sha256", chosen) == chosen]
         return newest(found, self.policies, self.profile)
 
     @property
