@@ -232,7 +232,7 @@ def parse_policies(text: str) -> list[Policy]:
     """Several policies separated by commas; the same one twice is taken once."""
     found = {policy.name: policy for policy in map(parse_policy, filter(None, (part.strip() for part in text.split(","))))}
     if not found:
-        raise InputError(f"no policy is named; known: {', '.join(POLICIES)}")
+        raise InputError(f"name at least one policy; known: {', '.join(POLICIES)}")
     return list(found.values())
 
 

@@ -114,7 +114,7 @@ def write_table(table: PriceTable, workspace: Path) -> Path:
     """Save a user's own table in a workspace, all or nothing."""
     refuse_in_reviewer_mode("Changing prices", workspace)
     if not _NAME.fullmatch(table.name):
-        raise InputError(f"a table's name is of small letters, digits, dots and dashes, not {table.name[:60]!r}")
+        raise InputError(f"a table's name may contain lower-case letters, digits, dots and dashes, not {table.name[:60]!r}")
     path = workspace / FOLDER / f"{table.name}.toml"
     fields = {name: value for name, value in msgspec.structs.asdict(table).items() if name != "name"}
     write_whole(path, "".join(f"{name} = {msgspec.json.encode(value).decode()}\n" for name, value in fields.items()).encode(), parents=True)

@@ -226,9 +226,7 @@ class _Replaying:
 
     def _ask_whether_to_stop(self) -> None:
         if len(self.turns) < self.timeline.turns and self.options.cancelled():
-            raise Cancelled(
-                f"stopped before turn {len(self.turns)}; the turns before it are kept, and replaying again continues from there"
-            )
+            raise Cancelled(f"stopped before turn {len(self.turns)} of {self.timeline.turns}; replaying again continues from there")
 
     def _flush(self) -> None:
         if self.stored < len(self.turns):

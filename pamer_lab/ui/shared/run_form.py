@@ -175,9 +175,10 @@ def run_panel(trace_id: str, choice: Choice, found: dict[str, RunInfo]) -> None:
             args=([trace_id], todo, choice.options()),
         )
     for policy in started:
-        head = found[policy]
-        why = in_code(head.error, 300) if head.error else "stopped"
-        st.warning(f"**{policy}** has {run_store().stored_count(head.run_id):,} of {counted(head.turns, 'turn')}: {why}.")
+        head, turns = found[policy], run_store().stored_count(found[policy].run_id)
+        if turns or head.status != "cancelled":
+            why = in_code(head.error, 300) if head.error else "stopped"
+            st.warning(f"**{policy}** has {turns:,} of {counted(head.turns, 'turn')}: {why}.")
 
 
 def _other_heads(head: RunInfo, factory: Factory) -> bool:
