@@ -67,7 +67,9 @@ def _over_lines(view: View, own: tuple[str, ...], known: list[Place]) -> Iterato
 def _in_margins(view: View, own: tuple[str, ...]) -> Iterator[Place]:
     """Keys of files that are shown with line numbers or as differences, where their context is on another line or begins one."""
     bare = without_margins(view)
-    for begin, stop in bare.changed() if bare else ():
+    if bare is None:
+        return
+    for begin, stop in bare.changed():
         for start, end, kind in _in_view(bare.text[begin:stop], own):
             if kind in KEYS:
                 yield (*bare.place(begin + start, begin + end), kind)
