@@ -64,7 +64,7 @@ class BatchProgress(Progress):
     doing: str = ""
     """What a worker does before its next turn, such as loading a model; empty while turns come."""
     read: int = 0
-    """Tokens of the states that are being computed before a run's first turn."""
+    """Tokens of the trace whose states are computed, while the next ones are."""
     to_read: int = 0
     ahead: int = 0
     """Replays and studies that came earlier and have not ended."""
@@ -74,7 +74,7 @@ class BatchProgress(Progress):
         if self.ahead:
             return f"{self.counted}, waiting for {counted(self.ahead, 'other job')} in this workspace"
         first = f"{self.doing}; " if self.doing else ""
-        reading = f", reading states: {self.read:,} of {self.to_read:,} tokens" if self.to_read else ""
+        reading = f", reading states: {self.read:,} of {self.to_read:,} tokens of the trace" if self.to_read else ""
         return f"{first}{self.counted}, {self.runs_done:,} of {counted(self.runs, 'run')}{reading}{self.time_left}"
 
 
@@ -126,7 +126,7 @@ class _State:
             self.reading = (expected + (share - self.read.get(key, 0.0)) * self.cost(key).read_seconds, seconds + since)
             self.read[key] = share
         if note.done > before:
-            self.read[key] = 1.0
+            self.read.setdefault(key, 1.0)  # turns that come without reading find their states
             turns, seconds = self.paces.get(note.policy, (0, 0.0))
             self.paces[note.policy] = (turns + note.done - before, seconds + since)
             self.done[key] = note.done

@@ -63,6 +63,8 @@ def test_what_heads_read_is_the_prefix_once_and_the_retained_blocks_and_is_share
     limited = estimate({"pamer": traces[:1]}, Factory(EMBEDDED.model_copy(update={"probe_limit": 10}), workspace))
     assert limited.read_tokens == 60
     assert estimate({"pamer": traces[:1]}, factory(workspace), turn_limit=3).read_tokens == size.head_tokens + size.later_tokens
+    continued = [Estimator(factory(workspace)).cost(parse_policy("pamer"), traces[0], size, stored).read_tokens for stored in (3, 6)]
+    assert continued == [size.head_tokens + size.later_tokens, 0], "a stopped run reads the states of its other turns only"
 
 
 def test_models_load_once_and_a_first_guess_is_by_the_matrix_product(workspace: Workspace, traces: list[str]) -> None:
