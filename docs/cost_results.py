@@ -26,7 +26,7 @@ PRICES = ("relative-0.1", "no-cache")
 LIGHT = "light,sliding-window:10,sliding-window:20,periodic-summary:10,periodic-summary:20"
 EVERY = (
     "base,sliding-window:5,periodic-summary:5,periodic-summary:20,acon,comem,selfcompact-rules,threshold-when,random-when,pamer-no-recall,"
-    "pamer,pamer:inject=append,pamer:gate=priced,pamer:inject=append:gate=priced,"
+    "pamer,pamer:inject=append,pamer:top=1:inject=append,pamer:gate=priced,pamer:inject=append:gate=priced,"
     "pamer+,pamer+:inject=append,pamer+:gate=priced,pamer+:inject=append:gate=priced"
 )
 WIDTH, HEIGHT = 1200, 880

@@ -149,7 +149,8 @@ class PamerController:
             return True
         behind = current.tokens(current.retained) - current.tokens(())
         tokens = active + current.shown_tokens
-        turn.verdict = self._gate.ask(removed=current.candidate_tokens, behind=behind, tokens=tokens, idle=turn.idle)
+        sizes = {"removed": current.candidate_tokens, "behind": behind, "tokens": tokens, "appended": current.shown_tokens}
+        turn.verdict = self._gate.ask(**sizes, idle=turn.idle)
         return turn.verdict.edit
 
     def _compress(self, turn: DecisionBuilder, current: Plan, session: "_Session") -> Outcome:

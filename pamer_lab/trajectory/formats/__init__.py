@@ -139,7 +139,7 @@ def read_inside(document: Document, records: list[Record], without: str) -> Iter
                 draft.warn(draft.where or "file", "its messages were JSON text inside a row")
                 yield draft
             return
-    raise NotThisFormat("the text in its rows is no conversation in a known format")
+    raise NotThisFormat("the text in its rows is not a conversation in a known format")
 
 
 def _knows(candidate: Format, document: Document) -> bool:

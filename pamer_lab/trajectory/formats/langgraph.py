@@ -95,7 +95,7 @@ def _read_one(draft: Draft, value: Any) -> Draft:
         message = _plain(item)
         if message is None:
             kind = item.get("type") if isinstance(item, dict) else type(item).__name__
-            raise draft.fault(where, f"is no message we know ({kind!r})")
+            raise draft.fault(where, f"is not a known kind of message ({kind!r})")
         steps += _steps(draft, message, where)
     add_steps(draft, steps)
     if isinstance(value, dict):

@@ -11,11 +11,11 @@ from pamer_lab.trajectory.document import Document
 from pamer_lab.trajectory.draft import Draft
 from pamer_lab.trajectory.shared import get
 from pamer_lab.trajectory.shared.dialects import steps_of
-from pamer_lab.trajectory.shared.finding import Found, find, find_all, in_order, warn_others
-from pamer_lab.trajectory.shared.growing import chains, is_agents
+from pamer_lab.trajectory.shared.finding import Found, find, find_all, in_order, read_found, warn_others
+from pamer_lab.trajectory.shared.growing import is_agents
 from pamer_lab.trajectory.shared.messages import is_message, read_facts
 from pamer_lab.trajectory.shared.normal import is_dialect, normal
-from pamer_lab.trajectory.shared.rows import attempt, first_episode, first_episodes, head
+from pamer_lab.trajectory.shared.rows import first_episode, first_episodes, head
 from pamer_lab.trajectory.shared.steps import add_steps
 from pamer_lab.trajectory.shared.usage import read_usage
 
@@ -56,11 +56,7 @@ def _is_conversation(items: list[Any]) -> bool:
 
 
 def read(document: Document) -> Iterator[Draft]:
-    for chain in chains(find_all(document, _is_conversation), lambda found: found.messages):
-        draft = attempt(NAME, chain[-1].where, _read_one, chain[-1])
-        if len(chain) > 1:
-            draft.warn(chain[0].where, f"{len(chain)} records continue one another; they are one trace")
-        yield draft
+    return read_found(NAME, find_all(document, _is_conversation), _read_one)
 
 
 def _read_one(found: Found) -> Draft:

@@ -11,6 +11,8 @@ from pamer_lab.trajectory.document import Document
 from pamer_lab.trajectory.draft import Draft
 from pamer_lab.trajectory.shared import get
 from pamer_lab.trajectory.shared.exchanges import common
+from pamer_lab.trajectory.shared.growing import chains
+from pamer_lab.trajectory.shared.rows import attempt
 
 MAX_DEPTH = 12
 TIMES = ("created_at", "createdAt", "timestamp", "create_time", "time", "ts")
@@ -41,6 +43,15 @@ def find_all(document: Document, is_conversation: Rule) -> Iterator[Found]:
             if found := find(value, is_conversation):
                 path, messages = found
                 yield Found(where, value, path, messages, _others(value, is_conversation, messages))
+
+
+def read_found(name: str, found: Iterable[Found], read_one: Callable[[Found], Draft]) -> Iterator[Draft]:
+    """One trace per conversation; records that continue one another are one trace, read from the last."""
+    for chain in chains(found, lambda one: one.messages):
+        draft = attempt(name, chain[-1].where, read_one, chain[-1])
+        if len(chain) > 1:
+            draft.warn(chain[0].where, f"{len(chain)} records continue one another; they are one trace")
+        yield draft
 
 
 def find(value: Any, is_conversation: Rule) -> tuple[str, list[Any]] | None:

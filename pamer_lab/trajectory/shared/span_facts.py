@@ -1,4 +1,4 @@
-"""What a span is and says beside its words, under the names of every dialect: its kind, the tool it ran, its model and its tokens."""
+"""What a span says in addition to its messages, under the names of every dialect: its kind, the tool it ran, its model and its tokens."""
 
 from typing import Any, Literal, NamedTuple
 
