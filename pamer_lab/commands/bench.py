@@ -48,7 +48,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     if args.paths and args.name not in OVER_TRACES:
         raise InputError(f"bench {args.name} makes its own input and takes no path; benches over traces: {', '.join(OVER_TRACES)}")
     if args.count is not None and (args.name not in COUNTED or args.count < 1):
-        raise InputError(f"--count is a number from 1 up, for {' and '.join(COUNTED)}")
+        raise InputError(f"--count must be at least 1, and works with {' and '.join(COUNTED)}")
     options = _parts(args.name, args.part or (), getattr(bench, "PARTS", ())) | (
         {} if args.count is None else {COUNTED[args.name]: args.count}
     )

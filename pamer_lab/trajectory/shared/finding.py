@@ -32,8 +32,20 @@ class Found(NamedTuple):
     """(path, items) of the record's other lists of messages, which are not part of this one."""
 
 
-def find_all(document: Document, is_conversation: Rule) -> Iterator[Found]:
-    """The conversations of a document, one per record that holds any."""
+def read_found(document: Document, name: str, is_conversation: Rule, read_one: Callable[[Found], Draft]) -> Iterator[Draft]:
+    """A draft per conversation of a document; records that continue one another are one, and those without messages are counted."""
+    without: list[str] = []
+    for number, chain in enumerate(chains(find_all(document, is_conversation, without), lambda found: found.messages)):
+        draft = attempt(name, chain[-1].where, read_one, chain[-1])
+        if len(chain) > 1:
+            draft.warn(chain[0].where, f"{len(chain)} records continue one another; they are one trace")
+        if number == 0 and without:
+            draft.unread("record without messages", without[0], len(without))
+        yield draft
+
+
+def find_all(document: Document, is_conversation: Rule, without: list[str]) -> Iterator[Found]:
+    """The conversations of a document, one per record that holds any; `without` gets the places of the other records."""
     lines = [record.value for record in document.records]
     if document.kind == "jsonl" and is_conversation(lines):
         yield Found("", lines, "lines", lines, [])
@@ -43,15 +55,8 @@ def find_all(document: Document, is_conversation: Rule) -> Iterator[Found]:
             if found := find(value, is_conversation):
                 path, messages = found
                 yield Found(where, value, path, messages, _others(value, is_conversation, messages))
-
-
-def read_found(name: str, found: Iterable[Found], read_one: Callable[[Found], Draft]) -> Iterator[Draft]:
-    """One trace per conversation; records that continue one another are one trace, read from the last."""
-    for chain in chains(found, lambda one: one.messages):
-        draft = attempt(name, chain[-1].where, read_one, chain[-1])
-        if len(chain) > 1:
-            draft.warn(chain[0].where, f"{len(chain)} records continue one another; they are one trace")
-        yield draft
+            else:
+                without.append(where)
 
 
 def find(value: Any, is_conversation: Rule) -> tuple[str, list[Any]] | None:
