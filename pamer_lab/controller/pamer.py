@@ -167,7 +167,7 @@ class PamerController:
         said = [f"{sum(votes.votes)} of {len(votes.votes)} heads voted for it"] if votes else []
         said += [turn.verdict.reason] if turn.verdict else []
         blocks = f"{counted(covered, 'older block')} of {chosen.candidate_tokens:,} tokens"
-        reason = f"{' and '.join(said)}: {blocks} became memory {done.memory.memory_id}"
+        reason = f"{'; '.join(said)}: {blocks} became memory {done.memory.memory_id}"
         if chosen.waiting:
             reason += f"; {len(chosen.waiting)} newer ones wait, because compressing more failed"
         return done.messages, turn.decision(
