@@ -34,6 +34,7 @@ from pamer_lab.policies.registry import parse_policy
 from pamer_lab.policies.resources import RunResources, factory_of
 from pamer_lab.reviewer_mode import refuse_in_reviewer_mode
 from pamer_lab.runs.accounting import totals
+from pamer_lab.runs.commits import remember_commits
 from pamer_lab.runs.estimate import Estimator
 from pamer_lab.runs.store import RunStore
 from pamer_lab.runs.timeline import Timeline, lay_out
@@ -242,6 +243,7 @@ class _Replaying:
         taken = round(self.head.taken + time.monotonic() - self.began, 3)
         self.head = msgspec.structs.replace(self.head, status=status, error=error, totals=counted, finished=_now(), taken=taken)
         self.store.put_head(self.head)
+        remember_commits(self.resources.factory.workspace.path, self.store.commits)
         return Run(self.head, tuple(self.turns))
 
 

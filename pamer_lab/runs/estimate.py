@@ -3,7 +3,8 @@
 Time is loading, reading and turns. Heads read the prefix once and the newest blocks that their policy retains at every turn; policies
 that read the same share the states, and states that an earlier run read are in the workspace. How fast this machine reads is
 `features/pace.py`'s to say. A turn takes as long as it did: in a run of the same policy on the same trace, in a short trial on it
-(`trial.py`), on another trace, in a run of the same class with other parameters; else it is a first guess by the matrix product.
+(`trial.py`), on another trace, in a run of the same class with other parameters; else it is a first guess by the matrix product. A commit
+takes what the newest ones of the workspace took (`commits.py`), else what the trial's did.
 """
 
 import time
@@ -21,6 +22,7 @@ from pamer_lab.policies.availability import is_light, loads
 from pamer_lab.policies.interface import Need, Policy, Resources
 from pamer_lab.policies.registry import parse_policy
 from pamer_lab.policies.resources import factory_of
+from pamer_lab.runs.commits import usual_commit
 from pamer_lab.runs.samples import sample_run_ids
 from pamer_lab.runs.store import RunStore, newest
 from pamer_lab.runs.trial import Trial, trials, try_policies
@@ -139,7 +141,14 @@ class Estimator:
     @cached_property
     def _tried(self) -> list[Known]:
         """What was tried here with this profile, the newest last."""
-        return [_of_trial(trial) for trial in trials(self.factory.workspace.path) if trial.profile == self.factory.profile.name]
+        return self._of_trials([trial for trial in trials(self.factory.workspace.path) if trial.profile == self.factory.profile.name])
+
+    def _of_trials(self, found: Sequence[Trial]) -> list[Known]:
+        commit = usual_commit(self.factory.workspace.path)
+        return [
+            Known(trial.policy, trial.trace_id, trial.tokens, trial.seconds, storing=trial.commits * (commit or trial.commit))
+            for trial in found
+        ]
 
     def _measured(self, heads: Sequence[RunInfo]) -> list[Known]:
         """Those of these runs that say how long a turn takes here."""
@@ -181,7 +190,7 @@ class Estimator:
         longest = {name: max(ids, key=lambda trace_id: sizes[trace_id].turns) for name, ids in todo.items() if ids}
         policies = [(parse_policy(name), trace_id) for name, trace_id in longest.items()]
         waiting = [pair for pair in policies if is_light(pair[0], self.factory) and _likeness_of(self.known(*pair), *pair) < SAME]
-        self._tried += map(_of_trial, try_policies(waiting, self.factory))
+        self._tried += self._of_trials(try_policies(waiting, self.factory))
 
     def turn_seconds(self, policy: Policy, trace_id: str, size: TraceSize) -> float:
         """What one turn should take; between traces half of it grows with the size of their blocks."""
@@ -281,10 +290,6 @@ def _likeness(known: Known, policy: Policy, trace_id: str) -> int:
 
 def _likeness_of(known: Known | None, policy: Policy, trace_id: str) -> int:
     return _likeness(known, policy, trace_id) if known else 0
-
-
-def _of_trial(trial: Trial) -> Known:
-    return Known(trial.policy, trial.trace_id, trial.tokens, trial.seconds, storing=trial.storing)
 
 
 def _of_run(head: RunInfo) -> Known:

@@ -5,6 +5,7 @@ first as `running` and again when it ends. A crash leaves the turns that were wr
 continues after them. Rows are appended; `tidy` merges the small files that many appends leave.
 """
 
+import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,8 @@ class RunStore:
         """Texts already written, by run."""
         self._items: dict[str, tuple[Item, ...]] = {}
         """Items of the turn written last, by run."""
+        self.commits: list[float] = []
+        """Seconds of each commit of texts or turns so far."""
 
     def put_head(self, head: RunInfo) -> None:
         """Write the run's row, new or changed."""
@@ -54,10 +57,12 @@ class RunStore:
 
     def _add(self, spec: TableSpec, rows: list[dict[str, Any]]) -> None:
         """New rows; where other machines may write the same run (its lease ran out while we slept), only those that are not there yet."""
+        began = time.perf_counter()
         if self.database.remote:
             self.database.insert(spec, rows)
         else:
             self.database.append(spec, rows)
+        self.commits.append(time.perf_counter() - began)
 
     def heads(self, *, trace_id: str = "", run_ids: Iterable[str] | None = None, trace_ids: Iterable[str] | None = None) -> list[RunInfo]:
         """Runs of the workspace, or of one trace or some, or those named; oldest first."""

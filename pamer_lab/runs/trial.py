@@ -1,9 +1,10 @@
 """How long a policy's turns take on this machine, by trying it: the first turns of a trace, for a moment, in memory.
 
-For policies that need no model. A trial works as a run does, packing its turns for the store, but stores nothing of the run; what it found
+For policies that need no model. A trial works as a run does, and stores its turns in a store of its own, removed afterwards; what it found
 is kept in the workspace's `trials.json`, so that asking again costs nothing and a run can be compared with what was said before it.
 """
 
+import statistics
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -37,8 +38,6 @@ MOST = 2.0
 """Seconds that all trials of one estimate take together, about."""
 ALONE = 1.0
 """Seconds that one of them takes, about."""
-COMMITS = 3
-"""Times that storing is tried; the shortest counts, since other programs write too."""
 LONGER, SHARE = 2.5, 0.25
 """A trial goes on while it is less than this share of what the run would take, at most so many times its seconds."""
 LEAST_TURNS = 4
@@ -60,8 +59,10 @@ class Trial:
     """Of a turn, as the mean over the complete trace."""
     tokens: float
     """Of a block, as the mean over the complete trace."""
-    storing: float = 0.0
-    """Seconds of a run's first and last commit, however many turns they hold."""
+    commits: int = 0
+    """Of a run that stores its first turn and then the others; texts that turns name are commits of their own."""
+    commit: float = 0.0
+    """Seconds of one, as the median over those of all policies that were tried together, in a new store."""
 
 
 def try_policies(waiting: Sequence[tuple[Policy, str]], factory: Factory) -> list[Trial]:
@@ -72,31 +73,29 @@ def try_policies(waiting: Sequence[tuple[Policy, str]], factory: Factory) -> lis
     """
     found: list[Trial] = []
     apart, end = _apart(factory), time.monotonic() + MOST
-    with uncollected():
+    with uncollected(), TemporaryDirectory(prefix="pamer-lab-", ignore_cleanup_errors=True) as folder:
+        store = RunStore(Workspace(folder))
         for number, (policy, trace_id) in enumerate(sorted(waiting, key=lambda pair: "summariser" in pair[0].needs)):
             seconds = max(end - time.monotonic(), 0.0) / (len(waiting) - number)
-            trial = try_policy(policy, trace_id, apart, min(seconds, ALONE), found[0].storing if found else None)
+            trial = try_policy(policy, trace_id, apart, min(seconds, ALONE), store)
             found += [trial] if trial else []
     forget_lines()
+    found = [replace(trial, commit=statistics.median(store.commits)) for trial in found]
     _remember(factory.workspace.path, found)
     return found
 
 
-def try_policy(policy: Policy, trace_id: str, factory: Factory, seconds: float, storing: float | None = None) -> Trial | None:
-    """Replay a trace's first turns for so many seconds; None where the policy does not run.
-
-    `storing`: what an earlier trial found, so that it is measured once.
-    """
+def try_policy(policy: Policy, trace_id: str, factory: Factory, seconds: float, store: RunStore) -> Trial | None:
+    """Replay a trace's first turns for so many seconds, and store them elsewhere; None where the policy does not run."""
     try:
         line = stored_timeline(factory.workspace.trace(trace_id), factory.profile.name, factory.workspace)
         if line.turns < 1 or (isinstance(policy, PlainPolicy) and policy.refuses(line.trace)):
             return None
         found, turns = turn_seconds(line, policy, RunResources(factory, "trial"), seconds)
-        if storing is None:
-            storing = 0.0 if factory.workspace.remote else commit_seconds(turns)
+        commits = commits_of(turns, store)
     except LabError:
         return None
-    return Trial(factory.profile.name, policy.name, trace_id, found, line.cumulative[-1] / line.turns, storing)
+    return Trial(factory.profile.name, policy.name, trace_id, found, line.cumulative[-1] / line.turns, commits)
 
 
 def turn_seconds(
@@ -122,18 +121,13 @@ def turn_seconds(
     return (spent + (line.turns - len(turns)) * later) / line.turns + packing, turns
 
 
-def commit_seconds(turns: Sequence[Turn], clock: Clock = time.perf_counter) -> float:
-    """Seconds in which a run of these turns stores its first one and the others, in a store of their own that exists already."""
-    found = []
-    with TemporaryDirectory(prefix="pamer-lab-", ignore_cleanup_errors=True) as folder:
-        store = RunStore(Workspace(folder))
-        store.add_turns("before", turns[:1])
-        for number in range(COMMITS):
-            began = clock()
-            store.add_turns(f"trial-{number}", turns[:1])
-            store.add_turns(f"trial-{number}", turns[1:])
-            found.append(clock() - began)
-    return min(found)
+def commits_of(turns: Sequence[Turn], store: RunStore) -> int:
+    """Store a trial's turns as a run does, the first one and the others; how many commits that took."""
+    before = len(store.commits)
+    run = f"trial-{before}"
+    store.add_turns(run, turns[:1])
+    store.add_turns(run, turns[1:])
+    return len(store.commits) - before
 
 
 def _apart(factory: Factory) -> Factory:

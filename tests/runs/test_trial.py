@@ -9,12 +9,13 @@ from pamer_lab.factory import Factory
 from pamer_lab.memory.extractive import ExtractiveSummariser
 from pamer_lab.models.profiles import load_profile
 from pamer_lab.policies.registry import parse_policy
+from pamer_lab.runs import commits
 from pamer_lab.runs import estimate as estimates
-from pamer_lab.runs import trial as trial_module
+from pamer_lab.runs.commits import KEPT, remember_commits, usual_commit
 from pamer_lab.runs.engine import replay
 from pamer_lab.runs.estimate import Estimator, estimate
 from pamer_lab.runs.store import RunStore
-from pamer_lab.runs.trial import FILE, commit_seconds, trials, try_policies, turn_seconds
+from pamer_lab.runs.trial import FILE, trials, try_policies, turn_seconds
 from pamer_lab.workspace import Workspace
 from tests.runs.making import estimated, long_trace, resources_of, timeline_of
 
@@ -66,11 +67,28 @@ def test_storing_counts_once_for_a_run_however_many_turns_it_has(workspace: Work
     trace = long_trace(6, trace_id="t-6")
     workspace.add_traces([trace], estimated())
     (trial,) = try_policies([(BASE, "t-6")], factory(workspace))
-    assert trial.storing > 0
+    assert trial.commits == 2 and trial.commit > 0
     asked = Estimator(factory(workspace))
     cost = asked.costs({"base": ["t-6"]})["base", "t-6"]
-    assert cost.seconds == pytest.approx(6 * trial.seconds + trial.storing)
-    assert commit_seconds(list(replay(trace, "base").turns), clock(0, 7, 0, 5, 0, 6)) == 5
+    assert cost.seconds == pytest.approx(6 * trial.seconds + 2 * trial.commit)
+
+
+def test_a_commit_takes_what_the_newest_ones_of_the_workspace_took(workspace: Workspace) -> None:
+    workspace.add_traces([long_trace(6, trace_id="t-6")], estimated())
+    (trial,) = try_policies([(BASE, "t-6")], factory(workspace))
+    remember_commits(workspace.path, [1.0] * KEPT)
+    remember_commits(workspace.path, [3.0, 90.0, 3.0] * (KEPT // 3))
+    cost = Estimator(factory(workspace)).costs({"base": ["t-6"]})["base", "t-6"]
+    assert cost.store_seconds == 2 * 3.0
+    assert cost.seconds == pytest.approx(6 * trial.seconds + 6.0)
+
+
+def test_a_run_remembers_its_commits(workspace: Workspace) -> None:
+    assert usual_commit(workspace.path) == 0
+    replay(long_trace(6, trace_id="t-6"), "base", workspace)
+    assert usual_commit(workspace.path) > 0
+    (workspace.path / commits.FILE).write_text("{}")
+    assert usual_commit(workspace.path) == 0
 
 
 def factory(workspace: Workspace) -> Factory:
@@ -102,12 +120,11 @@ def test_policies_that_write_summaries_come_last_and_find_what_those_before_them
     assert once and len(written) == 2 * once, "the second of two finds the summaries of the first; a later trial finds none"
 
 
-def test_storing_is_tried_once_for_all_policies(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
-    workspace.add_traces([long_trace(6, trace_id="t-6")], estimated())
-    stored: list[int] = []
-    monkeypatch.setattr(trial_module, "commit_seconds", lambda turns: stored.append(len(turns)) or 3.0)
-    found = try_policies([(BASE, "t-6"), (parse_policy("sliding-window:2"), "t-6")], factory(workspace))
-    assert [trial.storing for trial in found] == [3.0, 3.0] and stored == [6]
+def test_texts_of_turns_are_commits_of_their_own_and_a_commit_is_the_same_for_all_policies(workspace: Workspace) -> None:
+    workspace.add_traces([long_trace(30, trace_id="t-30")], estimated())
+    found = try_policies([(BASE, "t-30"), (parse_policy("periodic-summary:5"), "t-30")], factory(workspace))
+    assert [trial.commits for trial in found] == [2, 3]
+    assert len({trial.commit for trial in found}) == 1
 
 
 def test_what_cannot_be_tried_is_not_remembered(workspace: Workspace) -> None:
