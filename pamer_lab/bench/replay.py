@@ -183,7 +183,7 @@ def _model_free(name: str) -> bool:
 
 def first_compared(turns: Sequence[Turn]) -> int:
     """Where a run's early turns begin: at the usual turn, or with its first work, if that is later and the history still doubles."""
-    first = next((turn.t for turn in turns if turn.action != "pass"), 0)
+    first = next((turn.t for turn in turns if turn.action != "pass" or turn.active_tokens < turn.raw_tokens), 0)
     return first if EARLY_BEGIN < first <= LATEST_BEGIN else EARLY_BEGIN
 
 
