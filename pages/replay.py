@@ -35,7 +35,7 @@ from pamer_lab.ui.shared.widgets import choose_part
 from pamer_lab.ui.shared.words import HINTS
 
 CHART = 230
-# Pixels of the first chart: the opened turn is beside it on the first screen. (A bare string here would be drawn on the page.)
+# Pixels of the first chart: the opened turn is next to it on the first screen. (A bare string here would be drawn on the page.)
 
 
 def start_over() -> None:

@@ -14,7 +14,7 @@ INTRODUCTION = "See what the model still had in context at each turn, why the re
 
 
 def first_screen(demo: Demo | None, *, offer_demo: bool) -> None:
-    """Where to drop a trace, beside the picture or the result of the last import."""
+    """Where to drop a trace, next to the picture or the result of the last import."""
     if reviewer_mode():
         if demo:
             picture(demo)

@@ -1,4 +1,4 @@
-"""Work on untrusted text outside the page's process, with a time limit. `python -m pamer_lab.aside` serves it.
+"""Work on untrusted text in a separate process, with a time limit. `python -m pamer_lab.aside` is that process.
 
 JSON lines in and out. A process that takes too long is killed, the next call starts another, and calls do not wait for each other: whatever
 the text, no page and no other visitor waits longer than the limit. Knows the functions it may call by name alone.

@@ -74,7 +74,7 @@ ADDRESS_FILE = "object-store.txt"
 
 
 def local_folder(place: str | Path) -> Path:
-    """The folder of a workspace: itself, or for one in an object store what this machine keeps beside it (locks, cached reads, copies
+    """The folder of a workspace: itself, or for one in an object store what this machine keeps for it (locks, cached reads, copies
     of heads and profiles), which can be deleted at any time."""
     address = object_store(str(place))
     if not address:
@@ -110,7 +110,7 @@ def object_store(text: str) -> str:
     if scheme not in SCHEMES:
         raise InputError(f"a workspace is a folder or one of {', '.join(f'{name}://' for name in SCHEMES)}, not {scheme[:20]}://")
     if "@" in rest or "?" in rest:
-        raise InputError("a workspace's address holds no credentials or options; set them in the environment (docs/scale.md)")
+        raise InputError("a workspace's address must not contain credentials or options; set them in the environment (docs/scale.md)")
     if not rest.strip("/"):
         raise InputError(f"{scheme}:// needs a bucket, such as {scheme}://bucket/workspace")
     return f"{scheme}://{rest.rstrip('/')}"

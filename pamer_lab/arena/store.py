@@ -94,7 +94,7 @@ class ArenaStore:
         try:
             return msgspec.json.decode(read_file(path), type=ArenaInfo)
         except msgspec.DecodeError as error:
-            raise FormatError(f"is no arena ({error})", path=str(path)) from error
+            raise FormatError(f"is not an arena ({error})", path=str(path)) from error
 
     def add(self, arena_id: str, episode: Episode) -> None:
         path = self.folder / arena_id / EPISODES

@@ -1,4 +1,4 @@
-"""Tasks for agents that are programs: a folder of one's own tasks with a grader, or the arena's worlds with their tools as a command.
+"""Tasks for agents that are programs: a folder of your own tasks with a grader, or the arena's worlds with their tools as a command.
 
 A suite's folder has one folder per task, with the task in `task.md`, `task.txt`, `instruction.md` or `prompt.txt`, and what the agent may
 work on in `files/`. The grader's last line as JSON is the reward (a number, or an object with `reward` or `score`), else its exit code.

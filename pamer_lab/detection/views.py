@@ -156,7 +156,7 @@ def _replaced(view: View, matches: Iterable[re.Match[str]], meant: Callable[[re.
 
 
 def _meant(match: re.Match[str]) -> str:
-    """What an escape stands for; nothing for colours and hidden characters."""
+    """What an escape means; nothing for colours and hidden characters."""
     if code := match["code"]:
         if code.isdigit():
             return chr(int(code, 8))

@@ -68,7 +68,7 @@ class History:
 
 
 class Resources(Protocol):
-    """What a policy may use beside the history; models are loaded when first asked for."""
+    """What a policy may use in addition to the history; models are loaded when first asked for."""
 
     session_id: str
     """The session that memory is kept under: the run's id."""

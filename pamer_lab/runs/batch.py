@@ -23,7 +23,7 @@ from pamer_lab.jobs import Progress
 from pamer_lab.models.profiles import load_profile
 from pamer_lab.models.trust import require_confirmed
 from pamer_lab.policies.registry import parse_policy
-from pamer_lab.policies.resources import RunResources
+from pamer_lab.policies.resources import RunResources, factory_of
 from pamer_lab.runs.estimate import Cost, Estimator
 from pamer_lab.runs.store import RunStore
 from pamer_lab.runs.worker import Job, Note, work
@@ -238,8 +238,8 @@ def _check_policies(policies: Sequence[str], workspace: Workspace, options: Batc
     _ = factory.tokens
     if options.heads:
         _ = factory.heads
-    for policy in policies:
-        parse_policy(policy).settings(RunResources(factory))
+    for policy in map(parse_policy, policies):
+        policy.settings(RunResources(factory_of(policy, factory)))
     return factory
 
 

@@ -321,7 +321,8 @@ def test_there_is_no_verdict_to_press_until_a_name_is_given_and_then_no_field_to
 def test_a_person_goes_through_hindsight_labels_and_sees_the_agreement(workspace: Workspace, visit: Visit) -> None:
     trace = long_trace(8, trace_id="t-hindsight")
     tokens = profile_tokens(load_profile("embedded"))
-    labels = hindsight_labels(lay_out(trace, tokens), Rule(horizon=2, minimum_tokens=0))
+    rule = Rule(horizon=2, minimum_tokens=0)
+    labels = hindsight_labels(lay_out(trace, tokens), rule)
     workspace.add_traces([labelled(trace, labels)], tokens)
     app = visit(PAGE, reviewed="Hindsight labels")
     assert not app.exception and any(button.disabled for button in app.button if str(button.key).startswith("label-Agree"))
@@ -329,5 +330,5 @@ def test_a_person_goes_through_hindsight_labels_and_sees_the_agreement(workspace
     next(button for button in app.button if str(button.key).startswith("label-Disagree")).click().run()
     assert not app.exception
     found = current(workspace.database)
-    assert [(review.reviewer, review.agree, review.origin) for review in found] == [("Ada", False, "hindsight")]
+    assert [(review.reviewer, review.agree, review.origin) for review in found] == [("Ada", False, rule.origin)]
     assert frame(app, "Agreed")["Reviews"].tolist()[-1] == 1

@@ -82,6 +82,15 @@ def test_own_prices_give_each_policy_its_cost(visit: Visit, workspace: Workspace
     assert other["Cost"].iloc[0].endswith(find_prices().currency) and says(app, find_prices().date)
 
 
+def test_a_broken_price_table_is_said_once_and_the_others_stay(visit: Visit, workspace: Workspace) -> None:
+    put(workspace, one=chat(3))
+    path = write_table(replace(find_prices(), name="own"), workspace.path)
+    path.with_name("wrong.toml").write_text("read = -1")
+    app = visit(PAGE, policies=["base"], prices="own")  # type: ignore[arg-type]
+    assert sum("wrong.toml" in warning.value for warning in app.warning) == 1
+    assert app.selectbox(key="prices").value == "own"
+
+
 def test_traces_that_are_left_out_are_named_with_the_way_to_see_them(visit: Visit, workspace: Workspace) -> None:
     import_demo(workspace)
     demo = min(workspace.trace_rows(), key=lambda row: int(row["turns"]))["trace_id"]

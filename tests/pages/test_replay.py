@@ -16,6 +16,7 @@ from pamer_lab.analysis.paper_comparison import live_result
 from pamer_lab.analysis.verdict import signed
 from pamer_lab.audit import AuditStore
 from pamer_lab.controller import FixedProbe
+from pamer_lab.errors import Cancelled
 from pamer_lab.factory import Parts
 from pamer_lab.memory import MemoryStore
 from pamer_lab.reviewer_mode import READONLY_VARIABLE
@@ -354,15 +355,16 @@ def test_an_unknown_policy_is_answered_with_the_known_ones(visit: Visit, workspa
     assert "sliding-window" in app.error[0].value
 
 
-def test_an_unfinished_run_is_shown_as_far_as_it_is_and_can_go_on(visit: Visit, workspace: Workspace) -> None:
+@pytest.mark.parametrize("turns", [0, 4])
+def test_an_unfinished_run_is_shown_as_far_as_it_is_and_can_go_on(visit: Visit, workspace: Workspace, turns: int) -> None:
     put(workspace, run=chat(9))
     trace_id = str(workspace.trace_rows()[0]["trace_id"])
     seen: list[int] = []
-    options = ReplayOptions(watch=lambda turn, of: seen.append(turn.t), cancelled=lambda: len(seen) >= 4)
-    with pytest.raises(Exception, match="turn 4"):
+    options = ReplayOptions(watch=lambda turn, of: seen.append(turn.t), cancelled=lambda: len(seen) >= turns)
+    with pytest.raises(Cancelled):
         replay(trace_id, "base", workspace, options)
     app = visit(PAGE, policies=["base"])  # type: ignore[arg-type]
-    assert says(app, 4, 9)
+    assert [holds(warning.value, turns, 9) for warning in app.warning] == ([True] if turns else [])
     assert holds(app.button(key="run").label, 1)
 
 

@@ -7,7 +7,7 @@ from pamer_lab.errors import FormatError
 from pamer_lab.trajectory.document import Document
 from pamer_lab.trajectory.draft import Draft
 from pamer_lab.trajectory.shared.growing import read_chains
-from pamer_lab.trajectory.shared.messages import add_message, add_messages, is_message, read_facts, warn_unused
+from pamer_lab.trajectory.shared.messages import add_message, add_messages, add_system, is_message, read_facts, warn_unused
 from pamer_lab.trajectory.shared.rows import first_episode
 
 NAME = "openai-chat"
@@ -45,6 +45,7 @@ def _read_one(value: Any, where: str) -> Draft:
     draft = Draft(NAME, where=where)
     if isinstance(value, dict):
         read_facts(draft, value)
+        add_system(draft, value, messages)
     add_messages(draft, messages)
     warn_unused(draft, messages)
     return draft

@@ -11,6 +11,8 @@ from pamer_lab.trajectory.document import Document
 from pamer_lab.trajectory.draft import Draft
 from pamer_lab.trajectory.shared import get
 from pamer_lab.trajectory.shared.exchanges import common
+from pamer_lab.trajectory.shared.growing import chains
+from pamer_lab.trajectory.shared.rows import attempt
 
 MAX_DEPTH = 12
 TIMES = ("created_at", "createdAt", "timestamp", "create_time", "time", "ts")
@@ -30,8 +32,20 @@ class Found(NamedTuple):
     """(path, items) of the record's other lists of messages, which are not part of this one."""
 
 
-def find_all(document: Document, is_conversation: Rule) -> Iterator[Found]:
-    """The conversations of a document, one per record that holds any."""
+def read_found(document: Document, name: str, is_conversation: Rule, read_one: Callable[[Found], Draft]) -> Iterator[Draft]:
+    """A draft per conversation of a document; records that continue one another are one, and those without messages are counted."""
+    without: list[str] = []
+    for number, chain in enumerate(chains(find_all(document, is_conversation, without), lambda found: found.messages)):
+        draft = attempt(name, chain[-1].where, read_one, chain[-1])
+        if len(chain) > 1:
+            draft.warn(chain[0].where, f"{len(chain)} records continue one another; they are one trace")
+        if number == 0 and without:
+            draft.unread("record without messages", without[0], len(without))
+        yield draft
+
+
+def find_all(document: Document, is_conversation: Rule, without: list[str]) -> Iterator[Found]:
+    """The conversations of a document, one per record that holds any; `without` gets the places of the other records."""
     lines = [record.value for record in document.records]
     if document.kind == "jsonl" and is_conversation(lines):
         yield Found("", lines, "lines", lines, [])
@@ -41,6 +55,8 @@ def find_all(document: Document, is_conversation: Rule) -> Iterator[Found]:
             if found := find(value, is_conversation):
                 path, messages = found
                 yield Found(where, value, path, messages, _others(value, is_conversation, messages))
+            else:
+                without.append(where)
 
 
 def find(value: Any, is_conversation: Rule) -> tuple[str, list[Any]] | None:

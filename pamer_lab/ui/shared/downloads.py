@@ -13,7 +13,7 @@ from pamer_lab.redaction import own_scan
 
 
 def download(label: str, body: str | Callable[[], str], name: str, mime: str, *, key: str, quiet: bool = True) -> None:
-    """A button that saves a text, given or made when it is asked for; `quiet` for one beside a chart or table."""
+    """A button that saves a text, given or made when it is asked for; `quiet` for one next to a chart or table."""
     st.download_button(
         label,
         partial(cleaned, body),

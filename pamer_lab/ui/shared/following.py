@@ -1,4 +1,4 @@
-"""The progress of work that runs beside the page, with a way to stop it: the same bar for replays and studies."""
+"""The progress of background work, with a button that stops it: the same bar for replays and studies."""
 
 from collections.abc import Callable, Sequence
 from typing import TypeVar

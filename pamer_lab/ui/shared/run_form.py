@@ -65,7 +65,7 @@ class Choice:
         found = run_heads(trace_id)
         if self.factory.heads_text:
             chosen = self.factory.heads.heads.sha256
-            found = [head for head in found if not head.heads or head.heads.get("sha256") == chosen]
+            found = [head for head in found if ":heads=" in head.policy or head.heads.get("sha256", chosen) == chosen]
         return newest(found, self.policies, self.profile)
 
     @property
@@ -175,9 +175,10 @@ def run_panel(trace_id: str, choice: Choice, found: dict[str, RunInfo]) -> None:
             args=([trace_id], todo, choice.options()),
         )
     for policy in started:
-        head = found[policy]
-        why = in_code(head.error, 300) if head.error else "stopped"
-        st.warning(f"**{policy}** has {run_store().stored_count(head.run_id):,} of {counted(head.turns, 'turn')}: {why}.")
+        head, turns = found[policy], run_store().stored_count(found[policy].run_id)
+        if turns or head.status != "cancelled":
+            why = in_code(head.error, 300) if head.error else "stopped"
+            st.warning(f"**{policy}** has {turns:,} of {counted(head.turns, 'turn')}: {why}.")
 
 
 def _other_heads(head: RunInfo, factory: Factory) -> bool:

@@ -23,7 +23,7 @@ OUTLINE_HEIGHT = 640
 MOST_LISTED = 300
 """Hits in the list; the buttons reach all."""
 BY_ROW = "opened-by-row"
-"""Session key that is set while a clicked row opens its block: a click in a chart that waited beside it came first."""
+"""Session key that is set while a clicked row opens its block: a click in a chart that waited at the same time came first."""
 CHARTS = ("growth", "strip")
 """Keys of the charts that have a block to click."""
 
