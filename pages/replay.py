@@ -150,8 +150,8 @@ def main() -> None:
     head, picker, link = st.columns([2, 6, 1.2], vertical_alignment="bottom")
     head.title("Replay")
     with picker:
-        # A trace that PaMER was replayed on shows most.
-        replayed = policies_of_traces(row["trace_id"] for row in rows)
+        # A trace that PaMER was replayed on shows most; a demo only where there is nothing else.
+        replayed = policies_of_traces(row["trace_id"] for row in [row for row in rows if not row["demo"]] or rows)
         first = next((name for name, policies in replayed.items() if ("pamer", True) in policies), "")
         trace_id = pick_trace(rows, on_change=start_over, first=first)
     if trace_id is None:

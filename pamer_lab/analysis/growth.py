@@ -63,8 +63,9 @@ def run_table(workspace: Workspace, run_ids: Iterable[str] | None = None, trace_
 
 
 def with_heads(runs: pl.DataFrame, heads: str) -> pl.DataFrame:
-    """Runs in which these heads voted (by hash), or none did; an empty hash keeps all."""
-    return runs.filter((pl.col("heads") == heads) | (pl.col("heads") == "")) if heads else runs
+    """Runs in which these heads voted (by hash), none did, or the policy names its own; an empty hash keeps all."""
+    own = pl.col("policy").str.contains(":heads=", literal=True)
+    return runs.filter((pl.col("heads") == heads) | (pl.col("heads") == "") | own) if heads else runs
 
 
 def newest_runs(runs: pl.DataFrame) -> pl.DataFrame:

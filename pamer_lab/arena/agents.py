@@ -97,7 +97,7 @@ def _message(answer: Any) -> Message:
         raise BadAnswer("the answer has no message")
     calls, wanted = [], getattr(said, "tool_calls", None) or []
     if not isinstance(wanted, list):
-        raise BadAnswer("its calls are no list")
+        raise BadAnswer("its calls are not a list")
     for number, call in enumerate(wanted):
         function = getattr(call, "function", None)
         if function is None:

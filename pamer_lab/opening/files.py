@@ -109,7 +109,7 @@ def below(path: Path, roots: Sequence[Path]) -> Path:
         real = Path(os.path.realpath(path.expanduser()))
         kept = [Path(os.path.realpath(root)) for root in roots]
     except (OSError, ValueError, RuntimeError) as error:
-        raise InputError(f"is no path ({error})", path=str(path)[:300]) from error
+        raise InputError(f"is not a path ({error})", path=str(path)[:300]) from error
     if not any(real == root or root in real.parents for root in kept):
         raise InputError(f"is outside the folders that may be read: {', '.join(map(str, kept)) or 'none'}", path=str(path)[:300])
     return real

@@ -26,7 +26,7 @@ def main() -> int:
         about = file.metadata
         names = [name for name in file.schema_arrow.names if name in asked["columns"]]
         if about.num_rows > asked["rows"]:
-            raise ValueError(f"{about.num_rows:,} rows; {asked['rows']:,} are the most")
+            raise ValueError(f"{about.num_rows:,} rows; {asked['rows']:,} is the limit")
         if sum(about.row_group(number).total_byte_size for number in range(about.num_row_groups)) > asked["most"]:
             raise ValueError("too many bytes once unpacked")
         rows: list[dict[str, Any]] = []

@@ -44,9 +44,9 @@ class _Counted:
             self._lay(item, history)
         else:
             if any(not 0 <= first < last <= t for first, last in item.spans):
-                raise LedgerError(f"turn {t}: a {item.kind} item stands for blocks {item.spans}, and only {t} exist")
+                raise LedgerError(f"turn {t}: a {item.kind} item replaces blocks {item.spans}, and only {t} exist")
             if not set(item.in_part) <= (set(blocks_of(item.spans)) if item.kind == "evidence" else set()):
-                raise LedgerError(f"turn {t}: a {item.kind} item restores blocks {item.in_part} in part, and stands for {item.spans}")
+                raise LedgerError(f"turn {t}: a {item.kind} item restores blocks {item.in_part} in part, and replaces {item.spans}")
             self.texts += [item] if item.text and item.kind in OVER else []
         self.items += 1
         self.tokens += item.tokens

@@ -161,7 +161,7 @@ def parse_answer(text: str, older: Collection[int]) -> Answer:
     try:
         answer = msgspec.json.decode(without_thinking(text).encode(), type=Answer)
     except msgspec.DecodeError as error:
-        raise ValueError(f"not the agreed JSON object: {error}") from error
+        raise ValueError(f"not the expected JSON object: {error}") from error
     wrong = [step for step in answer.steps if step not in older]
     if wrong:
         raise ValueError(f"steps {wrong} are not older steps (there are {len(older)})")

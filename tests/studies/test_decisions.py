@@ -176,6 +176,9 @@ def test_hindsight_labels_never_mix_with_others_unasked() -> None:
     assert [t for _, t in found.keys] == [3]  # a rule says what it found where it can judge; other points are not negative
     with pytest.raises(InputError, match="generator, hindsight"):
         with_origin(mixed, "judge")
+    two_rules = [trace(0, [Label(2, "compression", origin="hindsight"), Label(3, "compression", origin="hindsight:horizon=8")])]
+    with pytest.raises(InputError):
+        decisions_of(two_rules)
 
 
 def test_a_split_by_source_keeps_a_repository_in_one_part() -> None:
