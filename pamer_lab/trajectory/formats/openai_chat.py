@@ -35,6 +35,7 @@ def _read_lines(document: Document) -> Draft:
         if not is_message(record.value):
             raise FormatError("is not a message like the lines before it", where=record.where)
         add_message(draft, record.value, record.where)
+    warn_unused(draft, [record.value for record in document.records])
     return draft
 
 

@@ -340,3 +340,14 @@ def test_thoughts_that_vs_code_shows_beside_its_rounds_are_kept() -> None:
     request = {"requestId": "r", "message": {"text": "q"}, "response": shown, "result": {"metadata": {"toolCallRounds": rounds}}}
     trace = only(read_value({"responderUsername": "GitHub Copilot", "sessionId": "s", "version": 3, "requests": [request]}))
     assert [event.text for event in trace.events] == ["Hm."] and trace.messages[-1].content == ANSWER
+
+
+def test_every_chat_of_an_export_is_a_trace() -> None:
+    chats = [{"model": MODEL, "talk": [{"speaker": "human", "text": text}, {"speaker": "ai", "text": "a"}]} for text in "xyz"]
+    traces = read_value({"export": {"at": 1, "chats": chats}})
+    assert [trace.messages[0].content for trace in traces] == ["x", "y", "z"] and {trace.model for trace in traces} == {MODEL}
+
+
+def test_fields_that_are_left_out_of_messages_on_lines_are_named() -> None:
+    lines = [{"role": "user", "content": "q"}, {"role": "assistant", "content": "a", "metadata": {"tool_calls": []}}]
+    assert "metadata" in only(read_lines(lines)).warnings[0].text
