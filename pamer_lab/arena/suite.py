@@ -1,7 +1,8 @@
 """Tasks for agents that are programs: a folder of one's own tasks with a grader, or the arena's worlds with their tools as a command.
 
 A suite's folder has one folder per task, with the task in `task.md`, `task.txt`, `instruction.md` or `prompt.txt`, and what the agent may
-work on in `files/`. The grader's last line as JSON is the reward (a number, or an object with `reward` or `score`), else its exit code.
+work on in `files/`. What the grader prints, or its last line, is the reward as JSON (a number, or an object with `reward` or `score`),
+else its exit code.
 Invariant: the agent works on a copy; nothing but the task and `files/` is in it.
 """
 
@@ -10,23 +11,27 @@ import math
 import os
 import shlex
 import shutil
-import subprocess
 import sys
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from pamer_lab.arena.agents import AgentError
+from pamer_lab.arena.program import NOT_STARTED, run_program
 from pamer_lab.arena.world import Task
 from pamer_lab.errors import InputError
 from pamer_lab.opening import read_file
+from pamer_lab.redaction import without_secrets
 
 NAMES = ("task.md", "task.txt", "instruction.md", "prompt.txt")
 FILES, GRADERS = "files", ("grade.py", "grade.sh")
 FILE_BYTES = 500_000_000
 """A file of a task may be so large."""
 GRADER_SECONDS = 120.0
+SHOWN = 200
+"""Characters of what a grader said that a reason repeats."""
 
 
 class AnyTask(Protocol):
@@ -119,13 +124,10 @@ class SuiteTask:
         answer.write_text(printed, encoding="utf-8")
         places = {"PAMER_TASK_FOLDER": self.folder, "PAMER_TASK_ID": self.task_id, "PAMER_WORK_DIR": work, "PAMER_ANSWER_FILE": answer}
         environment = dict(os.environ) | {name: str(value) for name, value in places.items()}
-        try:
-            graded = subprocess.run(
-                self._words(), env=environment, cwd=work, stdin=subprocess.DEVNULL, capture_output=True, timeout=GRADER_SECONDS, check=False
-            )
-        except (OSError, subprocess.TimeoutExpired) as error:
-            raise AgentError(f"the grader failed: {str(error)[:200]}") from error
-        return read_reward(graded.stdout.decode(errors="replace"), graded.returncode)
+        graded = run_program(self._words(), environment, work, GRADER_SECONDS)
+        if graded.code is None or graded.code == NOT_STARTED:
+            raise AgentError(f"the grader failed: {without_secrets(graded.why or graded.complaint.strip())[-SHOWN:]}")
+        return read_reward(graded.said, graded.code)
 
     def _words(self) -> list[str]:
         if self.grader:
@@ -138,19 +140,23 @@ class SuiteTask:
 
 
 def read_reward(printed: str, code: int) -> float:
-    """A grader's verdict: the JSON of its last line, else its exit code."""
-    lines = printed.strip().splitlines()
-    try:
-        value = json.loads(lines[-1]) if lines else None
-    except ValueError:
-        value = None
-    if isinstance(value, dict):
-        value = value.get("reward", value.get("score"))
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    """A grader's verdict: its output, or the last line of it, as JSON; else its exit code."""
+    verdict = _verdict(printed)
+    named = [verdict[name] for name in ("reward", "score") if name in verdict] if isinstance(verdict, dict) else []
+    if not named and (isinstance(verdict, bool) or not isinstance(verdict, int | float)):
         return float(code == 0)
-    if not math.isfinite(value) or not 0 <= value <= 1:
-        raise AgentError(f"the grader failed: a reward is from 0 to 1, not {value}")
-    return float(value)
+    reward = named[0] if named else verdict
+    if not isinstance(reward, int | float) or not math.isfinite(reward) or not 0 <= reward <= 1:
+        raise AgentError(f"the grader failed: a reward is a number from 0 to 1, not {str(reward)[:SHOWN]!r}")
+    return float(reward)
+
+
+def _verdict(printed: str) -> Any:
+    """The JSON of what a grader printed; None where there is none."""
+    for text in (printed, *printed.strip().splitlines()[-1:]):
+        with suppress(ValueError, RecursionError):
+            return json.loads(text)
+    return None
 
 
 def read_suite(folder: str, grader: str = "") -> list[SuiteTask]:
