@@ -9,6 +9,8 @@ from starlette.middleware import Middleware
 
 from pamer_lab.ui.shared.gate import Gate, announced, mode_of_this_start
 from pamer_lab.ui.shared.page import ICON, ROUTED
+from pamer_lab.ui.shared.preload import Preload
+from pamer_lab.ui.shared.sockets import send_at_once
 from pamer_lab.ui.shared.warm import warm_up, warmed
 
 if __name__ != "__main__":  # `streamlit run` imports this file once for the server, and runs it for each view of a page
@@ -17,11 +19,12 @@ if __name__ != "__main__":  # `streamlit run` imports this file once for the ser
     @asynccontextmanager
     async def ready(server: Any) -> AsyncIterator[None]:
         """The home page is ready before the link to it is printed and the first request is answered."""
+        send_at_once()
         await warmed(warming)
         async with announced(server):
             yield
 
-    app = st.App(__file__, middleware=[Middleware(Gate, mode=mode_of_this_start())], lifespan=ready)
+    app = st.App(__file__, middleware=[Middleware(Gate, mode=mode_of_this_start()), Middleware(Preload)], lifespan=ready)
 else:
     st.session_state[ROUTED] = True
     st.set_page_config(page_title="PaMER Lab", page_icon=str(ICON), layout="wide")

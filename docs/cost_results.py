@@ -1,8 +1,9 @@
-"""Makes the results of docs/cost.md: `python docs/cost_results.py [--light] NAME TRACE...`, with Chromium installed.
+"""Makes the results of docs/cost.md: `python docs/cost_results.py [--light|--heads] NAME TRACE...`, with Chromium installed.
 
 With each of two price tables it runs `pamer-lab replay TRACE... --policy LIST --prices PRICES --table FILE.md` and puts that table between
 the marks NAME-PRICES of the page; the product's own chart of evidence against cost, with the first prices, to docs/images/cost-NAME.png.
-The workspace is PAMER_LAB_HOME; what it has stored is not computed again. `--light`: only policies that need no model.
+The workspace is PAMER_LAB_HOME; what it has stored is not computed again. `--light`: only policies that need no model; `--heads`: both
+packaged sets of heads, against triggers, windows and summaries.
 """
 
 import json
@@ -26,12 +27,19 @@ PRICES = ("relative-0.1", "no-cache")
 LIGHT = "light,sliding-window:10,sliding-window:20,periodic-summary:10,periodic-summary:20"
 EVERY = (
     "base,sliding-window:5,periodic-summary:5,periodic-summary:20,acon,comem,selfcompact-rules,threshold-when,random-when,pamer-no-recall,"
-    "pamer,pamer:inject=append,pamer:gate=priced,pamer:inject=append:gate=priced,"
-    "pamer+,pamer+:inject=append,pamer+:gate=priced,pamer+:inject=append:gate=priced"
+    "pamer,pamer:inject=append,pamer:top=1:inject=append,pamer:minimum=4096:inject=append,pamer:gate=priced,pamer:inject=append:gate=priced,"
+    "pamer+,pamer+:inject=append,pamer+:minimum=4096:inject=append,pamer+:gate=priced,pamer+:inject=append:gate=priced"
 )
+HEADS = (
+    "base,sliding-window:5,sliding-window:10,sliding-window:20,periodic-summary:5,periodic-summary:10,periodic-summary:20,"
+    "threshold-when,threshold-when:inject=append,random-when,random-when:inject=append,"
+    "pamer,pamer:inject=append,pamer+,pamer+:inject=append,pamer:heads=smollm2-real,pamer:inject=append:heads=smollm2-real,"
+    "pamer+:heads=smollm2-real,pamer+:inject=append:heads=smollm2-real"
+)
+POLICIES = {"--light": LIGHT, "--heads": HEADS}
 WIDTH, HEIGHT = 1200, 880
-PICTURED = "real"
-"""The results that the page shows as a picture."""
+PICTURED = ("real", "heads")
+"""The results that the page shows as pictures."""
 MARGIN = {"l": 60, "r": 20, "t": 20, "b": 60}
 
 
@@ -69,11 +77,12 @@ def draw(found: dict[str, Any], picture: Path) -> None:
 
 
 if __name__ == "__main__":
-    name, *traces = [word for word in sys.argv[1:] if word != "--light"] or [""]
+    name, *traces = [word for word in sys.argv[1:] if word not in POLICIES] or [""]
     if not traces:
         sys.exit(__doc__)
+    policies = next((POLICIES[word] for word in sys.argv if word in POLICIES), EVERY)
     for prices in PRICES:
-        table, found = replay(traces, LIGHT if "--light" in sys.argv else EVERY, prices)
+        table, found = replay(traces, policies, prices)
         put(f"{name}-{prices}", table)
-        if prices == PRICES[0] and name == PICTURED:
+        if prices == PRICES[0] and name in PICTURED:
             draw(found, PROJECT / "docs" / "images" / f"cost-{name}.png")

@@ -1,5 +1,9 @@
 """Context growth: the mean context per turn over many traces, and totals by policy."""
 
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
 import polars as pl
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -116,6 +120,47 @@ def only_common(runs: pl.DataFrame, policies: list[str], names: dict[str, str]) 
     return runs.filter(pl.col("trace_id").is_in(list(complete)))
 
 
+def results(
+    runs: pl.DataFrame,
+    present: list[str],
+    known: dict[str, dict[str, Any]],
+    asked: int,
+    link: DeltaGenerator,
+    all_policies: Callable[[], None],
+) -> None:
+    """Chart, totals and details of these runs; `link` gets the share button, `all_policies` is drawn below the totals."""
+    verdict, controls = st.container(), st.container(horizontal=True)
+    names = {name: str(row["name"] or name) for name, row in known.items()}
+    if len(present) > 1 and controls.toggle("Common traces only", value=True, key="common", bind="query-params", help=HINTS["common"]):
+        runs = only_common(runs, present, names)
+        if runs.is_empty():
+            all_policies()
+            return
+    chart(runs, present, asked, names, controls)
+    st.subheader("Totals by policy")
+    baseline = (
+        st.segmented_control(
+            "Baseline", present, default=present[0], required=True, key="baseline", bind="query-params", help=HINTS["baseline"]
+        )
+        or present[0]
+    )
+    comparison(runs, present, baseline)
+    cost_frontier(runs)
+    with verdict:
+        growth_verdicts(runs, present, baseline)
+    with link:
+        share(lambda: [GrowthSection(runs=run_choices(runs), baseline=baseline)])
+    all_policies()
+    traces = st.expander("Each trace", key="per-trace-panel", on_change="rerun")
+    if traces.open:
+        with traces:
+            per_trace(runs, present, baseline, names, {name: row["reward"] for name, row in known.items()})
+    panel = st.expander("First difference from the baseline", key="divergence", on_change="rerun")
+    if panel.open:
+        with panel:
+            divergences(runs, baseline, list(known.values()))
+
+
 def main() -> None:
     rows, _ = rows_or_demo()
     title, link = st.columns([7, 1], vertical_alignment="bottom")
@@ -173,36 +218,7 @@ def main() -> None:
         # What is under way would leave out every trace that it has not reached.
         present = covering(runs, present)
         runs = runs.filter(pl.col("policy").is_in(present))
-    verdict, controls = st.container(), st.container(horizontal=True)
-    names = {name: str(row["name"] or name) for name, row in known.items()}
-    if len(present) > 1 and controls.toggle("Common traces only", value=True, key="common", bind="query-params", help=HINTS["common"]):
-        runs = only_common(runs, present, names)
-        if runs.is_empty():
-            every_policy(trace_ids, policies, factory)
-            return
-    chart(runs, present, len(trace_ids), names, controls)
-    st.subheader("Totals by policy")
-    baseline = (
-        st.segmented_control(
-            "Baseline", present, default=present[0], required=True, key="baseline", bind="query-params", help=HINTS["baseline"]
-        )
-        or present[0]
-    )
-    comparison(runs, present, baseline)
-    cost_frontier(runs)
-    with verdict:
-        growth_verdicts(runs, present, baseline)
-    with link:
-        share(lambda: [GrowthSection(runs=run_choices(runs), baseline=baseline)])
-    every_policy(trace_ids, policies, factory)
-    traces = st.expander("Each trace", key="per-trace-panel", on_change="rerun")
-    if traces.open:
-        with traces:
-            per_trace(runs, present, baseline, names, {name: row["reward"] for name, row in known.items()})
-    panel = st.expander("First difference from the baseline", key="divergence", on_change="rerun")
-    if panel.open:
-        with panel:
-            divergences(runs, baseline, rows)
+    results(runs, present, known, len(trace_ids), link, partial(every_policy, trace_ids, policies, factory))
     if any(parse_policy(policy).needs_models for policy in policies):
         describe_heads(factory)
 

@@ -8,7 +8,7 @@ from pamer_lab.analysis.paper_comparison import KINDS, token_changes
 from pamer_lab.analysis.published import PublishedTable, names, table
 from pamer_lab.figures.text import counted
 from pamer_lab.report.config import PublishedSection
-from pamer_lab.ui.published.paper_comparison import recorded_tasks, study_beside
+from pamer_lab.ui.published.paper_comparison import recorded_tasks, study_comparison
 from pamer_lab.ui.shared.charts import drawing_or_none, show_chart
 from pamer_lab.ui.shared.loaders import trace_rows
 from pamer_lab.ui.shared.page import run as run_page
@@ -28,11 +28,11 @@ def measured(shown: PublishedTable) -> None:
     """Token changes of the same policies in this workspace, next to the published ones."""
     runs = all_runs("embedded", [row["trace_id"] for row in trace_rows()])
     found = token_changes(shown, runs)
-    beside = runs.filter(pl.col("policy").is_in([line["policy"] for line in found])) if found and not runs.is_empty() else pl.DataFrame()
-    demo = "" if beside.is_empty() else demo_words(beside)
+    compared = runs.filter(pl.col("policy").is_in([line["policy"] for line in found])) if found and not runs.is_empty() else pl.DataFrame()
+    demo = "" if compared.is_empty() else demo_words(compared)
     st.subheader(f"Compared with measurements here{' :gray-badge[demo]' if demo else ''}", help=HINTS["demo"] if demo else None)
     if shown.name in KINDS:
-        study_beside(shown.name)
+        study_comparison(shown.name)
         return
     recorded_tasks(shown)
     if not found:
@@ -52,7 +52,7 @@ def measured(shown: PublishedTable) -> None:
         for line in found
     ]
     st.dataframe(lines, hide_index=True, placeholder="")
-    how = f"Tokens here {counted_how(beside)}. " if not beside.is_empty() else ""
+    how = f"Tokens here {counted_how(compared)}. " if not compared.is_empty() else ""
     st.caption(
         f"{how}The two columns are not directly comparable: the paper ran live agents with larger models on other tasks. Here, recorded "
         "actions are fixed, so a policy cannot change the number of steps, and scores cannot be measured."

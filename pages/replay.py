@@ -35,7 +35,7 @@ from pamer_lab.ui.shared.widgets import choose_part
 from pamer_lab.ui.shared.words import HINTS
 
 CHART = 230
-# Pixels of the first chart: the opened turn is beside it on the first screen. (A bare string here would be drawn on the page.)
+# Pixels of the first chart: the opened turn is next to it on the first screen. (A bare string here would be drawn on the page.)
 
 
 def start_over() -> None:
@@ -150,8 +150,8 @@ def main() -> None:
     head, picker, link = st.columns([2, 6, 1.2], vertical_alignment="bottom")
     head.title("Replay")
     with picker:
-        # A trace that PaMER was replayed on shows most.
-        replayed = policies_of_traces(row["trace_id"] for row in rows)
+        # A trace that PaMER was replayed on shows most; a demo only where there is nothing else.
+        replayed = policies_of_traces(row["trace_id"] for row in [row for row in rows if not row["demo"]] or rows)
         first = next((name for name, policies in replayed.items() if ("pamer", True) in policies), "")
         trace_id = pick_trace(rows, on_change=start_over, first=first)
     if trace_id is None:

@@ -1,4 +1,4 @@
-"""Work on untrusted text outside the page's process, with a time limit. `python -m pamer_lab.aside` serves it.
+"""Work on untrusted text in a separate process, with a time limit. `python -m pamer_lab.aside` is that process.
 
 JSON lines in and out. A process that takes too long is killed, the next call starts another, and calls do not wait for each other: whatever
 the text, no page and no other visitor waits longer than the limit. Knows the functions it may call by name alone.
@@ -16,10 +16,15 @@ from pamer_lab.errors import LabError
 from pamer_lab.jobs import Process, stop_when_terminated
 
 CALLS = {
+    "audit export": "pamer_lab.audit.exchange:export_beside",
+    "audit import": "pamer_lab.audit.exchange:import_beside",
+    "clean": "pamer_lab.redaction:clean_text",
     "evidence": "pamer_lab.runs.evidence:stored_uses",
     "share": "pamer_lab.report.making:make_files",
 }
 """What may be asked for -> module and function; arguments and results are JSON."""
+SCAN_SECONDS = 120.0
+"""How long reading and scanning what is imported or exported may take."""
 KEPT = 2
 """Processes that wait for the next call; a new one takes a moment to start."""
 

@@ -114,11 +114,11 @@ def _turn(command: str) -> "AbstractContextManager[None]":
     from pamer_lab.config import default_workspace
     from pamer_lab.workspace.queue import in_line
 
-    told: list[int] = []
+    reported: list[int] = []
 
     def waiting(ahead: int) -> None:
-        if ahead not in told:
-            told.append(ahead)
+        if ahead not in reported:
+            reported.append(ahead)
             say(f"waiting for {ahead} other {'job' if ahead == 1 else 'jobs'} in this workspace")
 
     return in_line(default_workspace(), waiting=waiting)

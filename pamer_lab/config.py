@@ -74,13 +74,13 @@ ADDRESS_FILE = "object-store.txt"
 
 
 def local_folder(place: str | Path) -> Path:
-    """The folder of a workspace: itself, or for one in an object store what this machine keeps beside it (locks, cached reads, copies
+    """The folder of a workspace: itself, or for one in an object store what this machine keeps for it (locks, cached reads, copies
     of heads and profiles), which can be deleted at any time."""
     address = object_store(str(place))
     if not address:
         return _folder_of(str(place)) if str(place).startswith("file://") else Path(place)
     name = re.sub(r"[^A-Za-z0-9]+", "-", address)[:80].strip("-")
-    folder = cache_folder() / "workspaces" / f"{name}-{hashlib.sha256(address.encode()).hexdigest()[:12]}"
+    folder = local_folders() / f"{name}-{hashlib.sha256(address.encode()).hexdigest()[:12]}"
     marker = folder / ADDRESS_FILE
     try:
         if not marker.exists():
@@ -110,18 +110,26 @@ def object_store(text: str) -> str:
     if scheme not in SCHEMES:
         raise InputError(f"a workspace is a folder or one of {', '.join(f'{name}://' for name in SCHEMES)}, not {scheme[:20]}://")
     if "@" in rest or "?" in rest:
-        raise InputError("a workspace's address holds no credentials or options; set them in the environment (docs/scale.md)")
+        raise InputError("a workspace's address must not contain credentials or options; set them in the environment (docs/scale.md)")
     if not rest.strip("/"):
         raise InputError(f"{scheme}:// needs a bucket, such as {scheme}://bucket/workspace")
     return f"{scheme}://{rest.rstrip('/')}"
 
 
 def address_of(folder: Path) -> str:
-    """The object store that a local folder belongs to; empty where the folder is the workspace itself."""
+    """The object store that a local folder belongs to; empty where the folder is the workspace itself.
+
+    Only folders of this user's own cache say so: a folder that somebody else made never sends its data anywhere.
+    """
     marker = folder / ADDRESS_FILE
-    if marker.parent.parent.name != "workspaces" or not marker.is_file():
+    if folder.parent.resolve() != local_folders().resolve() or not marker.is_file():
         return ""
     return object_store(marker.open(encoding="utf-8").readline().strip())
+
+
+def local_folders() -> Path:
+    """Where the local folders of workspaces in object stores are."""
+    return cache_folder() / "workspaces"
 
 
 def cache_folder() -> Path:

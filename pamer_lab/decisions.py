@@ -48,7 +48,7 @@ class Item(Struct, frozen=True, omit_defaults=True):
     kind: ItemKind
     tokens: int
     spans: tuple[Span, ...] = ()
-    """`blocks`: which raw blocks these are (one span). Otherwise: which blocks this text stands for."""
+    """`blocks`: which raw blocks these are (one span). Otherwise: which blocks this text replaces."""
     source: str = ""
     """For texts: the ids of the memories they come from, separated by spaces."""
     text: str = ""
@@ -63,7 +63,7 @@ class Item(Struct, frozen=True, omit_defaults=True):
 
 
 class Spent(Struct, frozen=True, omit_defaults=True):
-    """Tokens of one operation beside the main request, its failed and repeated calls included."""
+    """Tokens of one operation other than the main request, including its failed and repeated calls."""
 
     operation: str
     """`summary`, `details`, `router` or `recall`, by a model or a rule; `features` or `embedding` for other computation."""
@@ -103,7 +103,7 @@ class Decision(Struct, frozen=True, omit_defaults=True):
     """Memories written (`compress`) or put into the context (`recall`), in stable order."""
     restored_steps: tuple[int, ...] = ()
     spent: tuple[Spent, ...] = ()
-    """All work beside the request in order, also what came to nothing."""
+    """All side work in order, including what failed."""
     error: str = ""
     """What failed, also where the request could go on; empty if nothing did."""
 

@@ -21,7 +21,7 @@ def host_name(host: str) -> str:
 
 
 def host_allowed(host: str, allowed: Iterable[str] = LOOPBACK) -> bool:
-    """Whether a Host header names one of these hosts; `*` and `*.example.org` stand for several."""
+    """Whether a Host header names one of these hosts; `*` and `*.example.org` match several."""
     name = host_name(host)
     for entry in allowed:
         pattern = str(entry).strip().lower().strip("[]").rstrip(".")

@@ -1,4 +1,4 @@
-"""How a policy or a group of conditions looks in charts: a named colour and a second cue beside it.
+"""How a policy or a group of conditions looks in charts: a named colour and a second cue.
 
 A class states its look once; `figures` knows what the names are in light and dark.
 """

@@ -1,4 +1,4 @@
-"""What all tests share: a fresh workspace, and the real traces where they lie beside the project."""
+"""What all tests share: a fresh workspace, and the real traces where they are next to the project."""
 
 import sys
 from collections.abc import Iterator
@@ -46,5 +46,5 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
 def real_traces() -> Path:
     """The folder of real trajectories; tests that need it are skipped where it is not there."""
     if not REAL_TRACES.is_dir():
-        pytest.skip("the real traces do not lie beside this checkout")
+        pytest.skip("the real traces are not next to this checkout")
     return REAL_TRACES

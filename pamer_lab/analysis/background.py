@@ -1,8 +1,8 @@
 """Studies in the background: start the commands, follow their progress, stop them.
 
-The program's own commands do the work in a process of their own, one after the other, so a page's study and a terminal's are the
-same. Invariant: at most one job runs at a time, and a job that was stopped keeps the hidden states that were finished, so that
-starting it again goes on from there.
+The program's own commands do the work in a separate process, one after the other, so a study from a page equals one from a terminal.
+Invariant: at most one job runs at a time, and a stopped job keeps the hidden states it finished, so that starting it again continues
+from there.
 """
 
 import os

@@ -19,7 +19,7 @@ RESAMPLES = 2_000
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one run comes to."""
+    """The cost and evidence of one run."""
 
     policy: str
     trace_id: str

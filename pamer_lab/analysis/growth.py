@@ -63,8 +63,9 @@ def run_table(workspace: Workspace, run_ids: Iterable[str] | None = None, trace_
 
 
 def with_heads(runs: pl.DataFrame, heads: str) -> pl.DataFrame:
-    """Runs in which these heads voted (by hash), or none did; an empty hash keeps all."""
-    return runs.filter((pl.col("heads") == heads) | (pl.col("heads") == "")) if heads else runs
+    """Runs in which these heads voted (by hash), none did, or the policy names its own; an empty hash keeps all."""
+    own = pl.col("policy").str.contains(":heads=", literal=True)
+    return runs.filter((pl.col("heads") == heads) | (pl.col("heads") == "") | own) if heads else runs
 
 
 def newest_runs(runs: pl.DataFrame) -> pl.DataFrame:
@@ -127,7 +128,7 @@ def mean_context(turns: pl.DataFrame) -> pl.DataFrame:
 
 
 def policy_table(runs: pl.DataFrame, *, seed: int = 0) -> pl.DataFrame:
-    """What each policy comes to over its traces; the reduction carries a 95% interval resampled by task (Appendix D.2)."""
+    """The totals of each policy over its traces; the reduction carries a 95% interval resampled by task (Appendix D.2)."""
     if runs.is_empty():
         return pl.DataFrame()
     sums = ["main_input", "main_output", "aux_input", "aux_output", "total", "base_total", "cached_input", "uncached_input"]

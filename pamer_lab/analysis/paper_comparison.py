@@ -65,7 +65,7 @@ Line = dict[str, Any]
 """`row`, `here` (what it is called in the study), `target`, `metric`, `published`, `measured`, `sd`, `seeds`."""
 
 
-def beside(name: str, study: Study) -> list[Line]:
+def comparison(name: str, study: Study) -> list[Line]:
     """All cells of a published table that a study measured too."""
     lines: list[Line] = []
     for row in _rows(table(name)):
@@ -102,8 +102,8 @@ def token_changes(published: PublishedTable, runs: pl.DataFrame) -> list[dict[st
     return lines
 
 
-def recorded_beside(published: PublishedTable, scores: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The base agent's published score and tokens beside `recorded_scores` of this workspace's benchmark traces; None for other tables.
+def recorded_comparison(published: PublishedTable, scores: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The base agent's published score and tokens next to `recorded_scores` of this workspace's benchmark traces; None for other tables.
 
     Scores are 0 to 100; `domains` has each published domain with both. A replay changes neither: both are what sources recorded.
     """

@@ -19,7 +19,7 @@ Sense = Literal["good", "bad", ""]
 
 
 class Account(Struct, frozen=True):
-    """What one policy's runs come to together."""
+    """The sums over one policy's runs."""
 
     policy: str
     traces: int

@@ -99,7 +99,7 @@ def _message(answer: Any) -> Message:
         raise BadAnswer("the answer has no message")
     calls, wanted = [], getattr(said, "tool_calls", None) or []
     if not isinstance(wanted, list):
-        raise BadAnswer("its calls are no list")
+        raise BadAnswer("its calls are not a list")
     if len(wanted) > MOST_CALLS:
         raise AgentError(f"the agent made {len(wanted):,} calls at once, of at most {MOST_CALLS}")
     for number, call in enumerate(wanted):

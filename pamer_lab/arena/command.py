@@ -14,7 +14,7 @@ from typing import Any
 
 from pamer_lab.arena.agents import AgentError
 from pamer_lab.arena.episode import Episode
-from pamer_lab.arena.program import run_program
+from pamer_lab.arena.programs import run_limited
 from pamer_lab.arena.suite import AnyTask
 from pamer_lab.errors import InputError, LabError
 from pamer_lab.live.child import child_environment, upstreams
@@ -67,13 +67,13 @@ class CommandAgent:
             raise AgentError(f"the task's files cannot be copied ({without_secrets(str(error))[:STDERR_SHOWN]})") from error
         given = {"PAMER_TASK_FILE": str(path), "PAMER_TASK_ID": task.task_id, "PAMER_WORK_DIR": str(work), **task.variables()}
         words = [word.replace("{task}", str(path)).replace("{work}", str(work)) for word in self.words]
-        ran = run_program(words, child_environment(url) | given, work, self.time_limit)
-        if ran.code is None:
-            raise AgentError(f"the agent {ran.why}")
-        if ran.code:
-            last = ran.complaint.strip().splitlines()[-1:] or [""]
-            raise AgentError(without_secrets(f"the agent ended with exit code {ran.code}: {last[0][:STDERR_SHOWN]}".rstrip(": ")))
-        return ran.said
+        code, said, complaint = run_limited(words, child_environment(url) | given, work, self.time_limit)
+        if code is None:
+            raise AgentError(f"the agent was not done after {self.time_limit:g} seconds, or printed without end")
+        if code:
+            last = complaint.strip().splitlines()[-1:] or [""]
+            raise AgentError(without_secrets(f"the agent ended with exit code {code}: {last[0][:STDERR_SHOWN]}".rstrip(": ")))
+        return said
 
 
 def play_command(

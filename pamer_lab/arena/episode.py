@@ -20,7 +20,7 @@ from pamer_lab.corpus.language import KEPT_UNDER, Sight
 from pamer_lab.errors import Cancelled, LabError
 from pamer_lab.factory import Factory
 from pamer_lab.policies.interface import Policy, Resources
-from pamer_lab.policies.resources import RunResources
+from pamer_lab.policies.resources import RunResources, factory_of
 from pamer_lab.prices import PriceTable
 from pamer_lab.runs.accounting import totals
 from pamer_lab.runs.acting import Acting
@@ -213,7 +213,7 @@ def play(
 ) -> Episode:
     """Run one task under one policy, to its end."""
     began = time.perf_counter()
-    resources = RunResources(factory)
+    resources = RunResources(factory_of(policy, factory))
     tokens = resources.tokens
     settings = policy.settings(resources)
     resources.trace_id = trace_id_of(task, agent.name, policy.name)

@@ -61,5 +61,5 @@ def made_agent(plan: Plan) -> Agent | CommandAgent:
     if name == "command":
         return CommandAgent.parse(rest, plan.time_limit)
     if plan.suite:
-        raise InputError("a suite of one's own is for agents that are programs: --agent command:PROGRAM")
+        raise InputError("--suite needs an agent program: --agent command:PROGRAM")
     return parse_agent(plan.agent, plan.time_limit)

@@ -1,9 +1,9 @@
-"""Tasks for agents that are programs: a folder of one's own tasks with a grader, or the arena's worlds with their tools as a command.
+"""Tasks for agents that are programs: a folder of your own tasks with a grader, or the arena's worlds with their tools as a command.
 
 A suite's folder has one folder per task, with the task in `task.md`, `task.txt`, `instruction.md` or `prompt.txt`, and what the agent may
 work on in `files/`. What the grader prints, or its last line, is the reward as JSON (a number, or an object with `reward` or `score`),
 else its exit code.
-Invariant: the agent works on a copy; nothing but the task and `files/` is in it.
+Invariant: the agent works on a copy; nothing but the task and `files/` is in it, and no link leads out of the suite.
 """
 
 import json
@@ -19,11 +19,10 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from pamer_lab.arena.agents import AgentError
-from pamer_lab.arena.program import NOT_STARTED, run_program
+from pamer_lab.arena.programs import NOT_RUN, run_limited
 from pamer_lab.arena.world import Task
 from pamer_lab.errors import InputError
-from pamer_lab.opening import read_file
-from pamer_lab.redaction import without_secrets
+from pamer_lab.opening import below, read_file, refuse_special_files
 
 NAMES = ("task.md", "task.txt", "instruction.md", "prompt.txt")
 FILES, GRADERS = "files", ("grade.py", "grade.sh")
@@ -124,10 +123,12 @@ class SuiteTask:
         answer.write_text(printed, encoding="utf-8")
         places = {"PAMER_TASK_FOLDER": self.folder, "PAMER_TASK_ID": self.task_id, "PAMER_WORK_DIR": work, "PAMER_ANSWER_FILE": answer}
         environment = dict(os.environ) | {name: str(value) for name, value in places.items()}
-        graded = run_program(self._words(), environment, work, GRADER_SECONDS)
-        if graded.code is None or graded.code == NOT_STARTED:
-            raise AgentError(f"the grader failed: {without_secrets(graded.why or graded.complaint.strip())[-SHOWN:]}")
-        return read_reward(graded.said, graded.code)
+        code, verdict, complaint = run_limited(self._words(), environment, work, GRADER_SECONDS, kept=work.parent)
+        if code is None:
+            raise AgentError(f"the grader failed: it was not done after {GRADER_SECONDS:g} seconds, or printed without end")
+        if code == NOT_RUN:
+            raise AgentError(f"the grader failed: {complaint[:200]}")
+        return read_reward(verdict, code)
 
     def _words(self) -> list[str]:
         if self.grader:
@@ -170,7 +171,18 @@ def read_suite(folder: str, grader: str = "") -> list[SuiteTask]:
     for path in found:
         if not words and not any((path / name).is_file() for name in GRADERS):
             raise InputError(f"task {path.name!r} has no {' or '.join(GRADERS)}; or name a grader for all tasks with --grader", path=folder)
+        _refuse_strange_files(path, root)
     return [SuiteTask(number, path, words) for number, path in enumerate(found)]
+
+
+def _refuse_strange_files(folder: Path, root: Path) -> None:
+    """Raise `InputError` where a task's files are pipes or devices, or links out of the suite, which the agent would follow."""
+    refuse_special_files(folder)
+    for path in folder.rglob("*"):
+        if path.is_symlink():
+            below(path, [root])
+        elif path.is_dir():
+            refuse_special_files(path)
 
 
 def suite_name(tasks: list[SuiteTask]) -> str:

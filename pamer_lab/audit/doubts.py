@@ -1,4 +1,4 @@
-"""Which stored reviews do not say what their reviewer saw or meant. Pure: doubts are computed on every read and never change a review.
+"""Which stored reviews may not say what their reviewer saw or meant. Pure: doubts are computed on every read and never change a review.
 
 Until reviews noted `as_shown`, the dashboard's form could store no steps while it showed the chosen ones, and the share page's always did.
 """

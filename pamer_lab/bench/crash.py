@@ -140,7 +140,7 @@ def kill_round(kills: int, chance: random.Random) -> Round:
 def _kill_one(folder: str, chance: random.Random) -> None:
     """Start a child, let it work for a random moment, kill it; one that did not come up proves nothing, so another is taken."""
     if not any(_worked(folder, chance.uniform(0.0, LONGEST_LIFE)) for _ in range(TRIES)):
-        raise LabError(f"{TRIES} processes in a row did not come up; run: pamer-lab doctor")
+        raise LabError(f"{TRIES} processes in a row did not start; run: pamer-lab doctor")
 
 
 def _worked(folder: str, seconds: float) -> bool:

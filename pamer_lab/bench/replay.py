@@ -15,17 +15,13 @@ import random
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from pamer_lab.analysis.growth import mean_context, run_table, turn_table
-from pamer_lab.bench import reading
+from pamer_lab.bench import reading, stored_runs
 from pamer_lab.bench.measure import say
 from pamer_lab.controller import Votes
-from pamer_lab.decisions import Item
 from pamer_lab.factory import Parts
 from pamer_lab.memory.extractive import ExtractiveSummariser
 from pamer_lab.memory.summary import CachedSummariser
@@ -33,18 +29,14 @@ from pamer_lab.models.embedder import HashingEmbedder
 from pamer_lab.models.kept_embeddings import KeptEmbeddings
 from pamer_lab.models.profiles import load_profile
 from pamer_lab.models.tokenizer import profile_tokens
-from pamer_lab.policies.registry import DEFAULT_POLICIES, offered_policies, parse_policy
+from pamer_lab.policies.registry import offered_policies, parse_policy
 from pamer_lab.runs.engine import ReplayOptions, replay
-from pamer_lab.runs.store import RunStore
-from pamer_lab.runs.values import Run, RunInfo, Turn
-from pamer_lab.runs.whatif import Changes, WhatIfRun
+from pamer_lab.runs.values import Turn
 from pamer_lab.trajectory.values import Message, Tool, ToolCall, Trace
 from pamer_lab.workspace import Workspace
 
 HELP = "engine overhead of all policies, growth with the turns, what-if, the mean table of 260 runs, and `pamer` against a bare pass"
 TURNS, TOKENS = 256, 200_000
-WHATIF_TURNS = 1_000
-RUNS = 260
 LENGTHS = (500, 2_000)
 """Turns of the two traces that tell whether a policy's time grows with its turns."""
 TURN_TOKENS = 640
@@ -86,21 +78,26 @@ def make_trace(turns: int, tokens: int) -> Trace:
     return Trace("t-bench", "q-bench", "bench", tuple(messages), (Tool("search", "finds letters"),))
 
 
-def run(blocks: int = reading.BLOCKS) -> tuple[dict[str, float], dict[str, Any]]:
-    """`blocks`: of the trace that is read; fewer for a shorter try."""
+Measured = tuple[dict[str, float], dict[str, Any]]
+"""Ratios, and what they are made of."""
+
+
+def run(blocks: int = reading.BLOCKS, parts: Sequence[str] = ()) -> Measured:
+    """`blocks`: of the trace that is read; fewer for a shorter try. `parts`: only these."""
+    ratios: dict[str, float] = {}
+    details: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as folder:
-        say("all policies over 256 turns")
-        overhead, details = _all_policies(Path(folder))
-        say("what-if, and the table of 260 runs")
-        milliseconds, asked = _what_if()
-        seconds, rows = _mean_table(Path(folder))
-        linear, by_policy = _linear(Path(folder))
-        read, facts = reading.measured(Path(folder), blocks)
-    ratios = overhead | {"whatif_ms_1000_turns": milliseconds, "mean_table_seconds": seconds, "turns2000_vs_4x500": linear} | read
-    return ratios, details | {"whatif": asked, "mean_table_rows": rows, "turns2000_vs_4x500": by_policy} | facts
+        for name, measure in PARTS.items():
+            if not parts or name in parts:
+                say(f"part {name}")
+                began = time.perf_counter()
+                found, facts = measure(Path(folder), blocks)
+                ratios |= found
+                details |= facts | {"seconds_of_parts": details.get("seconds_of_parts", {}) | {name: time.perf_counter() - began}}
+    return ratios, details
 
 
-def _all_policies(folder: Path) -> tuple[dict[str, float], dict[str, Any]]:
+def _all_policies(folder: Path) -> Measured:
     tokens = profile_tokens(load_profile("embedded"))
     trace = make_trace(TURNS, TOKENS)
     parts = Parts(CachedSummariser(ExtractiveSummariser(tokens.counter)), KeptEmbeddings(HashingEmbedder()), KeptVotes())
@@ -154,7 +151,7 @@ def _all_policies(folder: Path) -> tuple[dict[str, float], dict[str, Any]]:
     return ratios, details
 
 
-def _linear(folder: Path) -> tuple[float, dict[str, float]]:
+def _linear(folder: Path) -> Measured:
     """Processor time of 2,000 turns over four times that of 500, of the policy that grows most, and of each."""
     tokens = profile_tokens(load_profile("embedded"))
     few, many = LENGTHS
@@ -171,7 +168,7 @@ def _linear(folder: Path) -> tuple[float, dict[str, float]]:
             seconds[turns] = time.process_time() - began
         found[policy] = seconds[many] / (many / few * seconds[few])
         say(f"{policy}: {seconds[few]:.1f} s for {few} turns, {seconds[many]:.1f} s for {many:,}")
-    return max(found.values()), found
+    return {"turns2000_vs_4x500": max(found.values())}, {"turns2000_vs_4x500": found}
 
 
 def grown_policies() -> list[str]:
@@ -198,108 +195,12 @@ def _by_action(turns: Sequence[Turn]) -> dict[str, dict[str, float]]:
     return {action: {"turns": len(times), "median_ms": statistics.median(times)} for action, times in sorted(found.items())}
 
 
-def _what_if() -> tuple[float, dict[str, Any]]:
-    run = what_if_run(WHATIF_TURNS)
-    laid_out: WhatIfRun | None = None
-
-    def lay_out() -> None:
-        nonlocal laid_out
-        laid_out = WhatIfRun(run)
-
-    layout = _milliseconds(lay_out)
-    if laid_out is None:
-        raise AssertionError("laid out above")
-    ready = laid_out
-    asked = _milliseconds(lambda: ready.ask(Changes(vote=2, threshold_scale=1.1, minimum=2048)))
-    matches, of = ready.verified
-    return asked, {"turns": WHATIF_TURNS, "layout_ms": layout, "verified": f"{matches} of {of}"}
-
-
-def what_if_run(count: int) -> Run:
-    """A PaMER run of many turns, decided by the rule itself."""
-    chance = np.random.default_rng(0)
-    sizes = chance.integers(200, 1500, count)
-    sums = np.concatenate([[0], np.cumsum(sizes)]).tolist()
-    logits = chance.normal(size=(count, 5))
-    votes = 1 / (1 + np.exp(-logits)) >= 0.5
-    turns: list[Turn] = []
-    covered = 0
-    for t in range(count):
-        window = max(t - 2, 0)
-        candidate = sums[window] - sums[covered]
-        fires = candidate >= 1024 and int(votes[t].sum()) >= 3
-        covered = window if fires else covered
-        recalls = bool(covered) and not fires
-        turns.append(
-            Turn(
-                t=t,
-                action="compress" if fires else "recall" if recalls else "pass",
-                reason="made",
-                raw_tokens=sums[t],
-                active_tokens=sums[t] - sums[covered] + 900 * recalls,
-                candidate_tokens=candidate,
-                output_tokens=10,
-                cached_tokens=0,
-                states="S" * covered + "A" * (t - covered),
-                items=(Item("recalled", 900, ((0, covered),), "m", "text"),) if recalls else (),
-                stored=((0, covered),) if covered else (),
-                logits=tuple(logits[t].tolist()),
-                thresholds=(0.5,) * 5,
-                votes=tuple(votes[t].tolist()),
-            )
-        )
-    rule = {"retained": 2, "vote": 3, "minimum": 1024, "top": 3, "recalls": "summaries", "compresses": True}
-    head = _head("r-what-if", "pamer", count, tuple(sizes.tolist()), {"rule": rule})
-    return Run(head, tuple(turns))
-
-
-def _mean_table(folder: Path) -> tuple[float, int]:
-    """Seconds from stored rows to the table, in a process that has not read them before."""
-    workspace = Workspace(folder / "many")
-    store = RunStore(workspace)
-    pattern = what_if_run(TURNS)
-    for number in range(RUNS):
-        head = _head(
-            f"r-{number:04d}", DEFAULT_POLICIES[number % len(DEFAULT_POLICIES)], TURNS, pattern.head.block_tokens, {}, status="done"
-        )
-        store.put_head(head)
-        store.add_turns(head.run_id, pattern.turns)
-    store.tidy()
-    fresh = Workspace(workspace.path)
-    began = time.perf_counter()
-    runs = run_table(fresh)
-    turns = turn_table(fresh, runs)
-    table = mean_context(turns)
-    seconds = time.perf_counter() - began
-    if table["running"].sum() != RUNS * TURNS:
-        raise AssertionError("the table does not hold every turn")
-    return seconds, turns.height
-
-
-def _head(run_id: str, policy: str, turns: int, sizes: tuple[int, ...], settings: dict[str, Any], status: Any = "running") -> RunInfo:
-    return RunInfo(
-        run_id=run_id,
-        trace_id=f"t-{run_id}",
-        question_id=f"q-{run_id}",
-        task_id="",
-        policy=policy,
-        profile="embedded",
-        settings=settings,
-        tokenizer="made",
-        tokens_kind="estimated",
-        turns=turns,
-        trace_turns=turns,
-        prefix_tokens=0,
-        tools_tokens=0,
-        block_tokens=sizes,
-        status=status,
-    )
-
-
-def _milliseconds(work: Callable[[], object]) -> float:
-    times = []
-    for _ in range(9):
-        began = time.perf_counter()
-        work()
-        times.append(time.perf_counter() - began)
-    return 1000 * statistics.median(times)
+PARTS: Mapping[str, Callable[[Path, int], Measured]] = {
+    "policies": lambda folder, blocks: _all_policies(folder),
+    "what-if": lambda folder, blocks: stored_runs.what_if(),
+    "table": lambda folder, blocks: stored_runs.mean_table(folder),
+    "linear": lambda folder, blocks: _linear(folder),
+    "forward": reading.measured,
+}
+"""What `--part` names, in the order of the run: all policies over 256 turns; what-if; the mean table; growth with the turns; `pamer`
+against a bare pass."""

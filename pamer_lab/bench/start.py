@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,11 +26,25 @@ import streamlit as st
 st.title("Empty")
 st.plotly_chart(go.Figure(go.Scatter(y=[1, 2, 3])))
 """
+Measured = tuple[dict[str, float], dict[str, Any]]
+"""Ratios, and what they are made of."""
 PASS = ("-c", "pass")
 WAYS: dict[str, tuple[str, ...]] = {"pass": PASS, "help": ("-m", "pamer_lab.cli", "--help"), "import": ("-c", "import pamer_lab")}
 
 
-def run() -> tuple[dict[str, float], dict[str, Any]]:
+def run(parts: Sequence[str] = ()) -> Measured:
+    """`parts`: only these."""
+    ratios: dict[str, float] = {}
+    details: dict[str, Any] = {}
+    for name, measure in PARTS.items():
+        if not parts or name in parts:
+            found, facts = measure()
+            ratios, details = ratios | found, details | facts
+    return ratios, details
+
+
+def commands() -> Measured:
+    """Processor time of help texts and of the import, over that of a Python that does nothing."""
     from pamer_lab.commands.options import COMMANDS
 
     ways = WAYS | {f"{name} --help": ("-m", "pamer_lab.cli", name, "--help") for name in COMMANDS}
@@ -39,18 +53,28 @@ def run() -> tuple[dict[str, float], dict[str, Any]]:
         for name, words in ways.items():
             times[name].append(processor_seconds(words))
     best = {name: min(found) for name, found in times.items()}
-    commands = {name: seconds / best["pass"] for name, seconds in best.items() if name not in WAYS}
-    slowest = max(commands, key=lambda name: commands[name])
+    helps = {name: seconds / best["pass"] for name, seconds in best.items() if name not in WAYS}
+    slowest = max(helps, key=lambda name: helps[name])
     ratios = {
         "help_vs_python": best["help"] / best["pass"],
-        "command_help_vs_python": commands[slowest],
+        "command_help_vs_python": helps[slowest],
         "import_vs_python": best["import"] / best["pass"],
     }
+    return ratios, {"cpu_seconds": best, "slowest_command": slowest, "rounds": ROUNDS}
+
+
+def page() -> Measured:
+    """The first visit, and the same from the start of the server, over those of an empty page."""
     home, empty = first_pages()
-    ratios["first_page_vs_empty_page"] = _median(home, "page") / _median(empty, "page")
-    ratios["start_to_first_page_vs_empty_page"] = _median(home, "start", "page") / _median(empty, "start", "page")
-    details = {"cpu_seconds": best, "slowest_command": slowest, "rounds": ROUNDS, "first_page_seconds": home, "empty_page_seconds": empty}
-    return ratios, details
+    ratios = {
+        "first_page_vs_empty_page": _median(home, "page") / _median(empty, "page"),
+        "start_to_first_page_vs_empty_page": _median(home, "start", "page") / _median(empty, "start", "page"),
+    }
+    return ratios, {"first_page_seconds": home, "empty_page_seconds": empty}
+
+
+PARTS: Mapping[str, Callable[[], Measured]] = {"commands": commands, "page": page}
+"""What `--part` names."""
 
 
 def _median(visits: Sequence[Mapping[str, float]], *parts: str) -> float:

@@ -1,6 +1,6 @@
 """`pamer-lab app`: start the dashboard, the same as `streamlit run app.py`.
 
-Streamlit takes the theme and its limits from `.streamlit/` beside the script, so the dashboard looks the same from any folder; the
+Streamlit takes the theme and its limits from `.streamlit/` next to the script, so the dashboard looks the same from any folder; the
 workspace is that of the folder it is started in, as for every other command.
 """
 

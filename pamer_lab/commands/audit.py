@@ -17,7 +17,7 @@ from pamer_lab.errors import InputError
 from pamer_lab.figures.text import one_line
 from pamer_lab.redaction import own_scan
 from pamer_lab.storage import Database
-from pamer_lab.trajectory.labels import HINDSIGHT
+from pamer_lab.trajectory.labels import HINDSIGHT, by_hindsight
 from pamer_lab.workspace import Workspace
 
 
@@ -55,7 +55,7 @@ def _labels(database: Database) -> dict[str, Any]:
     """What people said about the hindsight labels of this workspace."""
     lab = Workspace()
     names = [row["trace_id"] for row in lab.trace_rows("labels > 0")]
-    known = [(name, label) for name in names for label in lab.trace(name).trace.labels if label.origin == HINDSIGHT]
+    known = [(name, label) for name in names for label in lab.trace(name).trace.labels if by_hindsight(label)]
     return {"labels": len(known), "origin": HINDSIGHT, "label_agreement": label_agreement(current(database), known)}
 
 

@@ -1,11 +1,12 @@
 """`pamer-lab bench NAME`: one benchmark, as ratios within one run.
 
 A bench module under `pamer_lab/bench/` offers `HELP` and `run() -> (ratios, details)`; one that works on traces has a `run` that takes
-their paths.
+their paths, and one whose parts can be run alone has their names in `PARTS` and a `run` that takes `parts`.
 """
 
 import argparse
 import importlib
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -47,10 +48,22 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     if args.paths and args.name not in OVER_TRACES:
         raise InputError(f"bench {args.name} makes its own input and takes no path; benches over traces: {', '.join(OVER_TRACES)}")
     if args.count is not None and (args.name not in COUNTED or args.count < 1):
-        raise InputError(f"--count is a number from 1 up, for {' and '.join(COUNTED)}")
-    counted = {} if args.count is None else {COUNTED[args.name]: args.count}
-    ratios, details = bench.run([Path(path) for path in args.paths], **counted) if args.name in OVER_TRACES else bench.run(**counted)
+        raise InputError(f"--count must be at least 1, and works with {' and '.join(COUNTED)}")
+    options = _parts(args.name, args.part or (), getattr(bench, "PARTS", ())) | (
+        {} if args.count is None else {COUNTED[args.name]: args.count}
+    )
+    ratios, details = bench.run([Path(path) for path in args.paths], **options) if args.name in OVER_TRACES else bench.run(**options)
     return {"name": args.name, "ratios": ratios, "details": details}
+
+
+def _parts(bench: str, asked: Sequence[str], known: Iterable[str]) -> dict[str, Any]:
+    """The argument that limits a bench to some of its parts."""
+    if asked and not (names := [*known]):
+        raise InputError(f"bench {bench} has no parts; leave --part out")
+    for name in asked:
+        if name not in names:
+            raise UnknownNameError("part", name, names)
+    return {"parts": asked} if asked else {}
 
 
 def show(result: dict[str, Any]) -> None:

@@ -14,7 +14,7 @@ from pamer_lab.models.profiles import Profile, load_profile
 from pamer_lab.workspace import Workspace
 
 PROGRAM = 1_000_000_000
-"""Bytes of a worker beside its frozen model: Python, torch, the embedder, the rows it holds."""
+"""Bytes of a worker besides its frozen model: Python, torch, the embedder, the rows it holds."""
 TOKENS = 8192
 """Length of an input where the profile sets no limit."""
 

@@ -8,6 +8,7 @@ from typing import Any
 from pamer_lab.blocks import MessageTokens
 from pamer_lab.cli import say
 from pamer_lab.commands.engine import engine_facts, engine_of, workers_of
+from pamer_lab.counts import counted
 from pamer_lab.errors import InputError
 from pamer_lab.models.profiles import load_profile
 from pamer_lab.models.tokenizer import profile_tokens
@@ -18,7 +19,7 @@ from pamer_lab.studies.decisions import TARGETS
 from pamer_lab.studies.study import ALL
 from pamer_lab.trajectory import read_all
 from pamer_lab.trajectory.formats.native import to_native
-from pamer_lab.trajectory.labels import HINDSIGHT
+from pamer_lab.trajectory.labels import by_hindsight
 from pamer_lab.workspace import Workspace
 
 
@@ -33,7 +34,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     points, labels, positives, unlabelled = 0, Counter[str](), Counter[str](), 0
     lines: list[bytes] = []
     for trace in (workspace.trace(trace_id).trace for trace_id in ids):
-        own = [label for label in trace.labels if label.origin == HINDSIGHT]
+        own = [label for label in trace.labels if by_hindsight(label)]
         points += len({label.t for label in own})
         labels.update(label.target for label in own)
         positives.update(label.target for label in own if label.value)
@@ -47,7 +48,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         "labels": {target: labels[target] for target in TARGETS},
         "positives": {target: positives[target] for target in TARGETS},
         "rule": rule.facts() | {"tokenizer": tokens.counter.name},
-        "origin": HINDSIGHT,
+        "origin": rule.origin,
         "unlabelled": unlabelled,
         "out": str(args.out) if args.out else None,
     } | engine_facts(engine, workers)
@@ -78,10 +79,11 @@ def _in_workspace(names: list[str], workspace: Workspace, tokens: MessageTokens)
 def show(result: dict[str, Any]) -> None:
     rule = result["rule"]
     print(
-        f"{result['traces']} traces, {result['decision_points']} decision points with hindsight labels (H = {rule['horizon']} turns, "
-        f"{rule['retained']} recent blocks, at least {rule['minimum_tokens']:,} older tokens by {rule['tokenizer']})"
+        f"{counted(result['traces'], 'trace')}, {counted(result['decision_points'], 'decision point')} with hindsight labels "
+        f"(origin {result['origin']}: H = {counted(rule['horizon'], 'turn')}, "
+        f"{counted(rule['retained'], 'recent block')}, at least {rule['minimum_tokens']:,} older tokens by {rule['tokenizer']})"
     )
     for target, count in result["labels"].items():
         print(f"{target}: {result['positives'][target]} of {count} labelled points are positive")
     if result["unlabelled"]:
-        print(f"{result['unlabelled']} traces are too short for any label")
+        print(f"too short for any label: {counted(result['unlabelled'], 'trace')}")

@@ -162,6 +162,7 @@ def _bench(parser: argparse.ArgumentParser) -> None:
     )
     counted = "kills (`crash`), sessions (`load`), cases (`fuzz`), blocks (`replay`) or traces (`scale`; `hindsight`, shortest first)"
     parser.add_argument("--count", type=int, metavar="N", help=f"how many {counted}")
+    parser.add_argument("--part", action="append", metavar="NAME", help="only this part of `replay` or `start`; may be repeated")
 
 
 def _app(parser: argparse.ArgumentParser) -> None:

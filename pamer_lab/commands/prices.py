@@ -12,7 +12,8 @@ DATED = "Prices change: each table shows what its source listed on its date."
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
-    return {"prices": [msgspec.structs.asdict(table) for table in price_tables(Workspace().path)], "default": DEFAULT, "note": DATED}
+    tables, broken = price_tables(Workspace().path)
+    return {"prices": [msgspec.structs.asdict(table) for table in tables], "broken": broken, "default": DEFAULT, "note": DATED}
 
 
 def show(result: dict[str, Any]) -> None:
@@ -27,3 +28,5 @@ def show(result: dict[str, Any]) -> None:
         if row["note"]:
             print(f"    {row['note']}")
     print(f"{result['note']} Without --prices, {result['default']} is used.")
+    for sentence in result["broken"]:
+        print(f"left out: {sentence}")

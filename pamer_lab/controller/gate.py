@@ -2,8 +2,8 @@
 
 An edit removes `S` tokens in the middle of a request, so the `T` tokens behind them that stay are written to the prompt cache again instead
 of read: `(w - r) T - r S` more at this turn. Every later turn reads `S` tokens less. With `r` and `w` the prices of reading and writing,
-the edit has paid back after `((w - r) / r) (T / S) - 1` further turns. Recalled memory that an edit drops is not counted: part of it
-comes back, and how much is not known in advance.
+the edit has paid back after `((w - r) / r) (T / S) - 1` further turns. Memory that was appended behind the blocks leaves with the edit and
+is written again when it is recalled again, so it counts as part of `T`: all of it, since how much comes back is not known in advance.
 """
 
 import math
@@ -43,13 +43,16 @@ class Gate:
     """Turns within which an edit must pay back."""
     window: int
     """Tokens that the model takes. 0: no limit is known."""
+    appended: bool = False
+    """Whether appended memory counts as behind an edit. False: it is left out, as in runs of before."""
 
     @classmethod
-    def of(cls, prices: PriceTable, *, horizon: int, window: int) -> "Gate":
-        return cls(prices.name, prices.read, prices.write, prices.lifetime_seconds, horizon, window)
+    def of(cls, prices: PriceTable, *, horizon: int, window: int, appended: bool = False) -> "Gate":
+        return cls(prices.name, prices.read, prices.write, prices.lifetime_seconds, horizon, window, appended)
 
     def as_settings(self) -> dict[str, Any]:
-        return asdict(self)
+        # Only what differs from before, so that runs without appended memory keep their ids.
+        return {name: value for name, value in asdict(self).items() if name != "appended" or value}
 
     def payback(self, removed: int, behind: int) -> float:
         """Turns after this one until an edit has paid back."""
@@ -58,14 +61,15 @@ class Gate:
             return 0.0
         return extra / saved - 1 if saved else math.inf
 
-    def ask(self, *, removed: int, behind: int, tokens: int, idle: float | None) -> Verdict:
+    def ask(self, *, removed: int, behind: int, tokens: int, idle: float | None, appended: int = 0) -> Verdict:
         """The verdict on an edit.
 
         `removed`: tokens of blocks that would leave. `behind`: of blocks that stay behind them. `tokens`: the request without the edit.
+        `appended`: of recalled memory behind the blocks.
         `idle`: seconds since the session's last request; None: unknown, and the cache counts as warm. Infinite: the client
         has rewritten its history.
         """
-        turns = self.payback(removed, behind)
+        turns = self.payback(removed, behind + appended * self.appended)
         after = f"pays back after {self._counted(turns)}, horizon {self.horizon}"
         if idle == math.inf:
             return Verdict(True, "the client rewrote its history", turns)

@@ -149,7 +149,8 @@ class PamerController:
             return True
         behind = current.tokens(current.retained) - current.tokens(())
         tokens = active + current.shown_tokens
-        turn.verdict = self._gate.ask(removed=current.candidate_tokens, behind=behind, tokens=tokens, idle=turn.idle)
+        sizes = {"removed": current.candidate_tokens, "behind": behind, "tokens": tokens, "appended": current.shown_tokens}
+        turn.verdict = self._gate.ask(**sizes, idle=turn.idle)
         return turn.verdict.edit
 
     def _compress(self, turn: DecisionBuilder, current: Plan, session: "_Session") -> Outcome:
@@ -166,7 +167,7 @@ class PamerController:
         said = [f"{sum(votes.votes)} of {len(votes.votes)} heads voted for it"] if votes else []
         said += [turn.verdict.reason] if turn.verdict else []
         blocks = f"{counted(covered, 'older block')} of {chosen.candidate_tokens:,} tokens"
-        reason = f"{' and '.join(said)}: {blocks} became memory {done.memory.memory_id}"
+        reason = f"{'; '.join(said)}: {blocks} became memory {done.memory.memory_id}"
         if chosen.waiting:
             reason += f"; {len(chosen.waiting)} newer ones wait, because compressing more failed"
         return done.messages, turn.decision(

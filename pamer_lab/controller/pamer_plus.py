@@ -39,11 +39,13 @@ from pamer_lab.trajectory.values import Message
 NEAR_MISSES = 3
 ANSWER_CHARACTERS = 2_000
 """How much of a router's answer is kept in the record."""
+COMPLETE, EXCERPT = "as it was then", "an excerpt of what it was then"
+"""What a restored entry is called: a model must not take an excerpt for the complete step."""
 
 
 @dataclass
 class _Attempt:
-    """What is known of the selection in hand; becomes the record."""
+    """What is known of the current selection; becomes the record."""
 
     routing: Routing = field(default_factory=lambda: Routing(None))
     selection: Selection | None = None
@@ -111,7 +113,11 @@ class StepRecaller:
             return Recalled((), f"nothing in the {len(selection.steps)} chosen steps helps", spent=tuple(attempt.spent))
         owner = {block.step: memory for memory in selection.memories for block in memory.blocks}
         entries = tuple(
-            Entry(f"{owner[citation.step].memory_id} step {citation.step:06d}", citation.text, _label(citation.step in packet.in_part))
+            Entry(
+                f"{owner[citation.step].memory_id} step {citation.step:06d}",
+                citation.text,
+                EXCERPT if citation.step in packet.in_part else COMPLETE,
+            )
             for citation in packet.citations
         )
         attempt.restored_tokens = restored_tokens(selection, packet, self._counter)
@@ -200,11 +206,6 @@ def _reason(selection: Selection, packet: Packet, restored: int) -> str:
     part = f" ({len(packet.in_part)} in part)" if packet.in_part else ""
     chosen = f" of {selection.tokens:,} chosen" if restored != selection.tokens else ""
     return f"restored {len(packet.steps)} of {archived} archived steps{part}, {restored:,}{chosen} of {selection.covered_tokens:,} tokens"
-
-
-def _label(in_part: bool) -> str:
-    """What an entry is called: a model must not take an excerpt for everything that was there."""
-    return "an excerpt of what it was then" if in_part else "as it was then"
 
 
 def near_misses(candidates: Sequence[Candidate], chosen: Sequence[int]) -> tuple[Candidate, ...]:

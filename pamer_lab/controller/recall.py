@@ -162,10 +162,10 @@ def embedded(embedder: Embedder, text: str) -> Vector:
     """One text's vector, after its shape and values were found right."""
     rows = np.asarray(embedder.embed([text]))
     if rows.shape != (1, embedder.dimensions):
-        raise ModelError(f"{embedder.name} answered the shape {rows.shape}, not {(1, embedder.dimensions)}")
+        raise ModelError(f"{embedder.name} returned the shape {rows.shape}, not {(1, embedder.dimensions)}")
     vector: Vector = rows[0].astype(np.float32)
     if not usable(vector):
-        raise ModelError(f"{embedder.name} answered a vector that is zero or not finite")
+        raise ModelError(f"{embedder.name} returned a vector that is zero or not finite")
     return vector
 
 

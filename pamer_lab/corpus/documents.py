@@ -12,7 +12,7 @@ from pamer_lab.corpus.tables import Draw, fill, phrases
 from pamer_lab.corpus.world import Entity, World
 
 SIZES = (1, 2, 2, 3, 3, 4)
-"""Stories told of the subject beside its facts; drawn evenly."""
+"""Numbers of stories about the subject besides its facts; drawn evenly."""
 LONG_PERCENT = 3
 LONG = (4, 17)
 """Now and then a result holds this many other entries before the one that counts."""
@@ -55,7 +55,7 @@ class Documents:
         return self._offered.pop(-1 - self.draw.below(newest))
 
     def document(self, step: Step, page: Page) -> str:
-        """A whole document or file."""
+        """A complete document or file."""
         parts = [self._part(stranger, self._about(stranger)) for stranger in self._strangers(step, self._long())]
         text = "\n\n".join([*parts, self._part(step.subject, self._sentences(step))])
         return text if self.shell else f"{page.ref}. {page.title}\n{text}"

@@ -24,15 +24,15 @@ class Attribute(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     words: str
     """As the words of a search: `founder`."""
     desc: str
-    """As a description that can stand for the value: `the founder of {e}`."""
+    """As a description that can replace the value: `the founder of {e}`."""
     forms: tuple[str, ...]
     """Sentences that state it of `{e}` with the value `{v}`."""
     when: Literal["begin", "end", ""] = ""
-    """Which end of the entity's years a `year` is, so that what is told of it falls between."""
+    """Which end of the entity's years a `year` is, so that its stories happen in between."""
 
 
 class Kind(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A kind of entity: how it is named, what is told of it and what can be asked about it."""
+    """A kind of entity: its names, its stories and what can be asked about it."""
 
     pattern: str
     """How names are made (`world.make_name`)."""
@@ -108,13 +108,13 @@ class Draw:
         self._count = 0
 
     def below(self, limit: int) -> int:
-        """A whole number from 0 to `limit - 1`."""
+        """An integer from 0 to `limit - 1`."""
         self._count += 1
         digest = hashlib.sha256(self._key + b"#" + str(self._count).encode()).digest()
         return int.from_bytes(digest[:8], "big") % limit
 
     def between(self, low: int, high: int) -> int:
-        """A whole number from `low` to `high`, both possible."""
+        """An integer from `low` to `high`, both included."""
         return low + self.below(high - low + 1)
 
     def chance(self, percent: int) -> bool:

@@ -39,7 +39,7 @@ class Entity:
     lost: frozenset[str]
     """Attributes of which the world keeps only the statement that nothing is left."""
     told: tuple[str, ...]
-    """What is told of it besides its facts: the same wherever it is told."""
+    """Stories about it besides its facts: the same in every document."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class World:
         return self.domain.kinds[entity.kind].attributes[name]
 
     def describe(self, entity: Entity, name: str) -> str:
-        """Words that stand for a value without giving it: `the founder of the Dalby Folk Museum`."""
+        """Words that describe a value without giving it: `the founder of the Dalby Folk Museum`."""
         return self.attribute(entity, name).desc.format(e=entity.name)
 
     def goal_of(self, entity: Entity) -> Goal:
@@ -129,7 +129,7 @@ class _Maker:
         return Entity(name, kind_name, self.draw.pick(kind.nouns), home, facts, lost, ())
 
     def tell(self, entities: Sequence[Entity]) -> list[Entity]:
-        """The entities with their stories; a form comes again only when all forms of its kind have been told."""
+        """The entities with their stories; a form is used again only after all forms of its kind."""
         people, places = ([self._value(kind) for _ in range(BYSTANDERS)] for kind in ("person", "place"))
         decks: dict[str, list[str]] = {kind: [] for kind in self.table.kinds}
         told: list[Entity] = []

@@ -102,7 +102,7 @@ class Demo:
     documents: int = 0
     """Turns that read a document, the others searching; 0 leaves the mix of tools to chance."""
     double_searches: int = 0
-    """Turns with a second search beside their call."""
+    """Turns that make a second search in parallel."""
     compressions: tuple[int, ...] = ()
     """Turns of the recorded compressions; empty: at every fourth settled sub-goal."""
     queries: tuple[int, ...] = ()
@@ -157,7 +157,7 @@ def _write(seed: int, demo: Demo, world: World) -> NativeTrace:
 
 
 def _double(messages: list[Message], number: int, wording: Wording, step: Step) -> None:
-    """Give turn `number` a second search beside its call."""
+    """Give turn `number` a second, parallel search."""
     start = _message_of(messages, number)
     turn = wording.side_search(step)
     call = ToolCall(f"call_{number}b", turn.tool, orjson.dumps(turn.arguments).decode())

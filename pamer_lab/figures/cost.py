@@ -20,6 +20,8 @@ MANY = 8
 """Points from which on the legend is grouped by family, and only the points that no other beats are labelled."""
 SPAN = (0.1, 3.0)
 """Costs that the axis shows at least; it is logarithmic, so that half and double the base agent's bill are as far from it."""
+SHOWN = (80, 100)
+"""Percent of evidence that the other axis shows at least, so that equal policies do not look far apart."""
 LEAST = 0.001
 """What a cost of nothing is drawn at."""
 DRAWN_WIDTH, DRAWN_AROUND = 1_000.0, 80.0
@@ -99,7 +101,7 @@ def frontier(found: dict[str, Any], colours: dict[Meaning, str] = LIGHT) -> "Fig
     low, high = 0.9 * min([*costs, SPAN[0] / 0.9]), 1.1 * max([*costs, SPAN[1] / 1.1])
     strokes = _strokes(barred, best)
     spots = [_spot(point["cost_vs_base"], point["evidence_pct"]) for point in points]
-    area = ((math.log10(low), math.log10(high)), ranges([*spots, *strokes])[1])
+    area = ((math.log10(low), math.log10(high)), ranges([*spots, *strokes, *(_spot(1, level) for level in SHOWN)])[1])
     places = label_positions(spots, texts, size=(DRAWN_WIDTH, height - DRAWN_AROUND), area=area, marks=strokes)
     figure.add_scatter(
         x=[point["cost_vs_base"] for point in best],

@@ -11,9 +11,9 @@ from pamer_lab.figures.theme import Meaning
 
 NAME = "recorded by the source"
 OURS = "counted here"
-"""The line of the same history beside it."""
+"""The line of the same history next to it."""
 MOST_LABELS = 6
-"""Compactions up to which each has its sizes beside it; with more, the hover text has them."""
+"""Up to this many compactions, each is labelled with its sizes; above, the hover text has them."""
 
 
 def add_recorded(

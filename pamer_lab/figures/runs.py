@@ -40,7 +40,7 @@ MANY = 40
 WINDOW = 256
 """Turns shown at once in the strip and the ledger."""
 LONGEST_NAME = 22
-"""Letters of a policy's name beside the strip; a long one would take the room of the plot."""
+"""Characters of a policy's name next to the strip; longer names would leave no space for the plot."""
 
 
 def context(

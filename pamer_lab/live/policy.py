@@ -20,7 +20,7 @@ from pamer_lab.policies.bounds import BOUNDS
 from pamer_lab.policies.growing import GrowingHistory
 from pamer_lab.policies.interface import Policy
 from pamer_lab.policies.registry import live_policies, parse_policy
-from pamer_lab.policies.resources import RunResources
+from pamer_lab.policies.resources import RunResources, factory_of
 from pamer_lab.runs.acting import Acting
 from pamer_lab.runs.values import Turn
 from pamer_lab.trajectory.values import Message
@@ -109,20 +109,20 @@ class Workshop:
 
     def warm(self) -> None:
         """Load what the policy needs, so that the first request does not wait for it."""
-        resources = RunResources(self._factory)
+        resources = RunResources(factory_of(self.policy, self._factory))
         resources.tokens.total([Message("user", "a")])
         if self.policy.needs_models:
             _ = resources.probe, resources.embedder, resources.summariser
 
     def facts(self, policy: Policy) -> tuple[dict[str, Any], dict[str, str]]:
         """Settings and heads of a policy, as its run keeps them."""
-        resources = RunResources(self._factory)
+        resources = RunResources(factory_of(policy, self._factory))
         return policy.settings(resources), resources.heads_identity() if policy.needs_models else {}
 
     def acting(self, record: Record) -> LiveActing:
         """The policy of a session, as after its last decision."""
-        resources = RunResources(self._factory, record.run_id, record.trace_id)
         policy = parse_policy(record.policy)
+        resources = RunResources(factory_of(policy, self._factory), record.run_id, record.trace_id)
         if policy.needs_models:
             resources.forget_from(len(record.turns))
         acting = LiveActing(policy, resources, record.opened.tools, record.history, record.turns)

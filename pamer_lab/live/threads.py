@@ -205,7 +205,7 @@ def _read_again(logs: Logs, name: str, ours: Sequence[Frame]) -> tuple[Record, i
     """The session with another process's frames, and then our own that are not written yet."""
     record, place = logs.read(name)
     if record is None:
-        raise OSError(f"the session file {name} has gone")
+        raise OSError(f"the session file {name} no longer exists")
     for frame in ours:
         if not isinstance(frame, Opened):
             record.add(frame)

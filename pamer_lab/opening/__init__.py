@@ -1,4 +1,4 @@
-"""The one way to open a file that a stranger may have made: `read_file`, and `Budget` for what may be made of it.
+"""The one way to open an untrusted file: `read_file`, and `Budget` for what it may become in memory.
 
 `tables` reads Arrow and Parquet.
 """

@@ -1,4 +1,4 @@
-"""Opens files that strangers may have made, named or placed: regular files only, of limited size, never outside their root.
+"""Opens untrusted files: regular files only, of limited size, never outside their root.
 
 Knows paths and descriptors, nothing of contents. Invariant: what was checked is what is read. The size and kind are those of the open
 descriptor, and below a root every folder on the way is opened without following a link, so that nothing can be exchanged in between.
@@ -109,7 +109,7 @@ def below(path: Path, roots: Sequence[Path]) -> Path:
         real = Path(os.path.realpath(path.expanduser()))
         kept = [Path(os.path.realpath(root)) for root in roots]
     except (OSError, ValueError, RuntimeError) as error:
-        raise InputError(f"is no path ({error})", path=str(path)[:300]) from error
+        raise InputError(f"is not a path ({error})", path=str(path)[:300]) from error
     if not any(real == root or root in real.parents for root in kept):
         raise InputError(f"is outside the folders that may be read: {', '.join(map(str, kept)) or 'none'}", path=str(path)[:300])
     return real

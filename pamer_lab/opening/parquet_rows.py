@@ -1,6 +1,6 @@
 """`python -m pamer_lab.opening.parquet_rows`: a Parquet file on standard input, its rows as JSON on standard output.
 
-Runs by itself because decoding can take any memory, whatever the file says of itself, and because a damaged file may end the process.
+A separate process, because decoding can take any amount of memory, whatever the file declares, and a damaged file may crash it.
 """
 
 import json
@@ -26,7 +26,7 @@ def main() -> int:
         about = file.metadata
         names = [name for name in file.schema_arrow.names if name in asked["columns"]]
         if about.num_rows > asked["rows"]:
-            raise ValueError(f"{about.num_rows:,} rows; {asked['rows']:,} are the most")
+            raise ValueError(f"{about.num_rows:,} rows; {asked['rows']:,} is the limit")
         if sum(about.row_group(number).total_byte_size for number in range(about.num_row_groups)) > asked["most"]:
             raise ValueError("too many bytes once unpacked")
         rows: list[dict[str, Any]] = []

@@ -1,7 +1,7 @@
-"""Tables out of Arrow and Parquet files that strangers may have made, within a budget of bytes and rows.
+"""Tables from untrusted Arrow and Parquet files, within a budget of bytes and rows.
 
 Arrow is read message by message: only plain, uncompressed record batches of exactly the expected columns, each validated in full before
-a value is looked at. Parquet hides how much it becomes, so it is decoded in a process of its own with limits of memory and time.
+a value is looked at. Parquet hides how much it becomes, so it is decoded in a separate process with limits of memory and time.
 Invariant: nothing is decoded here that could become more than the budget, and no offset leads out of its buffer.
 """
 

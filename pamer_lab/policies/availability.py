@@ -13,6 +13,7 @@ from pamer_lab.policies.interface import Family, Policy
 from pamer_lab.policies.plain import PlainPolicy
 from pamer_lab.policies.presets import PRESETS
 from pamer_lab.policies.registry import POLICIES, offered_policies, parse_policies, parse_policy
+from pamer_lab.policies.resources import factory_of
 from pamer_lab.probes.draft_probe import why_no_probe
 from pamer_lab.workspace import Workspace
 
@@ -34,7 +35,7 @@ def why_not(policy: Policy, factory: Factory) -> str:
         return missing
     if isinstance(policy, PlainPolicy) and (missing := policy.missing()):
         return missing
-    return factory.why_not() if policy.needs_models else ""
+    return factory_of(policy, factory).why_not() if policy.needs_models else ""
 
 
 def runnable(factory: Factory) -> tuple[list[str], dict[str, str]]:
@@ -57,7 +58,7 @@ def refused(names: Sequence[str], trace_ids: Sequence[str], workspace: Workspace
 def expanded(text: str, factory: Factory) -> tuple[list[str], dict[str, str]]:
     """The policies that a user's list names, and why others of a group are left out.
 
-    Beside names with parameters a list may have `all`, `light` (no model at all) or a family (`host`, `method`, ...): those of it that can
+    A list may also have `all`, `light` (no model at all) or a family (`host`, `method`, ...): those of it that can
     run here, with their default parameters; or `programs`, all presets with theirs.
     """
     words = [word.strip() for part in text.split(",") for word in (PRESETS if part.strip() == PROGRAMS else (part,)) if word.strip()]
@@ -90,7 +91,7 @@ def other_heads(settings: dict[str, Any], policy: Policy, factory: Factory) -> b
     if not policy.needs_models or settings.get("heads") == {}:  # a probe that was given voted, not heads
         return False
     try:
-        now = factory.heads_identity()
+        now = factory_of(policy, factory).heads_identity()
     except LabError:
         return False  # there are none to compare with
     return bool(settings.get("heads", {}).get("sha256") != now.get("sha256"))

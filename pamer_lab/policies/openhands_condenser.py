@@ -36,7 +36,7 @@ class OpenHandsCondenser(PlainPolicy):
     size: int = field(default=120, metadata={"least": 4})
     """Messages of a request above which it is condensed."""
     first: int = field(default=1, metadata={"least": 0})
-    """Oldest blocks that always stay, beside system prompt and task."""
+    """Oldest blocks that always stay, in addition to system prompt and task."""
 
     def start(self, resources: Resources) -> PolicySession:
         return _Session(self, resources)

@@ -121,6 +121,8 @@ class PamerPolicy(ControlledPolicy):
     """Summaries recalled at most."""
     logits: str = field(default="all", metadata={"choices": ("all", "asked")})
     """At which turns logits are read: all with an older block, or only where the controller asks."""
+    heads: str = field(default="", kw_only=True)
+    """Name of the heads that vote (`pamer-lab heads list`), whatever heads a run is started with."""
 
     @property
     def reads_all(self) -> bool:
@@ -189,4 +191,6 @@ class CachedPamerPolicy(PamerPolicy):
         return "append" if self.inject == "append" else "front"
 
     def price_gate(self) -> Gate | None:
-        return Gate.of(find_prices(self.prices), horizon=self.horizon, window=self.window) if self.gate == "priced" else None
+        if self.gate != "priced":
+            return None
+        return Gate.of(find_prices(self.prices), horizon=self.horizon, window=self.window, appended=self.injects == "append")

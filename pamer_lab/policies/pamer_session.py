@@ -1,7 +1,7 @@
 """One trace under a `PamerController`.
 
 The controller gets the recorded history as an agent would send it and does not know that this is a replay. Its decision is the
-policy's, plus what local work took. Beside what the controller asked for, logits are read at every turn that has an older block
+policy's, plus what local work took. In addition to what the controller asked for, logits are read at every turn that has an older block
 (`logits=all`), because what-if needs them where another setting would have asked; `logits=asked` leaves that out.
 """
 

@@ -44,6 +44,7 @@ from pamer_lab.policies.swe_pruner import SwePruner
 from pamer_lab.policies.triggered import RandomWhen, ThresholdWhen
 from pamer_lab.policies.truncate_results import TruncateResults
 from pamer_lab.prices import find_prices
+from pamer_lab.probes.registry import is_name
 
 MOST_DIGITS = 9
 """Digits of a number before and after its point."""
@@ -73,6 +74,8 @@ class Parameter:
             return f"one of {', '.join(self.choices)}"
         if self.kind is bool:
             return "true or false"
+        if self.kind is str:
+            return "a name"
         bounds = f"of at least {self.least}" if self.most is None else f"from {self.least} to {self.most}"
         return f"{'an integer' if self.kind is int else 'a number'} {bounds}"
 
@@ -84,6 +87,9 @@ class Parameter:
         elif self.kind is bool:
             if text.lower() in _FLAGS:
                 return _FLAGS[text.lower()]
+        elif self.kind is str:
+            if is_name(text):
+                return text
         elif _NUMBERS[self.kind].fullmatch(text):
             value = self.kind(text)
             if value >= self.least and (self.most is None or value <= self.most):
@@ -226,7 +232,7 @@ def parse_policies(text: str) -> list[Policy]:
     """Several policies separated by commas; the same one twice is taken once."""
     found = {policy.name: policy for policy in map(parse_policy, filter(None, (part.strip() for part in text.split(","))))}
     if not found:
-        raise InputError(f"no policy is named; known: {', '.join(POLICIES)}")
+        raise InputError(f"name at least one policy; known: {', '.join(POLICIES)}")
     return list(found.values())
 
 
@@ -250,7 +256,7 @@ def describe_policies() -> list[dict[str, Any]]:
 
 
 def describe_presets() -> list[dict[str, str]]:
-    """Every preset with the policy it stands for and where its parameters are from."""
+    """Every preset with its policy and the source of its parameters."""
     return [
         {"name": name, "policy": parse_policy(preset.policy).name, "basis": preset.basis, "source": preset.source}
         for name, preset in PRESETS.items()

@@ -21,7 +21,14 @@ from pamer_lab.memory import BufferedMemories, DetailWriter, Summariser
 from pamer_lab.models.chat import Chat
 from pamer_lab.models.embedder import Embedder
 from pamer_lab.models.profiles import Profile
+from pamer_lab.policies.interface import Policy
 from pamer_lab.probes.draft_probe import DraftProbe
+
+
+def factory_of(policy: Policy, factory: Factory) -> Factory:
+    """The factory with the heads that a policy names; the same one where it names none."""
+    named = getattr(policy, "heads", "")
+    return replace(factory, heads_text=named) if named else factory
 
 
 class BufferedSelections:

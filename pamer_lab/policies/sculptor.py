@@ -1,4 +1,4 @@
-"""`sculptor`: an editor beside the agent summarises, hides and restores fragments of the context, as Sculptor's tools let the agent do.
+"""`sculptor`: an editor next to the agent summarises, hides and restores fragments of the context, as Sculptor's tools let the agent do.
 
 Invariant: an operation is applied only where it is valid: a known complete step, none of the newest ones, and a step that gets shorter;
 everything hidden or summarised can come back.

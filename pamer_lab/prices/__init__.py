@@ -81,30 +81,40 @@ def read_table(path: Path) -> PriceTable:
     return msgspec.structs.replace(table, name=path.stem)
 
 
-def price_tables(workspace: Path | None = None) -> list[PriceTable]:
-    """All tables: the packaged ones, then the workspace's own, which replace packaged ones of the same name."""
-    if workspace:
-        refresh(workspace)
-    folders = [PACKAGED, *([workspace / FOLDER] if workspace else [])]
-    found = {path.stem: path for folder in folders for path in sorted(folder.glob("*.toml"))}
-    return [read_table(path) for path in found.values()]
+def price_tables(workspace: Path | None = None) -> tuple[list[PriceTable], list[str]]:
+    """All tables that can be read, and a sentence for each that cannot."""
+    tables, broken = [], []
+    for path in _files(workspace).values():
+        try:
+            tables.append(read_table(path))
+        except InputError as error:
+            broken.append(error.sentence)
+    return tables, broken
 
 
 def find_prices(text: str = "", workspace: Path | None = None) -> PriceTable:
     """The table that a user names: a file, or the name of a table; nothing takes the default."""
     if text.endswith(".toml") or "/" in text:
         return read_table(Path(text))
-    known = {table.name: table for table in price_tables(workspace)}
-    if (text or DEFAULT) not in known:
-        raise UnknownNameError("price table", text, list(known))
-    return known[text or DEFAULT]
+    files = _files(workspace)
+    if (text or DEFAULT) not in files:
+        raise UnknownNameError("price table", text, list(files))
+    return read_table(files[text or DEFAULT])
+
+
+def _files(workspace: Path | None) -> dict[str, Path]:
+    """Files by the name of their table: the packaged ones, then the workspace's own, which replace packaged ones of the same name."""
+    if workspace:
+        refresh(workspace)
+    folders = [PACKAGED, *([workspace / FOLDER] if workspace else [])]
+    return {path.stem: path for folder in folders for path in sorted(folder.glob("*.toml"))}
 
 
 def write_table(table: PriceTable, workspace: Path) -> Path:
     """Save a user's own table in a workspace, all or nothing."""
     refuse_in_reviewer_mode("Changing prices", workspace)
     if not _NAME.fullmatch(table.name):
-        raise InputError(f"a table's name is of small letters, digits, dots and dashes, not {table.name[:60]!r}")
+        raise InputError(f"a table's name may contain lower-case letters, digits, dots and dashes, not {table.name[:60]!r}")
     path = workspace / FOLDER / f"{table.name}.toml"
     fields = {name: value for name, value in msgspec.structs.asdict(table).items() if name != "name"}
     write_whole(path, "".join(f"{name} = {msgspec.json.encode(value).decode()}\n" for name, value in fields.items()).encode(), parents=True)

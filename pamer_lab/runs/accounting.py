@@ -1,7 +1,7 @@
 """Turns -> totals: every token counted once, and the saving explained block by block.
 
 `T = main input + main output + auxiliary input + auxiliary output` (Appendix D.2); cached input is part of main input, and
-features, embeddings and whatever a rule did without a model (extractive summaries) are local work that stands apart.
+features, embeddings and whatever a rule did without a model (extractive summaries) are local work, which is counted separately.
 `if_called` estimates the totals with those rules' reading and writing billed as calls. The amortised saving of Appendix C.5,
 `base - total = sum_j m_j L_j - A_add`, is checked for every run: `m_j` counts the requests that block `j` was left out of, and
 `A_add` is the text put into requests plus the auxiliary tokens.

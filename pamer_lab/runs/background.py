@@ -1,4 +1,4 @@
-"""A batch that runs beside its caller: start it, look at its progress, stop it.
+"""A batch in the background: start it, follow its progress, stop it.
 
 The work itself is `replay_batch` with worker processes; a thread waits for it. Invariant: at most one batch runs at a time, and a
 batch that was stopped or failed keeps its finished turns, so that starting it again continues it.

@@ -1,6 +1,6 @@
 """The first turn where two runs of one trace show the model different contexts, and how they differ there.
 
-Contexts are compared by what the model would read: which raw blocks stand where, and the exact added texts.
+Contexts are compared by what the model would read: the positions of raw blocks, and the exact added texts.
 """
 
 from collections.abc import Sequence

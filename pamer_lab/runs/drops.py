@@ -1,6 +1,6 @@
 """Drops: blocks that leave a request with nothing in their place, as events, with the evidence that later actions missed.
 
-A block is dropped at the first turn whose request has neither its text nor a summary that stands for it, and no memory keeps it.
+A block is dropped at the first turn whose request has neither its text nor a summary of it, and no memory keeps it.
 Evidence is charged to the drop that took the last block which still had it. Knows stored turns and fates; no policy.
 """
 

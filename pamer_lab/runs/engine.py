@@ -1,6 +1,6 @@
 """One trace, one policy -> one run, turn by turn.
 
-The engine shows the policy only what stands before the turn, checks its decision against the ledger, and stores it. A run's
+The engine shows the policy only what comes before the turn, checks its decision against the ledger, and stores it. A run's
 id is a hash of what determines it (trace, policy, settings, models, tokenizer, turn limit), so replaying the same thing
 again finds the stored turns and computes only the missing ones; a run that is complete is returned as it is. Turns are
 stored at once, except that turns which come faster than `STORE_EVERY` (or than the disk can follow) are stored together: a
@@ -31,7 +31,7 @@ from pamer_lab.models.trust import require_confirmed
 from pamer_lab.policies.interface import Policy
 from pamer_lab.policies.plain import PlainPolicy
 from pamer_lab.policies.registry import parse_policy
-from pamer_lab.policies.resources import RunResources
+from pamer_lab.policies.resources import RunResources, factory_of
 from pamer_lab.reviewer_mode import refuse_in_reviewer_mode
 from pamer_lab.runs.accounting import totals
 from pamer_lab.runs.estimate import Estimator
@@ -54,7 +54,7 @@ STORE_SHARE = 0.1
 """Share of the time that storing may take; where the disk is slow, commits become rarer."""
 
 Watcher = Callable[[Turn, int], None]
-"""Told of each new turn and of the number of turns in all."""
+"""Called with each new turn and the total number of turns."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class ReplayOptions:
     """Forget a stored run and compute it again."""
     watch: Watcher | None = None
     reading: OnProgress | None = None
-    """Told how far the states are that are computed before the first turn."""
+    """Called with the progress of the states that are computed ahead of the turns."""
     cancelled: Callable[[], bool] = field(default=lambda: False)
     """Asked before each turn, and while states are read ahead."""
     parts: Parts = field(default_factory=Parts)
@@ -106,7 +106,8 @@ def _replay(trace: Trace | str, policy: str | Policy, workspace: Workspace, opti
     chosen = parse_policy(policy) if isinstance(policy, str) else policy
     profile = load_profile(options.profile, workspace.path)
     require_confirmed(profile)
-    resources = RunResources(Factory(profile, workspace, options.device, options.heads, options.parts))
+    factory = Factory(profile, workspace, options.device, options.heads, options.parts)
+    resources = RunResources(factory_of(chosen, factory))
     timeline, demo = _timeline(trace, workspace, resources.tokens, options.turn_limit)
     if isinstance(chosen, PlainPolicy) and (reason := chosen.missing() or chosen.refuses(timeline.trace)):
         raise InputError(reason)
@@ -225,9 +226,7 @@ class _Replaying:
 
     def _ask_whether_to_stop(self) -> None:
         if len(self.turns) < self.timeline.turns and self.options.cancelled():
-            raise Cancelled(
-                f"stopped before turn {len(self.turns)}; the turns before it are kept, and replaying again continues from there"
-            )
+            raise Cancelled(f"stopped before turn {len(self.turns)} of {self.timeline.turns}; replaying again continues from there")
 
     def _flush(self) -> None:
         if self.stored < len(self.turns):

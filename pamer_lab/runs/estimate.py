@@ -20,16 +20,17 @@ from pamer_lab.models.speed import matrix_speed
 from pamer_lab.policies.availability import is_light, loads
 from pamer_lab.policies.interface import Need, Policy, Resources
 from pamer_lab.policies.registry import parse_policy
+from pamer_lab.policies.resources import factory_of
 from pamer_lab.runs.samples import sample_run_ids
 from pamer_lab.runs.store import RunStore, newest
-from pamer_lab.runs.trial import MOST, Trial, trials, try_policy
+from pamer_lab.runs.trial import Trial, trials, try_policies
 from pamer_lab.runs.values import RunInfo
 from pamer_lab.storage import equals, starts
 from pamer_lab.workspace import TraceSize
 
 TURN: dict[Need | Literal[""], float] = {"": 0.0005, "summariser": 0.012, "heads": 0.18, "router": 0.37}
-"""Seconds a turn takes, beside reading, by the heaviest thing a policy needs, on a machine with `REFERENCE`: first guesses for policies
-that never ran here. `router` was measured on a real trace of 131 turns, almost all of it embedding; `heads` embeds half as much."""
+"""Seconds a turn takes in addition to reading, by the heaviest thing a policy needs, on a machine with `REFERENCE`: first guesses for
+policies that never ran here. `router` was measured on a real trace of 131 turns, mostly embedding; `heads` embeds half as much."""
 REFERENCE, REFERENCE_TOKENS = 1.6e11, 500
 """Operations a second of the matrix product where `TURN` was measured, on two cores, and tokens of a block there."""
 
@@ -127,11 +128,10 @@ class Estimator:
     def pace(self) -> Pace:
         return pace_of(self.factory.profile, self.factory.workspace.path, self.factory.device)
 
-    @cached_property
-    def depth(self) -> int:
-        """Blocks that the heads' layer is deep."""
+    def depth(self, policy: Policy) -> int:
+        """Blocks that the layer of a policy's heads is deep."""
         try:
-            layer = self.factory.heads.heads.layer
+            layer = factory_of(policy, self.factory).heads.heads.layer
         except LabError:  # none fit: the policy cannot run, and asking costs nothing
             layer = "final"
         return depth_of(self.factory.profile, layer)
@@ -181,9 +181,7 @@ class Estimator:
         longest = {name: max(ids, key=lambda trace_id: sizes[trace_id].turns) for name, ids in todo.items() if ids}
         policies = [(parse_policy(name), trace_id) for name, trace_id in longest.items()]
         waiting = [pair for pair in policies if is_light(pair[0], self.factory) and _likeness_of(self.known(*pair), *pair) < SAME]
-        for policy, trace_id in waiting:
-            trial = try_policy(policy, trace_id, self.factory, MOST / len(waiting))
-            self._tried += [_of_trial(trial)] if trial else []
+        self._tried += map(_of_trial, try_policies(waiting, self.factory))
 
     def turn_seconds(self, policy: Policy, trace_id: str, size: TraceSize) -> float:
         """What one turn should take; between traces half of it grows with the size of their blocks."""
@@ -225,7 +223,7 @@ class Estimator:
             if seconds > LOADED:
                 remember(folder, probe.states.model, loading=seconds)
             if self.pace.basis == "guessed":
-                blocks = loaded_pace(probe.states.model, folder, self.depth)
+                blocks = loaded_pace(probe.states.model, folder, self.depth(policy))
                 self.pace = replace(self.pace, blocks=blocks, basis="measured")
 
     def _stored(self, policy: Policy, trace_id: str) -> int:
@@ -234,10 +232,10 @@ class Estimator:
         return self._store.stored_count(begun.run_id) if begun and begun.status != "done" else 0
 
     def cost(self, policy: Policy, trace_id: str, size: TraceSize, stored: int = 0) -> Cost:
-        """What a run takes of which so many turns are there; its states are there too then."""
+        """What a run takes of which so many turns are there; their states are there too then."""
         turns = min(size.turns, self.turn_limit) if self.turn_limit else size.turns
-        tokens = 0 if stored or self._was_read(policy, trace_id, turns) else self._read(policy, size, turns)
-        pace = self.pace.seconds(tokens, self.depth) if tokens else 0.0
+        tokens = 0 if stored >= turns or self._was_read(policy, trace_id, turns) else self._read(policy, size, turns - stored)
+        pace = self.pace.seconds(tokens, self.depth(policy)) if tokens else 0.0
         known = self.known(policy, trace_id)
         return Cost(tokens, max(turns - stored, 0), pace, self.turn_seconds(policy, trace_id, size), known.storing if known else 0.0)
 
@@ -246,7 +244,7 @@ class Estimator:
         if not self.reads(policy):
             return False
         try:
-            heads = self.factory.heads_identity().get("sha256")
+            heads = factory_of(policy, self.factory).heads_identity().get("sha256")
         except LabError:
             return False
         return any(
@@ -259,7 +257,7 @@ class Estimator:
         )
 
     def _read(self, policy: Policy, size: TraceSize, turns: int) -> int:
-        """Tokens of all turns: the prefix once, and every block as often as it is among the newest."""
+        """Tokens of so many turns: the prefix once, and every block as often as it is among the newest."""
         if not self.reads(policy) or not size.turns:
             return 0
         read = size.head_tokens + retained(policy) * size.later_tokens * turns // size.turns

@@ -1,9 +1,9 @@
 """Evidence survival: is what a later action uses still in front of the model when it acts?
 
-A use is an identifier that first appeared in a tool result and stands in a later recorded assistant message, in its text or in a call's
+A use is an identifier that first appeared in a tool result and occurs in a later recorded assistant message, in its text or in a call's
 arguments. An agent that acts in text alone (SWE-agent, ReAct) has no tool message: there the environment answers as the user, and those
 answers count as results. At that turn the identifier is looked for, in this order: in raw messages of the request (`active`, also in what
-an edit left of a message), in restored raw steps (`restored`), in a summary that stands in the request (`summary`), in what memory keeps
+an edit left of a message), in restored raw steps (`restored`), in a summary that is in the request (`summary`), in what memory keeps
 but the request lacks (`memory`), and otherwise it is `gone`. Matching is by words, not meaning: a paraphrase counts as lost.
 """
 

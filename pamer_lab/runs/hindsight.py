@@ -3,7 +3,7 @@
 Recall at t: the action at t uses evidence whose every occurrence is in blocks older than the recent window. Compression at t: those blocks
 have at least the minimum size, and no action of the next H turns uses evidence that only they hold. docs/hindsight.md says what is not
 labelled and what the rule cannot see.
-Invariant: every label has the origin `hindsight`; a positive recall names at least one step, and all its steps are older blocks.
+Invariant: every label has the rule's origin; a positive recall names at least one step, and all its steps are older blocks.
 """
 
 import re
@@ -17,11 +17,12 @@ from pamer_lab.blocks import split
 from pamer_lab.errors import InputError
 from pamer_lab.runs.evidence import Use, uses
 from pamer_lab.runs.timeline import Timeline
-from pamer_lab.trajectory.labels import HINDSIGHT
+from pamer_lab.trajectory.labels import HINDSIGHT, by_hindsight
 from pamer_lab.trajectory.values import Label, Trace
 
 _PLAIN_WORD = re.compile(r"[^\W\d_]+")
 _YEAR = re.compile(r"(?:19|20)\d\d")
+_CHANGED = re.compile(r":(horizon|retained|minimum_tokens)=([1-9][0-9]{0,8}|0)")
 BACKGROUND_BLOCKS = 4
 """Blocks before a use from which on an identifier that most of them hold is background."""
 
@@ -40,6 +41,17 @@ class Rule:
     def __post_init__(self) -> None:
         if self.horizon < 1 or self.retained < 0 or self.minimum_tokens < 0:
             raise InputError("the rule needs a horizon of at least 1 turn, and no negative number of blocks or tokens")
+
+    @classmethod
+    def of(cls, label: Label) -> "Rule":
+        """The rule that a label's origin names; what it does not name is as usual."""
+        return cls(**{name: int(value) for name, value in _CHANGED.findall(label.origin)})
+
+    @property
+    def origin(self) -> str:
+        """Of its labels: labels by other numbers answer another question, and never count as the same."""
+        usual = asdict(type(self)())
+        return HINDSIGHT + "".join(f":{name}={value}" for name, value in asdict(self).items() if value != usual[name])
 
     def facts(self) -> dict[str, Any]:
         """What the command and pages say about the rule."""
@@ -75,9 +87,9 @@ def hindsight_labels(timeline: Timeline, rule: Rule | None = None) -> tuple[Labe
             continue
         if sum(sizes[number] for number in old) >= rule.minimum_tokens and t + rule.horizon <= timeline.turns:
             coming = (use for later in range(t, t + rule.horizon) for use in by_turn.get(later, ()))
-            labels.append(Label(t, "compression", not any(old.issuperset(use.blocks) for use in coming), HINDSIGHT))
+            labels.append(Label(t, "compression", not any(old.issuperset(use.blocks) for use in coming), rule.origin))
         needed = [use for use in by_turn.get(t, ()) if old.issuperset(use.blocks)]
-        labels.append(Label(t, "recall", bool(needed), HINDSIGHT, covering(needed)))
+        labels.append(Label(t, "recall", bool(needed), rule.origin, covering(needed)))
     return tuple(labels)
 
 
@@ -95,5 +107,5 @@ def covering(needed: Sequence[Use]) -> tuple[int, ...]:
 
 def labelled(trace: Trace, labels: Sequence[Label]) -> Trace:
     """The trace with these labels in place of its earlier ones by hindsight; other origins stay."""
-    kept = [label for label in trace.labels if label.origin != HINDSIGHT]
+    kept = [label for label in trace.labels if not by_hindsight(label)]
     return msgspec.structs.replace(trace, labels=(*kept, *labels))

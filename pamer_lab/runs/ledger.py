@@ -19,7 +19,7 @@ class LedgerError(LabError):
 
 
 OVER: dict[str, tuple[bytes, bytes]] = {"summary": (b".", b"S"), "recalled": (b".S", b"RR"), "evidence": (b".SR", b"XXX")}
-"""Kind of an added text -> the states that it replaces where it stands for a block, and what they become."""
+"""Kind of an added text -> the states of blocks that it replaces, and what they become."""
 OVER_STATES = {kind: bytes.maketrans(before, after) for kind, (before, after) in OVER.items()}
 
 
@@ -44,9 +44,9 @@ class _Counted:
             self._lay(item, history)
         else:
             if any(not 0 <= first < last <= t for first, last in item.spans):
-                raise LedgerError(f"turn {t}: a {item.kind} item stands for blocks {item.spans}, and only {t} exist")
+                raise LedgerError(f"turn {t}: a {item.kind} item replaces blocks {item.spans}, and only {t} exist")
             if not set(item.in_part) <= (set(blocks_of(item.spans)) if item.kind == "evidence" else set()):
-                raise LedgerError(f"turn {t}: a {item.kind} item restores blocks {item.in_part} in part, and stands for {item.spans}")
+                raise LedgerError(f"turn {t}: a {item.kind} item restores blocks {item.in_part} in part, and replaces {item.spans}")
             self.texts += [item] if item.text and item.kind in OVER else []
         self.items += 1
         self.tokens += item.tokens

@@ -2,7 +2,7 @@
 
 Raw blocks are named by the hash of their bytes, and a memory's id and checksum cover what it says. So a block or memory in which
 something is replaced gets the name of its new content, and whoever names it follows; elsewhere `memory check` finds nothing wrong, and the
-evidence audit says that the block differs from the uploaded one, which is so. Token counts and vectors stay those of the original.
+evidence audit correctly says that the block differs from the uploaded one. Token counts and vectors stay those of the original.
 Tables in which nothing is replaced are handed on as they are.
 """
 

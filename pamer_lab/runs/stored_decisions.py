@@ -74,9 +74,10 @@ class StoredDecisions:
         return times[t] - times[t - 1] if t and len(times) > t else None
 
     def before(self, t: int, covered: int, window: int, held: float) -> dict[str, int]:
-        """What the gate is asked about: tokens that would leave, tokens behind them, and the request without the edit."""
+        """What the gate is asked about: tokens that would leave, tokens behind them, appended memory, and the request without the edit."""
         blocks, removed = int(self.raw[t]) - int(covered), max(0, int(window) - int(covered))
-        return {"removed": removed, "behind": blocks - removed - self.head_tokens, "tokens": blocks + round(held)}
+        kept = round(held)
+        return {"removed": removed, "behind": blocks - removed - self.head_tokens, "appended": kept, "tokens": blocks + kept}
 
     @property
     def head_tokens(self) -> int:
@@ -133,9 +134,9 @@ class StoredDecisions:
         stored = self.rule.get("gate")
         if stored is None and horizon is None and prices is None:
             return None
-        gate = Gate(**stored) if stored else Gate.of(find_prices(), horizon=HORIZON, window=WINDOW)
+        gate = Gate(**stored) if stored else Gate.of(find_prices(), horizon=HORIZON, window=WINDOW, appended=self.appends)
         if prices is not None:
-            gate = Gate.of(prices, horizon=gate.horizon, window=gate.window)
+            gate = Gate.of(prices, horizon=gate.horizon, window=gate.window, appended=gate.appended)
         return gate if horizon is None else replace(gate, horizon=horizon)
 
     def windows(self, retained: int) -> npt.NDArray[np.int64]:

@@ -27,13 +27,18 @@ from pamer_lab.runs.turn_rows import packed
 from pamer_lab.runs.turns import replay_turns
 from pamer_lab.runs.values import Turn
 from pamer_lab.storage.files import write_whole
+from pamer_lab.trajectory.parsing import uncollected
 from pamer_lab.workspace import Workspace
 
 FILE = "trials.json"
 KEPT = 500
 """Trials that are remembered; the oldest are forgotten."""
-MOST = 1.0
+MOST = 2.0
 """Seconds that all trials of one estimate take together, about."""
+ALONE = 1.0
+"""Seconds that one of them takes, about."""
+COMMITS = 3
+"""Times that storing is tried; the shortest counts, since other programs write too."""
 LONGER, SHARE = 2.5, 0.25
 """A trial goes on while it is less than this share of what the run would take, at most so many times its seconds."""
 LEAST_TURNS = 4
@@ -59,20 +64,39 @@ class Trial:
     """Seconds of a run's first and last commit, however many turns they hold."""
 
 
-def try_policy(policy: Policy, trace_id: str, factory: Factory, seconds: float) -> Trial | None:
-    """Replay a trace's first turns for so many seconds and remember what all would take; None where the policy does not run."""
+def try_policies(waiting: Sequence[tuple[Policy, str]], factory: Factory) -> list[Trial]:
+    """Try policies on traces one after another and remember what was found; those that do not run are left out.
+
+    As in a batch, a policy finds what those before it have read and summarised; the batch itself finds none of it. Policies that write
+    summaries come last, with the time that the others leave: they take most of it.
+    """
+    found: list[Trial] = []
+    apart, end = _apart(factory), time.monotonic() + MOST
+    with uncollected():
+        for number, (policy, trace_id) in enumerate(sorted(waiting, key=lambda pair: "summariser" in pair[0].needs)):
+            seconds = max(end - time.monotonic(), 0.0) / (len(waiting) - number)
+            trial = try_policy(policy, trace_id, apart, min(seconds, ALONE), found[0].storing if found else None)
+            found += [trial] if trial else []
+    forget_lines()
+    _remember(factory.workspace.path, found)
+    return found
+
+
+def try_policy(policy: Policy, trace_id: str, factory: Factory, seconds: float, storing: float | None = None) -> Trial | None:
+    """Replay a trace's first turns for so many seconds; None where the policy does not run.
+
+    `storing`: what an earlier trial found, so that it is measured once.
+    """
     try:
         line = stored_timeline(factory.workspace.trace(trace_id), factory.profile.name, factory.workspace)
         if line.turns < 1 or (isinstance(policy, PlainPolicy) and policy.refuses(line.trace)):
             return None
-        found, turns = turn_seconds(line, policy, _apart(factory), seconds)
-        forget_lines()  # else a run in this process would find what the trial has read
-        storing = 0.0 if factory.workspace.remote else commit_seconds(turns)
+        found, turns = turn_seconds(line, policy, RunResources(factory, "trial"), seconds)
+        if storing is None:
+            storing = 0.0 if factory.workspace.remote else commit_seconds(turns)
     except LabError:
         return None
-    trial = Trial(factory.profile.name, policy.name, trace_id, found, line.cumulative[-1] / line.turns, storing)
-    _remember(factory.workspace.path, trial)
-    return trial
+    return Trial(factory.profile.name, policy.name, trace_id, found, line.cumulative[-1] / line.turns, storing)
 
 
 def turn_seconds(
@@ -99,21 +123,24 @@ def turn_seconds(
 
 
 def commit_seconds(turns: Sequence[Turn], clock: Clock = time.perf_counter) -> float:
-    """Seconds in which a run of these turns stores its first one and the next, in a store of their own that exists already."""
+    """Seconds in which a run of these turns stores its first one and the others, in a store of their own that exists already."""
+    found = []
     with TemporaryDirectory(prefix="pamer-lab-", ignore_cleanup_errors=True) as folder:
         store = RunStore(Workspace(folder))
         store.add_turns("before", turns[:1])
-        began = clock()
-        store.add_turns("trial", turns[:1])
-        store.add_turns("trial", turns[1:2])
-        return clock() - began
+        for number in range(COMMITS):
+            began = clock()
+            store.add_turns(f"trial-{number}", turns[:1])
+            store.add_turns(f"trial-{number}", turns[1:])
+            found.append(clock() - began)
+    return min(found)
 
 
-def _apart(factory: Factory) -> RunResources:
-    """The factory's parts with summaries of its own, so that neither the trial nor the run finds what the other has written."""
+def _apart(factory: Factory) -> Factory:
+    """The factory with summaries of its own, so that neither the trial nor the run finds what the other has written."""
     summariser = factory.summariser
     fresh = CachedSummariser(summariser.inner) if isinstance(summariser, CachedSummariser) else summariser
-    return RunResources(replace(factory, parts=replace(factory.parts, summariser=fresh)), "trial")
+    return replace(factory, parts=replace(factory.parts, summariser=fresh))
 
 
 def trials(folder: Path) -> list[Trial]:
@@ -124,12 +151,12 @@ def trials(folder: Path) -> list[Trial]:
         return []
 
 
-def _remember(folder: Path, trial: Trial) -> None:
+def _remember(folder: Path, found: Sequence[Trial]) -> None:
     """Keep what was found; a workspace that cannot be written keeps nothing."""
-    if reviewer_mode():
+    if reviewer_mode() or not found:
         return
-    others = [old for old in trials(folder) if (old.profile, old.policy, old.trace_id) != (trial.profile, trial.policy, trial.trace_id)]
+    kept = {(trial.profile, trial.policy, trial.trace_id): trial for trial in [*trials(folder), *found]}
     try:
-        write_whole(folder / FILE, msgspec.json.encode([*others, trial][-KEPT:]))
+        write_whole(folder / FILE, msgspec.json.encode([*kept.values()][-KEPT:]))
     except LabError:
         return

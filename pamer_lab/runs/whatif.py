@@ -45,7 +45,7 @@ class Changes:
 
 @dataclass(frozen=True)
 class WhatIf:
-    """New decisions beside the stored ones, as columns over turns."""
+    """New decisions and the stored ones, as columns over turns."""
 
     run_id: str
     actions: list[Action]
@@ -144,6 +144,8 @@ class WhatIfRun(StoredDecisions):
         if answer.gate is not None:
             timed = "" if self.run.head.times else "; the run has no timestamps, so the cache is never cold"
             notes.append(f"edits must pay back within {counted(answer.gate.horizon, 'turn')} at the prices of {answer.gate.prices}{timed}")
+            if answer.gate.appended and answer.actions != self.actions:
+                notes.append("after the first changed turn the rule goes by an estimate of the memory that would be appended")
         if answer.estimated.any():
             notes.append(f"tokens of {counted(int(answer.estimated.sum()), 'turn')} are based on an estimate of what would be recalled")
         return notes

@@ -1,6 +1,6 @@
 """Leases in a workspace that several machines share: one row per name, with its owner and expiry time.
 
-Taken, renewed and released by conditional commits, of which exactly one wins. A dead owner's lease ends by itself; an owner that comes
+Taken, renewed and released by conditional commits, of which exactly one wins. A dead owner's lease expires; an owner that comes
 back, such as a batch that gives a lost worker's trace to another, takes its own lease again at once. Machines' clocks must agree
 within seconds.
 """

@@ -1,9 +1,9 @@
 """Labels by a language model: one question per decision point, one strict answer, everything kept for audit.
 
 The model sees what `questions.py` shows, and its answer must be exactly the JSON object of `rubric.txt`; no label is made from
-anything else. Every answer is stored as it came, so that a run can be stopped and goes on where it was: accepted answers are not asked
-for again, others are, and what was answered before stays beside the new answer. A point that the model cannot answer is
-stored with the reason and the run goes on; a server that is away or refuses the key ends it.
+anything else. Every answer is stored as it came, so that a stopped run continues where it was: accepted answers are not asked
+for again, others are, and earlier answers are kept. A point that the model cannot answer is
+stored with the reason and the run continues; a server that is down or refuses the key ends it.
 On disk: table `annotation_answers`, one row per question (a hash of rubric, question and annotator) and attempt. A trace that is
 read from another file, or has got labels meanwhile, finds its answers again. Labels made with the next action in view have an origin
 of their own, so that they are never taken for causal ones.
@@ -161,7 +161,7 @@ def parse_answer(text: str, older: Collection[int]) -> Answer:
     try:
         answer = msgspec.json.decode(without_thinking(text).encode(), type=Answer)
     except msgspec.DecodeError as error:
-        raise ValueError(f"not the agreed JSON object: {error}") from error
+        raise ValueError(f"not the expected JSON object: {error}") from error
     wrong = [step for step in answer.steps if step not in older]
     if wrong:
         raise ValueError(f"steps {wrong} are not older steps (there are {len(older)})")

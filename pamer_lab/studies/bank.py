@@ -121,7 +121,7 @@ class BankMaker:
     def _bank(
         self, found: FeatureSet, store: FeatureStore | None, number: int, step: int, sizes: Sequence[int], context: str, hint: str
     ) -> Bank:
-        """The rows of one pair: a trace's points stand there once for each pair, pair after pair."""
+        """The rows of one pair: a trace's points are there once for each pair, pair after pair."""
         rows: list[int] = []
         start = 0
         for size in sizes:

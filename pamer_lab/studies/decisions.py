@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from pamer_lab.errors import InputError
 from pamer_lab.probes.split import SEEDS, LeakCheck, Split, check_leak, require_both_classes, split_by_question
-from pamer_lab.trajectory.labels import HINDSIGHT, INFORMED_MARK, POSITIVES_ENOUGH
+from pamer_lab.trajectory.labels import INFORMED_MARK, POSITIVES_ENOUGH, by_hindsight
 from pamer_lab.trajectory.recorded import History, memory_from, recorded_of
 from pamer_lab.trajectory.values import Target, Trace
 
@@ -133,7 +133,7 @@ def decisions_of(
 
 def _refuse_two_futures(traces: Sequence[Trace]) -> None:
     """Labels by annotators that saw the next action and by some that did not answer different questions."""
-    origins = {label.origin for trace in traces for label in trace.labels} - POSITIVES_ENOUGH - {HINDSIGHT}
+    origins = {label.origin for trace in traces for label in trace.labels if not by_hindsight(label)} - POSITIVES_ENOUGH
     informed = sorted(origin for origin in origins if origin.endswith(INFORMED_MARK))
     causal = sorted(origins.difference(informed))
     if informed and causal:
@@ -145,8 +145,9 @@ def _refuse_two_futures(traces: Sequence[Trace]) -> None:
 
 def _refuse_mixed_hindsight(traces: Sequence[Trace]) -> None:
     """Hindsight labels say what a rule found, other labels what a source or an annotator meant: never both in one study unasked."""
-    origins = sorted({label.origin for trace in traces for label in trace.labels})
-    if HINDSIGHT in origins and len(origins) > 1:
+    labels = [label for trace in traces for label in trace.labels]
+    origins = sorted({label.origin for label in labels})
+    if any(map(by_hindsight, labels)) and len(origins) > 1:
         raise InputError(f"these traces have labels of several origins ({', '.join(origins)}); choose one with --labels")
 
 
@@ -212,7 +213,7 @@ def _quotas(sizes: dict[str, int], count: int) -> dict[str, int]:
     total = sum(sizes.values())
     exact = {name: count * size / total for name, size in sizes.items()}
     quotas = {name: max(1, int(share)) for name, share in exact.items()}
-    # By what a question still lacks: one that got its single point whole has more than its share, and no second point to give.
+    # By what a question still lacks: one whose single point is in the sample has more than its share, and no second point to give.
     for name in sorted(exact, key=lambda name: (quotas[name] - exact[name], name)):
         if sum(quotas.values()) >= count:
             break

@@ -1,7 +1,7 @@
 """The layerwise study: one linear probe per layer, pooling, target and seed, trained as one grid (Appendix A.5).
 
-Beside them, on last-token states, the same probes on shuffled labels (`kind` is `shuffled`): what the protocol finds at a layer
-where nothing is to be found.
+In addition, on last-token states, the same probes on shuffled labels (`kind` is `shuffled`): what the protocol finds at a layer
+without any signal.
 """
 
 from collections.abc import Sequence

@@ -40,7 +40,7 @@ _HEADING = re.compile(r"^(\s*)\[(?=steps?\b|next action\b|in place\b)", re.IGNOR
 
 
 def history_limit(window: int, answer_tokens: int) -> int:
-    """Characters of history that a model with this window (in tokens) can be shown beside the rubric and its answer."""
+    """Characters of history that a model with this window (in tokens) can be shown along with the rubric and its answer."""
     return max(0, min(HISTORY_CHARACTERS, (window - answer_tokens) * CHARACTERS_PER_TOKEN - len(RUBRIC_RECORDED)))
 
 

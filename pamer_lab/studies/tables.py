@@ -30,7 +30,7 @@ def make_row(
     threshold: float | None = None,
     resamples: int = RESAMPLES,
 ) -> Row:
-    """A row from logits [S, n]; `labels` [S, n] stand in for the corpus' own, `threshold` is the cut of a rule."""
+    """A row from logits [S, n]; `labels` [S, n] replace the corpus' own, `threshold` is the cut of a rule."""
     asked, questions = decisions.counts[target], decisions.question_numbers
     y = decisions.labels[target][None].repeat(len(splits), 0) if labels is None else labels
     cuts = thresholds_of(decisions, splits, target, logits, y) if threshold is None else np.full(len(splits), threshold)

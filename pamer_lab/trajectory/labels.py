@@ -23,7 +23,8 @@ from pamer_lab.trajectory.values import Label, Message, Target, Trace
 OPERATION = "memory-operation"
 SIDE_FILE = "side-file"
 HINDSIGHT = "hindsight"
-"""Labels that a rule took from what later actions used (`runs/hindsight.py`); it says what it found at every point it can judge."""
+"""Labels that a rule took from what later actions used (`runs/hindsight.py`); it says what it found at every point it can judge. A rule
+with other numbers than its own adds them: `hindsight:horizon=8`."""
 POSITIVES_ENOUGH = frozenset({"native", "generator", OPERATION, SIDE_FILE})
 """Origins that may write down positive points alone; every other origin, a model's name or `hindsight`, gives negatives too."""
 
@@ -38,6 +39,11 @@ _ASK = {"query", "recall", "retrieve", "search", "restore", "fetch", "lookup", "
 _STRONG_ASK = {"query", "recall", "retrieve", "restore"}
 _MEMORY = {"memory", "memories"}
 _RECALL_NAMES = {"recall", "remember", "glimpse", "conversation_search", "archival_memory_search", "get_memories"}
+
+
+def by_hindsight(label: Label) -> bool:
+    """Whether a label was taken from later actions, by whatever numbers."""
+    return label.origin.partition(":")[0] == HINDSIGHT
 
 
 def _split(name: str) -> frozenset[str]:

@@ -87,7 +87,7 @@ def _table_names(data: bytes) -> set[str]:
 def read_tables(data: bytes, limits: ReadLimits) -> Tables:
     """The rows of every plain table by its name, in the order of the file."""
     if len(data) < HEADER_BYTES:
-        raise InputError("is a cut SQLite file")
+        raise InputError("is a truncated SQLite file")
     try:
         with closing(sqlite3.connect(":memory:")) as connection:
             connection.deserialize(data[: WRITE_VERSION.start] + PLAIN + data[WRITE_VERSION.stop :])

@@ -164,6 +164,6 @@ def store_items(
 
 
 def _facts(trace: Trace) -> dict[str, Any]:
-    """What an import says of a trace beside its stored row."""
+    """What an import reports about a trace in addition to its stored row."""
     warnings = [{"where": item.where, "text": item.text, "kind": item.kind} for item in trace.warnings]
     return {"warnings": warnings, "confidence": trace.confidence, "not_read": not_read(trace)}

@@ -19,7 +19,7 @@ from pamer_lab.config import address_of, default_workspace, local_folder
 from pamer_lab.errors import InputError, StorageError
 from pamer_lab.storage import Database, TableSpec, equals, in_parts, is_in
 from pamer_lab.storage.leases import lease
-from pamer_lab.trajectory.labels import HINDSIGHT
+from pamer_lab.trajectory.labels import by_hindsight
 from pamer_lab.trajectory.values import Label, Trace
 
 if TYPE_CHECKING:
@@ -157,9 +157,9 @@ class Workspace:
             where = f"labels > 0 AND {is_in('trace_id', [trace.trace_id for trace in traces])}" if traces else "false"
             for row in self.database.rows(TRACES, where=where, columns=["trace_id", "body"]):
                 old = msgspec.msgpack.decode(row["body"], type=Trace).labels
-                known[row["trace_id"]] = tuple(label for label in old if label.origin == HINDSIGHT)
+                known[row["trace_id"]] = tuple(label for label in old if by_hindsight(label))
         for trace in traces:
-            new = not any(label.origin == HINDSIGHT for label in trace.labels)
+            new = not any(map(by_hindsight, trace.labels))
             kept = known.get(trace.trace_id, ()) if new else ()
             yield msgspec.structs.replace(trace, labels=(*trace.labels, *kept)) if kept else trace
 

@@ -50,6 +50,11 @@ def test_the_chart_has_a_point_per_policy_and_joins_the_frontier() -> None:
     ]
 
 
+def test_policies_with_all_of_the_evidence_are_drawn_on_an_axis_of_percent() -> None:
+    low, high = figures.frontier(frontier([*runs("base", 10.0, 100), *runs("pamer", 3.0, 100)])).layout.yaxis.range
+    assert low <= 80 and 100 <= high < 110
+
+
 def test_a_policy_that_never_acts_is_not_named_before_the_base_agent() -> None:
     found = frontier([*runs("auto-compact", 10.0, 100), *runs("base", 10.0, 100)])
     assert [row["policy"] for row in found["cheapest"]] == ["base"] * len(LEVELS)

@@ -16,6 +16,7 @@ from pamer_lab.analysis.growth import (
     run_table,
     score_averages,
     turn_table,
+    with_heads,
 )
 from pamer_lab.runs.engine import ReplayOptions, replay
 from pamer_lab.workspace import Workspace
@@ -103,3 +104,9 @@ def test_a_comparison_opens_with_the_readers_own_traces() -> None:
 def test_policies_that_lag_behind_are_left_out_while_they_run() -> None:
     runs = pl.DataFrame({"policy": ["base", "base", "pamer"], "trace_id": ["a", "b", "a"]})
     assert covering(runs, ["pamer", "base"]) == ["base"] and covering(runs.clear(), ["base"]) == []
+
+
+def test_runs_of_other_heads_are_left_out_but_not_those_whose_policy_names_them() -> None:
+    rows = [("base", ""), ("pamer", "one"), ("pamer", "two"), ("pamer:heads=second", "two")]
+    runs = pl.DataFrame(rows, schema=["policy", "heads"], orient="row")
+    assert with_heads(runs, "one").rows() == [rows[0], rows[1], rows[3]] and with_heads(runs, "").rows() == rows

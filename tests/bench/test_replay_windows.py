@@ -3,7 +3,8 @@
 import pytest
 from msgspec.structs import replace
 
-from pamer_lab.bench.replay import EARLY_BEGIN, LATEST_BEGIN, first_compared, what_if_run
+from pamer_lab.bench.replay import EARLY_BEGIN, LATEST_BEGIN, first_compared
+from pamer_lab.bench.stored_runs import what_if_run
 
 
 @pytest.mark.parametrize(

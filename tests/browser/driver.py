@@ -1,6 +1,6 @@
 """Chromium and a dashboard of its own, for the browser tests and for `docs/screenshots.py`.
 
-What always holds: the server listens on a free loopback port with its own workspace, and the browser's requests to
+Invariant: the server listens on a free loopback port with its own workspace, and the browser's requests to
 anywhere else fail and are written down.
 """
 

@@ -6,8 +6,11 @@ from pathlib import Path
 import pytest
 
 from pamer_lab.cli import main
+from pamer_lab.runs.hindsight import Rule
 from pamer_lab.trajectory import read_traces
 from pamer_lab.workspace import Workspace
+
+RULE = Rule(horizon=2, minimum_tokens=0)
 
 
 def write_trace(path: Path) -> Path:
@@ -29,12 +32,12 @@ def test_labels_are_counted_stored_and_written(workspace: Workspace, tmp_path: P
     options = ["--rule", "hindsight", "--horizon", "2", "--minimum", "0", "--out", str(out)]
     assert main(["label", str(file), *options, "--json"]) == 0
     result = json.loads(capsys.readouterr().out)
-    assert (result["traces"], result["decision_points"], result["origin"]) == (1, 2, "hindsight")
+    assert (result["traces"], result["decision_points"], result["origin"]) == (1, 2, RULE.origin)
     assert result["positives"] == {"compression": 0, "recall": 1}
     assert {"horizon": 2, "retained": 2, "minimum_tokens": 0}.items() <= result["rule"].items()
     row = workspace.trace_rows()[0]
     kept = workspace.trace(row["trace_id"]).trace.labels
-    assert row["labels"] == len(kept) == 3 and {label.origin for label in kept} == {"hindsight"}
+    assert row["labels"] == len(kept) == 3 and {label.origin for label in kept} == {RULE.origin}
     assert read_traces(out)[0].labels == kept
 
     assert main(["import", str(file), "--json"]) == 0  # the file has no labels; those of the workspace stay

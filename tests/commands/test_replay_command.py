@@ -69,7 +69,7 @@ def test_a_group_is_replayed_without_what_cannot_run_and_a_name_fails_with_its_r
     out, said = capsys.readouterr()
     names = [run["policy"] for run in json.loads(out)["runs"]]
     assert {"base", "acon", "auto-compact", "lre"} <= {*names} and "acm" not in names and "pamer" not in names
-    assert "acm is left out" in said
+    assert re.search(r"\bacm\b", said)
     assert main(["replay", str(trace_file), "--policy", "base,acm", "--json"]) == 1
     failed = json.loads(capsys.readouterr().out)["failed"]
     assert [entry["policy"] for entry in failed] == ["acm"] and "manage_context" in failed[0]["error"]

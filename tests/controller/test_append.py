@@ -1,5 +1,6 @@
 """`inject=append` and the priced gate in the live controller."""
 
+import dataclasses
 import itertools
 import json
 import math
@@ -206,6 +207,14 @@ class Clock:
 
     def __call__(self) -> float:
         return self.now
+
+
+def test_appended_memory_counts_as_behind_the_edit_where_the_gate_knows_of_it() -> None:
+    knows = dataclasses.replace(GATE, appended=True)
+    sizes = {"removed": 1_000, "behind": 1_000, "tokens": 4_000}
+    assert GATE.ask(**sizes, idle=None, appended=2_000).turns == GATE.ask(**sizes, idle=None).turns
+    assert knows.ask(**sizes, idle=None, appended=2_000).turns == GATE.payback(1_000, 3_000)
+    assert "appended" not in GATE.as_settings() and Gate(**knows.as_settings()) == knows and Gate(**GATE.as_settings()) == GATE
 
 
 def test_the_gate_waits_says_so_and_edits_when_the_cache_is_cold(tmp_path: Path) -> None:

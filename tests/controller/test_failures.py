@@ -86,7 +86,7 @@ def test_a_failed_probe_means_no_compression_and_recall_stays_possible(tmp_path:
     messages = with_memory(tmp_path) + [message for number in range(9, 16) for message in turn(number)]
     stored = snapshot(tmp_path)
     returned, decision = controller(tmp_path, probe=BrokenProbe(how)).transform("s", messages)
-    assert decision.action == "recall" and "probe" in decision.error and "probe failed" in decision.reason
+    assert decision.action == "recall" and "probe" in decision.error and "probe" in decision.reason
     assert list(returned[3:]) == messages[-20:] and snapshot(tmp_path) == stored
     returned, decision = controller(tmp_path, probe=BrokenProbe(how)).transform("new", messages)
     assert decision.action == "pass" and as_bytes(list(returned)) == as_bytes(messages) and "probe" in decision.error

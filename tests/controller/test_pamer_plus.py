@@ -8,7 +8,7 @@ import pytest
 from pamer_lab.audit import AuditStore
 from pamer_lab.blocks import EstimatedCounter, violations
 from pamer_lab.controller import ControllerSettings, FixedProbe, PamerController
-from pamer_lab.controller.pamer_plus import StepRecaller, archived_messages
+from pamer_lab.controller.pamer_plus import COMPLETE, EXCERPT, StepRecaller, archived_messages
 from pamer_lab.controller.recall_agent import Citation, Packet, QuotingAgent
 from pamer_lab.controller.request import read_message
 from pamer_lab.controller.router import RouterQuery, Routing, SelectionRecord
@@ -99,7 +99,7 @@ def test_a_clipped_block_is_restored_in_part_and_only_what_came_back_is_counted(
     assert [decision.block_states[step] for step in (1, 3)] == ["restored", "restored"]
     assert next(item.in_part for item in decision.items if item.kind == "evidence") == (3,)
     text = returned[2]["content"]
-    assert "step 000001 as it was then>" in text and "step 000003 an excerpt of what it was then>" in text
+    assert f"step 000001 {COMPLETE}>" in text and f"step 000003 {EXCERPT}>" in text
     row = rows(tmp_path)[0]
     assert (row["cited_steps"], row["restored_in_part"]) == ([1, 3], [3])
     assert 0 < row["restored_tokens"] < row["chosen_tokens"]

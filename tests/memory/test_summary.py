@@ -69,7 +69,8 @@ def test_under_the_budget_nothing_is_clipped_and_over_it_every_message_keeps_bot
         assert text.startswith(f"BEGIN{number}") and text.endswith(f"END{number}")
     total = sum(len(message.content) for entry in clipped for message in entry.messages)
     assert total < 20_000 * 1.1
-    assert clipped[0].messages[1].content == long[0].messages[1].content and "left out" in clipped[7].messages[1].content
+    assert clipped[0].messages[1].content == long[0].messages[1].content
+    assert len(clipped[7].messages[1].content) < len(long[7].messages[1].content)
 
 
 def test_clipping_says_how_much_is_missing() -> None:

@@ -177,8 +177,8 @@ def test_a_wrong_shape_of_embeddings_is_never_taken_for_an_answer(fault: Any) ->
 
 
 def test_the_schema_check_names_the_place() -> None:
-    assert schema_fault({"steps": [1, True]}, SCHEMA) == "answer.steps[1] is bool, not integer"
-    assert schema_fault({"steps": [], "more": 1}, SCHEMA) == "answer.more is not known"
+    assert schema_fault({"steps": [1, True]}, SCHEMA).startswith("answer.steps[1] ")
+    assert schema_fault({"steps": [], "more": 1}, SCHEMA).startswith("answer.more ")
     assert schema_fault({"steps": [3]}, SCHEMA) == ""
 
 

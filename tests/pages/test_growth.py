@@ -71,6 +71,14 @@ def test_many_missing_turns_wait_for_the_button(visit: Visit, workspace: Workspa
     assert says(app, "n = 1", 2)
 
 
+def test_of_many_traces_the_shortest_are_replayed_at_once(visit: Visit, workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pamer_lab.ui.growth.view.AT_ONCE", 8)
+    put(workspace, one=chat(9), two=chat(4), three=chat(3))
+    app = visit(PAGE)
+    assert {head.turns for head in RunStore(workspace).heads()} == {3, 4} and says(app, "n = 2", 3)
+    assert app.button(key="run-fast")
+
+
 def test_own_prices_give_each_policy_its_cost(visit: Visit, workspace: Workspace) -> None:
     put(workspace, one=chat(3))
     write_table(replace(find_prices(), name="own", currency="EUR", read=0.5), workspace.path)
@@ -80,6 +88,15 @@ def test_own_prices_give_each_policy_its_cost(visit: Visit, workspace: Workspace
     app.selectbox(key="prices").set_value(DEFAULT).run()
     other = next(frame.value for frame in app.dataframe if CHANGE in frame.value.columns)
     assert other["Cost"].iloc[0].endswith(find_prices().currency) and says(app, find_prices().date)
+
+
+def test_a_broken_price_table_is_said_once_and_the_others_stay(visit: Visit, workspace: Workspace) -> None:
+    put(workspace, one=chat(3))
+    path = write_table(replace(find_prices(), name="own"), workspace.path)
+    path.with_name("wrong.toml").write_text("read = -1")
+    app = visit(PAGE, policies=["base"], prices="own")  # type: ignore[arg-type]
+    assert sum("wrong.toml" in warning.value for warning in app.warning) == 1
+    assert app.selectbox(key="prices").value == "own"
 
 
 def test_traces_that_are_left_out_are_named_with_the_way_to_see_them(visit: Visit, workspace: Workspace) -> None:

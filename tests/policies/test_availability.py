@@ -9,6 +9,7 @@ from pamer_lab.models.profiles import load_profile
 from pamer_lab.policies.availability import expanded, is_light, loads, other_heads, refused, why_not
 from pamer_lab.policies.presets import PRESETS
 from pamer_lab.policies.registry import DEFAULT_POLICIES, offered_policies, parse_policy
+from pamer_lab.policies.resources import RunResources, factory_of
 from pamer_lab.probes.readout import HeadStack
 from pamer_lab.workspace import Workspace
 from tests.runs.making import long_trace
@@ -109,3 +110,16 @@ def test_a_policy_that_no_trace_has_the_recorded_calls_for_is_refused_with_the_r
 def test_programs_means_every_preset(embedded: Factory) -> None:
     names, _ = expanded("base,programs", embedded)
     assert names[0] == "base" and {*names[1:]} == {parse_policy(name).name for name in PRESETS}
+
+
+def test_a_policy_that_names_its_heads_votes_with_those_whatever_a_run_is_started_with(embedded: Factory) -> None:
+    named, started = "smollm2-real", Factory(embedded.profile, embedded.workspace, heads_text="smollm2-generated")
+    for text in (f"pamer:heads={named}", f"pamer+:inject=append:heads={named}", f"pamer:gate=priced:heads={named}"):
+        policy = parse_policy(text)
+        resources = RunResources(factory_of(policy, started))
+        assert parse_policy(policy.name) == policy and resources.heads_identity()["name"] == named
+        plain = parse_policy(text.replace(f":heads={named}", "")).settings(RunResources(started))
+        assert policy.settings(resources)["heads"]["sha256"] != plain["heads"]["sha256"] == started.heads.heads.sha256
+        assert other_heads(plain, policy, started) and not other_heads(policy.settings(resources), policy, started)
+    assert factory_of(parse_policy("base"), started) is started
+    assert "none-such" in why_not(parse_policy("pamer:heads=none-such"), started)

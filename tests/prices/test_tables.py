@@ -24,7 +24,7 @@ def test_a_packaged_table_has_a_source_and_a_date_and_prices_in_order(path: Path
 
 
 def test_the_main_providers_and_two_neutral_tables_are_there() -> None:
-    names = {table.name for table in price_tables()}
+    names = {table.name for table in price_tables()[0]}
     assert {DEFAULT, "relative-0.1", "no-cache"} <= names
     assert {"anthropic", "openai", "google", "deepseek"} <= {name.partition("-")[0] for name in names}
     assert not find_prices("no-cache").caches and find_prices() == find_prices("relative-0.1")
@@ -97,3 +97,13 @@ def test_an_own_table_is_kept_in_the_workspace_and_found_by_its_name(tmp_path: P
     assert path.parent == tmp_path / FOLDER and find_prices("own", tmp_path) == mine
     with pytest.raises(InputError):
         write_table(msgspec.structs.replace(mine, name="../own"), tmp_path)
+
+
+def test_a_broken_table_in_the_workspace_is_left_out_with_a_sentence_and_the_others_work(tmp_path: Path) -> None:
+    write_table(PriceTable(name="own", **GOOD), tmp_path)  # type: ignore[arg-type]
+    (tmp_path / FOLDER / "wrong.toml").write_text("read = -1")
+    tables, broken = price_tables(tmp_path)
+    assert {"own", DEFAULT} <= {table.name for table in tables} and len(broken) == 1 and "wrong.toml" in broken[0]
+    assert find_prices("own", tmp_path).name == "own" and find_prices("", tmp_path).name == DEFAULT
+    with pytest.raises(InputError, match=r"wrong\.toml"):
+        find_prices("wrong", tmp_path)

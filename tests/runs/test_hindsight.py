@@ -23,7 +23,7 @@ def trace_of(*blocks: tuple[str, str]) -> Trace:
 def found(trace: Trace, rule: Rule = LONG) -> dict[str, dict[int, object]]:
     """Steps of recall and values of compression by decision point."""
     labels = hindsight_labels(timeline_of(trace), rule)
-    assert {label.origin for label in labels} <= {"hindsight"}
+    assert {label.origin for label in labels} <= {rule.origin}
     return {
         "recall": {label.t: list(label.steps) for label in labels if label.target == "recall"},
         "compression": {label.t: label.value for label in labels if label.target == "compression"},
@@ -116,3 +116,13 @@ def test_new_labels_replace_only_those_by_hindsight() -> None:
 def test_a_rule_that_makes_no_sense_is_refused(fault: dict[str, int]) -> None:
     with pytest.raises(InputError):
         Rule(**fault)
+
+
+def test_the_origin_of_a_label_says_by_which_numbers_it_was_made() -> None:
+    assert Rule().origin == "hindsight" and LONG.origin == "hindsight:horizon=2:minimum_tokens=0"
+    for rule in (Rule(), LONG, Rule(retained=0)):
+        assert Rule.of(Label(3, "recall", origin=rule.origin)) == rule
+    assert Rule.of(Label(3, "recall", origin="hindsight:horizon=many:window=3")) == Rule()
+    trace = trace_of(*[("wait", "ok")] * 6)
+    again = labelled(labelled(trace, hindsight_labels(timeline_of(trace), LONG)), hindsight_labels(timeline_of(trace)))
+    assert {label.origin for label in again.labels} == {"hindsight"}

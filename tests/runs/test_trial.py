@@ -6,13 +6,15 @@ from pathlib import Path
 import pytest
 
 from pamer_lab.factory import Factory
+from pamer_lab.memory.extractive import ExtractiveSummariser
 from pamer_lab.models.profiles import load_profile
 from pamer_lab.policies.registry import parse_policy
 from pamer_lab.runs import estimate as estimates
+from pamer_lab.runs import trial as trial_module
 from pamer_lab.runs.engine import replay
 from pamer_lab.runs.estimate import Estimator, estimate
 from pamer_lab.runs.store import RunStore
-from pamer_lab.runs.trial import FILE, commit_seconds, trials, try_policy, turn_seconds
+from pamer_lab.runs.trial import FILE, commit_seconds, trials, try_policies, turn_seconds
 from pamer_lab.workspace import Workspace
 from tests.runs.making import estimated, long_trace, resources_of, timeline_of
 
@@ -63,12 +65,12 @@ def test_what_a_policy_needs_less_of_later_is_not_expected_for_all_turns() -> No
 def test_storing_counts_once_for_a_run_however_many_turns_it_has(workspace: Workspace) -> None:
     trace = long_trace(6, trace_id="t-6")
     workspace.add_traces([trace], estimated())
-    trial = try_policy(BASE, "t-6", factory(workspace), 1)
-    assert trial and trial.storing > 0
+    (trial,) = try_policies([(BASE, "t-6")], factory(workspace))
+    assert trial.storing > 0
     asked = Estimator(factory(workspace))
     cost = asked.costs({"base": ["t-6"]})["base", "t-6"]
     assert cost.seconds == pytest.approx(6 * trial.seconds + trial.storing)
-    assert commit_seconds(list(replay(trace, "base").turns), clock(0, 5)) == 5
+    assert commit_seconds(list(replay(trace, "base").turns), clock(0, 7, 0, 5, 0, 6)) == 5
 
 
 def factory(workspace: Workspace) -> Factory:
@@ -80,13 +82,37 @@ def test_a_trial_is_remembered_and_stores_no_run(workspace: Workspace, monkeypat
     first = estimate({"sliding-window:2": ["t-6", "t-12"]}, factory(workspace))
     assert first.basis == "measured" and not RunStore(workspace).heads()
     assert [(trial.policy, trial.trace_id) for trial in trials(workspace.path)] == [("sliding-window:2", "t-12")]
-    monkeypatch.setattr(estimates, "try_policy", None)
+    tried: list[object] = []
+    monkeypatch.setattr(estimates, "try_policies", lambda waiting, factory: tried.extend(waiting) or ())
     assert estimate({"sliding-window:2": ["t-6", "t-12"]}, factory(workspace)) == first
+    assert not tried
+
+
+def test_policies_that_write_summaries_come_last_and_find_what_those_before_them_have_written(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workspace.add_traces([long_trace(30, trace_id="t-30")], estimated())
+    written: list[str] = []
+    real = ExtractiveSummariser.summarise
+    monkeypatch.setattr(ExtractiveSummariser, "summarise", lambda *given: written.append(given[1]) or real(*given))
+    summaries = (parse_policy("periodic-summary:5"), "t-30")
+    assert [trial.policy for trial in try_policies([summaries, (BASE, "t-30")], factory(workspace))] == ["base", "periodic-summary:5"]
+    once = len(written)
+    try_policies([summaries, summaries], factory(workspace))
+    assert once and len(written) == 2 * once, "the second of two finds the summaries of the first; a later trial finds none"
+
+
+def test_storing_is_tried_once_for_all_policies(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    workspace.add_traces([long_trace(6, trace_id="t-6")], estimated())
+    stored: list[int] = []
+    monkeypatch.setattr(trial_module, "commit_seconds", lambda turns: stored.append(len(turns)) or 3.0)
+    found = try_policies([(BASE, "t-6"), (parse_policy("sliding-window:2"), "t-6")], factory(workspace))
+    assert [trial.storing for trial in found] == [3.0, 3.0] and stored == [6]
 
 
 def test_what_cannot_be_tried_is_not_remembered(workspace: Workspace) -> None:
     workspace.add_traces([long_trace(6, trace_id="t-6")], estimated())
-    assert try_policy(parse_policy("acm"), "t-6", factory(workspace), 1) is None  # the trace has none of the calls that it replays
+    assert try_policies([(parse_policy("acm"), "t-6")], factory(workspace)) == []  # the trace has none of the calls that it replays
     assert not Path(workspace.path / FILE).exists()
     (workspace.path / FILE).write_text("[1]")
     assert trials(workspace.path) == []

@@ -8,6 +8,7 @@ import pytest
 
 from pamer_lab.blocks import EstimatedCounter, MessageTokens
 from pamer_lab.errors import InputError
+from pamer_lab.probes.split import leaks
 from pamer_lab.studies.decisions import Decisions, decisions_of, make_splits, sample, with_origin
 from pamer_lab.studies.observables import observe, recent2_texts
 from pamer_lab.trajectory.recorded import HISTORIES
@@ -82,7 +83,7 @@ def test_splits_carry_their_leak_check() -> None:
     splits, checks = make_splits(decisions)
     assert len(splits) == 5
     assert all(check.shared == () for check in checks)
-    assert checks[0].sentence == "14 training, 3 validation, 3 test questions; none in two parts"
+    assert list(checks[0].questions.values()) == [14, 3, 3] and leaks(check.sentence for check in checks) == 0
     assert decisions.question_numbers.max() == 19
     assert decisions.facts()["positives"] == {"compression": 40, "recall": 40}
     assert np.isin(splits[0].part, [0, 1, 2]).all()
@@ -175,6 +176,9 @@ def test_hindsight_labels_never_mix_with_others_unasked() -> None:
     assert [t for _, t in found.keys] == [3]  # a rule says what it found where it can judge; other points are not negative
     with pytest.raises(InputError, match="generator, hindsight"):
         with_origin(mixed, "judge")
+    two_rules = [trace(0, [Label(2, "compression", origin="hindsight"), Label(3, "compression", origin="hindsight:horizon=8")])]
+    with pytest.raises(InputError):
+        decisions_of(two_rules)
 
 
 def test_a_split_by_source_keeps_a_repository_in_one_part() -> None:

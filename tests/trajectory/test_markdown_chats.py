@@ -32,5 +32,5 @@ def test_other_files_keep_their_own_reason(text: str) -> None:
 def test_the_real_chat_of_aider_is_refused_by_name() -> None:
     path = REAL_TRACES / "aider"
     if not path.is_dir():
-        pytest.skip("the real traces are not beside this checkout")
+        pytest.skip("the real traces are not next to this checkout")
     assert [CHATS[0][1] in item.reason for item in read_all(sorted(Path(path).iterdir())).rejected] == [True]

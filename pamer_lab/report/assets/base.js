@@ -57,7 +57,7 @@ const ITEM_WORDS = {
   recalled: "recalled summaries", evidence: "restored evidence",
 };
 
-// A policy's class: its colour and dash stand in the style sheet, once for light and once for dark.
+// A policy's class: its colour and dash are in the style sheet, once for light and once for dark.
 const CLASSES = { grey: "base", blue: "pamer", vermilion: "plus", sky: "sliding", brown: "periodic" };
 function lookOf(policy) {
   return CLASSES[data("about").colours[policy.split(":")[0]]] || "ablation";

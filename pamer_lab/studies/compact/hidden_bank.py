@@ -1,7 +1,7 @@
-"""Memory of hidden states: the state of prefix + last block, beside the mean of some stored block states, or a GRU over all of them.
+"""Memory of hidden states: the state of prefix + last block, with the mean of some stored block states, or a GRU over all of them.
 
 The paper does not define the base of its hidden bank; this is spec 5's reading. A block's stored state is the one it had when it was
-the last block, so it costs no further pass. Where nothing older is stored yet, the base itself stands in for the mean.
+the last block, so it costs no further pass. Where nothing older is stored yet, the base itself replaces the mean.
 """
 
 from collections.abc import Callable

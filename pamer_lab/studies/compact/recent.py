@@ -1,10 +1,11 @@
 """Contexts that need no choice: Full Context, Current (prefix only), the newest K blocks, and the newest K with a little more.
 
 The paper does not define its scalar state. Ours is four numbers known before the action: the turn, and the logarithms of the
-tokens of the whole request, of the older blocks that are left out, and of the last block.
+tokens of the complete request, of the older blocks that are left out, and of the last block.
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -61,46 +62,40 @@ class Recent:
 
 
 @dataclass(frozen=True)
-class Distilled:
-    """The same text and state as a recent context, taught by the Full Context teacher of the same seed."""
+class _Extended:
+    """Reads the text of a recent context and gives the probe more than its state."""
 
     base: Recent
     group: Group = STATE
     needs: frozenset[Need] = frozenset()
+    suffix: ClassVar[str]
+    addition: ClassVar[str]
 
     @property
     def name(self) -> str:
-        return f"{self.base.name}-kd"
+        return f"{self.base.name}-{self.suffix}"
 
     @property
     def label(self) -> str:
-        return f"{self.base.label} + decision KD"
+        return f"{self.base.label} + {self.addition}"
 
     def read(self, point: DecisionPoint, resources: Resources) -> Reading:
         return self.base.read(point, resources)
+
+
+class Distilled(_Extended):
+    """The same text and state as a recent context, taught by the Full Context teacher of the same seed."""
+
+    suffix, addition = "kd", "decision KD"
 
     def represent(self, material: Material) -> Columns:
         return Columns(material.vectors(self.base), taught=True)
 
 
-@dataclass(frozen=True)
-class ScalarState:
+class ScalarState(_Extended):
     """A recent context, its state extended by four scalars."""
 
-    base: Recent
-    group: Group = STATE
-    needs: frozenset[Need] = frozenset()
-
-    @property
-    def name(self) -> str:
-        return f"{self.base.name}-scalar"
-
-    @property
-    def label(self) -> str:
-        return f"{self.base.label} + scalar state"
-
-    def read(self, point: DecisionPoint, resources: Resources) -> Reading:
-        return self.base.read(point, resources)
+    suffix, addition = "scalar", "scalar state"
 
     def represent(self, material: Material) -> Columns:
         scalars = np.array([scalars_of(point, self.base.count, material.counts) for point in material.points], dtype=np.float32)

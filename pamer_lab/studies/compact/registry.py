@@ -52,7 +52,7 @@ def choose(text: str, caps: Sequence[int] = CAPS) -> tuple[Condition, ...]:
         if word != "all" and word not in names and word not in groups():
             raise UnknownNameError("condition", word, ["all", *groups(), *names])
     if not words:
-        raise InputError("no condition is named; give names, groups, or all")
+        raise InputError("name at least one condition: names, groups, or all")
     wanted = [one for one in known if "all" in words or one.name in words or one.group.name in words]
     return tuple(wanted) if TEACHER in wanted else (TEACHER, *wanted)
 

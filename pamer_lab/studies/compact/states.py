@@ -111,7 +111,7 @@ class States:
         return estimate(requests, self._model, layers=layers or self.layer, poolings=[POOLING], store=self._store, known=known)
 
     def all_layers(self, conditions: Sequence[Condition], progress: OnProgress | None = None) -> tuple[Floats, tuple[str, ...], Cost]:
-        """The first condition at every layer, [layers, n, d]; the others are computed beside it for the workspace to keep."""
+        """The first condition at every layer, [layers, n, d]; the others are computed along with it and stored in the workspace."""
         requests = self.requests(conditions)
         found = self._extract(requests, "all", progress)
         place = {key: row for row, key in enumerate(requests)}

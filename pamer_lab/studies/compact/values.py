@@ -24,7 +24,7 @@ Panel = Literal["both", "recent", "recovered"]
 
 @dataclass(frozen=True)
 class Group:
-    """Conditions that stand together in tables and share a mark in charts."""
+    """Conditions that are grouped in tables and share a mark in charts."""
 
     name: str
     """What the command line calls it."""
@@ -75,7 +75,7 @@ class Resources:
 
     counts: Counts
     embed: Callable[[Sequence[str]], npt.NDArray[np.float32]] | None = None
-    """Unit rows, one per text; None where no embedding model is at hand."""
+    """Unit rows, one per text; None where no embedding model is available."""
     memo: dict[Any, Any] = field(default_factory=dict)
     """What selectors computed for a block, so that it is computed once."""
 
@@ -97,14 +97,14 @@ class Columns:
 
 @dataclass(frozen=True)
 class Steps:
-    """One vector per row, and beside it a sequence that a recurrent network reads up to the row."""
+    """One vector per row, and a sequence that a recurrent network reads up to the row."""
 
     features: Floats
     """[n, d]"""
     sequences: tuple[Floats, ...]
     """Per trace, all stored block states: [blocks, d]."""
     places: npt.NDArray[np.int64]
-    """[n, 2]: which sequence, and how many of its entries stand before the decision."""
+    """[n, 2]: which sequence, and how many of its entries come before the decision."""
     width: int
     """Units of the recurrent state."""
 

@@ -94,6 +94,7 @@ ORDER = (
     "monocle",
     "chatgpt_export",
     "claude_ai_export",
+    "chat_tree",
     "agent_tars",
     "exgentic",
     "cua_steps",
@@ -101,6 +102,7 @@ ORDER = (
     "smolagents",
     "autogen",
     "spans",
+    "preferences",
     "call_log",
     "message_lists",
     "react_steps",
@@ -139,7 +141,7 @@ def read_inside(document: Document, records: list[Record], without: str) -> Iter
                 draft.warn(draft.where or "file", "its messages were JSON text inside a row")
                 yield draft
             return
-    raise NotThisFormat("the text in its rows is no conversation in a known format")
+    raise NotThisFormat("the text in its rows is not a conversation in a known format")
 
 
 def _knows(candidate: Format, document: Document) -> bool:

@@ -13,10 +13,8 @@ from pamer_lab.trajectory.document import Document
 from pamer_lab.trajectory.draft import Draft
 from pamer_lab.trajectory.plain_values import json_text
 from pamer_lab.trajectory.shared import get
-from pamer_lab.trajectory.shared.finding import Found, find, find_all, in_order, warn_others
-from pamer_lab.trajectory.shared.growing import chains
-from pamer_lab.trajectory.shared.messages import add_message, read_facts
-from pamer_lab.trajectory.shared.rows import attempt
+from pamer_lab.trajectory.shared.finding import Found, find, in_order, read_found, warn_others
+from pamer_lab.trajectory.shared.messages import add_message, add_system, read_facts
 from pamer_lab.trajectory.shared.vocabulary import CALL_IDS, CALLS, read_id, role_of
 from pamer_lab.trajectory.values import GENERIC
 
@@ -35,11 +33,7 @@ def detect(document: Document) -> bool:
 
 
 def read(document: Document) -> Iterator[Draft]:
-    for chain in chains(find_all(document, _is_conversation), lambda found: found.messages):
-        draft = attempt(NAME, chain[-1].where, _read_one, chain[-1])
-        if len(chain) > 1:
-            draft.warn(chain[0].where, f"{len(chain)} records continue one another; they are one trace")
-        yield draft
+    yield from read_found(document, NAME, _is_conversation, _read_one)
 
 
 def _is_conversation(items: list[Any]) -> bool:
@@ -87,6 +81,7 @@ def _read_one(found: Found) -> Draft:
         read_facts(draft, value)
         if isinstance(value.get("tools"), str):
             read_facts(draft, value | {"tools": get.parsed(value["tools"])})
+        add_system(draft, value, messages)
     renamed: set[str] = set()
     for place, item in get.placed(messages, path):
         _add(draft, item, place, renamed)

@@ -48,7 +48,7 @@ def first(value: Any, *keys: str) -> dict[str, Any]:
 
 
 def count(value: Any, *keys: str) -> int | None:
-    """The first of these fields that is a finite number, as a whole number."""
+    """The first of these fields that is a finite number, as an integer."""
     for key in keys if isinstance(value, dict) else ():
         if (found := as_count(value.get(key))) is not None:
             return found
@@ -94,7 +94,7 @@ def as_list(value: Any) -> list[Any]:
 
 
 def as_count(value: Any) -> int | None:
-    """A recorded count as a whole number; None for anything else, NaN and infinity included."""
+    """A recorded count as an integer; None for anything else, NaN and infinity included."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return int(value) if value == value and abs(value) < 1e15 else None
@@ -106,7 +106,7 @@ def as_amount(value: Any) -> float | None:
 
 
 def _is_bearable(value: int | float) -> bool:
-    """JSON has whole numbers that no float can hold and that Python refuses to write."""
+    """JSON has integers that no float can hold and that Python refuses to write."""
     return isinstance(value, float) or abs(value) < 10**300
 
 

@@ -6,12 +6,13 @@ import streamlit as st
 
 from pamer_lab.audit.labels import LABEL_REVIEWS, LabelReview, agreement, current, sample, save
 from pamer_lab.blocks import cut, split
+from pamer_lab.counts import counted
 from pamer_lab.errors import LabError
 from pamer_lab.memory.summary import block_text
 from pamer_lab.runs.evidence import Use
 from pamer_lab.runs.hindsight import Rule, counted_uses, covering
 from pamer_lab.runs.timeline import stored_timeline
-from pamer_lab.trajectory.labels import HINDSIGHT
+from pamer_lab.trajectory.labels import by_hindsight
 from pamer_lab.trajectory.values import Label
 from pamer_lab.ui.audit.reviewer import ask_name, reviewing_as
 from pamer_lab.ui.shared.loaders import table_version, workspace
@@ -24,8 +25,8 @@ SAMPLE = 60
 WORDS = {
     ("recall", True): "Recall is needed: the action uses evidence that only older steps hold.",
     ("recall", False): "Recall is not needed: the action uses nothing that only older steps hold.",
-    ("compression", True): f"Compression is right: nothing older is used in the next {Rule().horizon} turns.",
-    ("compression", False): f"Compression is wrong: something older is used in the next {Rule().horizon} turns.",
+    ("compression", True): "Compression is right: nothing older is used in the next {turns}.",
+    ("compression", False): "Compression is wrong: something older is used in the next {turns}.",
 }
 
 Pair = tuple[str, Label]
@@ -35,7 +36,7 @@ Pair = tuple[str, Label]
 def _labels(path: str, at: tuple[int, int]) -> list[Pair]:
     lab = workspace()
     ids = [row["trace_id"] for row in lab.trace_rows("labels > 0")]
-    return [(name, label) for name in ids for label in lab.trace(name).trace.labels if label.origin == HINDSIGHT]
+    return [(name, label) for name in ids for label in lab.trace(name).trace.labels if by_hindsight(label)]
 
 
 def known_labels() -> list[Pair]:
@@ -49,10 +50,10 @@ def _reviews(path: str, at: tuple[int, int]) -> list[LabelReview]:
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)
-def _used(path: str, at: tuple[int, int], trace_id: str, t: int, turns: int) -> tuple[list[Use], frozenset[int]]:
+def _used(path: str, at: tuple[int, int], trace_id: str, t: int, turns: int, retained: int) -> tuple[list[Use], frozenset[int]]:
     """What these turns use, and the steps that are older than the recent window at t."""
     timeline = stored_timeline(workspace().trace(trace_id), "embedded", workspace())
-    older = frozenset(split(timeline.pieces.before(t), Rule().retained).old)
+    older = frozenset(split(timeline.pieces.before(t), retained).old)
     return [use for use in counted_uses(timeline) if t <= use.t < t + turns], older
 
 
@@ -86,7 +87,9 @@ def _open(number: int) -> None:
 
 def _case(trace_id: str, label: Label, reviewer: str, own: LabelReview | None, number: int, left: list[int]) -> None:
     stored = workspace().trace(trace_id)
-    st.markdown(f"**{WORDS[label.target, label.value]}** Turn {label.t} of {in_code(stored.row['name'] or trace_id, 80)}")
+    rule = Rule.of(label)
+    said = WORDS[label.target, label.value].format(turns=counted(rule.horizon, "turn"))
+    st.markdown(f"**{said}** Turn {label.t} of {in_code(stored.row['name'] or trace_id, 80)}")
     with st.container(horizontal=True):
         for words, agree in (("Agree", True), ("Disagree", False)):
             chosen = own is not None and own.agree == agree
@@ -100,8 +103,8 @@ def _case(trace_id: str, label: Label, reviewer: str, own: LabelReview | None, n
             )
     if failed := st.session_state.pop("label-not-kept", ""):
         st.error(in_code(failed, 300))
-    turns = 1 if label.target == "recall" else Rule().horizon
-    used, older = _used(str(workspace().path), table_version(TRACES), trace_id, label.t, turns)
+    turns = 1 if label.target == "recall" else rule.horizon
+    used, older = _used(str(workspace().path), table_version(TRACES), trace_id, label.t, turns, rule.retained)
     st.markdown("Evidence that these turns use, and the steps that hold it:" if used else "The rule found no use of earlier evidence here.")
     if used:
         table([_use_row(use, older) for use in used])

@@ -25,7 +25,7 @@ MOST_ROWS = 500
 def per_trace(
     runs: pl.DataFrame, policies: Sequence[str], baseline: str, names: Mapping[str, str], rewards: Mapping[str, float | None]
 ) -> None:
-    """What each policy came to on each trace beside the reward its source recorded, with a file of the same rows."""
+    """The totals of each policy on each trace, with the reward its source recorded, and a CSV of the same rows."""
     found = trace_table(runs, policies, baseline, names, rewards)
     recorded = found["recorded_reward"].is_not_null().any()
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -67,8 +67,8 @@ def score_words(scores: Mapping[str, Any]) -> str:
     spent = (
         f" Recorded tokens per trace: {short(scores['tokens_per_trace'])} (n = {scores['usage_traces']})." if scores["usage_traces"] else ""
     )
-    beside = f"; by domain (tasks): {domains}" if domains else ""
-    return f"Recorded score {scores['task_weighted']:.1f} over {counted(scores['tasks'], 'task')}{beside}.{spent}"
+    by_domain = f"; by domain (tasks): {domains}" if domains else ""
+    return f"Recorded score {scores['task_weighted']:.1f} over {counted(scores['tasks'], 'task')}{by_domain}.{spent}"
 
 
 def _percent(value: float | None) -> str:

@@ -4,7 +4,7 @@ import polars as pl
 import streamlit as st
 
 from pamer_lab.analysis.growth import recorded_scores
-from pamer_lab.analysis.paper_comparison import BENCHMARK, KINDS, beside, recorded_beside
+from pamer_lab.analysis.paper_comparison import BENCHMARK, KINDS, comparison, recorded_comparison
 from pamer_lab.analysis.published import PublishedTable, sample_names
 from pamer_lab.figures.text import counted
 from pamer_lab.spreadsheet import csv_text
@@ -25,7 +25,7 @@ DIFFERENT = (
 )
 
 
-def study_beside(name: str) -> None:
+def study_comparison(name: str) -> None:
     """The newest study of the workspace that measures the table, else the sample study; or how to make one."""
     kind = KINDS[name]
     own = [row["study_id"] for row in listed_studies() if row["kind"] == kind]
@@ -34,7 +34,7 @@ def study_beside(name: str) -> None:
         st.info(f"No study has measured this table yet. Run `pamer-lab {kind} @workspace` on your labelled traces.")
         return
     study = open_study(kind, chosen)
-    lines = beside(name, study)
+    lines = comparison(name, study)
     study_line(chosen, study)
     if not lines:
         st.info(f"This study contains none of the table's rows. Its command was {in_code(study.command, 400)}.")
@@ -52,7 +52,7 @@ def study_beside(name: str) -> None:
             }
             for line in lines
         ],
-        key="beside",
+        key="comparison",
         column_config={
             "Metric": st.column_config.TextColumn(help=HINTS["p95"] if any("p95" in line["metric"] for line in lines) else None),
             "Measured here": st.column_config.TextColumn(help=HINTS["sd"]),
@@ -63,15 +63,15 @@ def study_beside(name: str) -> None:
     source = {"model": study.model, "demo": chosen == SAMPLE}
     csv = csv_text(pl.DataFrame([line | source for line in lines], infer_schema_length=None))
     with st.container(horizontal=True):
-        download("CSV", csv, f"{name}-beside.csv", "text/csv", key="beside-csv")
+        download("CSV", csv, f"{name}-comparison.csv", "text/csv", key="comparison-csv")
         if kind in PAGES:
             st.page_link(PAGES[kind], label="Open the study", icon=":material/open_in_new:")
 
 
 def recorded_tasks(shown: PublishedTable) -> None:
-    """The base agent's row beside what traces of the same benchmark recorded here; nothing where there are none."""
+    """The base agent's row next to what traces of the same benchmark recorded here; nothing where there are none."""
     ids = [row["trace_id"] for row in catalogue(Filters(formats=(BENCHMARK,), reward="recorded")).rows]
-    line = recorded_beside(shown, recorded_scores(workspace(), ids)) if ids else None
+    line = recorded_comparison(shown, recorded_scores(workspace(), ids)) if ids else None
     if line is None:
         return
     domains = [(name, one) for name, one in line["domains"].items() if one["recorded"]]

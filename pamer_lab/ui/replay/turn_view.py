@@ -75,7 +75,7 @@ def _why(run: Run, turn: Turn) -> None:
 
 
 def _side_work(turn: Turn) -> None:
-    """What the policy did beside the request."""
+    """Side work: what the policy did in addition to the request."""
     table(
         [
             {

@@ -15,6 +15,8 @@ KEYS = {
     "?": "This list",
 }
 """All keys; each means the same on every page that has it."""
+ALL_KEYS = "Press ? for a list of all keys."
+"""Beside what has a key of its own."""
 TARGET = "at"
 """Query parameter with the key of the container that a link points to."""
 

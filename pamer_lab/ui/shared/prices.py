@@ -6,7 +6,7 @@ import msgspec
 import streamlit as st
 
 from pamer_lab.errors import InputError
-from pamer_lab.prices import DEFAULT, PriceTable, price_tables, write_table
+from pamer_lab.prices import DEFAULT, MOST, PriceTable, price_tables, write_table
 from pamer_lab.report.replay_part import run_counter
 from pamer_lab.reviewer_mode import reviewer_mode
 from pamer_lab.runs.cost import RunCost, run_cost
@@ -24,6 +24,8 @@ def choose_prices() -> PriceTable:
     tables = tables_by_name()
     if st.session_state.get("prices") not in (None, *tables):
         st.session_state["prices"] = DEFAULT
+    for sentence in price_tables(workspace().path)[1]:
+        st.warning(in_code(sentence, 400))
     with st.popover("Prices", icon=":material/payments:"):
         name = st.selectbox("Price table", list(tables), index=list(tables).index(DEFAULT), key="prices", bind="query-params")
         table = tables[name or DEFAULT]
@@ -42,12 +44,8 @@ def chosen_prices() -> PriceTable:
 
 
 def tables_by_name() -> dict[str, PriceTable]:
-    """All tables by name; broken ones in the workspace are named in a warning, and the packaged ones still work."""
-    try:
-        return {table.name: table for table in price_tables(workspace().path)}
-    except InputError as error:
-        st.warning(in_code(error.sentence, 400))
-        return {table.name: table for table in price_tables()}
+    """All tables by name; where one of the workspace cannot be read, the packaged one of its name."""
+    return {table.name: table for table in (*price_tables()[0], *price_tables(workspace().path)[0])}
 
 
 def _own_form(known: PriceTable) -> None:
@@ -55,7 +53,10 @@ def _own_form(known: PriceTable) -> None:
         st.caption(f"Your own prices per million tokens, saved in this workspace as {in_code(OWN)}; the cache works as in the table above.")
         currency = st.text_input("Currency", known.currency, max_chars=8)
         names = {"uncached": "Input", "read": "Cached input, read", "write": "Cached input, written", "output": "Output"}
-        given = {name: st.number_input(label, min_value=0.0, value=getattr(known, name), step=0.1) for name, label in names.items()}
+        given = {
+            name: st.number_input(label, min_value=0.0, max_value=float(MOST), value=getattr(known, name), step=0.1)
+            for name, label in names.items()
+        }
         if st.form_submit_button("Save"):
             cache = {name: getattr(known, name) for name in ("minimum_tokens", "granularity_tokens", "lifetime_seconds")}
             write_table(PriceTable(name=OWN, currency=currency or "USD", **given, **cache), workspace().path)

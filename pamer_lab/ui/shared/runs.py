@@ -116,7 +116,7 @@ def _uses_aside(path: str, trace_id: str, profile: str, found: Uses) -> Uses:
 
 
 class FoundUses(msgspec.Struct):
-    """What a search beside the page found."""
+    """What a search in the background found."""
 
     uses: list[Use]
     stopped: int | None

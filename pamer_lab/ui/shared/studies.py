@@ -140,7 +140,7 @@ def study_line(name: str, study: Study) -> None:
     parts = [
         f"**{counted(corpus['decision_points'], 'decision')}** of {counted(corpus['traces'], 'trace')}, "
         f"{counted(corpus['questions'], 'question')}",
-        f"hindsight labels: {rates}" if HINDSIGHT in study.notes.get("labels", []) else rates,
+        f"hindsight labels: {rates}" if any(name.startswith(HINDSIGHT) for name in study.notes.get("labels", [])) else rates,
         history_words(study),
         counted(len(checks), "seed"),
         in_code(study.model, 40),

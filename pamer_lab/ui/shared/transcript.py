@@ -21,7 +21,7 @@ PREFIX = -1
 
 Kind = Literal["text", "thinking", "call", "result", "event"]
 """`text`: what a message says. `thinking`: reasoning kept apart from the context. `call`: a tool call's arguments.
-`result`: what the tool answered. `event`: something the source recorded beside the messages."""
+`result`: what the tool answered. `event`: something the source recorded in addition to the messages."""
 
 
 @dataclass(frozen=True)

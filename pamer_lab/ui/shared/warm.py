@@ -1,7 +1,7 @@
-"""What the home page needs, made ready while the server comes up: its libraries, its data, and in an empty workspace the demo traces.
+"""What the home page needs, prepared while the server starts: its libraries, its data, and in an empty workspace the demo traces.
 
 The server answers once this is done, or after `MOST` seconds, whichever comes first.
-Invariant: a fault here is nobody's: the first visit does the same and says what is wrong.
+Invariant: a fault here is logged and ignored: the first visit does the same work and shows what is wrong.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ def warm() -> None:
 
 
 def warm_up() -> threading.Thread:
-    """The same beside whoever calls."""
+    """The same in a thread, without blocking the caller."""
     thread = threading.Thread(target=warm, daemon=True, name=NAME)
     for module in (script_run_context, cache_data_api):  # they warn where a cache is filled without a page
         get_logger(module.__name__).addFilter(lambda record: threading.current_thread().name != NAME)

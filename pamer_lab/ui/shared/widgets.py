@@ -116,8 +116,8 @@ def table(rows: Sequence[dict[str, Any]], column_config: Mapping[str, Any] | Non
 
 
 def whole_numbers(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """How columns that hold nothing but whole numbers are shown."""
+    """How columns of integers are shown."""
     names = dict.fromkeys(name for row in rows for name in row)
     values = {name: [row[name] for row in rows if row.get(name) is not None] for name in names}
-    whole = [name for name, found in values.items() if found and all(type(value) is int for value in found)]
-    return {name: st.column_config.NumberColumn(format="localized") for name in whole}
+    integers = [name for name, found in values.items() if found and all(type(value) is int for value in found)]
+    return {name: st.column_config.NumberColumn(format="localized") for name in integers}

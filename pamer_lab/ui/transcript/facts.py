@@ -7,7 +7,7 @@ import streamlit as st
 from pamer_lab.blocks.calls import tool_tokens
 from pamer_lab.figures.text import counted, short
 from pamer_lab.reviewer_mode import reviewer_mode
-from pamer_lab.trajectory.labels import HINDSIGHT
+from pamer_lab.trajectory.labels import by_hindsight
 from pamer_lab.ui.shared.text import counted_with, in_code
 from pamer_lab.ui.shared.transcript import Transcript
 from pamer_lab.ui.shared.widgets import table
@@ -34,7 +34,7 @@ def facts(stored: StoredTrace, transcript: Transcript) -> None:
     if trace.reward is not None:
         parts.append(f"reward {trace.reward:g}")
     if row["labels"]:
-        found = Counter(label.origin == HINDSIGHT for label in trace.labels)
+        found = Counter(map(by_hindsight, trace.labels))
         parts += [counted(found[True], "hindsight label")] if found[True] else []
         parts += [counted(found[False], "label")] if found[False] else []
     if row["events"]:

@@ -10,7 +10,7 @@ import streamlit as st
 from pamer_lab.blocks.calls import Shape, shown_call
 from pamer_lab.figures.text import counted, one_line, short
 from pamer_lab.trajectory import Label
-from pamer_lab.trajectory.labels import HINDSIGHT
+from pamer_lab.trajectory.labels import by_hindsight
 from pamer_lab.ui.shared.text import excerpt, in_code
 from pamer_lab.ui.shared.transcript import PREFIX, Body, Hit, Transcript
 from pamer_lab.ui.shared.widgets import body
@@ -102,7 +102,7 @@ def _label(label: Label) -> None:
     needed = "needed" if label.value else "not needed"
     steps = f", blocks {', '.join(map(str, label.steps[:12]))}" if label.steps else ""
     origin = one_line(label.origin, 40)
-    words = f"{words} (hindsight)" if label.origin == HINDSIGHT else words
+    words = f"{words} (hindsight)" if by_hindsight(label) else words
     st.badge(f"{words} {needed}{steps}", color="green" if label.target == "recall" else "gray", help=f"Label from {in_code(origin)}.")
 
 

@@ -46,7 +46,7 @@ COUNTS: dict[str, tuple[str, int, int, int, int]] = {
 """File -> its format, turns, calls and results as the collection's index counts them, and how many of the results name no open call."""
 
 
-@pytest.mark.skipif(not REAL_TRACES.is_dir(), reason="the real traces are not beside this checkout")
+@pytest.mark.skipif(not REAL_TRACES.is_dir(), reason="the real traces are not next to this checkout")
 @pytest.mark.parametrize("name", COUNTS)
 def test_a_real_session_gives_the_counts_of_the_index_and_no_empty_text(name: str) -> None:
     form, *expected, loose = COUNTS[name]

@@ -149,10 +149,7 @@ def test_repeated_lines_queued_prompts_and_unanswered_calls_are_read_as_they_wer
 def test_unknown_parts_and_stray_values_become_warnings_with_a_place() -> None:
     rows = [*session(), line("u13", "u7", "user", [{"type": "hologram", "data": "zzz"}]), 17]
     trace = only(read_lines(rows))
-    assert [(warning.where, warning.text) for warning in trace.warnings] == [
-        ("line 11", "is not an object; left out"),
-        ("line 10", "part of type 'hologram' was kept as JSON text"),
-    ]
+    assert [warning.where for warning in trace.warnings] == ["line 11", "line 10"] and "'hologram'" in trace.warnings[1].text
     assert "zzz" in trace.messages[-1].content
 
 

@@ -33,7 +33,7 @@ COUNTS: dict[str, tuple[str, int, int, int, int]] = {
 """File -> its format, traces, turns, calls and results. All are those of the index, but for the four that the next tests look at."""
 
 
-@pytest.mark.skipif(not REAL_TRACES.is_dir(), reason="the real traces are not beside this checkout")
+@pytest.mark.skipif(not REAL_TRACES.is_dir(), reason="the real traces are not next to this checkout")
 @pytest.mark.parametrize("name", COUNTS)
 def test_a_real_file_gives_the_counts_of_the_index_and_no_empty_text(name: str) -> None:
     form, traces, *expected = COUNTS[name]

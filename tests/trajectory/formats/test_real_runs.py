@@ -111,7 +111,7 @@ def _said(value: Any, key: str = "") -> Iterator[str]:
 
 def _sources() -> list[Any]:
     if not REAL_TRACES.is_dir():
-        return [pytest.param("", Path(), marks=pytest.mark.skip(reason="the real traces do not lie beside this checkout"))]
+        return [pytest.param("", Path(), marks=pytest.mark.skip(reason="the real traces are not next to this checkout"))]
     found = [(name, path) for name in FORMATS for path in sorted((REAL_TRACES / name).iterdir())]
     return [pytest.param(name, path, id=f"{name}-{path.name[:40]}") for name, path in found]
 

@@ -1,4 +1,4 @@
-// A saved picture says what stands around its chart on the page: the question above it and the answer below, with n, tokenizer and "demo".
+// A saved picture includes the text around its chart on the page: the question above it and the answer below, with n, tokenizer and "demo".
 //
 // Plotly copies a chart's layout when its camera is pressed. Just before that the layout is exchanged for one with these words and room
 // for them, and put back just after: the chart on the page is never redrawn. The words are those of the page, taken as text.
