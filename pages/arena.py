@@ -17,7 +17,8 @@ from pamer_lab.ui.shared.loaders import workspace
 from pamer_lab.ui.shared.page import run as run_page
 from pamer_lab.ui.shared.share import share
 from pamer_lab.ui.shared.state import settle
-from pamer_lab.ui.shared.widgets import table_height
+from pamer_lab.ui.shared.text import in_code
+from pamer_lab.ui.shared.widgets import table, table_height
 
 
 def main() -> None:
@@ -55,11 +56,11 @@ def main() -> None:
     n = max(row["n"] for row in result["results"])
     who = f"{BADGE} " if result["simulated"] else ""
     st.markdown(
-        f"{who}{result['agent']} · {counted(n, 'task')} · level {result['level']} · seed {result['seed']} · tokens measured with "
-        f"{result['tokenizer']} · costs simulated at {result['prices']}"
+        f"{who}{in_code(result['agent'])} · {counted(n, 'task')} · level {in_code(result['level'], 40)} · seed {result['seed']} · "
+        f"tokens measured with {in_code(result['tokenizer'], 60)} · costs simulated at {result['prices']}"
     )
     rows = result_rows(result)
-    st.dataframe(rows, hide_index=True, height=table_height(len(rows), most=480))
+    table(rows, height=table_height(len(rows), most=480))
     form()
     shown = [*result["results"], *result["bounds"].values()]
     left, right = st.columns(2)
@@ -79,7 +80,7 @@ def main() -> None:
         figure = drawing("arena-tokens", (picked, len(tasks), str(tasks)), lambda colours: tokens_over_tasks(tasks, colours))
         show_chart("Tokens over tasks", figure, f"{said}main and auxiliary tokens of each task, n = {n}.", key="arena-tokens")
     st.subheader("Differences from base on the same tasks")
-    st.dataframe(pair_rows(result), hide_index=True, height=table_height(len(result["pairs"]), most=320))
+    table(pair_rows(result), height=table_height(len(result["pairs"]), most=320))
     st.subheader("Outcome by task")
     show_outcomes(result)
 

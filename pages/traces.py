@@ -9,6 +9,7 @@ from pamer_lab.ui.shared.page import run
 from pamer_lab.ui.traces.adding import add_traces, import_report, last_import
 from pamer_lab.ui.traces.home import Demo, demo_links, find_demo, picture, tour
 from pamer_lab.ui.traces.library import filtered, library_table
+from pamer_lab.workspace.catalogue import Filters
 
 INTRODUCTION = "See what the model still had in context at each turn, why the rest was dropped, and whether that was right."
 
@@ -28,7 +29,7 @@ def first_screen(demo: Demo | None, *, offer_demo: bool) -> None:
             picture(demo)
     with left:
         add_traces(offer_demo=offer_demo)
-        if demo:
+        if demo and last is None:
             demo_links(demo)
 
 
@@ -41,7 +42,7 @@ def main() -> None:
         if rows and st.toggle("Tour", value=only_demo, key="tour", bind="query-params", help="Show a picture of the demo and the tour."):
             demo = find_demo(rows)
     st.markdown(INTRODUCTION)
-    first_screen(demo, offer_demo=not only_demo)
+    first_screen(demo, offer_demo=not catalogue(Filters(owners="demo")).fitting)
     if imported and imported.rejected:
         import_report(imported)
     if rows:

@@ -16,10 +16,15 @@ from pamer_lab.errors import LabError
 from pamer_lab.jobs import Process, stop_when_terminated
 
 CALLS = {
+    "audit export": "pamer_lab.audit.exchange:export_beside",
+    "audit import": "pamer_lab.audit.exchange:import_beside",
+    "clean": "pamer_lab.redaction:clean_text",
     "evidence": "pamer_lab.runs.evidence:stored_uses",
     "share": "pamer_lab.report.making:make_files",
 }
 """What may be asked for -> module and function; arguments and results are JSON."""
+SCAN_SECONDS = 120.0
+"""How long reading and scanning what is imported or exported may take."""
 KEPT = 2
 """Processes that wait for the next call; a new one takes a moment to start."""
 

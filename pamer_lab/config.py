@@ -80,7 +80,7 @@ def local_folder(place: str | Path) -> Path:
     if not address:
         return _folder_of(str(place)) if str(place).startswith("file://") else Path(place)
     name = re.sub(r"[^A-Za-z0-9]+", "-", address)[:80].strip("-")
-    folder = cache_folder() / "workspaces" / f"{name}-{hashlib.sha256(address.encode()).hexdigest()[:12]}"
+    folder = local_folders() / f"{name}-{hashlib.sha256(address.encode()).hexdigest()[:12]}"
     marker = folder / ADDRESS_FILE
     try:
         if not marker.exists():
@@ -117,11 +117,19 @@ def object_store(text: str) -> str:
 
 
 def address_of(folder: Path) -> str:
-    """The object store that a local folder belongs to; empty where the folder is the workspace itself."""
+    """The object store that a local folder belongs to; empty where the folder is the workspace itself.
+
+    Only folders of this user's own cache say so: a folder that somebody else made never sends its data anywhere.
+    """
     marker = folder / ADDRESS_FILE
-    if marker.parent.parent.name != "workspaces" or not marker.is_file():
+    if folder.parent.resolve() != local_folders().resolve() or not marker.is_file():
         return ""
     return object_store(marker.open(encoding="utf-8").readline().strip())
+
+
+def local_folders() -> Path:
+    """Where the local folders of workspaces in object stores are."""
+    return cache_folder() / "workspaces"
 
 
 def cache_folder() -> Path:

@@ -205,7 +205,7 @@ def load_controller(
     """The controller that a profile describes, for a live agent.
 
     `workspace`: keeps memories, hidden states and PaMER+'s selections.
-    `profile`: a profile, its name or TOML file, or `hf:ID`; `embedded` is the model that installs with the lab.
+    `profile`: a profile, its name or TOML file, or `hf:ID`; `embedded` is the model that installs with PaMER Lab.
     `device`: `auto`, `cpu` or `cuda`.
     `kind`: `pamer` recalls summaries, `pamer+` restores single steps.
     `settings`: budgets, vote and limits; None takes the profile's.

@@ -158,6 +158,11 @@ def own_scan(choice: Redaction) -> Scan:
     return Scan(choice, own_keys())
 
 
+def clean_text(text: str) -> str:
+    """A text that is saved, without keys, tokens and passwords."""
+    return own_scan("keys").clean(text, "download")
+
+
 def without_secrets(text: str) -> str:
     """A short text of someone else's (a program's last words, a command line) without own keys and whatever the scan knows as one."""
     return Scan("keys").clean(without_keys(text), "")

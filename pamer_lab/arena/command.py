@@ -4,14 +4,9 @@ The program gets `PAMER_TASK_FILE`, `PAMER_TASK_ID`, `PAMER_WORK_DIR` and, for t
 in its words are replaced too. Invariant: whatever the program, its server or its grader does, the episode ends with a reason.
 """
 
-import contextlib
-import os
 import shlex
 import shutil
-import signal
-import subprocess
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -19,6 +14,7 @@ from typing import Any
 
 from pamer_lab.arena.agents import AgentError
 from pamer_lab.arena.episode import Episode
+from pamer_lab.arena.programs import run_limited
 from pamer_lab.arena.suite import AnyTask
 from pamer_lab.errors import InputError, LabError
 from pamer_lab.live.child import child_environment, upstreams
@@ -65,44 +61,19 @@ class CommandAgent:
 
     def run(self, task: AnyTask, work: Path, url: str) -> str:
         """Run the program on a task; what it printed. `AgentError` with the reason where it failed."""
-        path = task.prepare(work)
+        try:
+            path = task.prepare(work)
+        except OSError as error:  # a link to nothing, a pipe, no room
+            raise AgentError(f"the task's files cannot be copied ({without_secrets(str(error))[:STDERR_SHOWN]})") from error
         given = {"PAMER_TASK_FILE": str(path), "PAMER_TASK_ID": task.task_id, "PAMER_WORK_DIR": str(work), **task.variables()}
         words = [word.replace("{task}", str(path)).replace("{work}", str(work)) for word in self.words]
         code, said, complaint = run_limited(words, child_environment(url) | given, work, self.time_limit)
         if code is None:
-            raise AgentError(f"the agent was not done after {self.time_limit:g} seconds")
+            raise AgentError(f"the agent was not done after {self.time_limit:g} seconds, or printed without end")
         if code:
             last = complaint.strip().splitlines()[-1:] or [""]
             raise AgentError(without_secrets(f"the agent ended with exit code {code}: {last[0][:STDERR_SHOWN]}".rstrip(": ")))
         return said
-
-
-def run_limited(words: Sequence[str], environment: dict[str, str], work: Path, seconds: float) -> tuple[int | None, str, str]:
-    """Exit code, stdout and stderr of a program; the code is None where its time was over. Its children end with it."""
-    out, err = work / ".stdout", work / ".stderr"
-    try:
-        with out.open("wb") as stdout, err.open("wb") as stderr:
-            child = subprocess.Popen(
-                words, env=environment, cwd=work, stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr, start_new_session=True
-            )
-            try:
-                code: int | None = child.wait(seconds)
-            except subprocess.TimeoutExpired:
-                code = None
-            finally:
-                with contextlib.suppress(ProcessLookupError, PermissionError):
-                    os.killpg(child.pid, signal.SIGKILL)
-                child.wait()
-    except OSError as error:
-        return 127, "", str(error)
-    return code, _text(out), _text(err)
-
-
-def _text(path: Path, most: int = 1_000_000) -> str:
-    """The end of what a program printed."""
-    with path.open("rb") as stream:
-        stream.seek(max(0, path.stat().st_size - most))
-        return stream.read().decode(errors="replace")
 
 
 def play_command(

@@ -6,6 +6,7 @@ the episode is played again. Where the workspace is in an object store, both are
 brought into the local folder when they are looked for.
 """
 
+import re
 from hashlib import sha256
 from pathlib import Path
 
@@ -23,7 +24,7 @@ from pamer_lab.storage.files import write_whole
 from pamer_lab.workspace import Workspace
 
 INFO, EPISODES = "arena.json", "episodes.jsonl"
-
+ARENA_ID = re.compile(r"w-[0-9a-f]{12}")
 
 ARENAS = TableSpec("arenas", pa.schema([("arena_id", pa.string()), ("body", pa.large_binary())]), ("arena_id",))
 SHARED_EPISODES = TableSpec(
@@ -114,6 +115,8 @@ class ArenaStore:
         if _fetched.get(self.folder) == at:
             return
         for row in self._shared.rows(ARENAS):
+            if not ARENA_ID.fullmatch(row["arena_id"]):
+                continue  # it becomes the name of a folder, and anyone who writes to the store may have made the row
             path = self.folder / row["arena_id"] / INFO
             if not path.exists():
                 write_whole(path, row["body"], parents=True)

@@ -1,8 +1,9 @@
 """Tasks for agents that are programs: a folder of your own tasks with a grader, or the arena's worlds with their tools as a command.
 
 A suite's folder has one folder per task, with the task in `task.md`, `task.txt`, `instruction.md` or `prompt.txt`, and what the agent may
-work on in `files/`. The grader's last line as JSON is the reward (a number, or an object with `reward` or `score`), else its exit code.
-Invariant: the agent works on a copy; nothing but the task and `files/` is in it.
+work on in `files/`. What the grader prints, or its last line, is the reward as JSON (a number, or an object with `reward` or `score`),
+else its exit code.
+Invariant: the agent works on a copy; nothing but the task and `files/` is in it, and no link leads out of the suite.
 """
 
 import json
@@ -10,23 +11,26 @@ import math
 import os
 import shlex
 import shutil
-import subprocess
 import sys
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from pamer_lab.arena.agents import AgentError
+from pamer_lab.arena.programs import NOT_RUN, run_limited
 from pamer_lab.arena.world import Task
 from pamer_lab.errors import InputError
-from pamer_lab.opening import read_file
+from pamer_lab.opening import below, read_file, refuse_special_files
 
 NAMES = ("task.md", "task.txt", "instruction.md", "prompt.txt")
 FILES, GRADERS = "files", ("grade.py", "grade.sh")
 FILE_BYTES = 500_000_000
 """A file of a task may be so large."""
 GRADER_SECONDS = 120.0
+SHOWN = 200
+"""Characters of what a grader said that a reason repeats."""
 
 
 class AnyTask(Protocol):
@@ -119,13 +123,12 @@ class SuiteTask:
         answer.write_text(printed, encoding="utf-8")
         places = {"PAMER_TASK_FOLDER": self.folder, "PAMER_TASK_ID": self.task_id, "PAMER_WORK_DIR": work, "PAMER_ANSWER_FILE": answer}
         environment = dict(os.environ) | {name: str(value) for name, value in places.items()}
-        try:
-            graded = subprocess.run(
-                self._words(), env=environment, cwd=work, stdin=subprocess.DEVNULL, capture_output=True, timeout=GRADER_SECONDS, check=False
-            )
-        except (OSError, subprocess.TimeoutExpired) as error:
-            raise AgentError(f"the grader failed: {str(error)[:200]}") from error
-        return read_reward(graded.stdout.decode(errors="replace"), graded.returncode)
+        code, verdict, complaint = run_limited(self._words(), environment, work, GRADER_SECONDS, kept=work.parent)
+        if code is None:
+            raise AgentError(f"the grader failed: it was not done after {GRADER_SECONDS:g} seconds, or printed without end")
+        if code == NOT_RUN:
+            raise AgentError(f"the grader failed: {complaint[:200]}")
+        return read_reward(verdict, code)
 
     def _words(self) -> list[str]:
         if self.grader:
@@ -138,19 +141,23 @@ class SuiteTask:
 
 
 def read_reward(printed: str, code: int) -> float:
-    """A grader's verdict: the JSON of its last line, else its exit code."""
-    lines = printed.strip().splitlines()
-    try:
-        value = json.loads(lines[-1]) if lines else None
-    except ValueError:
-        value = None
-    if isinstance(value, dict):
-        value = value.get("reward", value.get("score"))
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    """A grader's verdict: its output, or the last line of it, as JSON; else its exit code."""
+    verdict = _verdict(printed)
+    named = [verdict[name] for name in ("reward", "score") if name in verdict] if isinstance(verdict, dict) else []
+    if not named and (isinstance(verdict, bool) or not isinstance(verdict, int | float)):
         return float(code == 0)
-    if not math.isfinite(value) or not 0 <= value <= 1:
-        raise AgentError(f"the grader failed: a reward is from 0 to 1, not {value}")
-    return float(value)
+    reward = named[0] if named else verdict
+    if not isinstance(reward, int | float) or not math.isfinite(reward) or not 0 <= reward <= 1:
+        raise AgentError(f"the grader failed: a reward is a number from 0 to 1, not {str(reward)[:SHOWN]!r}")
+    return float(reward)
+
+
+def _verdict(printed: str) -> Any:
+    """The JSON of what a grader printed; None where there is none."""
+    for text in (printed, *printed.strip().splitlines()[-1:]):
+        with suppress(ValueError, RecursionError):
+            return json.loads(text)
+    return None
 
 
 def read_suite(folder: str, grader: str = "") -> list[SuiteTask]:
@@ -164,7 +171,18 @@ def read_suite(folder: str, grader: str = "") -> list[SuiteTask]:
     for path in found:
         if not words and not any((path / name).is_file() for name in GRADERS):
             raise InputError(f"task {path.name!r} has no {' or '.join(GRADERS)}; or name a grader for all tasks with --grader", path=folder)
+        _refuse_strange_files(path, root)
     return [SuiteTask(number, path, words) for number, path in enumerate(found)]
+
+
+def _refuse_strange_files(folder: Path, root: Path) -> None:
+    """Raise `InputError` where a task's files are pipes or devices, or links out of the suite, which the agent would follow."""
+    refuse_special_files(folder)
+    for path in folder.rglob("*"):
+        if path.is_symlink():
+            below(path, [root])
+        elif path.is_dir():
+            refuse_special_files(path)
 
 
 def suite_name(tasks: list[SuiteTask]) -> str:

@@ -23,11 +23,12 @@ from pamer_lab.errors import FormatError, InputError
 from pamer_lab.opening import parse_json, read_file
 from pamer_lab.opening.budget import FREE_BYTES, MOST_EXPANSION
 from pamer_lab.opening.tables import MOST_ROWS, read_parquet
-from pamer_lab.redaction import Scan, sentence
+from pamer_lab.redaction import Finding, Redaction, Scan, own_scan, sentence
 from pamer_lab.spreadsheet import csv_text, plain
 from pamer_lab.storage import Database, TableSpec
 from pamer_lab.storage.files import write_whole
 from pamer_lab.trajectory.unpacking import refuse_many_values
+from pamer_lab.workspace import Workspace
 
 FORMATS = (".csv", ".jsonl", ".parquet")
 IMPORTED = (*FORMATS, ".json")
@@ -64,6 +65,18 @@ def audit_bytes(database: Database, ending: str, scan: Scan) -> tuple[bytes, int
             buffer = io.BytesIO()
             frame.write_parquet(buffer)
             return buffer.getvalue(), found.height
+
+
+def export_beside(folder: str, ending: str, redact: Redaction, out: str) -> list[Finding]:
+    """Write a workspace's audit as `audit` with this ending to a folder; what the scan found. For another process."""
+    scan = own_scan(redact)
+    export_audit(Workspace(folder).database, Path(out) / f"audit{ending}", scan)
+    return scan.findings
+
+
+def import_beside(folder: str, name: str, file: str) -> dict[str, int]:
+    """Import a copy of an upload, whose own name is only a name, into a workspace. For another process."""
+    return import_bytes(Workspace(folder).database, Path(name), read_file(file, ReadLimits.from_environment().max_bytes))
 
 
 def audit_frame(database: Database) -> pl.DataFrame:

@@ -12,7 +12,7 @@ from pamer_lab.detection.entropy import possible_spans
 from pamer_lab.detection.known import Known
 from pamer_lab.detection.private_keys import private_key_spans
 from pamer_lab.detection.shapes import RULES, Kind
-from pamer_lab.detection.views import View, dumped_texts, encoded_texts, unwrapped, views
+from pamer_lab.detection.views import View, dumped_texts, encoded_texts, unwrapped, views, without_margins
 
 __all__ = ["KEYS", "PERSONAL", "Kind", "Known", "Place", "find_secrets", "is_secret_value", "with_known"]
 
@@ -45,7 +45,7 @@ def find_secrets(text: str, own: tuple[str, ...] = ()) -> list[Place]:
                 kept = keys if kind in KEYS else personal if kind in PERSONAL else possible
                 kept.add((*view.place(begin + start, begin + end), kind))
     found = _joined(sorted(keys))
-    found = _joined(sorted({*found, *_over_lines(view, own, found), *_encoded(view, own)}))
+    found = _joined(sorted({*found, *_over_lines(view, own, found), *_in_margins(view, own), *_encoded(view, own)}))
     return _beside(_beside(found, sorted(personal)), sorted(possible))
 
 
@@ -64,6 +64,17 @@ def _over_lines(view: View, own: tuple[str, ...], known: list[Place]) -> Iterato
                 yield (*place, kind)
 
 
+def _in_margins(view: View, own: tuple[str, ...]) -> Iterator[Place]:
+    """Keys of files that are shown with line numbers or as differences, where their context is on another line or begins one."""
+    bare = without_margins(view)
+    if bare is None:
+        return
+    for begin, stop in bare.changed():
+        for start, end, kind in _in_view(bare.text[begin:stop], own):
+            if kind in KEYS:
+                yield (*bare.place(begin + start, begin + end), kind)
+
+
 def _encoded(view: View, own: tuple[str, ...]) -> Iterator[Place]:
     joined, _ = unwrapped(view) or (view, [])
     for seen, texts in ((joined, encoded_texts), (view, dumped_texts)):
@@ -74,7 +85,7 @@ def _encoded(view: View, own: tuple[str, ...]) -> Iterator[Place]:
 
 def _kind_inside(plain: str, own: tuple[str, ...], levels: int) -> Kind | None:
     """The kind of the first key in a decoded text, which may be encoded again."""
-    kind = next((kind for _, _, kind in _in_view(plain, own) if kind in KEYS), None)
+    kind = next((kind for view in views(plain) for _, _, kind in _in_view(view.text, own) if kind in KEYS), None)
     if kind is None and levels > 1:
         kind = next((inner for _, _, again in encoded_texts(plain) if (inner := _kind_inside(again, own, levels - 1))), None)
     return kind

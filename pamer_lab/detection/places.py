@@ -164,13 +164,17 @@ _PLACES: tuple[tuple[Kind, str, str], ...] = (
     ),
     ("password", "identified", r"(?i:\bidentified\s{1,3}(?:with\s{1,3}\S{1,60}\s{1,3})?by)\s{1,3}[\"'](?P<found>[^\"'\n]{4,200})"),
     ("password", "password", r"(?i:\b(?:with|encrypted|set|role|user)\b[^\n;]{0,80}?\spassword)\s{1,3}'(?P<found>[^'\n]{4,200})"),
-    ("password", "pass", r"(?m:^\s{0,8}|(?i:config\sset\s))(?:requirepass|masterauth|primaryauth)\s{1,8}[\"']?(?P<found>[^\s\"']{4,200})"),
+    (
+        "password",
+        "pass",
+        r"(?:(?m:^)\s{0,8}|(?<=[\"'`])|(?i:config\sset\s))(?:requirepass|masterauth|primaryauth)\s{1,8}[\"']?(?P<found>[^\s\"']{4,200})",
+    ),
     (
         "password",
         "auth",
         r"(?m:^(?:[\w.\-]{1,60}(?::\d{1,5})?> ?)?AUTH)\s(?:\S{1,60}\s)?(?P<found>(?=[^\s]{0,100}[0-9])[^\s\"']{8,200})(?m:$)",
     ),
-    ("password", "env ", rf"(?m:^\s{{0,8}}ENV)\s{{1,8}}{_CAPITALS}\s{{1,8}}[\"']?(?P<found>[^\s\"'=]{{4,400}})"),
+    ("password", "env ", rf"(?:(?m:^)\s{{0,8}}|(?<=[\"'`]))ENV\s{{1,8}}{_CAPITALS}\s{{1,8}}[\"']?(?P<found>[^\s\"'=]{{4,400}})"),
     (
         "password",
         "set",

@@ -30,11 +30,16 @@ ESCAPE = re.compile(
     r"|(?P<alike>[\u2010-\u2015\u2212\uff01-\uff5e])"
     r"|\\\r?\n|=\r?\n"  # a line that continues: shell, quoted-printable
     r"|\\(?P<code>u[0-9a-fA-F]{4}|u\{[0-9a-fA-F]{1,5}\}|U000[0-9a-fA-F]{5}|x[0-9a-fA-F]{2}|[0-3][0-7]{2}|[nrtfve\"'`/\\$])"
-    r"|%(?P<percent>[2-7][0-9A-Fa-f])|=(?P<quoted>3[DA])"
+    r"|%(?P<percent>[2-7][0-9A-Fa-f]|0[9ADad])|(?P<letters>(?:%[89A-Fa-f][0-9A-Fa-f]){2,400}+)|=(?P<quoted>3[DA])"
     r"|&(?P<entity>quot|apos|amp|lt|gt|nbsp|colon|equals|lowbar|hyphen|sol|#[0-9]{1,6}|#[xX][0-9a-fA-F]{1,5});"
 )
 WRAP = re.compile(r"(?<=[A-Za-z0-9+/_\-.=])(?: ?[|\u2502\u2503\u2551])?\r?\n(?:[|\u2502\u2503\u2551] ?)?(?=[A-Za-z0-9+/_\-.=])")
 """Where a line ends in what may be a key and the next line continues it, with the frame that terminals draw around a text."""
+MARGIN = re.compile(
+    r"(?m)^(?:[^\S\n]{0,8}[0-9]{1,6}(?:\t|\u2192|[:|\u2502] ?)|[\w./\-]{1,200}+:[0-9]{1,6}[:\-]|[+\-](?![+\-])|>{1,3} ?)"
+    r"|(?<=[\"'`])(?:[^\S\n]{0,8}[0-9]{1,6}(?:\t|\u2192)|[+\-](?![+\-]))"
+)
+"""What a tool has put before a line of a file, or of a quoted text: its number, its place, the sign of a difference."""
 LEAST_LINE, LONGEST_LINE = 20, 400
 """Characters of a line that may have been broken."""
 WIDTHS = frozenset({60, 64, 70, 72, 76, 78, 79, 80, 100, 120, 132, 160, 200})
@@ -115,6 +120,11 @@ def unwrapped(view: View) -> tuple[View, list[int]] | None:
     return joined, [match.start() - before for match, before in zip(matches, gone, strict=False) if not _is_full(view.text, match)]
 
 
+def without_margins(view: View) -> View | None:
+    """The view without what a tool has put before each line; None where there is nothing of that kind."""
+    return _replaced(view, MARGIN.finditer(view.text), lambda match: "")
+
+
 def _line_length(text: str, end: int) -> int:
     """Of the line that ends there; a very long one counts as longer than any."""
     return end - max(text.rfind("\n", max(0, end - LONGEST_LINE - 2), end), end - LONGEST_LINE - 3) - 1
@@ -163,6 +173,8 @@ def _meant(match: re.Match[str]) -> str:
         return chr(int(code[1:].strip("{}"), 16)) if len(code) > 1 else _LETTERS.get(code, code)
     if hexadecimal := match["percent"] or match["quoted"]:
         return chr(int(hexadecimal, 16))
+    if letters := match["letters"]:
+        return bytes.fromhex(letters.replace("%", "")).decode(errors="replace")
     if alike := match["alike"]:
         return chr(ord(alike) - 0xFEE0) if alike >= "\uff01" else "-"
     entity = match["entity"] or ""

@@ -17,6 +17,7 @@ import msgspec
 from filelock import FileLock
 
 from pamer_lab.live.record import Frame, Opened, Record
+from pamer_lab.opening import regular
 
 FOLDER = "live"
 _HEAD = struct.Struct("<II")
@@ -40,7 +41,8 @@ class Logs:
         """Sessions, the one that changed last first."""
         if not self.folder.is_dir():
             return []
-        files = [(path.stat().st_mtime, path.stem) for path in self.folder.glob("*.log")]
+        own = (path for path in self.folder.glob("*.log") if SAFE.fullmatch(path.stem) and regular(path))
+        files = [(path.stat().st_mtime, path.stem) for path in own]
         return [name for _, name in sorted(files, reverse=True)]
 
     def path(self, name: str) -> Path:

@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import os
+import re
 import secrets
 import socket
 import sys
@@ -24,6 +25,7 @@ from pamer_lab.live.policy import LiveOptions, Workshop
 from pamer_lab.live.proxy import Proxy
 from pamer_lab.live.publish import publish
 from pamer_lab.live.upstream import Upstream
+from pamer_lab.opening import read_file
 from pamer_lab.reviewer_mode import refuse_in_reviewer_mode
 from pamer_lab.workspace import Workspace
 
@@ -33,6 +35,9 @@ PUBLISH_SHARE = 20
 """Sessions are published again after so many times the time that the last publishing took."""
 KEEP_ALIVE = 300
 """Seconds that a client's idle connection stays open: longer than clients keep theirs, so that none sends into a closing one."""
+OWN_URL = re.compile(r"http://127\.0\.0\.1:[0-9]{1,5}")
+MOST_ANNOUNCED = 10_000
+"""Bytes of a proxy's announcement."""
 SWITCH = 0.0002
 """Seconds after which a thread that reads or records lets the event loop have its turn."""
 
@@ -154,16 +159,20 @@ def announced(workspace: Workspace, live: Live, port: int) -> Iterator[Running]:
 
 
 def running_proxies(workspace: Workspace) -> list[Running]:
-    """The proxies that run on a workspace now; the files of dead ones are removed."""
+    """The proxies that run on a workspace now; the files of dead ones are removed.
+
+    Whoever writes to the workspace could announce anything, so only proxies of this computer count: no page sends a word elsewhere.
+    """
     found: list[Running] = []
     for path in sorted((workspace.path / FOLDER / "proxies").glob("*.json")):
         try:
-            entry = msgspec.json.decode(path.read_bytes(), type=Running)
+            entry = msgspec.json.decode(read_file(path, MOST_ANNOUNCED), type=Running)
             os.kill(entry.pid, 0)
-            found.append(entry)
+            if OWN_URL.fullmatch(entry.url):
+                found.append(entry)
         except (ProcessLookupError, msgspec.DecodeError):
             path.unlink(missing_ok=True)
-        except OSError:
+        except (OSError, OverflowError, InputError):
             continue
     return found
 

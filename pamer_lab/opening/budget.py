@@ -20,6 +20,11 @@ class Budget:
         self._bytes, self._messages = self.most, messages
         self._most_messages = messages
 
+    @property
+    def left(self) -> int:
+        """Bytes that may still be made."""
+        return self._bytes
+
     def take(self, size: int, messages: int = 0) -> None:
         """Count what is about to be made."""
         self._bytes -= size

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import ClassVar
 
 from pamer_lab.counts import counted
@@ -49,6 +50,9 @@ class ClearToolUses(PlainPolicy):
         return _Session(self, resources)
 
 
+_TOKENS = attrgetter("tokens")
+
+
 class _Session:
     def __init__(self, policy: ClearToolUses, resources: Resources) -> None:
         self.policy = policy
@@ -60,6 +64,8 @@ class _Session:
         """Blocks whose results are listed."""
         self._items: dict[int, Item] = {}
         """Blocks with cleared results."""
+        self._first = 0
+        """The first result of the newest block that was cleared: those before it stay as they are."""
 
     def turn(self, history: History) -> Decision:
         for block in range(self._read, history.t):
@@ -67,7 +73,7 @@ class _Session:
         self._read = history.t
         limit = self.policy.threshold
         now = (*history.head(), *self._arranged(history, self._items))
-        size = sum(item.tokens for item in now)
+        size = sum(map(_TOKENS, now))
         if size <= limit:
             return Decision("pass", f"the request has {size:,} tokens, within {limit:,}", now)
         items = self._cleared(history)
@@ -75,6 +81,7 @@ class _Session:
         if not gone or gone < self.policy.minimum:
             return Decision("pass", f"the request has {size:,} tokens, over {limit:,}, and only {gone:,} could be cleared", now)
         self._items |= items
+        self._move_on()
         kept = counted(self.policy.keep, "newest result")
         reason = f"the request had {size:,} tokens, over {limit:,}: all but the {kept} are cleared, {gone:,} tokens"
         return Decision("pass", reason, (*history.head(), *self._arranged(history, self._items)))
@@ -82,7 +89,7 @@ class _Session:
     def _cleared(self, history: History) -> dict[int, Item]:
         """Blocks as they would be with all results but the newest cleared, where that changes them."""
         places: dict[int, list[int]] = {}
-        for block, place in self._results[: len(self._results) - self.policy.keep]:
+        for block, place in self._results[self._first : max(len(self._results) - self.policy.keep, 0)]:
             places.setdefault(block, []).append(place)
         found: dict[int, Item] = {}
         for block, cleared in places.items():
@@ -94,6 +101,13 @@ class _Session:
                 found[block] = item
         return found
 
+    def _move_on(self) -> None:
+        """Of the newest block with a cleared result, another result may be cleared later."""
+        last = len(self._results) - self.policy.keep - 1
+        while last > 0 and self._results[last - 1][0] == self._results[last][0]:
+            last -= 1
+        self._first = last
+
     def _tokens(self, history: History, block: int) -> int:
         """Tokens of a block as it is in the request now."""
         return self._items[block].tokens if block in self._items else history.tokens([(block, block + 1)])
@@ -101,3 +115,4 @@ class _Session:
     def resume(self, decisions: Sequence[Decision]) -> None:
         last = decisions[-1].items if decisions else ()
         self._items = {item.spans[0][0]: item for item in last if item.kind == "edited"}
+        self._first = 0

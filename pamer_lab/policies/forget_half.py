@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from pamer_lab.counts import counted
-from pamer_lab.decisions import Decision, Item, Span, blocks_of, spans_of
+from pamer_lab.decisions import Decision, Span, blocks_of, spans_of
 from pamer_lab.looks import LineLook
 from pamer_lab.policies.interface import Fact, Family, History, PolicySession, Resources
 from pamer_lab.policies.plain import PlainPolicy
@@ -52,38 +52,42 @@ class _Session:
         self.policy = policy
         self._kept_from = 0
         """The oldest block that stays after the first ones; it only moves forward."""
+        self._waiting: list[int] = []
+        """Blocks before it that stay until they have their result."""
 
     def turn(self, history: History) -> Decision:
-        size, limit, of = self._size(history), self.policy.threshold, self.policy.of
+        spans = self._spans(history)
+        size, limit, of = self._size(history, spans), self.policy.threshold, self.policy.of
         if size < limit:
-            return Decision("pass", f"the request has {size:,} {of}, less than {limit:,}", (*history.head(), *self._rest(history)))
+            return Decision("pass", f"the request has {size:,} {of}, less than {limit:,}", (*history.head(), *history.raw(spans)))
         start = max(self._kept_from, self.policy.first)
         there = [block for block in range(start, history.t) if history.blocks[block].complete]
         leaving = len(there) * (3 if size / 2 > limit else 2) // 4
         if leaving:
             self._kept_from = there[leaving - 1] + 1
+            self._waiting += [block for block in range(start, self._kept_from) if not history.blocks[block].complete]
         reason = f"the request had {size:,} {of}, at least {limit:,}: {counted(leaving, 'block')} dropped"
-        return Decision("pass", reason, (*history.head(), *self._rest(history)))
+        return Decision("pass", reason, (*history.head(), *history.raw(self._spans(history))))
 
     def _spans(self, history: History) -> tuple[Span, ...]:
         """What stays: the first blocks, the newest, and those between that wait for a result."""
         first = min(self.policy.first, history.t)
-        dropped = range(first, max(self._kept_from, first))
-        waiting = [block for block in dropped if not history.blocks[block].complete]
-        return spans_of([*range(first), *waiting, *range(dropped.stop, history.t)])
+        kept_from = max(self._kept_from, first)
+        self._waiting = [block for block in self._waiting if not history.blocks[block].complete]
+        older = spans_of([*range(first), *self._waiting])
+        if older and older[-1][1] == kept_from:
+            return (*older[:-1], (older[-1][0], history.t))
+        return (*older, (kept_from, history.t)) if kept_from < history.t else older
 
-    def _rest(self, history: History) -> list[Item]:
-        return history.raw(self._spans(history))
-
-    def _size(self, history: History) -> int:
-        spans = self._spans(history)
+    def _size(self, history: History, spans: tuple[Span, ...]) -> int:
         if self.policy.of == "tokens":
             return history.tools_tokens + history.prefix_tokens + history.tokens(spans)
-        return history.prefix_end + sum(history.blocks[block].end - history.blocks[block].start for block in blocks_of(spans))
+        return history.prefix_end + sum(history.blocks[last - 1].end - history.blocks[first].start for first, last in spans)
 
     def resume(self, decisions: Sequence[Decision]) -> None:
-        self._kept_from = 0
+        self._kept_from, self._waiting = 0, []
         if decisions:
             there = {*blocks_of(span for item in decisions[-1].items if item.kind == "blocks" for span in item.spans)}
             gone = [block for block in range(len(decisions) - 1) if block not in there]
             self._kept_from = max(gone, default=-1) + 1
+            self._waiting = sorted(block for block in there if self.policy.first <= block < self._kept_from)

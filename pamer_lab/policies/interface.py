@@ -207,7 +207,7 @@ class Policy(Protocol):
 
 @dataclass(frozen=True)
 class Coming:
-    """A recorded trace, and the decision points that a replay still has before it."""
+    """A recorded trace, and the decision points that a replay comes to next."""
 
     messages: Sequence[Message]
     tools: Sequence[Tool]
@@ -217,7 +217,7 @@ class Coming:
 
 @runtime_checkable
 class ReadsAhead(Protocol):
-    """A policy with heads whose inputs the recorded trace alone determines: their states are computed together, before the first turn.
+    """A policy with heads whose inputs the recorded trace alone determines: the states of many turns are computed together, before them.
 
     Only the states: its session still sees nothing after its turn, and decides the same without.
     """

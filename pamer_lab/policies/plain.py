@@ -146,8 +146,17 @@ class Arranged:
         self._laid: list[Item] = []
         self._counts: list[int] = []
         """Items laid out up to each edited block, itself included."""
+        self._given: tuple[list[int], list[Item | None]] = ([], [])
+        """The last edits as they were given."""
 
     def __call__(self, history: History, other: Mapping[int, Item | None]) -> tuple[Item, ...]:
+        given = [*other], [*other.values()]
+        if given != self._given:
+            self._lay_out(history, other)
+            self._given = given
+        return (*self._laid, *history.raw([(self._blocks[-1] + 1 if self._blocks else 0, history.t)]))
+
+    def _lay_out(self, history: History, other: Mapping[int, Item | None]) -> None:
         blocks = sorted(other)
         edits = [*map(other.__getitem__, blocks)]
         same = min(shared_start(self._blocks, blocks), shared_start(self._edits, edits))
@@ -157,7 +166,6 @@ class Arranged:
             self._laid += [item] if (item := edits[number]) is not None else []
             self._counts.append(len(self._laid))
         self._blocks, self._edits = blocks, edits
-        return (*self._laid, *history.raw([(blocks[-1] + 1 if blocks else 0, history.t)]))
 
 
 class SummarySession:

@@ -64,7 +64,7 @@ class BatchProgress(Progress):
     doing: str = ""
     """What a worker does before its next turn, such as loading a model; empty while turns come."""
     read: int = 0
-    """Tokens of the states that are being computed before a run's first turn."""
+    """Tokens of the trace whose states are computed, while the next ones are."""
     to_read: int = 0
     ahead: int = 0
     """Replays and studies that came earlier and have not ended."""
@@ -74,7 +74,7 @@ class BatchProgress(Progress):
         if self.ahead:
             return f"{self.counted}, waiting for {counted(self.ahead, 'other job')} in this workspace"
         first = f"{self.doing}; " if self.doing else ""
-        reading = f", reading states: {self.read:,} of {self.to_read:,} tokens" if self.to_read else ""
+        reading = f", reading states: {self.read:,} of {self.to_read:,} tokens of the trace" if self.to_read else ""
         return f"{first}{self.counted}, {self.runs_done:,} of {counted(self.runs, 'run')}{reading}{self.time_left}"
 
 
@@ -90,7 +90,7 @@ class Outcome:
 
 
 @dataclass
-class _State:
+class BatchState:
     """What is known about a batch so far; changed under `lock`."""
 
     lengths: dict[str, int]
@@ -104,6 +104,8 @@ class _State:
     """What each run should take, by trace and policy."""
     read: dict[tuple[str, str], float] = field(default_factory=dict)
     """Share of a run's states that is read."""
+    begun: set[tuple[str, str]] = field(default_factory=set)
+    """Runs that read or have turns; what passed before that was loading, and says nothing of their pace."""
     paces: dict[str, tuple[int, float]] = field(default_factory=dict)
     """Turns and seconds seen, by policy."""
     reading: tuple[float, float] = (0.0, 0.0)
@@ -120,16 +122,21 @@ class _State:
     def take(self, trace_id: str, note: Note, since: float) -> None:
         key = (trace_id, note.policy)
         before = self.done.get(key, 0)
+        counts = key in self.begun
         if note.to_read:
             share = note.read / note.to_read
-            expected, seconds = self.reading
-            self.reading = (expected + (share - self.read.get(key, 0.0)) * self.cost(key).read_seconds, seconds + since)
+            if counts:
+                expected, seconds = self.reading
+                self.reading = (expected + (share - self.read.get(key, 0.0)) * self.cost(key).read_seconds, seconds + since)
             self.read[key] = share
         if note.done > before:
-            self.read[key] = 1.0
-            turns, seconds = self.paces.get(note.policy, (0, 0.0))
-            self.paces[note.policy] = (turns + note.done - before, seconds + since)
+            self.read.setdefault(key, 1.0)  # turns that come without reading find their states
+            if counts:
+                turns, seconds = self.paces.get(note.policy, (0, 0.0))
+                self.paces[note.policy] = (turns + note.done - before, seconds + since)
             self.done[key] = note.done
+        if note.to_read or note.done:
+            self.begun.add(key)
         if note.status:
             self.outcomes[key] = Outcome(trace_id, note.policy, note.run_id, note.status, note.error)
             self.done[key], self.read[key] = self.lengths[trace_id], 1.0
@@ -194,7 +201,7 @@ def replay_batch(
     estimator = Estimator(factory, options.turn_limit)
     estimator.try_unknown(dict.fromkeys(policies, known))
     asked = estimator.costs(dict.fromkeys(policies, known))
-    state = _State(lengths, tuple(policies), expected={(trace_id, policy): cost for (policy, trace_id), cost in asked.items()})
+    state = BatchState(lengths, tuple(policies), expected={(trace_id, policy): cost for (policy, trace_id), cost in asked.items()})
     common = {"profile": options.profile, "device": options.device, "turn_limit": options.turn_limit, "fresh": options.fresh}
     common |= {"heads": options.heads, "batch": uuid4().hex}
     engine = engine or LocalEngine()
@@ -247,7 +254,7 @@ class _Batch:
     """The jobs of a batch, in this process or with workers."""
 
     def __init__(
-        self, state: _State, workers: int, report: Callable[[BatchProgress], None], cancelled: Callable[[], bool], store: RunStore
+        self, state: BatchState, workers: int, report: Callable[[BatchProgress], None], cancelled: Callable[[], bool], store: RunStore
     ) -> None:
         self.state, self.workers, self.report, self.cancelled, self.store = state, workers, report, cancelled, store
         self._ended = 0

@@ -70,7 +70,7 @@ class ReplayOptions:
     """Forget a stored run and compute it again."""
     watch: Watcher | None = None
     reading: OnProgress | None = None
-    """Called with the progress of the states that are computed before the first turn."""
+    """Called with the progress of the states that are computed ahead of the turns."""
     cancelled: Callable[[], bool] = field(default=lambda: False)
     """Asked before each turn, and while states are read ahead."""
     parts: Parts = field(default_factory=Parts)

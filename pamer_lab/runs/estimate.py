@@ -232,9 +232,9 @@ class Estimator:
         return self._store.stored_count(begun.run_id) if begun and begun.status != "done" else 0
 
     def cost(self, policy: Policy, trace_id: str, size: TraceSize, stored: int = 0) -> Cost:
-        """What a run takes of which so many turns are there; its states are there too then."""
+        """What a run takes of which so many turns are there; their states are there too then."""
         turns = min(size.turns, self.turn_limit) if self.turn_limit else size.turns
-        tokens = 0 if stored or self._was_read(policy, trace_id, turns) else self._read(policy, size, turns)
+        tokens = 0 if stored >= turns or self._was_read(policy, trace_id, turns) else self._read(policy, size, turns - stored)
         pace = self.pace.seconds(tokens, self.depth(policy)) if tokens else 0.0
         known = self.known(policy, trace_id)
         return Cost(tokens, max(turns - stored, 0), pace, self.turn_seconds(policy, trace_id, size), known.storing if known else 0.0)
@@ -257,7 +257,7 @@ class Estimator:
         )
 
     def _read(self, policy: Policy, size: TraceSize, turns: int) -> int:
-        """Tokens of all turns: the prefix once, and every block as often as it is among the newest."""
+        """Tokens of so many turns: the prefix once, and every block as often as it is among the newest."""
         if not self.reads(policy) or not size.turns:
             return 0
         read = size.head_tokens + retained(policy) * size.later_tokens * turns // size.turns

@@ -4,10 +4,8 @@ For policies that need no model. A trial works as a run does, packing its turns 
 is kept in the workspace's `trials.json`, so that asking again costs nothing and a run can be compared with what was said before it.
 """
 
-import gc
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -29,6 +27,7 @@ from pamer_lab.runs.turn_rows import packed
 from pamer_lab.runs.turns import replay_turns
 from pamer_lab.runs.values import Turn
 from pamer_lab.storage.files import write_whole
+from pamer_lab.trajectory.parsing import uncollected
 from pamer_lab.workspace import Workspace
 
 FILE = "trials.json"
@@ -73,7 +72,7 @@ def try_policies(waiting: Sequence[tuple[Policy, str]], factory: Factory) -> lis
     """
     found: list[Trial] = []
     apart, end = _apart(factory), time.monotonic() + MOST
-    with _no_collection():
+    with uncollected():
         for number, (policy, trace_id) in enumerate(sorted(waiting, key=lambda pair: "summariser" in pair[0].needs)):
             seconds = max(end - time.monotonic(), 0.0) / (len(waiting) - number)
             trial = try_policy(policy, trace_id, apart, min(seconds, ALONE), found[0].storing if found else None)
@@ -135,18 +134,6 @@ def commit_seconds(turns: Sequence[Turn], clock: Clock = time.perf_counter) -> f
             store.add_turns(f"trial-{number}", turns[1:])
             found.append(clock() - began)
     return min(found)
-
-
-@contextmanager
-def _no_collection() -> Iterator[None]:
-    """Without collecting garbage, which takes as long as many turns and would count for whichever policy it meets."""
-    was = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was:
-            gc.enable()
 
 
 def _apart(factory: Factory) -> Factory:

@@ -52,7 +52,7 @@ class Note(msgspec.Struct, frozen=True, omit_defaults=True):
     finished: bool = False
     """The complete job ended."""
     read: int = 0
-    """Tokens of the states that are computed before the first turn."""
+    """Tokens of the trace whose states are computed, while the next ones are."""
     to_read: int = 0
     again: str = ""
     """Why the job is worth another attempt: a fault of the store, which may pass."""

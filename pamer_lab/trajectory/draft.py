@@ -55,6 +55,8 @@ class Draft:
         self._open: dict[str, tuple[str, str]] = {}
         """Calls of the newest assistant message: source id -> (our id, tool name)."""
         self._answered: set[str] = set()
+        self._numbered: set[str] = set()
+        """Our ids of those calls that have none in the source."""
         self._turns = 0
         self._fault: FormatError | None = None
         self._tally = Tally()
@@ -139,7 +141,7 @@ class Draft:
         where: str = "",
     ) -> None:
         """Add an assistant message; empty or repeated call ids are replaced by unique ones."""
-        self._open, self._answered = {}, set()
+        self._open, self._answered, self._numbered = {}, set(), set()
         turn, self._turns = self._turns, self._turns + 1
         kept = tuple(self._unique(calls, turn, where)) if calls else ()
         if not kept and not thinking and not images and (not text or text.isspace()):
@@ -156,6 +158,8 @@ class Draft:
                 self.warn(where, f"call id {own!r} is used twice in one message; the second became '{own}#{number}'")
                 own = f"{own}#{number}"
             used.add(own)
+            if not call.id:
+                self._numbered.add(own)
             if call.arguments is NO_ARGUMENTS:
                 self.came_out_empty(NO_ARGUMENTS_GIVEN, where)
             self._open.setdefault(call.id or own, (own, call.name))
@@ -280,13 +284,15 @@ class Draft:
         return (*kept, *(self.warning(*found) for found in self._tally.warnings()))
 
     def _match(self, call_id: str, name: str) -> tuple[str, str]:
-        if call_id:
+        if call_id and (call_id in self._open or not self._numbered):
             own, call_name = self._open.get(call_id, ("", ""))
             if own in self._answered:
                 again = [pair for pair in self.open_calls() if pair[0].startswith(f"{call_id}#")]
                 return again[0] if again else ("", "")
             return own, call_name
         waiting = self.open_calls()
+        if call_id:
+            waiting = [pair for pair in waiting if pair[0] in self._numbered]  # the source gives ids to its results only
         named = [pair for pair in waiting if pair[1] == name] if name else []
         return (named or waiting or [("", "")])[0]
 

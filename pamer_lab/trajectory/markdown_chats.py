@@ -41,9 +41,20 @@ CHATS: tuple[tuple[re.Pattern[str], str, str], ...] = (
     ),
 )
 
+TABLES = (
+    (re.compile(rb"PAR1"), "Parquet file"),
+    (re.compile(rb"ARROW1\x00\x00"), "Feather file"),
+    (re.compile(rb'(?:\xef\xbb\xbf)?"?[A-Za-z_][\w. -]{0,80}"?(?:,"?\w[\w. -]{0,80}"?){2,200}\r?\n'), "CSV table"),
+)
+"""Beginnings of tables, in which some products export their spans."""
+
 
 def reason_of(data: bytes) -> str:
-    """Why a Markdown chat is refused, and what to import instead; empty where the bytes are none."""
+    """Why a Markdown chat or a table is refused, and what to import instead; empty where the bytes are neither."""
+    if table := next((name for sign, name in TABLES if sign.match(data)), ""):
+        return (
+            f"is a {table}, not JSON; write its rows as JSON lines (pandas: `to_json(PATH, orient='records', lines=True)`) and import that"
+        )
     text = data[:LOOKED_AT].decode("utf-8", "replace").replace("\r\n", "\n")
     if text.lstrip()[:1] in ("{", "["):
         return ""

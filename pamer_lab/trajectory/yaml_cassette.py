@@ -1,7 +1,8 @@
 """HTTP cassettes that VCR libraries write as YAML -> plain values.
 
 Only files that begin like a cassette are parsed, and every scalar stays text. Invariant: no tag but `!!binary` is honoured, so nothing is
-ever built from a file but texts, lists and objects; aliases, which can make a small file endless, are refused.
+ever built from a file but texts, lists and objects; aliases, which can make a small file endless, are refused, and all packed bodies
+together stay within one budget.
 """
 
 import base64
@@ -11,6 +12,7 @@ from typing import Any
 
 from pamer_lab.config import ReadLimits
 from pamer_lab.errors import InputError
+from pamer_lab.opening import Budget
 from pamer_lab.trajectory.unpacking import gunzip
 
 CASSETTE = re.compile(rb"\A(?:---[^\n]*\n|#[^\n]*\n|version:[^\n]*\n|recorded_with:[^\n]*\n|\s)*+(?:http_)?interactions:", re.ASCII)
@@ -31,12 +33,17 @@ def read_cassette(data: bytes, limits: ReadLimits) -> Any:
     class Loader(yaml.CBaseLoader):  # type: ignore[misc]
         """Texts only; bodies that are not text are decoded."""
 
+    budget = Budget(len(data))
+
     def binary(loader: Any, node: Any) -> str:
         try:
             body = base64.b64decode(str(node.value))
         except (binascii.Error, ValueError):
             return str(node.value)
-        return (gunzip(body, limits) if body[:2] == GZIP_MAGIC else body).decode("utf-8", "replace")
+        if body[:2] == GZIP_MAGIC:
+            body = gunzip(body, limits.model_copy(update={"max_bytes": min(limits.max_bytes, budget.left)}))
+            budget.take(len(body))
+        return body.decode("utf-8", "replace")
 
     Loader.add_constructor("tag:yaml.org,2002:binary", binary)
     try:

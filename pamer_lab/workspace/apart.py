@@ -22,13 +22,14 @@ from pamer_lab.errors import InputError, LabError
 from pamer_lab.jobs import own_environment
 from pamer_lab.reviewer_mode import refuse_in_reviewer_mode
 from pamer_lab.trajectory import Rejection
-from pamer_lab.trajectory.document import GZIP_MAGIC, ZIP_MAGIC
 from pamer_lab.trajectory.unpacking import mb
 from pamer_lab.workspace.ingest import Imported, import_paths, import_uploads
 from pamer_lab.workspace.store import Workspace
 
 SMALL_BYTES = 4_000_000
-"""Uploads of at most so many plain bytes are read in this process, which is faster by the time a process takes to start."""
+"""JSON of at most so many bytes is read in this process, which is faster by the time a process takes to start."""
+JSON_STARTS = (b"{", b"[")
+BEFORE_JSON = b"\xef\xbb\xbf \t\r\n"
 TIMES_FILE = 10
 """Bytes of memory per byte of a plain file that reading it may take."""
 FREE_MEMORY = 600_000_000
@@ -65,12 +66,12 @@ class Answer(msgspec.Struct, frozen=True):
 
 
 def import_files_apart(files: Sequence[tuple[str, bytes]], workspace: Workspace, *, small: int = SMALL_BYTES) -> Imported:
-    """Import uploads; what is large or packed is read in a process of its own."""
-    plain = sum(len(data) for _, data in files)
-    packed = any(data[:2] == GZIP_MAGIC or data[:4] == ZIP_MAGIC for _, data in files)
-    if plain <= small and not packed:
+    """Import uploads; what is large, or no plain JSON and may become more than it is, is read in a process of its own."""
+    total = sum(len(data) for _, data in files)
+    plain = all(data[:100].lstrip(BEFORE_JSON).startswith(JSON_STARTS) for _, data in files)
+    if total <= small and plain:
         return import_uploads(files, workspace)
-    size = ReadLimits.from_environment().max_bytes if packed else max(len(data) for _, data in files)
+    size = max(len(data) for _, data in files) if plain else ReadLimits.from_environment().max_bytes
     return _ask(Request(str(workspace.path.absolute())), files, TIMES_FILE * size + FREE_MEMORY)
 
 

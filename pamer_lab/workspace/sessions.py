@@ -44,7 +44,9 @@ class AgentTool:
     """Names of session files below a folder, as shell patterns that also match `/`."""
 
 
-_VS_CODE = ("Code", "Code - Insiders", "VSCodium")
+_APPLICATIONS = ("~/.config", "~/Library/Application Support", "$APPDATA")
+"""Where Linux, macOS and Windows keep what programs store for a user."""
+_VS_CODE = [f"{folder}/{name}/User" for folder in _APPLICATIONS for name in ("Code", "Code - Insiders", "VSCodium")]
 TOOLS: dict[str, AgentTool] = {
     "claude-code": AgentTool(("$CLAUDE_CONFIG_DIR/projects", "~/.claude/projects", "~/.config/claude/projects"), ("*.jsonl",)),
     "codex": AgentTool(
@@ -61,12 +63,14 @@ TOOLS: dict[str, AgentTool] = {
             "$COPILOT_HOME/session-state",
             "~/.copilot/session-state",
             "~/.copilot/history-session-state",
-            *(f"~/.config/{name}/User/workspaceStorage" for name in _VS_CODE),
-            *(f"~/Library/Application Support/{name}/User/workspaceStorage" for name in _VS_CODE),
+            *(f"{folder}/{name}" for folder in _VS_CODE for name in ("workspaceStorage", "globalStorage/emptyWindowChatSessions")),
         ),
-        ("*events.jsonl", "*.jsonl", "session_*.json", "*/chatSessions/*.json", "*/chatSessions/*.jsonl"),
+        ("*events.jsonl", "*.jsonl", "session_*.json", "*/chatSessions/*.json", "????????-????-????-????-????????????.json"),
     ),
-    "cursor": AgentTool(("~/.cursor/projects",), ("*/agent-transcripts/*.jsonl",)),
+    "cursor": AgentTool(
+        ("~/.cursor/projects", *(f"{folder}/Cursor/User/globalStorage" for folder in _APPLICATIONS)),
+        ("*/agent-transcripts/*.jsonl", "state.vscdb"),
+    ),
     "qwen": AgentTool(("$QWEN_HOME/projects", "~/.qwen/projects", "~/.qwen/tmp"), ("*/chats/*.jsonl", "*/chats/*.json")),
     "goose": AgentTool(
         (
@@ -74,6 +78,7 @@ TOOLS: dict[str, AgentTool] = {
             "~/.local/share/goose/sessions",
             "~/.config/goose/sessions",
             "~/Library/Application Support/Block/goose/sessions",
+            "$APPDATA/Block/goose/data/sessions",
         ),
         ("sessions.db", "*.jsonl"),
     ),

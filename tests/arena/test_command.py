@@ -14,6 +14,7 @@ from pamer_lab.arena.command import CommandAgent
 from pamer_lab.arena.episode import Episode
 from pamer_lab.arena.opening import open_episode
 from pamer_lab.arena.plan import Plan
+from pamer_lab.arena.programs import run_limited
 from pamer_lab.arena.running import play_arena
 from pamer_lab.arena.store import ArenaStore
 from pamer_lab.arena.suite import read_reward, read_suite, suite_name
@@ -108,6 +109,34 @@ def test_a_program_that_does_not_end_is_ended_with_its_time(tmp_path: Path, monk
     assert "1 seconds" in episode.ended and episode.reward == 0.0 and episode.turns == 0
 
 
+@pytest.mark.parametrize(
+    "trick", ["os.unlink('.stdout'); os.mkfifo('.stdout')", "os.unlink('.stdout'); os.symlink('/dev/zero', '.stdout')"]
+)
+def test_what_a_program_puts_in_place_of_its_output_is_not_read(trick: str, tmp_path: Path) -> None:
+    code, said, _ = run_limited([sys.executable, "-c", f"import os; print('done', flush=True); {trick}"], os.environ, tmp_path, 60)
+    assert (code, said) == (0, "done\n")
+
+
+def test_a_program_that_prints_without_end_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pamer_lab.arena.programs.MOST_PRINTED", 1_000_000)
+    code, said, _ = run_limited(["yes"], os.environ, tmp_path, 600)
+    assert code is None and said.endswith("y\n")
+
+
+def test_a_suite_with_links_out_of_it_or_with_pipes_is_refused(suite: Path) -> None:
+    inside, outside = suite / "0-good" / "files" / "link", suite / "1-other" / "files" / "deep" / "link"
+    inside.symlink_to(suite / "0-good" / "answer")
+    assert len(read_suite(str(suite))) == 4
+    outside.parent.mkdir()
+    outside.symlink_to(Path.home())
+    with pytest.raises(InputError):
+        read_suite(str(suite))
+    outside.unlink()
+    os.mkfifo(outside)
+    with pytest.raises(InputError):
+        read_suite(str(suite))
+
+
 def test_a_program_plays_a_world_with_its_tools_as_a_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _, _, episodes, _ = played(tmp_path, monkeypatch, tasks=1, level="1-0-0")
     assert [(episode.policy, episode.ended, episode.reward) for episode in episodes] == [
@@ -151,14 +180,24 @@ def test_keys_that_a_program_prints_or_is_started_with_are_neither_kept_nor_shar
 
 @pytest.mark.parametrize(
     ("printed", "code", "reward"),
-    [("", 0, 1.0), ("", 1, 0.0), ("log\n0.25", 0, 0.25), ('{"score": 1}', 1, 1.0), ("true", 1, 0.0), ('{"note": 1}', 0, 1.0)],
+    [
+        ("", 0, 1.0),
+        ("", 1, 0.0),
+        ("log\n0.25", 0, 0.25),
+        ('{"score": 1}', 1, 1.0),
+        ("true", 1, 0.0),
+        ('{"note": 1}', 0, 1.0),
+        ('{\n  "reward": 0.5,\n  "tests": [1]\n}\n', 0, 0.5),
+        ('{"reward": false}', 0, 0.0),
+        ("[" * 100_000, 1, 0.0),
+    ],
 )
 def test_a_graders_json_counts_before_its_exit_code(printed: str, code: int, reward: float) -> None:
     assert read_reward(printed, code) == reward
 
 
-@pytest.mark.parametrize("printed", ["7", "NaN", '{"reward": -1}', '{"reward": Infinity}'])
-def test_a_reward_outside_0_to_1_is_the_graders_failure(printed: str) -> None:
+@pytest.mark.parametrize("printed", ["7", "NaN", '{"reward": -1}', '{"reward": Infinity}', '{"reward": "0.5"}', '{"reward": null}'])
+def test_a_reward_that_is_no_number_from_0_to_1_is_the_graders_failure(printed: str) -> None:
     with pytest.raises(AgentError):
         read_reward(printed, 0)
 

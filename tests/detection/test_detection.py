@@ -1,7 +1,10 @@
 """Every listed key format, alone and inside what traces wrap it in; and what must not be taken for a secret."""
 
+import base64
 import json
 import re
+from collections.abc import Callable
+from urllib.parse import quote
 
 import pytest
 
@@ -54,6 +57,37 @@ def test_no_line_of_a_private_key_stays_whatever_is_around_each_line(around: str
     for text in (f"see\n{listed}\nand more", json.dumps({"output": listed})):
         cleaned = Scan("keys").clean(text, "x")
         assert not [line for line in lines if "KEY" not in line and line in cleaned]
+
+
+@pytest.mark.parametrize("around", ["numbered", "numbered with an arrow", "added", "removed", "found by grep", "cited"])
+def test_what_gives_a_secret_away_does_so_in_a_file_with_line_numbers_or_signs(around: str) -> None:
+    left = {}
+    for name, (text, secret) in CONTEXTS.items():
+        lines = text.format(secret).split("\n")
+        listed = "\n".join(LINES[around].format(number=number, line=line) for number, line in enumerate(lines, 1))
+        cleaned = Scan("keys").clean(listed, "x")
+        if any(part in cleaned for part in secret.split("\n")):
+            left[name] = cleaned[:120]
+    assert not left
+
+
+@pytest.mark.parametrize(
+    "hide",
+    [
+        lambda text: base64.b64encode(text.encode()).decode(),
+        lambda text: base64.b64encode(json.dumps({"a": text}).encode()).decode(),
+        lambda text: quote(text, safe=""),
+        lambda text: json.dumps({"a": json.dumps({"b": text})}),
+    ],
+    ids=["base64", "base64 of JSON", "URL", "JSON in JSON"],
+)
+def test_what_gives_a_secret_away_may_be_encoded_together_with_it(hide: Callable[[str], str]) -> None:
+    left = {}
+    for name, (around, secret) in CONTEXTS.items():
+        cleaned = Scan("keys").clean(hidden := hide(around.format(secret)), "x")
+        if cleaned == hidden or any(quote(part, safe="") in cleaned for part in secret.split("\n")):
+            left[name] = cleaned[:120]
+    assert not left
 
 
 def test_the_first_and_last_line_of_a_key_in_a_sentence_are_no_key() -> None:

@@ -1,7 +1,9 @@
 """Sessions as a page follows them: files read as they grow, states, and the controls of a running proxy."""
 
+import os
 from collections.abc import Callable
 
+import msgspec
 import pytest
 
 from pamer_lab.errors import InputError
@@ -54,6 +56,28 @@ def test_a_session_is_active_idle_or_ended(started: Callable[..., Bench]) -> Non
         proxies = running_proxies(bench.workspace)
         assert state_of(line, proxies, line["last"] + 1) == "active"
         assert state_of(line, proxies, line["last"] + BUSY + 1) == "idle"
+
+
+@pytest.mark.parametrize("url", ["http://outside.example:80", "http://127.0.0.1.outside.example:80", "http://127.0.0.1:1@outside.example"])
+def test_a_planted_announcement_makes_no_page_send_anything(url: str, started: Callable[..., Bench]) -> None:
+    bench = started("base")
+    with announced(bench.workspace, bench.live, int(bench.url.rsplit(":", 1)[1])) as own:
+        folder = bench.workspace.path / "live" / "proxies"
+        (folder / "other.json").write_bytes(msgspec.json.encode(msgspec.structs.replace(own, url=url)))
+        (folder / "number.json").write_bytes(msgspec.json.encode(own).replace(str(own.pid).encode(), b"9" * 30, 1))
+        (folder / "long.json").write_bytes(b" " * 20_000)
+        os.mkfifo(folder / "pipe.json")
+        assert running_proxies(bench.workspace) == [own]
+
+
+def test_files_that_are_no_sessions_are_not_listed(started: Callable[..., Bench]) -> None:
+    bench = started("base")
+    Agent(bench, x_session_id="mine").step()
+    folder = bench.workspace.path / "live"
+    (folder / "not a session.log").write_bytes(b"x")
+    (folder / "nowhere.log").symlink_to(folder / "gone")
+    os.mkfifo(folder / "pipe.log")
+    assert [line["session"] for line in Watched(bench.workspace).sessions(PRICES)[0]] == ["mine"]
 
 
 def test_a_page_pauses_a_session_and_gives_it_another_policy(started: Callable[..., Bench]) -> None:

@@ -213,6 +213,20 @@ def test_an_exported_file_comes_back_and_a_wrong_one_is_answered_in_a_sentence(
     assert not app.exception and "bad.jsonl" in app.error[0].value
 
 
+def test_a_large_upload_is_read_in_a_process_of_its_own(
+    visit: Visit, rows: list[dict[str, Any]], workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ReviewStore(workspace.database).save(rows[0]["audit_id"], "Bo", "right")
+    body = audit_bytes(workspace.database, ".jsonl", Scan("keys"))[0].replace(b'"reviewer": "Bo"', b'"reviewer": "Cy"')
+    monkeypatch.setattr("pamer_lab.ui.audit.data.AT_ONCE", 10)
+    monkeypatch.setattr("pamer_lab.ui.audit.data.import_bytes", lambda *_: pytest.fail("read in the page's process"))
+    app = visit(PAGE, part=TOOLS[1])
+    app.file_uploader[0].set_value(("more.jsonl", body, "application/jsonl")).run()
+    assert holds(app.success[0].value, 0, 1) and {review.reviewer for review in ReviewStore(workspace.database).all()} == {"Bo", "Cy"}
+    app.file_uploader[0].set_value(("bad.jsonl", b"{broken, and longer", "application/jsonl")).run()
+    assert not app.exception and "bad.jsonl" in app.error[0].value
+
+
 def test_the_stores_check_tells_of_a_damaged_block(visit: Visit, rows: list[dict[str, Any]], workspace: Workspace) -> None:
     app = visit(PAGE, part=TOOLS[2], check="true")
     assert len(app.success) == 1 and not app.error and says(app, "memories", workspace.database.version(MEMORIES))

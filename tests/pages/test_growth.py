@@ -71,6 +71,14 @@ def test_many_missing_turns_wait_for_the_button(visit: Visit, workspace: Workspa
     assert says(app, "n = 1", 2)
 
 
+def test_of_many_traces_the_shortest_are_replayed_at_once(visit: Visit, workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pamer_lab.ui.growth.view.AT_ONCE", 8)
+    put(workspace, one=chat(9), two=chat(4), three=chat(3))
+    app = visit(PAGE)
+    assert {head.turns for head in RunStore(workspace).heads()} == {3, 4} and says(app, "n = 2", 3)
+    assert app.button(key="run-fast")
+
+
 def test_own_prices_give_each_policy_its_cost(visit: Visit, workspace: Workspace) -> None:
     put(workspace, one=chat(3))
     write_table(replace(find_prices(), name="own", currency="EUR", read=0.5), workspace.path)

@@ -43,6 +43,16 @@ def test_a_session_shows_its_turns_its_chart_and_its_fallbacks(visit: Visit, sta
         assert [button.disabled for button in app.button if button.key == "live-pause"] == [True]  # not by the printed link
 
 
+def test_a_client_without_the_token_presses_a_disabled_button_in_vain(visit: Visit, started: Callable[..., Bench]) -> None:
+    bench = started("sliding-window:2", gate=False, parts=Parts())
+    Agent(bench).step()
+    with announced(bench.workspace, bench.live, int(bench.url.rsplit(":", 1)[1])):
+        app = visit("pages/live.py")
+        app.button(key="live-pause")._value = True  # a browser would not, another program may
+        app.run()
+        assert not app.exception and bench.summary["paused"] is False
+
+
 def test_a_browser_with_the_token_pauses_the_session(visit: Visit, started: Callable[..., Bench], came_by_the_link: None) -> None:
     bench = started("sliding-window:2", gate=False, parts=Parts())
     Agent(bench).step()

@@ -332,6 +332,20 @@ def test_a_second_tabs_run_is_queued_behind_the_first_and_the_page_says_so(
     assert running.wait(60)
 
 
+def test_other_policies_of_a_trace_that_is_being_replayed_can_be_queued(
+    visit: Visit, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(workspace, run=chat(5))
+    (row,) = workspace.trace_rows()
+    monkeypatch.setattr("pamer_lab.ui.shared.run_form.AT_ONCE", 0)
+    monkeypatch.setattr(Background, "current", Batch((row["trace_id"],), ("base",), BatchOptions()))
+    started: list[tuple[str, ...]] = []
+    monkeypatch.setattr(Background, "start", lambda self, traces, policies, options: started.append(tuple(policies)))
+    app = visit(PAGE, policies=["base", "sliding-window:5"])
+    app.button(key="run").click().run()
+    assert started == [("sliding-window:5",)], "not what is being made"
+
+
 def test_the_first_divergence_opens_its_turn_and_shows_what_only_one_side_has(visit: Visit, workspace: Workspace) -> None:
     run = pamer_run(workspace, 12)
     app = visit_run(visit, run, policy=run.head.policy, turn="0")
@@ -350,9 +364,9 @@ def test_an_unknown_policy_is_answered_with_the_known_ones(visit: Visit, workspa
     import_demo(workspace)
     app = visit(PAGE)
     app.multiselect(key="policies").set_value(["base", "forget-all"]).run()
-    assert not app.exception
-    assert "forget-all" in app.error[0].value
-    assert "sliding-window" in app.error[0].value
+    assert not app.exception and not app.error
+    assert "forget-all" in app.warning[0].value and "context" in charts(app), "the others are shown"
+    assert "sliding-window" in app.warning[0].value
 
 
 @pytest.mark.parametrize("turns", [0, 4])

@@ -1,18 +1,22 @@
 """The home page: a fresh start, filters, uploads good and bad, paths, removal."""
 
 import gzip
+import json
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs
 
+import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from pamer_lab.config import ROOTS_VARIABLE
 from pamer_lab.reviewer_mode import READONLY_VARIABLE
 from pamer_lab.runs.engine import replay
+from pamer_lab.runs.samples import import_sample_runs
 from pamer_lab.runs.values import Run
 from pamer_lab.ui.shared.gate import how_to_get_in
+from pamer_lab.ui.shared.picker import trace_label
 from pamer_lab.ui.shared.text import counted_with
 from pamer_lab.ui.traces.adding import WAYS
 from pamer_lab.ui.traces.home import thinned
@@ -205,6 +209,24 @@ def test_own_traces_keep_the_demo_away_until_it_is_asked_for(visit: Visit, works
     next(button for button in app.button if button.key == "load-demo").click().run()
     assert len(names(app)) == 1 + sum(row["demo"] for row in workspace.trace_rows())
     assert len(names(app)) > 1
+    assert "load-demo" not in {button.key for button in app.button}, "they are there"
+
+
+def test_traces_of_one_file_are_told_apart_by_number_and_task_from_the_first_on(visit: Visit, workspace: Workspace) -> None:
+    episodes = [json.loads(chat(2, task_id=task)) for task in ("fix-git", "7", "2")]
+    put(workspace, many=json.dumps(episodes).encode(), one=chat(3, task_id="one"))
+    found = library(visit()).set_index("Task")["#"]
+    assert [found[task] for task in ("fix-git", "7", "2")] == [0, 1, 2] and pd.isna(found["one"])
+    labels = sorted(trace_label(row).split(" · ")[:-2] for row in workspace.trace_rows())
+    assert labels == [["many.json", "fix-git"], ["many.json #1", "7"], ["many.json #2"], ["one.json"]], "said once"
+
+
+def test_the_readers_own_trace_opens_before_a_demo_on_every_page(visit: Visit, workspace: Workspace) -> None:
+    import_demo(workspace)
+    import_sample_runs(workspace)
+    (own,) = put(workspace, zebra=chat(3)).traces
+    for page in ("pages/replay.py", "pages/trace.py"):
+        assert visit(page).selectbox(key="picked_trace").value == own["trace_id"]
 
 
 def test_a_workspace_that_cannot_be_read_is_a_sentence(visit: Visit, workspace: Workspace) -> None:

@@ -20,6 +20,7 @@ from pamer_lab.models.frozen import FrozenModel, load_frozen
 from pamer_lab.probes.artefact import HeadSet
 from pamer_lab.probes.readout import HeadStack
 from pamer_lab.runs.engine import ReplayOptions, replay
+from pamer_lab.runs.turns import FIRST_PIECE, pieces
 from pamer_lab.runs.values import Turn
 from pamer_lab.trajectory.values import Message, Tool
 from pamer_lab.workspace import Workspace
@@ -101,6 +102,27 @@ def test_what_was_read_before_a_stop_is_kept_and_the_run_goes_on(model: FrozenMo
     fresh = HeadsProbe(small, some_heads(small))
     replay(trace, POLICY, Workspace(tmp_path / "other"), ReplayOptions(parts=parts(fresh)))
     assert again.states.tokens_computed < fresh.states.tokens_computed
+
+
+def test_turns_come_while_later_states_are_unread_and_progress_is_that_of_all_turns(model: FrozenModel, tmp_path: Path) -> None:
+    seen: list[tuple[str, int, int]] = []
+    options = ReplayOptions(
+        parts=parts(HeadsProbe(model, some_heads(model))),
+        reading=lambda progress: seen.append(("read", progress.done, progress.total)),
+        watch=lambda turn, of: seen.append(("turn", turn.t, of)),
+    )
+    replay(long_trace(3 * FIRST_PIECE, words=8), POLICY, Workspace(tmp_path), options)
+    read = [(done, total) for kind, done, total in seen if kind == "read"]
+    assert seen[0][0] == "read" and [kind for kind, *_ in seen].index("turn") < max(
+        n for n, (kind, *_) in enumerate(seen) if kind == "read"
+    )
+    assert read == sorted(read) and len({total for _, total in read}) == 1 and read[0][0] < read[-1][0] == read[-1][1]
+
+
+def test_pieces_cover_all_turns_once_and_grow() -> None:
+    found = list(pieces(5, 5 + 6 * FIRST_PIECE))
+    assert [turn for piece in found for turn in piece] == list(range(5, 5 + 6 * FIRST_PIECE))
+    assert [len(piece) for piece in found] == [FIRST_PIECE, 2 * FIRST_PIECE, 3 * FIRST_PIECE]
 
 
 def test_states_that_cannot_be_read_ahead_are_asked_for_turn_by_turn(

@@ -15,10 +15,11 @@ from pamer_lab.models.speed import EFFICIENCY, LOADING, MEASURED, guessed_blocks
 from pamer_lab.policies.registry import parse_policy
 from pamer_lab.runs import engine
 from pamer_lab.runs import estimate as estimates
-from pamer_lab.runs.batch import BatchOptions, BatchProgress, replay_batch
+from pamer_lab.runs.batch import BatchOptions, BatchProgress, BatchState, replay_batch
 from pamer_lab.runs.engine import ReplayOptions, replay
-from pamer_lab.runs.estimate import REFERENCE, REFERENCE_TOKENS, Estimator, estimate, guessed_turn
+from pamer_lab.runs.estimate import REFERENCE, REFERENCE_TOKENS, Cost, Estimator, estimate, guessed_turn
 from pamer_lab.runs.store import RunStore
+from pamer_lab.runs.worker import Note
 from pamer_lab.workspace import TraceSize, Workspace
 from tests.runs.making import PARTS, estimated, long_trace
 
@@ -63,6 +64,8 @@ def test_what_heads_read_is_the_prefix_once_and_the_retained_blocks_and_is_share
     limited = estimate({"pamer": traces[:1]}, Factory(EMBEDDED.model_copy(update={"probe_limit": 10}), workspace))
     assert limited.read_tokens == 60
     assert estimate({"pamer": traces[:1]}, factory(workspace), turn_limit=3).read_tokens == size.head_tokens + size.later_tokens
+    continued = [Estimator(factory(workspace)).cost(parse_policy("pamer"), traces[0], size, stored).read_tokens for stored in (3, 6)]
+    assert continued == [size.head_tokens + size.later_tokens, 0], "a stopped run reads the states of its other turns only"
 
 
 def test_models_load_once_and_a_first_guess_is_by_the_matrix_product(workspace: Workspace, traces: list[str]) -> None:
@@ -149,6 +152,22 @@ def test_the_time_left_is_known_from_the_start_and_follows_the_turns(workspace: 
     replay_batch(traces, ["base", "sliding-window:2"], workspace, BatchOptions(), report=seen.append)
     assert all(progress.seconds_left is not None for progress in seen)
     assert seen[0].seconds_left and seen[-1].seconds_left == 0
+
+
+def test_what_passes_before_the_first_turn_or_token_is_loading_and_no_pace() -> None:
+    def left(*notes: tuple[Note, float]) -> float:
+        state = BatchState({"t": 10}, ("pamer",), expected={("t", "pamer"): Cost(100, 10, 50.0, 1.0)})
+        for note, since in notes:
+            state.take("t", note, since)
+        return state.seconds_left()
+
+    assert left() == 60.0
+    loaded = (Note("pamer", read=10, to_read=100), 1000.0)
+    assert left(loaded) == pytest.approx(10 + 45)
+    read = (Note("pamer", read=20, to_read=100), 10.0)  # twice as slow as expected
+    assert left(loaded, read) == pytest.approx(10 + 2 * 40)
+    assert left(loaded, read, (Note("pamer", 2), 6.0)) == pytest.approx(8 * 3 + 2 * 40), "turns come before all is read"
+    assert left((Note("pamer", 1), 1000.0), (Note("pamer", 2), 2.0)) == pytest.approx(8 * 2), "nothing is left to read"
 
 
 def test_a_larger_model_is_guessed_to_be_slower_by_its_weights(tmp_path: Path) -> None:

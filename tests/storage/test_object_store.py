@@ -13,9 +13,9 @@ import pytest
 from pamer_lab.arena.plan import Plan
 from pamer_lab.arena.reader import Reader
 from pamer_lab.arena.running import play_arena
-from pamer_lab.arena.store import ArenaStore
+from pamer_lab.arena.store import ARENAS, EPISODES, INFO, SHARED_EPISODES, ArenaStore
 from pamer_lab.cli import main
-from pamer_lab.config import local_folder, object_store
+from pamer_lab.config import ADDRESS_FILE, local_folder, object_store
 from pamer_lab.errors import InputError, StorageError
 from pamer_lab.models.profiles import load_profile
 from pamer_lab.models.tokenizer import profile_tokens
@@ -188,6 +188,26 @@ def test_an_arena_of_one_machine_is_seen_on_another(store: Store, tmp_path: Path
     there = ArenaStore(Workspace("s3://lab/one"))
     assert there.ids() == [info.arena_id] and there.info(info.arena_id) == info
     assert there.episodes(info.arena_id) == ArenaStore(here).episodes(info.arena_id) and len(there.episodes(info.arena_id)) == 3
+
+
+def test_an_arena_in_the_store_never_names_a_folder_elsewhere(store: Store, tmp_path: Path) -> None:
+    here = Workspace("s3://lab/one")
+    info = play_arena(Plan(tasks=1, level="1-0-0", policies=()), here, agent=Reader())
+    planted = tmp_path / "elsewhere"
+    for name in (str(planted), f"../../../{planted.name}", "..", "w-0123456789ab/../../x"):
+        here.database.insert(ARENAS, [{"arena_id": name, "body": b"{}"}])
+    before = {path for path in tmp_path.rglob("*") if "s3" not in path.parts and path.name in (INFO, EPISODES)}
+    here.database.insert(SHARED_EPISODES, [{"arena_id": "..", "task": 0, "policy": "base", "body": b"{}"}])
+    assert ArenaStore(here).ids() == [info.arena_id]
+    assert {path for path in tmp_path.rglob("*") if "s3" not in path.parts and path.name in (INFO, EPISODES)} == before
+
+
+def test_a_folder_that_a_stranger_made_sends_nothing_to_a_store(tmp_path: Path) -> None:
+    folder = tmp_path / "workspaces" / "theirs"
+    folder.mkdir(parents=True)
+    (folder / ADDRESS_FILE).write_text("s3://theirs/workspace")
+    workspace = Workspace(folder)
+    assert not workspace.remote and workspace.address == str(folder)
 
 
 @pytest.mark.parametrize(

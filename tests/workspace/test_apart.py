@@ -13,7 +13,7 @@ from pamer_lab.errors import InputError
 from pamer_lab.jobs import own_environment
 from pamer_lab.reviewer_mode import READONLY_VARIABLE
 from pamer_lab.workspace import Workspace, apart
-from pamer_lab.workspace.ingest import import_uploads
+from pamer_lab.workspace.ingest import Imported, import_uploads
 from tests.workspace.test_ingest import CHAT
 
 WORDS = "the museum opened in 1911, closed in 1943 and was rebuilt by its founder's daughter; "
@@ -47,6 +47,24 @@ def test_a_process_of_its_own_reads_the_same_and_refuses_the_same(workspace: Wor
     assert found == elsewhere and len(found.traces) == 2 and [item.path for item in found.rejected] == ["bad.json"]
     (tmp_path / "run.json").write_bytes(CHAT)
     assert apart.import_paths_apart([str(tmp_path / "run.json"), str(tmp_path / "none")], workspace, [tmp_path]).known == 1
+
+
+@pytest.mark.parametrize(
+    "start", [b"\x28\xb5\x2f\xfd", b"SQLite format 3\0", b"interactions:\n", b"# chat", b"", gzip.compress(b""), b"PK\3\4"]
+)
+def test_what_may_become_more_than_it_is_never_becomes_it_in_the_pages_process(
+    start: bytes, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    apart_only = Imported()
+    monkeypatch.setattr(apart, "import_uploads", lambda *_: pytest.fail("read in the page's process"))
+    monkeypatch.setattr(apart, "_ask", lambda *_: apart_only)
+    assert apart.import_files_apart([("run.json", CHAT), ("small", start)], workspace) is apart_only
+
+
+@pytest.mark.parametrize("before", [b"", b"\n ", b"\xef\xbb\xbf"])
+def test_small_json_is_read_at_once(before: bytes, workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(apart, "_ask", lambda *_: pytest.fail("a process for a small file"))
+    assert len(apart.import_files_apart([("run.json", before + CHAT)], workspace).traces) == 1
 
 
 def test_a_file_that_needs_too_much_memory_ends_its_process_only(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:

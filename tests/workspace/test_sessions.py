@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,25 @@ def test_a_tools_session_is_found_with_its_turns_and_first_words(home: Path, too
     (session,) = found.sessions
     assert (session.path, session.bytes, found.left, session.fault) == (str(path), path.stat().st_size, 0, "")
     assert session.turns >= 2 and session.first
+
+
+@pytest.mark.parametrize("folder", [".config", "Library/Application Support"])
+def test_chats_of_windows_without_a_folder_and_cursors_store_are_found(home: Path, folder: str) -> None:
+    chat = home / folder / "Code/User/globalStorage/emptyWindowChatSessions/0a1b2c3d-0a1b-4a1b-8a1b-0a1b2c3d4e5f.json"
+    chat.parent.mkdir(parents=True)
+    shutil.copy(FIXTURES / "copilot-session.json", chat)
+    (chat.parent / "settings.json").write_text("{}")
+    assert [session.path for session in find_sessions("copilot").sessions] == [str(chat)]
+    store = home / folder / "Cursor/User/globalStorage/state.vscdb"
+    store.parent.mkdir(parents=True)
+    composer = {"composerId": "c", "fullConversationHeadersOnly": [{"bubbleId": "1"}, {"bubbleId": "2"}]}
+    rows = {"composerData:c": composer, "bubbleId:c:1": {"type": 1, "text": "count the rakes"}, "bubbleId:c:2": {"type": 2, "text": "Two."}}
+    with sqlite3.connect(store) as database:
+        database.execute("CREATE TABLE cursorDiskKV (key TEXT, value TEXT)")
+        database.executemany("INSERT INTO cursorDiskKV VALUES (?, ?)", [(key, json.dumps(value)) for key, value in rows.items()])
+        database.execute("INSERT INTO cursorDiskKV VALUES ('composerData:gone', NULL)")
+    (session,) = find_sessions("cursor").sessions
+    assert (session.turns, session.first, session.format) == (1, "count the rakes", "cursor-store")
 
 
 def test_the_files_of_opencode_are_put_together(home: Path) -> None:

@@ -16,12 +16,14 @@ from pamer_lab.trajectory.shared.steps import Mark, Said, Step, add_steps
 from pamer_lab.trajectory.shared.usage import usage_in
 
 NAME = "google-adk-session"
+EVENTS = ("events", "sessionEvents", "session_events")
+"""Where a session keeps its events; the second is Vertex AI's."""
 
 
 def detect(document: Document) -> bool:
     if _cases(first_value(document)):
         return True
-    return any("author" in event and "content" in event for event in get.objects(first_value(document), "events")[:3])
+    return any("author" in event and "content" in event for event in get.objects(first_value(document), *EVENTS)[:3])
 
 
 def _cases(value: Any) -> list[dict[str, Any]]:
@@ -50,13 +52,13 @@ def read(document: Document) -> Iterator[Draft]:
             draft = _read_one(Draft(NAME, where=place, orphans="as_user"), {"events": _events(case)})
             draft.task_id = get.text(case, "evalId", "eval_id")
             yield draft
-        if isinstance(value.get("events"), list):
+        if get.items(value, *EVENTS) or isinstance(value.get("events"), list):
             yield _read_one(Draft(NAME, where=where, orphans="as_user"), value)
 
 
 def _read_one(draft: Draft, value: dict[str, Any]) -> Draft:
     steps: list[Step] = []
-    for where, event in get.placed(value["events"], "events"):
+    for where, event in get.placed(get.items(value, *EVENTS), "events"):
         if isinstance(event, dict):
             steps += _steps(draft, event, where)
     add_steps(draft, steps)

@@ -12,8 +12,7 @@ from pamer_lab.trajectory.document import Document
 from pamer_lab.trajectory.draft import Draft
 from pamer_lab.trajectory.shared import get
 from pamer_lab.trajectory.shared.growing import read_chains
-from pamer_lab.trajectory.shared.messages import add_messages, is_message, read_facts
-from pamer_lab.trajectory.shared.parts import content_of
+from pamer_lab.trajectory.shared.messages import add_messages, add_system, is_message, read_facts
 from pamer_lab.trajectory.shared.rows import attempt, first_episode
 
 NAME = "anthropic-messages"
@@ -57,8 +56,7 @@ def _read_one(value: Any, where: str) -> Draft:
         raise FormatError("is not a conversation with `messages`", where=where)
     draft = Draft(NAME, where=where)
     read_facts(draft, value)
-    if value.get("system") is not None:
-        draft.system(content_of(draft, value["system"], "system").text)
+    add_system(draft, value, value["messages"])
     add_messages(draft, value["messages"])
     answer = get.obj(value, "response")
     if isinstance(answer.get("content"), list | str):

@@ -46,6 +46,7 @@ PAIRS = (
     ("messages", "completion"),
     ("messages", "response"),
     ("messages", "output"),
+    ("messages", "choices"),
 )
 """Where a row keeps what was sent and what came back."""
 BODIES = ("body", "inputBodyJson", "outputBodyJson", "postData", "content", "json", "data", "payload", "text", "string")
@@ -118,7 +119,8 @@ def read_call_row(value: Any, where: str) -> list[ModelCall] | None:
     for sent, got in PAIRS:
         if value.get(sent) is None or got not in value:
             continue
-        request, response = (value[sent], value[got]) if sent != "messages" else (value, value[got])
+        request = value if sent == "messages" else value[sent]
+        response = value if got == "choices" else value[got]  # a stored completion is its own answer
         if (get.items(request, "ws_events") or get.items(response, "ws_events")) and (calls := _sockets(request, response, where)):
             return calls
         if call := _call(value, request, response, where):

@@ -12,6 +12,7 @@ from pamer_lab.trajectory.document import Document
 from pamer_lab.trajectory.draft import Draft
 from pamer_lab.trajectory.plain_values import json_text
 from pamer_lab.trajectory.shared import get
+from pamer_lab.trajectory.shared.branches import path_to
 from pamer_lab.trajectory.shared.rows import attempt, episodes, first_episode
 from pamer_lab.trajectory.shared.span_attributes import nanoseconds
 from pamer_lab.trajectory.shared.steps import Mark, Result, Said, Step, Turn, add_steps
@@ -63,13 +64,7 @@ def _path(nodes: dict[str, Any], last: str) -> list[Any]:
     if last not in nodes:
         leaves = [key for key, node in nodes.items() if not node.get("children")]
         last = max(leaves, key=lambda key: nanoseconds(get.obj(nodes[key], "message").get("create_time")), default="")
-    path: list[Any] = []
-    seen: set[str] = set()
-    while last in nodes and last not in seen:
-        seen.add(last)
-        path.append(nodes[last])
-        last = get.text(nodes[last], "parent")
-    return path[::-1]
+    return [nodes[key] for key in path_to(last, {key: get.text(node, "parent") for key, node in nodes.items()})]
 
 
 def _branches(beside: list[Any]) -> list[Step]:

@@ -11,6 +11,7 @@ from pamer_lab.errors import FormatError
 from pamer_lab.trajectory.document import Document
 from pamer_lab.trajectory.draft import Draft
 from pamer_lab.trajectory.shared import get
+from pamer_lab.trajectory.shared.branches import path_to
 from pamer_lab.trajectory.shared.ordered import ordered_steps
 from pamer_lab.trajectory.shared.parts import content_of
 from pamer_lab.trajectory.shared.rows import attempt, episodes, first_episodes
@@ -55,12 +56,10 @@ def _shown(messages: list[dict[str, Any]], leaf: str) -> tuple[list[dict[str, An
     parents = {get.text(message, "parent_message_uuid") for message in messages} & by_id.keys()
     if not parents:
         return ordered, []
-    last = by_id.get(leaf) or ordered[-1]
-    path: list[dict[str, Any]] = []
-    while last is not None and not any(last is one for one in path):
-        path.append(last)
-        last = by_id.get(get.text(last, "parent_message_uuid"))  # type: ignore[assignment]
-    return path[::-1], [message for message in ordered if not any(message is one for one in path)]
+    last = leaf if leaf in by_id else get.text(ordered[-1], "uuid")
+    path = [by_id[key] for key in path_to(last, {key: get.text(message, "parent_message_uuid") for key, message in by_id.items()})]
+    shown = {id(message) for message in path}
+    return path, [message for message in ordered if id(message) not in shown]
 
 
 def _time(message: dict[str, Any]) -> tuple[int, int, int]:

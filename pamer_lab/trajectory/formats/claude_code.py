@@ -10,7 +10,7 @@ snapshots are counted in `meta["other_lines"]`; `toolUseResult`, a second copy o
 """
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Literal
 
 from pamer_lab.trajectory.document import Document
 from pamer_lab.trajectory.draft import Draft
@@ -89,6 +89,9 @@ class _Builder:
                 self.sides.add(agent, line, agent=agent)
             else:
                 self._message(line, row)
+        elif kind in ("tool_use", "tool_result"):
+            role: Literal["assistant", "user"] = "assistant" if kind == "tool_use" else "user"
+            self.lines.append(Line(where, role, {"content": [row]}, "", get.as_time(row.get("timestamp"))))
         elif kind == "system":
             self._system(where, row)
         elif kind == "attachment" and isinstance(row.get("attachment"), dict):

@@ -24,7 +24,7 @@ from pamer_lab.trajectory.values import Message
 NAME = "codex-rollout"
 ENVELOPE = ("session_meta", "response_item", "event_msg", "turn_context", "compacted")
 ITEMS = ("message", "reasoning", "function_call", "function_call_output", "custom_tool_call", "local_shell_call", "web_search_call")
-NOT_SENT = ("ghost_snapshot", "other", "compaction", "compaction_summary", "compaction_trigger")
+NOT_SENT = ("ghost_snapshot", "other", "compaction", "compaction_summary", "compaction_trigger", "trae_extra_info")
 """Items that Codex keeps for itself and that hold no readable text."""
 REPEATS = (
     "exec_command_begin exec_command_end exec_command_output_delta exec_approval_request apply_patch_approval_request patch_apply_begin "
@@ -73,7 +73,9 @@ class _Reader:
         self.total: Any = None
         self.events: list[tuple[int, str, str]] = []
         """(number of steps before it, kind, text) of texts that events repeat."""
-        self.only_events = not any(row.get("type") == "response_item" or row.get("type") in ITEMS for _, row in found)
+        self.mutates = any(row.get("type") == "history_mutation" for _, row in found)
+        """Whether items come in lists, as TRAE's Codex writes them; only there are counts of tokens in records of their own."""
+        self.only_events = not self.mutates and not any(row.get("type") == "response_item" or row.get("type") in ITEMS for _, row in found)
 
     def add(self, where: str, row: dict[str, Any]) -> None:
         before = len(self.items.steps)
@@ -94,6 +96,11 @@ class _Reader:
                 self._event(body, where)
             case "compacted":
                 self._compacted(body, where)
+            case "history_mutation" if body.get("operation") == "append":  # TRAE's Codex
+                for place, item in get.placed(get.objects(body, "items"), f"{where} items"):
+                    self._item(item, place)
+            case "token_usage_record" if self.mutates and self.items.last is not None:
+                self.items.last.usage = usage_in(body.get("usage"), **TOKENS)
             case None if row.get("record_type"):
                 self.draft.passed(get.text(row, "record_type"), where, QUIET)
             case None if "role" not in row:

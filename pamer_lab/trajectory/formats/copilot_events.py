@@ -200,6 +200,7 @@ class _Reader:
             case "session.shutdown":
                 counts = {name: get.count(item, "tokenCount") for name, item in get.obj(data, "tokenDetails").items()}
                 self.draft.usage = usage_in(counts, sent="input", given="output", cached="cache_read")
+                self.draft.model = self.draft.model or get.text(data, "currentModel")
                 for item in get.obj(data, "modelMetrics").values() if self.draft.usage is None else ():
                     self.draft.usage = add_usage(self.draft.usage, read_usage(get.obj(item, "usage")))
             case "subagent.started" | "subagent.selected" | "subagent.completed" | "subagent.failed":

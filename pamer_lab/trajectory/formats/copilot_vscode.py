@@ -15,6 +15,7 @@ from pamer_lab.trajectory.shared import get
 from pamer_lab.trajectory.shared.fields import read_calls
 from pamer_lab.trajectory.shared.log import Log
 from pamer_lab.trajectory.shared.rows import first_row
+from pamer_lab.trajectory.shared.steps import Turn
 from pamer_lab.trajectory.shared.usage import usage_in
 from pamer_lab.trajectory.values import ToolCall
 
@@ -113,6 +114,7 @@ def _request(log: Log, request: dict[str, Any], where: str) -> None:
     rounds = get.objects(metadata, "toolCallRounds")
     if any(get.text(item, "response") or get.items(item, "toolCalls") for item in rounds):
         _rounds(log, rounds, get.obj(metadata, "toolCallResults"), where)
+        _thoughts(log, get.objects(request, "response"))
     else:
         _shown(log, get.items(request, "response"), where)
     if log.last:
@@ -141,6 +143,14 @@ def _rounds(log: Log, rounds: list[dict[str, Any]], results: dict[str, Any], whe
         for call in calls:
             if call.id in results:
                 log.answer(call.id, _texts(results[call.id]), place, name=call.name, rest=results[call.id])
+
+
+def _thoughts(log: Log, shown: list[dict[str, Any]]) -> None:
+    """Thoughts that were shown and that no round holds."""
+    kept = {thought for step in log.steps if isinstance(step, Turn) for thought in step.thinking}
+    for text in (_texts(part.get("value", part.get("content"))) for part in shown if part.get("kind") == "thinking"):
+        if text.strip() and not any(text in thought for thought in kept):
+            log.mark("note", text, event="thinking")
 
 
 def _texts(value: Any, depth: int = 0) -> str:

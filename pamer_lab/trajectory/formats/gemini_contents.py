@@ -22,7 +22,7 @@ from pamer_lab.trajectory.shared.usage import usage_in
 from pamer_lab.trajectory.values import Message
 
 NAME = "gemini-contents"
-HISTORIES = ("history", "context", "contents")
+HISTORIES = ("clientHistory", "history", "context", "contents")
 ROLES = ("user", "model", "function", "system")
 CHUNK_FACTS = frozenset("role tokenCount finishReason isThought thinkingBudget thoughtSignatures parts createTime isEdited".split())
 

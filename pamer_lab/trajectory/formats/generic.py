@@ -13,8 +13,8 @@ from pamer_lab.trajectory.document import Document
 from pamer_lab.trajectory.draft import Draft
 from pamer_lab.trajectory.plain_values import json_text
 from pamer_lab.trajectory.shared import get
-from pamer_lab.trajectory.shared.finding import Found, find, find_all, in_order, read_found, warn_others
-from pamer_lab.trajectory.shared.messages import add_message, read_facts
+from pamer_lab.trajectory.shared.finding import Found, find, in_order, read_found, warn_others
+from pamer_lab.trajectory.shared.messages import add_message, add_system, read_facts
 from pamer_lab.trajectory.shared.vocabulary import CALL_IDS, CALLS, read_id, role_of
 from pamer_lab.trajectory.values import GENERIC
 
@@ -33,7 +33,7 @@ def detect(document: Document) -> bool:
 
 
 def read(document: Document) -> Iterator[Draft]:
-    return read_found(NAME, find_all(document, _is_conversation), _read_one)
+    yield from read_found(document, NAME, _is_conversation, _read_one)
 
 
 def _is_conversation(items: list[Any]) -> bool:
@@ -81,6 +81,7 @@ def _read_one(found: Found) -> Draft:
         read_facts(draft, value)
         if isinstance(value.get("tools"), str):
             read_facts(draft, value | {"tools": get.parsed(value["tools"])})
+        add_system(draft, value, messages)
     renamed: set[str] = set()
     for place, item in get.placed(messages, path):
         _add(draft, item, place, renamed)

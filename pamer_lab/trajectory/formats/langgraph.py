@@ -13,7 +13,7 @@ from pamer_lab.trajectory.draft import Draft
 from pamer_lab.trajectory.shared import get
 from pamer_lab.trajectory.shared.fields import read_calls
 from pamer_lab.trajectory.shared.parts import Content, content_of
-from pamer_lab.trajectory.shared.rows import first_value, rows
+from pamer_lab.trajectory.shared.rows import Row, first_value, rows
 from pamer_lab.trajectory.shared.steps import Mark, Result, Said, Step, Turn, add_steps
 from pamer_lab.trajectory.shared.usage import read_usage
 
@@ -72,16 +72,26 @@ def read(document: Document) -> Iterator[Draft]:
         yield _read_one(Draft(NAME), root)
         return
     found = [(where, value) for where, value in rows(document) if _messages(value) is not None]
-    threads = {_thread(value) for _, value in found}
-    if document.kind == "json" and len(threads) == 1 and found and "checkpoint" in found[0][1]:
-        # States of one thread repeat each other; the longest holds them all.
-        where, state = max(found, key=lambda item: len(_messages(item[1]) or []))
+    where, state = max(found, key=lambda item: len(_messages(item[1]) or []), default=("", {}))
+    longest = _messages(state) or []
+    if len(found) > 1 and (_is_one_thread(document, found) or all(_is_within(value, longest) for _, value in found)):
         draft = Draft(NAME)
         draft.warn(where, f"the longest of {len(found)} states of one thread was read")
         yield _read_one(draft, state)
         return
     for where, value in found:
         yield _read_one(Draft(NAME, where=where if len(found) > 1 else ""), value)
+
+
+def _is_one_thread(document: Document, found: list[Row]) -> bool:
+    """Whether checkpoints are states of one thread, which repeat each other: the longest holds them all."""
+    return document.kind == "json" and len({_thread(value) for _, value in found}) == 1 and "checkpoint" in found[0][1]
+
+
+def _is_within(state: Any, longest: list[Any]) -> bool:
+    """Whether a state is an earlier one of the thread that the longest list of messages comes from."""
+    messages = _messages(state) or []
+    return messages == longest[: len(messages)]
 
 
 def _thread(value: dict[str, Any]) -> str:

@@ -11,9 +11,9 @@ from pamer_lab.trajectory.document import Document
 from pamer_lab.trajectory.draft import Draft
 from pamer_lab.trajectory.shared import get
 from pamer_lab.trajectory.shared.dialects import steps_of
-from pamer_lab.trajectory.shared.finding import Found, find, find_all, in_order, read_found, warn_others
+from pamer_lab.trajectory.shared.finding import Found, find, in_order, read_found, warn_others
 from pamer_lab.trajectory.shared.growing import is_agents
-from pamer_lab.trajectory.shared.messages import is_message, read_facts
+from pamer_lab.trajectory.shared.messages import add_system, is_message, read_facts
 from pamer_lab.trajectory.shared.normal import is_dialect, normal
 from pamer_lab.trajectory.shared.rows import first_episode, first_episodes, head
 from pamer_lab.trajectory.shared.steps import add_steps
@@ -22,7 +22,6 @@ from pamer_lab.trajectory.shared.usage import read_usage
 NAME = "framework-messages"
 LOOKED_AT = 400
 """Messages of a plain chat that detection looks at."""
-SYSTEM = ("instructions", "system", "system_prompt", "systemPrompt", "system_message")
 USAGE = ("usage", "cumulative_token_usage", "metrics")
 
 
@@ -56,7 +55,7 @@ def _is_conversation(items: list[Any]) -> bool:
 
 
 def read(document: Document) -> Iterator[Draft]:
-    return read_found(NAME, find_all(document, _is_conversation), _read_one)
+    yield from read_found(document, NAME, _is_conversation, _read_one)
 
 
 def _read_one(found: Found) -> Draft:
@@ -73,8 +72,7 @@ def _read_one(found: Found) -> Draft:
             draft.unread(item if isinstance(item, str) else "item that is no message", where)
         else:
             messages.append(message)
-    if (system := get.text(value, *SYSTEM)) and not any(message.get("role") == "system" for message in messages):
-        messages.insert(0, {"role": "system", "content": system})
+    add_system(draft, value, messages)
     add_steps(draft, steps_of(draft, messages, found.path))
     draft.usage = draft.usage or read_usage(get.obj(get.obj(value, "context_wrapper"), "usage") or None)
     warn_others(draft, found)

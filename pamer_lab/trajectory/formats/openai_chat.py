@@ -7,7 +7,7 @@ from pamer_lab.errors import FormatError
 from pamer_lab.trajectory.document import Document
 from pamer_lab.trajectory.draft import Draft
 from pamer_lab.trajectory.shared.growing import read_chains
-from pamer_lab.trajectory.shared.messages import add_message, add_messages, is_message, read_facts, warn_unused
+from pamer_lab.trajectory.shared.messages import add_message, add_messages, add_system, is_message, read_facts, warn_unused
 from pamer_lab.trajectory.shared.rows import first_episode
 
 NAME = "openai-chat"
@@ -35,6 +35,7 @@ def _read_lines(document: Document) -> Draft:
         if not is_message(record.value):
             raise FormatError("is not a message like the lines before it", where=record.where)
         add_message(draft, record.value, record.where)
+    warn_unused(draft, [record.value for record in document.records])
     return draft
 
 
@@ -45,6 +46,7 @@ def _read_one(value: Any, where: str) -> Draft:
     draft = Draft(NAME, where=where)
     if isinstance(value, dict):
         read_facts(draft, value)
+        add_system(draft, value, messages)
     add_messages(draft, messages)
     warn_unused(draft, messages)
     return draft

@@ -17,10 +17,15 @@ NAME = "openhands-llm-completion-log"
 PROMPTS = ("fncall_messages", "messages")
 """Where the prompt is; the first is as it was before calls were rewritten into text, where both are logged."""
 
+LOGGED = {"args", "kwargs", "timestamp", "cost", "context_window", "latency_sec", "fncall_messages"}
+"""What OpenHands logs with a call; `outputs` beside them is DSPy's."""
+
 
 def detect(document: Document) -> bool:
     root = one_value(document)
-    return isinstance(root, dict) and isinstance(root.get("response"), dict) and any(isinstance(root.get(key), list) for key in PROMPTS)
+    if not isinstance(root, dict) or not isinstance(root.get("response"), dict) or not LOGGED & root.keys() or "outputs" in root:
+        return False
+    return any(isinstance(root.get(key), list) for key in PROMPTS)
 
 
 def read(document: Document) -> Iterator[Draft]:
@@ -30,7 +35,7 @@ def read(document: Document) -> Iterator[Draft]:
 def _read_one(root: dict[str, Any]) -> Draft:
     response = (root.get("fncall_response") if "fncall_messages" in root else None) or root["response"]
     answer, usage, model = read_answer(response)
-    usage = read_usage(response.get("usage"), root.get("cost")) or usage
+    usage = read_usage(response.get("usage") or root.get("usage"), root.get("cost")) or usage
     tools = root.get("tools") or get.obj(root, "kwargs").get("tools")
     model = model or get.text(root, "model")
     exchange = Exchange("", get.items(root, *PROMPTS), root.get("system"), tools, model, "", answer, usage)

@@ -13,9 +13,9 @@ from pamer_lab.trajectory.draft import Draft
 from pamer_lab.trajectory.parsing import Record
 from pamer_lab.trajectory.shared import get
 from pamer_lab.trajectory.shared.dialects import steps_of
-from pamer_lab.trajectory.shared.messages import add_message
+from pamer_lab.trajectory.shared.messages import add_message, add_system
 from pamer_lab.trajectory.shared.steps import add_steps
-from pamer_lab.trajectory.shared.usage import usage_in
+from pamer_lab.trajectory.shared.usage import priced, read_usage, usage_in
 from pamer_lab.trajectory.shared.vocabulary import role_of
 
 NAME = "sqlite-chat"
@@ -58,24 +58,29 @@ def read(document: Document) -> Iterator[Draft]:
 
         yield from read_inside(document, _chats(document.root), NAME)
         return
-    titles = _titles(document.root)
+    sessions = _sessions(document.root)
     groups: dict[str, list[tuple[str, dict[str, Any]]]] = {}
     for where, row in get.placed(rows, "row "):
         groups.setdefault(get.text(row, *SESSIONS), []).append((where, row))
     for key, group in groups.items():
         draft = Draft(NAME, where=key if len(groups) > 1 else "", orphans="as_user")
+        about = sessions.get(key, {})
+        add_system(draft, about, [message for _, row in group for message in _message(row)])
         if any("role" not in message for _, row in group for message in _message(row)):
             _add_items(draft, group)
         else:
             for where, row in group:
                 _add(draft, row, where)
-        draft.meta |= {"session": key, "title": titles.get(key)}
+        draft.model = draft.model or get.text(about, "model", "model_id")
+        draft.usage = priced(read_usage(about), get.some(about, "cost", "actual_cost_usd", "estimated_cost_usd"))
+        draft.meta |= {"session": key, "title": get.text(about, "title", "name") or None}
         yield draft
 
 
-def _titles(tables: dict[str, Rows]) -> dict[str, str]:
+def _sessions(tables: dict[str, Rows]) -> dict[str, dict[str, Any]]:
+    """What the store says of each session: its title, and sometimes its model, system prompt and tokens."""
     rows = [row for name, rows in tables.items() if name in ("sessions", "session", "conversations", "threads", "chats") for row in rows]
-    return {get.text(row, "id", *SESSIONS): get.text(row, "title", "name") for row in rows}
+    return {get.text(row, "id", *SESSIONS): row for row in rows}
 
 
 def _add(draft: Draft, row: dict[str, Any], where: str) -> None:

@@ -15,6 +15,8 @@ from pamer_lab.trajectory.shared.growing import chains
 from pamer_lab.trajectory.shared.rows import attempt
 
 MAX_DEPTH = 12
+HOLDER_DEPTH = 2
+"""Objects around a list of conversations."""
 TIMES = ("created_at", "createdAt", "timestamp", "create_time", "time", "ts")
 Rule = Callable[[list[Any]], bool]
 
@@ -32,8 +34,20 @@ class Found(NamedTuple):
     """(path, items) of the record's other lists of messages, which are not part of this one."""
 
 
-def find_all(document: Document, is_conversation: Rule) -> Iterator[Found]:
-    """The conversations of a document, one per record that holds any."""
+def read_found(document: Document, name: str, is_conversation: Rule, read_one: Callable[[Found], Draft]) -> Iterator[Draft]:
+    """A draft per conversation of a document; records that continue one another are one, and those without messages are counted."""
+    without: list[str] = []
+    for number, chain in enumerate(chains(find_all(document, is_conversation, without), lambda found: found.messages)):
+        draft = attempt(name, chain[-1].where, read_one, chain[-1])
+        if len(chain) > 1:
+            draft.warn(chain[0].where, f"{len(chain)} records continue one another; they are one trace")
+        if number == 0 and without:
+            draft.unread("record without messages", without[0], len(without))
+        yield draft
+
+
+def find_all(document: Document, is_conversation: Rule, without: list[str]) -> Iterator[Found]:
+    """The conversations of a document, one per record that holds any; `without` gets the places of the other records."""
     lines = [record.value for record in document.records]
     if document.kind == "jsonl" and is_conversation(lines):
         yield Found("", lines, "lines", lines, [])
@@ -43,15 +57,8 @@ def find_all(document: Document, is_conversation: Rule) -> Iterator[Found]:
             if found := find(value, is_conversation):
                 path, messages = found
                 yield Found(where, value, path, messages, _others(value, is_conversation, messages))
-
-
-def read_found(name: str, found: Iterable[Found], read_one: Callable[[Found], Draft]) -> Iterator[Draft]:
-    """One trace per conversation; records that continue one another are one trace, read from the last."""
-    for chain in chains(found, lambda one: one.messages):
-        draft = attempt(name, chain[-1].where, read_one, chain[-1])
-        if len(chain) > 1:
-            draft.warn(chain[0].where, f"{len(chain)} records continue one another; they are one trace")
-        yield draft
+            else:
+                without.append(where)
 
 
 def find(value: Any, is_conversation: Rule) -> tuple[str, list[Any]] | None:
@@ -92,18 +99,25 @@ def _records(where: str, value: Any, is_conversation: Rule) -> Iterator[tuple[st
     if isinstance(value, list) and not is_conversation(value):
         items = [(place.strip(), item) for place, item in get.placed(value, f"{where} ")]
     elif isinstance(value, dict):
-        held = [(key, item) for key, item in value.items() if isinstance(item, list) and len(item) > 1 and not is_conversation(item)]
-        for key, item in held:
-            if _are_several(found for one in item if (found := find(one, is_conversation))):
-                items = [(place.strip(), one) for place, one in get.placed(item, f"{where} {key}")]
-                break
-        else:
-            if len(value) > 1 and all(isinstance(item, dict) and find(item, is_conversation) for item in value.values()):
-                items = [(f"{where} {key}".strip(), item) for key, item in value.items()]
+        items = _held(where, value, is_conversation)
+        if not items and len(value) > 1 and all(isinstance(item, dict) and find(item, is_conversation) for item in value.values()):
+            items = [(f"{where} {key}".strip(), item) for key, item in value.items()]
     if sum(find(item, is_conversation) is not None for _, item in items) > 1:
         yield from items
     else:
         yield where, value
+
+
+def _held(where: str, value: dict[str, Any], is_conversation: Rule, depth: int = 0) -> list[tuple[str, Any]]:
+    """The items of a list in an object, or in an object inside it, that hold a conversation each, as exports of chats do."""
+    for key, item in value.items():
+        place = f"{where} {key}".strip()
+        if isinstance(item, list) and len(item) > 1 and not is_conversation(item):
+            if _are_several(found for one in item if (found := find(one, is_conversation))):
+                return list(get.placed(item, place))
+        elif isinstance(item, dict) and depth < HOLDER_DEPTH and (inner := _held(place, item, is_conversation, depth + 1)):
+            return inner
+    return []
 
 
 def _are_several(found: Iterable[tuple[str, list[Any]]]) -> bool:

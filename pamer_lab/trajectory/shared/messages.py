@@ -26,6 +26,8 @@ KNOWN = frozenset(
 )
 """Fields of a message that are taken, or that carry nothing a conversation needs."""
 PLAIN_KEYS = frozenset(("role", "content", "name", "tool_calls", "tool_call_id", "timestamp", "id", "turn_idx"))
+SYSTEM = ("system_prompt", "systemPrompt", "system", "instructions", "system_message", "system_instruction", "systemInstruction")
+"""Fields beside the messages that hold the system prompt."""
 META = ("answer", "status", "domain", "source", "split", "tag", "category", "env_name", "termination_reason", "success")
 
 
@@ -44,6 +46,19 @@ def read_facts(draft: Draft, value: dict[str, Any]) -> None:
     draft.task_id = get.text(value, "task_id", "instance_id", "id")
     draft.reward = get.amount(value, "reward", "score")
     draft.meta.update({key: value[key] for key in META if isinstance(value.get(key), str | int | float)})
+
+
+def add_system(draft: Draft, value: Any, messages: list[Any]) -> None:
+    """The system prompt that an object keeps beside its messages, unless one of them is one."""
+    given = get.some(value, *SYSTEM)
+    if not isinstance(given, str | list | dict) or any(role_of(get.text(message, "role", "type")) == "system" for message in messages):
+        return
+    try:
+        text = read_content(given).text
+    except FormatError:
+        text = json_text(given)
+    if text:
+        draft.system(text)
 
 
 def is_message(value: Any) -> bool:

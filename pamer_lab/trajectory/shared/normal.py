@@ -12,8 +12,8 @@ from pamer_lab.trajectory.shared.usage import BESIDE
 from pamer_lab.trajectory.shared.vocabulary import CALL_IDS, TYPES, calls_beside, read_id, role_of
 
 ROLES = ("role", "_role", "author", "sender")
-CONTENT = ("content", "_content", "contents", "items", "blocks", "parts", "segments", "text", "message")
-OWN_CONTENT = {"_content", "contents", "items", "blocks", "segments"}
+CONTENT = ("content", "_content", "contents", "contentParts", "items", "blocks", "parts", "segments", "text", "message")
+OWN_CONTENT = {"_content", "contents", "contentParts", "items", "blocks", "segments"}
 """Names of the content that the chat readers do not know."""
 KEPT = (
     "name",
@@ -38,7 +38,7 @@ def normal(given: Any) -> dict[str, Any] | None:
     if is_item(value) and not isinstance(value.get("role"), dict):
         return value
     key, content = _content(value)
-    role = speaker(value) or role_of(get.text(content, "role"))
+    role = role_of(get.text(content, "role")) or speaker(value)
     if not role:
         return None
     if isinstance(content, dict):
@@ -66,7 +66,7 @@ def is_dialect(value: Any) -> bool:
     if "_role" in value or isinstance(value.get("role"), dict):
         return True
     content = value.get("content")
-    return (content is None and any(isinstance(value.get(key), list) for key in OWN_CONTENT)) or (
+    return (content is None and any(get.objects(value, key) for key in OWN_CONTENT)) or (
         isinstance(content, dict) and isinstance(content.get("parts"), list)
     )
 

@@ -17,6 +17,9 @@ from pamer_lab.trajectory.values import Image, ToolCall
 RESULT_KEYS = {"type", "is_error", "cache_control", "name", "toolName", "status", *CALL_IDS}
 """Fields of a result other than its output, which a tool that returned nothing may leave out."""
 
+THOUGHTS = ("thinking", "reasoning", "text", "think", "content", "thought")
+"""Fields of a part that hold reasoning."""
+
 
 @dataclass
 class Content:
@@ -117,9 +120,11 @@ def _read_by_kind(content: Content, part: dict[str, Any], where: str) -> None:
         case "text":
             content.texts.append(text_of(body, "text", "content", "value"))
         case "thinking":
-            content.thinking.append(text_of(body, "thinking", "reasoning", "text", "think", "content", "thought"))
+            content.thinking.append(text_of(body, *THOUGHTS) or _summaries(body))
         case "image":
             add_image(content, body)
+        case "call" if (ran := get.obj(body, "tool_call") or body).get("output") is not None or ran.get("result") is not None:
+            _add_both(content, ran, where)  # LibreChat and Chatbox keep the output with the call
         case "call":
             content.calls.append(call_of(body))
         case "result":
@@ -133,6 +138,12 @@ def _read_by_kind(content: Content, part: dict[str, Any], where: str) -> None:
         case _:
             content.unknown.append(str(part.get("type")))
             content.texts.append(json_text(part))
+
+
+def _summaries(part: dict[str, Any]) -> str:
+    """What a thought that is kept back was about, as Claude.ai and the Responses API summarise it."""
+    given = get.objects(part, "summaries", "summary")
+    return "\n".join(text for item in given if (text := get.text(item, "summary", "text")))
 
 
 def _add_result(content: Content, part: dict[str, Any], where: str) -> None:

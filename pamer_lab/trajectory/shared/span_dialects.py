@@ -5,6 +5,7 @@ One function per dialect, tried in order; each gives the prompt and the answer a
 Google's ADK, Logfire, MLflow, LangSmith, Langfuse, Mastra, OpenAI Agents and ATOF.
 """
 
+import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -51,7 +52,21 @@ def _conventions(span: Span) -> Exchanged | None:
         return Exchanged(words[:last], words[last:], [])
     if not sent and not got:
         return None
-    return Exchanged(_instructed(facts, prompt_of(sent)), answers_of(got), read_tools(parsed(facts.get("gen_ai.tool.definitions"))))
+    answers = [_with_calls(message) for message in answers_of(got)]
+    return Exchanged(_instructed(facts, prompt_of(sent)), answers, read_tools(parsed(facts.get("gen_ai.tool.definitions"))))
+
+
+PRINTED_CALL = re.compile(r"ResponseFunctionToolCall\(arguments='(.*)', call_id='([^']*)', name='([^']*)'", re.DOTALL)
+"""A call as Python prints it, which OpenTelemetry's instrumentation of OpenAI's Agents SDK records as a text."""
+
+
+def _with_calls(message: dict[str, Any]) -> dict[str, Any]:
+    """A message in which calls are calls."""
+    parts = []
+    for part in get.objects(message, "parts"):
+        found = PRINTED_CALL.match(get.text(part, "content"))
+        parts.append({"type": "tool_call", "id": found[2], "name": found[3], "arguments": found[1]} if found else part)
+    return {**message, "parts": parts} if parts else message
 
 
 def _instructed(facts: dict[str, Any], words: Words) -> Words:
@@ -137,6 +152,15 @@ def _openllmetry(span: Span) -> Exchanged | None:
     return Exchanged(prompt, answers, read_tools(functions))
 
 
+def _sentry(span: Span) -> Exchanged | None:
+    """Sentry's names: the messages of the request, and the answer's text and calls apart."""
+    facts = span.attributes
+    text, calls = (parsed(facts.get(f"gen_ai.response.{name}")) for name in ("text", "tool_calls"))
+    answer = {"role": "assistant", "content": "\n".join(map(json_text, text)) if isinstance(text, list) else text}
+    answer |= {"tool_calls": calls} if isinstance(calls, list) and calls else {}
+    return Exchanged(prompt_of(facts.get("gen_ai.request.messages")), [answer] if text or calls else [], [])
+
+
 def _opened(item: dict[str, Any]) -> Words:
     """A message whose text is the JSON of an answer as that answer."""
     inner = parsed(item.get("content"))
@@ -203,12 +227,20 @@ DIALECTS: tuple[Callable[[Span], Exchanged | None], ...] = (
     _vercel,
     _openllmetry,
     _event_messages,
+    _sentry,
     _in_and_out,
 )
 
 
 def _declared(facts: dict[str, Any]) -> list[Tool]:
-    for key in ("gen_ai.tool.definitions", "mlflow.chat.tools", "gen_ai.request.tools", "tools", "model_request_parameters"):
+    for key in (
+        "gen_ai.tool.definitions",
+        "mlflow.chat.tools",
+        "gen_ai.request.tools",
+        "gen_ai.request.available_tools",
+        "tools",
+        "model_request_parameters",
+    ):
         found = parsed(facts.get(key))
         if tools := read_tools(get.items(found, "function_tools") if isinstance(found, dict) else found):
             return tools

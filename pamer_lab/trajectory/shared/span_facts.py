@@ -93,8 +93,12 @@ def tool_use(span: Span) -> ToolUse:
     name = get.text(facts, "gen_ai.tool.name", "tool.name", "ai.toolCall.name", "traceloop.entity.name", "tool_name")
     if not name:
         name = span.name.removeprefix("execute_tool ").removesuffix(".tool").removeprefix("tool: ").strip("'") or "tool"
-    given = get.some(facts, "gen_ai.tool.call.arguments", "gcp.vertex.agent.tool_call_args", "ai.toolCall.args", "tool_arguments")
-    output = get.some(facts, "gen_ai.tool.call.result", "gcp.vertex.agent.tool_response", "ai.toolCall.result", "tool_response")
+    given = get.some(
+        facts, "gen_ai.tool.call.arguments", "gcp.vertex.agent.tool_call_args", "ai.toolCall.args", "gen_ai.tool.input", "tool_arguments"
+    )
+    output = get.some(
+        facts, "gen_ai.tool.call.result", "gcp.vertex.agent.tool_response", "ai.toolCall.result", "gen_ai.tool.output", "tool_response"
+    )
     for event, more in span.events:
         if event == "gen_ai.choice":
             output = output or more.get("message", more.get("content"))
@@ -136,11 +140,11 @@ def usage_of(span: Span) -> Usage | None:
     if usage := read_usage(details):
         return usage
     found: Usage | None = None
-    for value in (span.output, parsed(get.some(facts, *OUTPUTS)), parsed(facts.get("gcp.vertex.agent.llm_response"))):
+    for value in (parsed(span.output), parsed(get.some(facts, *OUTPUTS)), parsed(facts.get("gcp.vertex.agent.llm_response"))):
         for holder in (value, get.obj(value, "llm_output"), get.obj(value, "response_metadata")) if isinstance(value, dict) else ():
             for key in ("usage", "usage_metadata", "usageMetadata", "token_usage"):
                 found = found or read_usage(holder.get(key))
-    return found or _of_generation(span.output)
+    return found or _of_generation(parsed(span.output))
 
 
 def _of_generation(output: Any) -> Usage | None:
@@ -159,8 +163,8 @@ def _number(value: Any) -> int:
 def model_of(span: Span) -> str:
     facts = span.attributes
     found = get.text(facts, "gen_ai.response.model", "llm.model_name", "ai.response.model", "gen_ai.request.model", "ai.model.id", "model")
-    for value in (span.output, span.input):
-        found = found or get.text(value, "model", "model_version")
+    for value in (span.output, span.input, facts.get("config"), facts.get("metadata"), get.obj(parsed(facts.get("extra")), "metadata")):
+        found = found or get.text(parsed(value), "model", "ls_model_name", "model_name", "model_version")
     return (
         found
         or get.text(facts, "responseModel", "atof.model_name", "mlflow.llm.model", "request.model")

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
+from pamer_lab.counts import counted
 from pamer_lab.trajectory.draft import Draft
 from pamer_lab.trajectory.plain_values import json_text
 from pamer_lab.trajectory.shared import get
@@ -153,6 +154,8 @@ class Tree:
                 steps[start + 1 : start + 1] = [
                     _result(conversation.draft, one.id, tool_use(span), span) for one, span in results if span is not None
                 ]
+            elif call.several and ran and not any(one.calls for _, one in conversation.turns):
+                steps[start:start] = self._calls_before(conversation.draft, ran)
             elif not call.several:
                 self._calls_in_code(conversation.draft, turn, steps, start, end, ran)
 
@@ -165,17 +168,33 @@ class Tree:
             self.used.add(id(found))
         return found
 
+    def _calls_before(self, draft: Draft, ran: list[Span]) -> list[Any]:
+        """The calls of an agent whose model calls were not recorded, from its tools' spans: a turn for each, before its answer."""
+        draft.warn(
+            ran[0].where, f"its model calls were not recorded; {counted(len(ran), 'call comes', 'calls come')} from the tools' spans"
+        )
+        steps: list[Any] = []
+        for span in ran:
+            call, result = self._ran(draft, span)
+            steps += [Turn(span.where, calls=[call]), result]
+        return steps
+
+    def _ran(self, draft: Draft, span: Span) -> tuple[ToolCall, Result]:
+        """The call and the result that a tool's span records."""
+        self.used.add(id(span))
+        use = tool_use(span)
+        own = use.id or span.id
+        return ToolCall(own, use.name, json_text(_arguments(use.arguments))), _result(draft, own, use, span)
+
     def _calls_in_code(self, draft: Draft, turn: Turn, steps: list[Any], start: int, end: int, ran: list[Span]) -> None:
         """Tools that ran between two turns though the model asked for none: it wrote code, and its observation is what it saw."""
         outermost = [span for span in ran if not any(parent in ran for parent in self.above(span))]
         seen = [place for place in range(start + 1, end) if isinstance(steps[place], Result) and not steps[place].call_id]
         results: list[Result] = []
         for span in outermost:
-            self.used.add(id(span))
-            use = tool_use(span)
-            own = use.id or span.id
-            turn.calls.append(ToolCall(own, use.name, json_text(_arguments(use.arguments))))
-            results.append(_result(draft, own, use, span))
+            call, result = self._ran(draft, span)
+            turn.calls.append(call)
+            results.append(result)
         if len(seen) == 1 and len(results) == 1:
             observed = steps[seen[0]]
             results = [Result(results[0].call_id, observed.text, observed.where, observed.images, results[0].error, results[0].name)]

@@ -26,6 +26,9 @@ HOLD_ANSWER = (
     "answer",
 )
 
+SEVERAL = ("choices", "candidates", "generations")
+"""Fields that list the alternatives of an answer, the first of which was used."""
+
 
 def branch(facts: dict[str, Any], prefix: str) -> list[dict[str, Any]]:
     """`prefix.0.a.b`, `prefix.1.a` … as a list of nested objects; also a list (or its JSON text) under the prefix itself."""
@@ -69,7 +72,7 @@ def prompt_of(value: Any, depth: int = 0) -> list[dict[str, Any]]:
     if not isinstance(value, dict):
         return []
     system = _system(value)
-    if isinstance(value.get("role"), str) or "kwargs" in value:
+    if isinstance(value.get("role"), str) or ("kwargs" in value and not set(HOLD_PROMPT) & value.keys()):
         return [_message(value) or {}]
     for key in HOLD_PROMPT:
         inner = parsed(value.get(key))
@@ -135,7 +138,7 @@ def answers_of(value: Any, depth: int = 0) -> list[dict[str, Any]]:
         return _of_list(value, depth)
     if not isinstance(value, dict):
         return [{"role": "assistant", "content": json_text(value)}]
-    if (message := _message(value)) and not isinstance(value.get("choices"), list):
+    if (message := _message(value)) and not any(isinstance(value.get(key), list) for key in SEVERAL):
         if isinstance(value.get("content"), list) and value.get("type") == "message" and "stop_reason" in value:
             return [{"role": "assistant", "content": value["content"]}]
         return [message if "type" in message and "role" not in message else {"role": "assistant", **message}]
@@ -145,7 +148,10 @@ def answers_of(value: Any, depth: int = 0) -> list[dict[str, Any]]:
 def _of_list(value: list[Any], depth: int) -> list[dict[str, Any]]:
     if isinstance(value[0], list):
         return answers_of(value[0], depth + 1)
-    if all(isinstance(item, dict) and "type" in item and "role" not in item and ("text" in item or "input" in item) for item in value):
+    if all(
+        isinstance(item, dict) and "type" in item and not {"role", "message"} & item.keys() and {"text", "input"} & item.keys()
+        for item in value
+    ):
         return [{"role": "assistant", "content": value}]
     messages = [_assistants(found) for item in value if (found := _message(item))]
     return messages if len(messages) == len(value) else [answer for item in value[:1] for answer in answers_of(item, depth + 1)]

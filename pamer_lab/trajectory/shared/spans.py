@@ -11,6 +11,7 @@ from typing import Any
 
 from pamer_lab.trajectory.shared import get
 from pamer_lab.trajectory.shared.span_attributes import attributes_of, first_id, flat, nanoseconds, plain_value
+from pamer_lab.trajectory.shared.span_products import unified
 
 MAX_DEPTH = 40
 CHILDREN = ("child_spans", "children", "child_runs", "childSpans", "spans")
@@ -24,6 +25,8 @@ STARTS = "start_time startTime startTimeUnixNano start_time_unix_nano start_time
 STARTS += ["createdAt", "created"]
 LANGFUSE = {"GENERATION", "SPAN", "EVENT", "AGENT", "TOOL", "CHAIN", "RETRIEVER", "EMBEDDING", "GUARDRAIL", "EVALUATOR"}
 
+FACTS = "model usage metrics usageDetails modelParameters extra tool_call_id costDetails totalCost config metadata".split()
+"""Fields beside the attributes that say something about a span."""
 OPIK = {"llm", "tool", "general", "guardrail"}
 
 
@@ -150,9 +153,7 @@ def read_span(value: dict[str, Any], where: str, parent: str = "") -> Span | Non
     """An object as a span; None where it is none."""
     if "uuid" in value and (value.get("kind") in ("scope", "mark", "ScopeStart", "ScopeEnd", "Mark")):
         return _scope(value, where, parent)
-    if isinstance(value.get("event_type"), str) and "event_id" in value:  # HoneyHive
-        value = {"attributes": get.obj(value, "metadata"), **value, "run_type": value["event_type"], "id": value["event_id"]}
-        value |= {"name": value.get("event_name"), "trace_id": value.get("session_id")}
+    value = unified(value)
     if isinstance(value.get("span_data"), dict):
         return _agents_sdk(value, where)
     if isinstance(value.get("body"), dict) and not ({"name", "startTimeUnixNano", "start_time"} & value.keys()):
@@ -191,7 +192,7 @@ def read_span(value: dict[str, Any], where: str, parent: str = "") -> Span | Non
         found.input, found.output = (value.get(key) if key in value else value.get(f"{key}s") for key in ("input", "output"))
         if ran and found.kind in ("", "CLIENT"):
             found.kind = ""
-    for key in ("model", "usage", "metrics", "usageDetails", "modelParameters", "extra", "tool_call_id", "costDetails", "totalCost"):
+    for key in FACTS:
         if value.get(key) is not None and key not in found.attributes:
             found.attributes[key] = value[key]
     return found
@@ -277,7 +278,7 @@ def _events(value: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
         else:
             facts, name = attributes_of(event) or {}, get.text(event, "name", "event_name", "eventName", "event.name")
             body = plain_value(event.get("body"))
-            facts |= flat(body) if isinstance(body, dict) else {}
+            facts |= flat(body) | body if isinstance(body, dict) else {}
         found.append((name or get.as_text(facts.get("event.name")), facts))
     return found
 

@@ -41,7 +41,7 @@ ROLES = {
 
 CALLS = ("tool_calls", "toolCalls", "toolRequests", "tool_uses", "toolUses", "function_calls", "functionCalls")
 """Fields of a message that list its calls outside the content."""
-NAMES = ("name", "toolName", "tool_name", "tool", "functionName", "function_name", "toolCallName")
+NAMES = ("name", "toolName", "tool_name", "tool", "functionName", "function_name", "toolCallName", "apiName")
 ARGUMENTS = tuple("arguments args input parameters params rawInput toolArgs function_args tool_input".split())
 ARGUMENTS += tuple("tool_args tool_kwargs argumentsJson raw_input".split())
 CALL_IDS = ("tool_call_id", "toolCallId", "callId", "callID", "call_id", "toolUseId", "tool_use_id", "toolUseID", "invocation_id", "id")
@@ -123,7 +123,10 @@ def call_of(value: dict[str, Any]) -> ToolCall:
 
 def calls_beside(message: dict[str, Any]) -> Any:
     """The calls that a message lists outside its content, under whichever name; None where it lists none."""
-    return next((found for key in CALLS if (found := message.get(key))), None)
+    found = next((found for key in CALLS if (found := message.get(key))), None)
+    if found is None and any("apiName" in tool for tool in get.objects(message, "tools")):
+        return message["tools"]  # LobeChat's
+    return found
 
 
 def read_id(value: dict[str, Any], *keys: str) -> str:

@@ -9,7 +9,7 @@ from pamer_lab.figures.text import short
 from pamer_lab.reviewer_mode import reviewer_mode
 from pamer_lab.ui.shared.loaders import workspace
 from pamer_lab.ui.shared.text import in_code
-from pamer_lab.ui.shared.widgets import table_height
+from pamer_lab.ui.shared.widgets import table, table_height
 
 BADGE = ":orange-badge[Simulated agent]"
 MEASURES = {"reward": "Score", "total": "Tokens", "cost": "Cost", "turns": "Turns"}
@@ -73,7 +73,7 @@ def _outcome(entry: dict[str, Any]) -> str:
 def show_outcomes(result: dict[str, Any]) -> None:
     """The table of tasks, and one episode to open."""
     rows = outcome_rows(result)
-    st.dataframe(rows, hide_index=True, height=table_height(len(rows), most=420))
+    table(rows, height=table_height(len(rows), most=420))
     entries = {f"task {entry['task']} · {entry['policy']}": entry for entry in result["tasks"]}
     picker, action = st.columns([5, 2], vertical_alignment="bottom")
     picked = picker.selectbox("Episode", list(entries), key="arena-episode")

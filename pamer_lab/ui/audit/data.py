@@ -4,12 +4,15 @@ Caches are keyed by table versions, so that a new review or replay is seen at on
 """
 
 from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import streamlit as st
 
+from pamer_lab.aside import SCAN_SECONDS, ask
 from pamer_lab.audit import AuditStore, Review, ReviewStore
-from pamer_lab.audit.exchange import audit_bytes
+from pamer_lab.audit.exchange import import_bytes
 from pamer_lab.audit.provenance import Provenance, Step
 from pamer_lab.audit.queue import Entry, entries
 from pamer_lab.audit.tables import REVIEWS, SELECTIONS
@@ -17,13 +20,18 @@ from pamer_lab.errors import InputError
 from pamer_lab.memory import MemoryStore
 from pamer_lab.memory.check import Findings, check
 from pamer_lab.memory.schema import BLOCKS, MEMORIES
-from pamer_lab.redaction import Finding, Redaction, own_scan
+from pamer_lab.opening import read_file
+from pamer_lab.redaction import Finding, Redaction
 from pamer_lab.runs.values import RunInfo
 from pamer_lab.storage import TableSpec
 from pamer_lab.ui.shared.loaders import table_version, workspace
 from pamer_lab.ui.shared.runs import run_store, version
 from pamer_lab.workspace import TRACES
 
+AT_ONCE = 1_000_000
+"""Bytes of an upload that are read in the page's process."""
+MOST_BYTES = 1_000_000_000
+"""Of an export."""
 TABLES: tuple[TableSpec, ...] = (MEMORIES, BLOCKS, SELECTIONS, REVIEWS)
 
 
@@ -59,9 +67,26 @@ def reviews() -> list[Review]:
 
 @st.cache_data(max_entries=4, show_spinner="Scanning for secrets…")
 def _exported_findings(path: str, at: tuple[int, ...], redact: Redaction) -> list[Finding]:
-    scan = own_scan(redact)
-    audit_bytes(workspace().database, ".jsonl", scan)
-    return scan.findings
+    return exported(".jsonl", redact)[1]
+
+
+def exported(ending: str, redact: Redaction) -> tuple[bytes, list[Finding]]:
+    """Selections and reviews as a file, and what the scan for secrets found; made in another process, since the texts are a stranger's."""
+    with TemporaryDirectory(prefix="pamer-lab-audit-") as folder:
+        asked = [str(workspace().path.absolute()), ending, redact, folder]
+        found = ask("audit export", asked, list[Finding], seconds=SCAN_SECONDS, what="Preparing the export")
+        return read_file(Path(folder) / f"audit{ending}", MOST_BYTES), found
+
+
+def imported(name: str, body: bytes) -> dict[str, int]:
+    """How many selections and reviews of an upload were new; a large one is read in a process of its own."""
+    if len(body) <= AT_ONCE:
+        return import_bytes(workspace().database, Path(name), body)
+    with TemporaryDirectory(prefix="pamer-lab-audit-") as folder:
+        file = Path(folder) / "upload"
+        file.write_bytes(body)
+        asked = [str(workspace().path.absolute()), name, str(file)]
+        return ask("audit import", asked, dict[str, int], seconds=SCAN_SECONDS, what="Importing the audit")
 
 
 def exported_findings(redact: Redaction) -> list[Finding]:

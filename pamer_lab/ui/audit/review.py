@@ -22,6 +22,7 @@ from pamer_lab.figures.text import one_line
 from pamer_lab.ui.audit.data import reviews
 from pamer_lab.ui.audit.queue import drafts, move_selection, open_selection
 from pamer_lab.ui.audit.reviewer import ask_name
+from pamer_lab.ui.shared.keys import ALL_KEYS
 from pamer_lab.ui.shared.loaders import workspace
 from pamer_lab.ui.shared.text import in_code
 from pamer_lab.ui.shared.widgets import table
@@ -48,7 +49,7 @@ def moves(shown: Sequence[Entry], entry: Entry) -> None:
         st.button(
             icon,
             key=name,
-            help=name,
+            help=f"{name}. {ALL_KEYS}",
             disabled=place is None or place == ends[by],
             on_click=move_selection,
             args=(names, entry.audit_id, by),

@@ -2,22 +2,20 @@
 
 from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import streamlit as st
 
 from pamer_lab.audit.agreement import Quality, all_agreements, quality
 from pamer_lab.audit.doubts import doubts
-from pamer_lab.audit.exchange import FORMATS, IMPORTED, audit_bytes, import_bytes
+from pamer_lab.audit.exchange import FORMATS, IMPORTED
 from pamer_lab.audit.queue import Entry
 from pamer_lab.audit.store import steps_of
 from pamer_lab.figures.text import counted
 from pamer_lab.memory.schema import BLOCKS, MEMORIES
-from pamer_lab.redaction import Redaction, own_scan
+from pamer_lab.redaction import Redaction
 from pamer_lab.reviewer_mode import reviewer_mode
-from pamer_lab.ui.audit.data import exported_findings, findings, reviews, versions
-from pamer_lab.ui.shared.loaders import workspace
+from pamer_lab.ui.audit.data import exported, exported_findings, findings, imported, reviews, versions
 from pamer_lab.ui.shared.share import choose_redaction, show_findings
 from pamer_lab.ui.shared.text import in_code
 from pamer_lab.ui.shared.widgets import choose_part, sentences, table, table_height
@@ -130,7 +128,7 @@ def exchange() -> None:
         file = st.file_uploader(words, [ending[1:] for ending in endings], key=f"audit-{number}")
         if file is not None:
             with sentences():
-                st.session_state["audit-added"] = import_bytes(workspace().database, Path(file.name), file.getvalue())
+                st.session_state["audit-added"] = imported(file.name, file.getvalue())
                 st.session_state["audit-files"] = number + 1
                 st.rerun()
         added: dict[str, int] | None = st.session_state.get("audit-added")
@@ -140,7 +138,7 @@ def exchange() -> None:
 
 
 def _file(ending: str, redact: Redaction) -> bytes:
-    return audit_bytes(workspace().database, ending, own_scan(redact))[0]
+    return exported(ending, redact)[0]
 
 
 def store_check() -> None:

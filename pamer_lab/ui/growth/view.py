@@ -1,6 +1,7 @@
 """The parts of the Context growth page: missing runs and how to make them, means per turn, first divergences."""
 
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from typing import Any, get_args
 from urllib.parse import urlencode
 
@@ -30,7 +31,7 @@ from pamer_lab.ui.shared.words import HINTS
 from pamer_lab.workspace.catalogue import Filters, Listed, Owners, Rewards
 
 AT_ONCE = 1_500
-"""Turns of all traces together up to which policies without models are replayed at once."""
+"""Turns up to which policies without models are replayed at once, of the shortest traces together."""
 DONE = "runs-done"
 """Session key of the batch that is followed and how many of its runs the page has."""
 MOST_COMPARED = 40
@@ -56,18 +57,25 @@ def run_choices(runs: pl.DataFrame) -> tuple[RunChoice, ...]:
 
 
 def ensure_something(rows: Sequence[dict[str, Any]], policies: Sequence[str], factory: Factory) -> None:
-    """Policies that need no model are replayed at once where runs are missing, if that is quick and no link asked for it."""
+    """Policies that need no model are replayed at once where runs are missing, on the shortest traces, if no link asked for it."""
     linked = only_followed_a_link([row["trace_id"] for row in rows], list(policies), factory.profile.name)
     if linked or reviewer_mode() or background().current:
         return
     runs = all_runs(factory.profile.name, [row["trace_id"] for row in rows])
     light = [name for name in policies if is_light(policy := parse_policy(name), factory) and not why_not(policy, factory)]
     turns = {row["trace_id"]: int(row["turns"]) for row in rows}
-    missing = [(name, policy) for policy, names in missing_runs(runs, light, list(turns)).items() for name in names]
-    if not missing or sum(turns[name] for name, _ in missing) > AT_ONCE * len(light):
-        return
-    traces = counted(len({name for name, _ in missing}), "trace")
-    replay_at_once(missing, ReplayOptions(profile=factory.profile.name), traces)
+    short = _within(turns, AT_ONCE)
+    missing = [(name, policy) for policy, names in missing_runs(runs, light, short).items() for name in names]
+    missing.sort(key=lambda pair: short.index(pair[0]))  # what there is no time for are complete traces, the longest
+    if missing:
+        replay_at_once(missing, ReplayOptions(profile=factory.profile.name), counted(len({name for name, _ in missing}), "trace"))
+
+
+def _within(turns: Mapping[str, int], most: int) -> list[str]:
+    """The shortest traces, as many as have this many turns together."""
+    ordered = sorted(turns, key=turns.__getitem__)
+    sums = accumulate(turns[name] for name in ordered)
+    return [name for name, total in zip(ordered, sums, strict=True) if total <= most]
 
 
 def first_policies(rows: Sequence[dict[str, Any]]) -> list[str]:

@@ -11,6 +11,7 @@ from pamer_lab.figures.text import counted
 from pamer_lab.figures.theme import DROP_SIGN, SIGNS
 from pamer_lab.runs.drops import Drop
 from pamer_lab.runs.values import Run
+from pamer_lab.ui.shared.keys import ALL_KEYS
 from pamer_lab.ui.shared.marks import Click, Mark, marks
 from pamer_lab.ui.shared.run_form import AWAITED
 from pamer_lab.ui.shared.runs import background
@@ -92,4 +93,5 @@ def choose_turn(run: Run, policies: Sequence[str], dropped: Sequence[Drop] = ())
 def _step(name: str, icon: str, target: int | None, keys: str) -> None:
     """A button to another turn; without one it cannot be pressed."""
     label = f":material/{icon}:"
-    st.button(label, key=name, help=name, disabled=target is None, on_click=open_turn, args=(target or 0,), shortcut=keys)
+    hint = f"{name}. {ALL_KEYS}"
+    st.button(label, key=name, help=hint, disabled=target is None, on_click=open_turn, args=(target or 0,), shortcut=keys)

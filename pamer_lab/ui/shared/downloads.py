@@ -1,7 +1,7 @@
 """Small downloads of what a page shows, scanned for secrets like every export.
 
 They have no panel with choices, so keys, tokens and passwords are always replaced; the share file and the commands offer the choice. The
-scan runs when the reader presses the button.
+scan runs when the reader presses the button, and for a long text in a process of its own, so that no other visitor waits for it.
 """
 
 from collections.abc import Callable
@@ -9,7 +9,11 @@ from functools import partial
 
 import streamlit as st
 
-from pamer_lab.redaction import own_scan
+from pamer_lab.aside import SCAN_SECONDS, ask
+from pamer_lab.redaction import clean_text
+
+AT_ONCE = 50_000
+"""Characters that are scanned in the page's process."""
 
 
 def download(label: str, body: str | Callable[[], str], name: str, mime: str, *, key: str, quiet: bool = True) -> None:
@@ -27,4 +31,7 @@ def download(label: str, body: str | Callable[[], str], name: str, mime: str, *,
 
 def cleaned(body: str | Callable[[], str]) -> bytes:
     """The text as it is saved."""
-    return own_scan("keys").clean(body if isinstance(body, str) else body(), "download").encode()
+    text = body if isinstance(body, str) else body()
+    if len(text) <= AT_ONCE:
+        return clean_text(text).encode()
+    return ask("clean", [text], str, seconds=SCAN_SECONDS, what="Scanning the download for secrets").encode()

@@ -14,7 +14,9 @@ LOOK_EVERY = 1.0
 
 
 def progress_bar(work: Work, text: str, *, key: str) -> None:
-    """A bar with a line of text, and the button that stops the work."""
+    """A bar with a line of text, and the button that stops the work; what is finished by then is kept."""
+    if work.stopping.is_set():
+        text = f"Stopping. {text}"
     with st.container(horizontal=True, vertical_alignment="center"):
         st.progress(work.progress.share if work.progress else 0.0, text=text)
         st.button("Stop", key=key, icon=":material/stop:", on_click=work.stop, disabled=work.stopping.is_set())

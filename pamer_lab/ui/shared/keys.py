@@ -15,6 +15,8 @@ KEYS = {
     "?": "This list",
 }
 """All keys; each means the same on every page that has it."""
+ALL_KEYS = "Press ? for a list of all keys."
+"""Beside what has a key of its own."""
 TARGET = "at"
 """Query parameter with the key of the container that a link points to."""
 
@@ -23,7 +25,7 @@ _component = st.components.v2.component("pamer_page", js=(Path(__file__).parent 
 
 @st.dialog("Keys")
 def _list_keys() -> None:
-    st.dataframe([{"Key": key, "What it does": words} for key, words in KEYS.items()], hide_index=True, width="stretch")
+    st.table({"What it does": KEYS})  # its cells wrap, those of a dataframe are cut
     st.caption("Keys do nothing while you type in a field.")
 
 

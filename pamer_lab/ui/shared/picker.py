@@ -16,11 +16,13 @@ LABEL = "open-trace-label"
 
 
 def trace_label(row: dict[str, Any]) -> str:
-    """A trace's name in lists: file, number in the file, size."""
+    """A trace's name in lists: file, number in the file, task, size."""
     name = one_line(row["name"] or row["trace_id"], 60)
     number = f" #{row['index']}" if row["index"] else ""
     demo = " · demo" if row["demo"] else ""
-    task = f" · {task_of(row)}" if row["index"] and task_of(row) else ""
+    named = task_of(row)
+    says_more = named not in name and named != str(row["index"]) and name.partition(".")[0] not in named
+    task = f" · {named}" if says_more else ""
     return f"{name}{number}{task} · {counted(row['turns'], 'turn')} · {short(row['tokens'])} tokens{demo}"
 
 
@@ -31,7 +33,7 @@ def task_of(row: dict[str, Any]) -> str:
 
 
 def pick_trace(rows: Sequence[dict[str, Any]], *, on_change: Callable[[], None] | None = None, first: str = "") -> str | None:
-    """The chosen trace's id, or None after saying what is missing; `first` opens where nothing was chosen yet.
+    """The chosen trace's id, or None after saying what is missing; `first`, or else the reader's own, opens where none was chosen yet.
 
     Where a trace that was looked at has been removed, perhaps in another tab, the page says so and opens another; one that a link asks
     for is named, and another can be picked.
@@ -50,7 +52,8 @@ def pick_trace(rows: Sequence[dict[str, Any]], *, on_change: Callable[[], None] 
             st.info("There are no traces yet. Add a file on the Traces page.")
             st.page_link("pages/traces.py", label="Go to Traces", icon=":material/list_alt:")
         return None
-    opened = wanted if wanted in known else first if first in known else next(iter(known))
+    own = next((name for name, row in known.items() if not row["demo"]), next(iter(known)))
+    opened = wanted if wanted in known else first if first in known else own
     st.session_state["picked_trace"] = None if missing else opened
 
     def changed() -> None:

@@ -1,4 +1,4 @@
-"""Names Streamlit's script for charts in the answer to a page's address, so that the browser loads it beside the page's own scripts.
+"""Names Streamlit's script for charts in the answer to a page's address, so that the browser loads it along with the page's own scripts.
 
 It is the largest by far, and without this the browser learns of it when the first chart arrives. Its name contains a hash, so it is looked
 up in the installed Streamlit; one that has no such script gets no header.

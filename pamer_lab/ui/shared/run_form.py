@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import streamlit as st
 
-from pamer_lab.errors import Cancelled, LabError
+from pamer_lab.errors import Cancelled, InputError, LabError
 from pamer_lab.factory import Factory
 from pamer_lab.figures.text import counted, duration
 from pamer_lab.policies.availability import is_light, other_heads, why_not
@@ -91,7 +91,16 @@ def choose_policies(*, key: str = "policies", first: Sequence[str] = (), most: i
         max_selections=most,
         help=f"{words}. Type a name with parameters, such as sliding-window:8 or pamer+:router=archive.",
     )
-    return list(dict.fromkeys(parse_policy(text).name for text in picked))
+    return list(dict.fromkeys(name for text in picked if (name := _named(text))))
+
+
+def _named(text: str) -> str:
+    """The policy's canonical name, or nothing after saying why there is none; the others are shown all the same."""
+    try:
+        return parse_policy(text).name
+    except InputError as error:
+        st.warning(in_code(str(error), 400))
+        return ""
 
 
 def choose(trace_id: str) -> Choice:
@@ -111,7 +120,8 @@ def heads_shown(trace_id: str, choice: Choice) -> dict[str, RunInfo]:
     found = choice.newest(trace_id)
     linked = only_followed_a_link(trace_id, choice.policies, choice.profile)
     light = [policy for policy in choice.possible if policy not in found and is_light(parse_policy(policy), choice.factory)]
-    if linked or reviewer_mode() or not light or _in_hand(trace_id):
+    light = [policy for policy in light if policy not in _in_hand(trace_id)]
+    if linked or reviewer_mode() or not light:
         return found
     timeline, _ = timeline_of(trace_id, choice.profile)
     if timeline.turns > AT_ONCE:
@@ -139,25 +149,28 @@ def replay_at_once(pairs: Sequence[tuple[str, str]], options: ReplayOptions, wha
         st.warning(f"A policy without models could not be replayed; existing runs are shown. {in_code(str(error), 400)}")
 
 
-def _in_hand(trace_id: str) -> bool:
-    """Whether this trace is being replayed or queued."""
+def _in_hand(trace_id: str) -> set[str]:
+    """The policies through which this trace is being replayed, or queued to be."""
     jobs = background()
-    return any(trace_id in batch.trace_ids for batch in (jobs.current, *jobs.waiting) if batch is not None)
+    batches = [batch for batch in (jobs.current, *jobs.waiting) if batch is not None and trace_id in batch.trace_ids]
+    return {policy for batch in batches for policy in batch.policies}
 
 
 def run_panel(trace_id: str, choice: Choice, found: dict[str, RunInfo]) -> None:
-    """Missing runs with their cost and a button, or the progress of a running replay, behind which those of another trace are queued."""
+    """The progress of a running replay, and missing runs with their cost and a button, which queues them behind it."""
     if reviewer_mode():
         return
-    batch = background().current
+    batch, in_hand = background().current, _in_hand(trace_id)
     if batch is not None:
         follow(batch, trace_id)
-        if _in_hand(trace_id):
-            return
     last_batch(trace_id)
     say_unavailable({policy: reason for policy, reason in choice.reasons.items() if policy not in found})
-    todo = [policy for policy in choice.possible if policy not in found or found[policy].status != "done"]
-    old = [policy for policy in choice.possible if policy in found and policy not in todo and _other_heads(found[policy], choice.factory)]
+    todo = [policy for policy in choice.possible if policy not in in_hand and (policy not in found or found[policy].status != "done")]
+    old = [
+        policy
+        for policy in choice.possible
+        if policy in found and policy not in (*todo, *in_hand) and _other_heads(found[policy], choice.factory)
+    ]
     if old:
         _offer_again(trace_id, old, choice)
     if not todo:
@@ -299,9 +312,9 @@ def next_step(trace_id: str, choice: Choice) -> str:
     if reviewer_mode():
         return "Reviewer mode cannot start replays. Choose other policies or another trace."
     if batch is not None:
-        if trace_id in batch.trace_ids:
+        if trace_id in batch.trace_ids and set(batch.policies) & set(choice.policies):
             return "It appears here with its first turns."
-        if _in_hand(trace_id):
+        if _in_hand(trace_id) & set(choice.policies):
             return "It is queued and starts when the replay above ends."
         if choice.possible:
             return "Queue one with the button above."

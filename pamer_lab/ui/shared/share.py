@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 import msgspec
 import streamlit as st
 
-from pamer_lab.aside import ask
+from pamer_lab.aside import SCAN_SECONDS, ask
 from pamer_lab.errors import LabError
 from pamer_lab.figures.text import counted
 from pamer_lab.opening import read_file
@@ -32,8 +32,6 @@ REDACTIONS: dict[Redaction, str] = {"keys": "Keys and tokens", "all": "All findi
 READY = "share-ready"
 """Session key of the finished report and the configuration it was made from."""
 SHOWN_FINDINGS = 200
-MOST_SECONDS = 120.0
-"""Within which a share file must be ready."""
 
 
 def share(sections: Sections | None = None) -> None:
@@ -116,7 +114,7 @@ def prepared(config: ReportConfig) -> Prepared:
     command = "pamer-lab report --config config.json --out share.html"
     with TemporaryDirectory(prefix="pamer-lab-share-") as folder:
         asked = [str(workspace().path.absolute()), config.model_dump_json(), command, folder]
-        said = ask("share", asked, _Said, seconds=MOST_SECONDS, what="Preparing the share file")
+        said = ask("share", asked, _Said, seconds=SCAN_SECONDS, what="Preparing the share file")
         files = [read_file(Path(folder) / name) for name in ("share.html", "share.zip")]
     return Prepared(said.findings, said.text["cut"], *files)
 

@@ -12,7 +12,7 @@ from pamer_lab.figures.text import counted, short
 from pamer_lab.runs.store import newest
 from pamer_lab.runs.values import Run, RunInfo
 from pamer_lab.ui.shared.charts import Drawing, drawing, show_chart
-from pamer_lab.ui.shared.keys import TARGET
+from pamer_lab.ui.shared.keys import ALL_KEYS, TARGET
 from pamer_lab.ui.shared.loaders import catalogue, workspace
 from pamer_lab.ui.shared.runs import open_runs, policies_of_traces, run_heads, run_key, run_store
 from pamer_lab.ui.shared.text import DEMO, counted_with, in_code
@@ -127,6 +127,7 @@ def tour(demo: Demo) -> None:
         _links("**Two-minute tour for newcomers**", _newcomer(demo.row, demo.heads))
     with right:
         _links("**Two-minute tour for reviewers**", _reviewer(demo.row, demo.heads))
+    st.caption(ALL_KEYS)
 
 
 Link = tuple[str, str, str, dict[str, Any]]

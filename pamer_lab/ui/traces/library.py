@@ -163,18 +163,23 @@ def _removal(chosen: Sequence[dict[str, Any]]) -> None:
 def _table_rows(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Rows as the table shows them; a column nobody fills is left out."""
     small, replayed = pictures(rows), policies_of_traces(row["trace_id"] for row in rows)
-    table_rows = [_table_row(row, small.get(row["trace_id"]), replayed.get(row["trace_id"], ())) for row in rows]
+    several = {_file_of(row) for row in rows if row["index"]}
+    table_rows = [_table_row(row, small.get(row["trace_id"]), replayed.get(row["trace_id"], ()), several) for row in rows]
     filled = {key for row in table_rows for key, value in row.items() if value or key in ("Open", "Replay", "Turns", "Tokens", "Calls")}
     return [{key: value for key, value in row.items() if key in filled} for row in table_rows]
 
 
-def _table_row(row: dict[str, Any], picture: list[int] | None, policies: Sequence[tuple[str, bool]]) -> dict[str, Any]:
-    """What tells rows apart comes first, so that it can be read without scrolling."""
+def _file_of(row: dict[str, Any]) -> str:
+    return str(row["path"] or row["name"])
+
+
+def _table_row(row: dict[str, Any], picture: list[int] | None, policies: Sequence[tuple[str, bool]], several: set[str]) -> dict[str, Any]:
+    """What tells rows apart comes first, so that it can be read without scrolling; `several`: files with more than one trace."""
     return {
         "Open": "Open",
         "Replay": "Replay",
         "Name": one_line(row["name"] or row["trace_id"], 80),
-        "#": row["index"] or None,
+        "#": row["index"] if _file_of(row) in several else None,
         "Task": task_of(row),
         "Reward": row["reward"],
         "Turns": row["turns"],

@@ -9,6 +9,7 @@ import pyarrow as pa
 import streamlit as st
 
 from pamer_lab.figures.text import one_line, short
+from pamer_lab.ui.shared.keys import ALL_KEYS
 from pamer_lab.ui.shared.loaders import MOST_HITS, hits, table_version
 from pamer_lab.ui.shared.marks import Click, Mark, mark_words, marks
 from pamer_lab.ui.shared.text import excerpt
@@ -82,7 +83,8 @@ def navigation(transcript: Transcript) -> tuple[int, Hit | None]:
             ("Previous page", ":material/chevron_left:", before, block > 0, "k"),
             ("Next page", ":material/chevron_right:", shown.stop, shown.stop < count, "j"),
         ):
-            st.button(icon, key=name, help=name, disabled=not known, on_click=open_block, args=(target,), shortcut=letter)
+            hint = f"{name}. {ALL_KEYS}"
+            st.button(icon, key=name, help=hint, disabled=not known, on_click=open_block, args=(target,), shortcut=letter)
         mark_words(words or "", table="outline", row=block, height=ROW_HEIGHT, key="reading")
         marks(dict.fromkeys(CHARTS, Mark(block, (shown.start - 0.5, shown.stop - 0.5))), _open_clicked(count), key="block-marks")
     return block, hit

@@ -241,8 +241,8 @@ def test_a_list_with_the_newest_message_first_is_put_in_order() -> None:
 
 def test_other_conversations_of_a_record_are_counted() -> None:
     said = [{"role": "user", "content": "q"}, {"role": "assistant", "content": "good"}]
-    trace = only(read_value({"chosen": said, "rejected": [said[0], {"role": "assistant", "content": "bad"}]}))
-    assert [warning.where for warning in trace.warnings if warning.kind == "unread"] == ["rejected"]
+    trace = only(read_value({"first": said, "second": [said[0], {"role": "assistant", "content": "bad"}]}))
+    assert [warning.where for warning in trace.warnings if warning.kind == "unread"] == ["second"]
 
 
 def test_a_log_whose_last_line_is_cut_is_read_with_a_note() -> None:

@@ -75,6 +75,15 @@ def test_a_packed_body_of_a_cassette_is_unpacked_within_the_limit() -> None:
         read_cassette(b"interactions:\n- request: {body: !!binary '" + body + b"'}\n", ReadLimits(max_bytes=100_000))
 
 
+def test_packed_bodies_of_a_cassette_share_one_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pamer_lab.opening.budget.FREE_BYTES", 100_000)
+    body = base64.b64encode(gzip.compress(bytes(40_000)))
+    one = b"- request: {body: !!binary '" + body + b"'}\n"
+    assert len(read_cassette(b"interactions:\n" + one * 2, ReadLimits())["interactions"]) == 2
+    with pytest.raises(InputError):
+        read_cassette(b"interactions:\n" + one * 9, ReadLimits())
+
+
 @pytest.mark.parametrize(
     "log",
     [

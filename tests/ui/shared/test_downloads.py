@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 
+from pamer_lab.ui.shared import downloads
 from pamer_lab.ui.shared.downloads import cleaned
 
 PROJECT = Path(__file__).resolve().parents[3]
@@ -15,6 +16,15 @@ def test_keys_are_replaced_in_what_is_saved_and_everything_else_stays(monkeypatc
     key = "sk-" + "proj-" + "a1B2" * 10
     saved = cleaned(f"turn,note\n1,{key}\n2,these are plain words\n3,ada@example.org\n").decode()
     assert saved == "turn,note\n1,[redacted: API key 1]\n2,[redacted: API key 2]\n3,ada@example.org\n"
+
+
+def test_a_long_text_is_scanned_in_a_process_of_its_own_with_the_same_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    words = "plain words\n" * 20
+    text = f"{words}api_key = {'a1B2' * 6}\n"
+    at_once = cleaned(text)
+    monkeypatch.setattr(downloads, "AT_ONCE", 100)
+    monkeypatch.setattr(downloads, "clean_text", lambda text: pytest.fail("scanned in the page's process"))
+    assert cleaned(text) == at_once and b"[redacted" in at_once
 
 
 def test_no_page_hands_out_a_file_past_the_scan() -> None:
