@@ -20,7 +20,7 @@ PROJECT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(PROJECT))
 
 from pamer_lab.figures.cost import frontier  # noqa: E402
-from tests.browser.driver import launch  # noqa: E402
+from tests.browser.driver import PATIENCE_MS, launch  # noqa: E402
 
 PAGE = PROJECT / "docs" / "cost.md"
 PRICES = ("relative-0.1", "no-cache")
@@ -70,6 +70,7 @@ def draw(found: dict[str, Any], picture: Path) -> None:
     with sync_playwright() as playwright:
         browser = launch(playwright)
         page = browser.new_page(viewport={"width": WIDTH + 16, "height": HEIGHT + 16})
+        page.set_default_timeout(PATIENCE_MS)
         page.set_content(figure.to_html(include_plotlyjs=True, config={"displayModeBar": False}))
         page.locator(".main-svg").first.wait_for()
         page.screenshot(path=picture)

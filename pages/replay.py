@@ -151,8 +151,9 @@ def main() -> None:
     head.title("Replay")
     with picker:
         # A trace that PaMER was replayed on shows most; a demo only where there is nothing else.
-        replayed = policies_of_traces(row["trace_id"] for row in [row for row in rows if not row["demo"]] or rows)
-        first = next((name for name, policies in replayed.items() if ("pamer", True) in policies), "")
+        names = [row["trace_id"] for row in rows if not row["demo"]] or [row["trace_id"] for row in rows]
+        replayed = policies_of_traces(names)
+        first = next((name for name in names if ("pamer", True) in replayed.get(name, ())), "")
         trace_id = pick_trace(rows, on_change=start_over, first=first)
     if trace_id is None:
         return

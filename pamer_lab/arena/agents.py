@@ -15,13 +15,15 @@ from pamer_lab.controller.request import as_chat
 from pamer_lab.errors import InputError, LabError
 from pamer_lab.models.attempts import BadAnswer, server_client, with_attempts
 from pamer_lab.models.profiles import ChatSettings
-from pamer_lab.redaction import without_keys
+from pamer_lab.redaction import without_keys, without_secrets
 from pamer_lab.trajectory.values import Message, Tool, ToolCall, Usage
 
 URL_VARIABLE, KEY_VARIABLE = "OPENAI_BASE_URL", "OPENAI_API_KEY"
 ANSWER_TOKENS = 512
 MOST_CHARACTERS = 1_000_000
 """Of an answer with its calls; a server that sends more does not keep to `max_tokens`."""
+MOST_CALLS = 128
+"""Of one answer; a server that loops inside an answer is stopped here."""
 REQUEST_SECONDS = 120.0
 
 
@@ -86,7 +88,7 @@ class ServedAgent:
         except AgentError:
             raise
         except LabError as error:
-            raise AgentError(f"the server failed: {without_keys(str(error))}") from error
+            raise AgentError(f"the server failed: {without_secrets(str(error))}") from error
 
 
 def _message(answer: Any) -> Message:
@@ -98,6 +100,8 @@ def _message(answer: Any) -> Message:
     calls, wanted = [], getattr(said, "tool_calls", None) or []
     if not isinstance(wanted, list):
         raise BadAnswer("its calls are not a list")
+    if len(wanted) > MOST_CALLS:
+        raise AgentError(f"the agent made {len(wanted):,} calls at once, of at most {MOST_CALLS}")
     for number, call in enumerate(wanted):
         function = getattr(call, "function", None)
         if function is None:

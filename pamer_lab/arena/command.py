@@ -61,7 +61,10 @@ class CommandAgent:
 
     def run(self, task: AnyTask, work: Path, url: str) -> str:
         """Run the program on a task; what it printed. `AgentError` with the reason where it failed."""
-        path = task.prepare(work)
+        try:
+            path = task.prepare(work)
+        except OSError as error:  # a link to nothing, a pipe, no room
+            raise AgentError(f"the task's files cannot be copied ({without_secrets(str(error))[:STDERR_SHOWN]})") from error
         given = {"PAMER_TASK_FILE": str(path), "PAMER_TASK_ID": task.task_id, "PAMER_WORK_DIR": str(work), **task.variables()}
         words = [word.replace("{task}", str(path)).replace("{work}", str(work)) for word in self.words]
         code, said, complaint = run_limited(words, child_environment(url) | given, work, self.time_limit)

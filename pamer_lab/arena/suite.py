@@ -1,7 +1,8 @@
 """Tasks for agents that are programs: a folder of your own tasks with a grader, or the arena's worlds with their tools as a command.
 
 A suite's folder has one folder per task, with the task in `task.md`, `task.txt`, `instruction.md` or `prompt.txt`, and what the agent may
-work on in `files/`. The grader's last line as JSON is the reward (a number, or an object with `reward` or `score`), else its exit code.
+work on in `files/`. What the grader prints, or its last line, is the reward as JSON (a number, or an object with `reward` or `score`),
+else its exit code.
 Invariant: the agent works on a copy; nothing but the task and `files/` is in it, and no link leads out of the suite.
 """
 
@@ -11,10 +12,11 @@ import os
 import shlex
 import shutil
 import sys
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from pamer_lab.arena.agents import AgentError
 from pamer_lab.arena.programs import NOT_RUN, run_limited
@@ -27,6 +29,8 @@ FILES, GRADERS = "files", ("grade.py", "grade.sh")
 FILE_BYTES = 500_000_000
 """A file of a task may be so large."""
 GRADER_SECONDS = 120.0
+SHOWN = 200
+"""Characters of what a grader said that a reason repeats."""
 
 
 class AnyTask(Protocol):
@@ -137,19 +141,23 @@ class SuiteTask:
 
 
 def read_reward(printed: str, code: int) -> float:
-    """A grader's verdict: the JSON of its last line, else its exit code."""
-    lines = printed.strip().splitlines()
-    try:
-        value = json.loads(lines[-1]) if lines else None
-    except ValueError:
-        value = None
-    if isinstance(value, dict):
-        value = value.get("reward", value.get("score"))
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    """A grader's verdict: its output, or the last line of it, as JSON; else its exit code."""
+    verdict = _verdict(printed)
+    named = [verdict[name] for name in ("reward", "score") if name in verdict] if isinstance(verdict, dict) else []
+    if not named and (isinstance(verdict, bool) or not isinstance(verdict, int | float)):
         return float(code == 0)
-    if not math.isfinite(value) or not 0 <= value <= 1:
-        raise AgentError(f"the grader failed: a reward is from 0 to 1, not {value}")
-    return float(value)
+    reward = named[0] if named else verdict
+    if not isinstance(reward, int | float) or not math.isfinite(reward) or not 0 <= reward <= 1:
+        raise AgentError(f"the grader failed: a reward is a number from 0 to 1, not {str(reward)[:SHOWN]!r}")
+    return float(reward)
+
+
+def _verdict(printed: str) -> Any:
+    """The JSON of what a grader printed; None where there is none."""
+    for text in (printed, *printed.strip().splitlines()[-1:]):
+        with suppress(ValueError, RecursionError):
+            return json.loads(text)
+    return None
 
 
 def read_suite(folder: str, grader: str = "") -> list[SuiteTask]:

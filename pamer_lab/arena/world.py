@@ -178,7 +178,7 @@ class Task:
         """The result of a call; one that cannot be answered gets an error that says why."""
         try:
             given = json.loads(call.arguments or "{}")
-        except ValueError:
+        except (ValueError, RecursionError):
             given = None
         name = "command" if call.name == "run_command" else next(iter(self._argument(call.name)), "")
         if not name:

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 
 from msgspec import structs
@@ -34,16 +35,16 @@ class Call:
     ms: dict[str, float] = field(default_factory=dict)
     refused: int = 0
     """Status with which the edited body was refused."""
-    _late: bool = False
+    instead: "Future[Outgoing]" = field(default_factory=Future)
+    """What was sent where the loop waited no longer for the decision."""
     _settled: bool = False
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def settle(self, *, late: bool = False) -> bool:
-        """Whether the asker was the first: the worker with its decision, or the loop that waits no longer."""
+    def settle(self) -> bool:
+        """Whether the asker was the first: the worker with its decision, or the loop that waits no longer and says what it sends."""
         with self._lock:
             first = not self._settled
             self._settled = True
-            self._late = self._late or (late and first)
             return first
 
     @property
@@ -59,6 +60,8 @@ class Outgoing:
     body: bytes
     edited: bool = False
     """False: the client's own body, encoded as it came."""
+    items: tuple[Item, ...] = ()
+    """Of an edited body that was made without the policy: what it shows."""
 
 
 @dataclass(frozen=True)

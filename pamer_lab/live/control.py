@@ -12,6 +12,7 @@ from typing import Any
 import orjson
 
 from pamer_lab.errors import LabError
+from pamer_lab.live.asgi import answer
 from pamer_lab.live.desk import Desk
 from pamer_lab.live.summary import described, summary
 
@@ -27,8 +28,6 @@ class Control:
         self.desk, self._token = desk, token
 
     async def __call__(self, scope: MutableMapping[str, Any], headers: dict[str, str], receive: Any, send: Any) -> None:
-        from pamer_lab.live.proxy import answer
-
         words = scope["path"].removeprefix("/_pamer/").strip("/").split("/")
         if scope["method"] == "GET" and words == ["health"]:
             await answer(send, 200, {"ok": True, "policy": self.desk.workshop.policy.name})

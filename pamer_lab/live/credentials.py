@@ -56,14 +56,16 @@ def redacted(wire: Wire, headers: Mapping[str, str]) -> Wire:
 
 
 def _texts(message: Message) -> tuple[str, ...]:
-    return (message.content, message.thinking, *(call.arguments for call in message.tool_calls))
+    return (message.content, message.thinking, message.name, *(text for call in message.tool_calls for text in (call.name, call.arguments)))
 
 
 def cleaned(message: Message, secrets: Sequence[str]) -> Message:
     """The message without these secrets."""
-    calls = tuple(structs.replace(call, arguments=without(call.arguments, secrets)) for call in message.tool_calls)
-    content, thinking = without(message.content, secrets), without(message.thinking, secrets)
-    return structs.replace(message, content=content, thinking=thinking, tool_calls=calls)
+    calls = tuple(
+        structs.replace(call, name=without(call.name, secrets), arguments=without(call.arguments, secrets)) for call in message.tool_calls
+    )
+    texts = {name: without(getattr(message, name), secrets) for name in ("content", "thinking", "name")}
+    return structs.replace(message, **texts, tool_calls=calls)
 
 
 def without(text: str, secrets: Sequence[str]) -> str:

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from msgspec import structs
 
-from pamer_lab.decisions import Decision, Item
+from pamer_lab.decisions import Decision
 from pamer_lab.errors import LabError
 from pamer_lab.live.call import Call, Deciding, Outgoing, stamped
 from pamer_lab.live.policy import Workshop
@@ -31,11 +31,11 @@ class Decider:
         """`window`: tokens that the model takes; 0 means that no limit is known."""
         self._workshop, self._window, self._clock = workshop, window, clock
 
-    def decide(self, call: Call, thread: Thread, wire: Wire, stateful: bool) -> Deciding:
+    def decide(self, call: Call, thread: Thread, wire: Wire) -> Deciding:
         """What to send, and why."""
         record = thread.record
         thread.used = call.at
-        if why := self._hands_off(thread, wire, stateful):
+        if why := self._hands_off(thread, wire):
             decided = Deciding((), "original", wire.body, why)
         elif self._workshop.is_base(record.policy):
             decided = self._observed(call, thread, wire)
@@ -45,15 +45,22 @@ class Decider:
             except Exception as error:  # policies fail in as many ways as models and disks
                 decided = self._fallback(thread, wire, error)
         if not call.settle():
-            decided = self._came_late(thread, wire, decided)
-        return decided if stateful else self._after_the_last(thread, wire, decided)
+            decided = self._came_late(call, thread, wire, decided)
+        if wire.kept_elsewhere and not wire.earlier:
+            return decided  # what the provider keeps of it is not known here
+        return self._after_the_last(thread, wire, decided, as_it_came=bool(why))
 
-    def _after_the_last(self, thread: Thread, wire: Wire, decided: Deciding) -> Deciding:
+    def _after_the_last(self, thread: Thread, wire: Wire, decided: Deciding, *, as_it_came: bool) -> Deciding:
         """The decision against what was sent before, which may be of another policy or of none."""
         record, last = thread.record, thread.record.last_seen
-        *before, turn = (None, *record.turns[-1:], *decided.turns)
-        as_it_came = turn is None or record.paused or bool(record.stopped)
-        if not as_it_came and (last is None or any(_same(last, known) for known in ((turn,) if not decided.turns else before[-1:]))):
+        if decided.shown is not None:
+            return decided
+        first = decided.turns[0].t if decided.turns else len(record.turns)
+        known = (*record.turns[max(0, first - 1) : first], *decided.turns)
+        turn = known[-1] if known else None
+        as_it_came = as_it_came or turn is None
+        before = known[-2:-1] if decided.turns else known
+        if not as_it_came and (last is None or any(_same(last, one) for one in before)):
             return decided
         try:
             history = self._workshop.history(record, self._history(thread, wire, self._clock())).at_now()
@@ -66,10 +73,10 @@ class Decider:
         edit = last is not None and shown.t >= last.t and shown.cached_tokens < last.active_tokens
         return replace(decided, shown=shown, edit=decided.edit or edit)
 
-    def _hands_off(self, thread: Thread, wire: Wire, stateful: bool) -> str:
+    def _hands_off(self, thread: Thread, wire: Wire) -> str:
         """Why a request goes out as it came, whatever the policy says; empty where the policy decides."""
         record = thread.record
-        if stateful:
+        if wire.kept_elsewhere:
             return "the provider keeps this conversation's history; nothing of it can be edited here"
         if record.paused:
             return "paused"
@@ -86,8 +93,8 @@ class Decider:
         if thread.acting is None:
             thread.acting = self._workshop.acting(record)
         acting, history = thread.acting, self._history(thread, wire, call.at)
-        acting.follow(history)
-        known = len(record.turns)
+        # A client that asks for more before it has an answer changes what its last decision was about: that one is made again.
+        known = len(record.turns) - acting.follow(history)
         act = acting.decide(self._idle(thread, call))
         call.ms["decide"] = since(began)
         return tuple(acting.turns[known:]), act.turn, act.history
@@ -157,45 +164,53 @@ class Decider:
             previous = items
         return tuple(found), growing.at_now()
 
-    def _came_late(self, thread: Thread, wire: Wire, decided: Deciding) -> Deciding:
+    def _came_late(self, call: Call, thread: Thread, wire: Wire, decided: Deciding) -> Deciding:
         """The loop did not wait: what it sent is what counts, and the decision serves the next turn."""
-        if not decided.turns:
+        out, known = call.instead.result(), thread.record.turns
+        if not decided.turns and not out.edited and decided.sent == "original":
             return decided
         history = self._workshop.history(thread.record, self._history(thread, wire, self._clock())).at_now()
-        items, sent = _kept_items(thread, history)
-        *before, last = decided.turns
+        items = out.items or (*history.head(), *history.raw([(0, history.t)]))
+        *before, last = decided.turns or known[-1:]
+        previous = before[-1] if before else known[last.t - 1] if last.t else None
         reason = f"{last.reason}; the decision came after the deadline and serves the next turn"
-        action = "pass" if last.action != "fallback" or sent == "kept" else last.action
+        action = "pass" if last.action != "fallback" or out.edited else last.action
         late = made_turn(
             structs.replace(last, action=action, reason=reason, items=items, cached_tokens=0),
             history,
-            before[-1].items if before else thread.record.turns[-1].items if thread.record.turns else (),
+            previous.items if previous else (),
             self._workshop.tokens,
             seconds=last.seconds,
         )
+        view = (history.t, items) if out.edited else None
+        sent: Sent = "kept" if out.edited else "original"
+        edit = previous is not None and late.cached_tokens < previous.active_tokens
+        if not decided.turns:
+            return Deciding((), sent, out.body, reason, edit=edit, view=view, shown=late)
         if thread.acting is not None:
             thread.acting.turns[-1] = late
-        view = thread.view if sent == "kept" else None
-        return Deciding((*before, late), sent, wire.body, reason, "", view=(history.t, items) if view else None)
+        return Deciding((*before, late), sent, out.body, reason, edit=edit, view=view)
 
     def late(self, call: Call) -> Outgoing:
         """What goes out when the decision does not come in time: the last view and what came since, or the client's own body."""
+        out = self._without_decision(call)
+        call.instead.set_result(out)
+        return out
+
+    def _without_decision(self, call: Call) -> Outgoing:
         thread, wire = call.thread, call.wire
-        if thread is None or wire is None or thread.view is None or thread.record.paused or thread.record.stopped:
+        view = thread.view if thread else None
+        if thread is None or wire is None or view is None or thread.record.paused or thread.record.stopped:
             return Outgoing(call.body)
         try:
+            if thread.common(wire.digests) < len(thread.record.digests):
+                return Outgoing(call.body)  # another request is first, and the view is of its history
             history = self._workshop.history(thread.record, self._history(thread, wire, call.at)).at_now()
-            return Outgoing(body_of(wire, _kept_items(thread, history)[0], history), edited=True)
+            since, items = view
+            kept = extended(items, since, history)
+            return Outgoing(body_of(wire, kept, history), edited=True, items=kept)
         except Exception:  # the client's own body always can be sent
             return Outgoing(call.body)
-
-
-def _kept_items(thread: Thread, history: History) -> tuple[tuple[Item, ...], Sent]:
-    """The last view and what came since; everything where there is none."""
-    if thread.view is None:
-        return (*history.head(), *history.raw([(0, history.t)])), "original"
-    since, items = thread.view
-    return extended(items, since, history), "kept"
 
 
 def _same(one: Turn, other: Turn | None) -> bool:

@@ -73,48 +73,60 @@ class Desk:
             raise InputError(f"session {session!r} is not known here")
         return thread
 
-    def take(self, call: Call) -> Outgoing:
-        """The bytes to send for a call, recorded; never raises."""
+    def read(self, call: Call) -> None:
+        """Read a call and find its session; never raises."""
         began = time.perf_counter()
         try:
-            return self._take(call, began)
-        except Exception as error:  # whatever fails, the client's own request goes out
-            call.settle()
-            self._failed(call, error, began)
-            return Outgoing(call.body)
-
-    def _take(self, call: Call, began: float) -> Outgoing:
-        try:
             wire = redacted(read_wire(call.api, call.plain, self._known), call.headers)
+            who = who_sent(call.headers, wire, call.upstream, call.api, self._salt)
+            call.wire = self.threads.completed(who, wire)
+            call.thread = self._session(call, call.wire)
         except (UnreadableError, ValueError, OSError) as error:
             self._unread(call, str(error))
-            return Outgoing(call.body)
-        who = who_sent(call.headers, wire, call.upstream, call.api, self._salt)
-        stateful = wire.fields.get("previous_response_id")
-        thread = self.threads.by_response(who, stateful) if isinstance(stateful, str) else None
-        kept = len(thread.record.digests) if thread else 0
-        if thread is None:
-            thread, kept = self.threads.find(who, wire, lambda *about: self._opened(about, who, wire, call))
+        except Exception as error:  # whatever fails, the client's own request goes out
+            self._failed(call, error)
         call.ms["read"] = since(began)
-        with thread.lock:
-            call.thread, call.wire = thread, wire
-            if self.logs.size(thread.record.session) > thread.place and self.threads.refresh(thread):
-                kept = min(kept, thread.common(wire.digests))
-            if thread.record.policy != self.workshop.policy.name and not thread.record.by_hand:
-                self._change(thread, self.workshop.policy, by_hand=False)
-            decided = self.decider.decide(call, thread, wire, bool(stateful))
-            return self._recorded(call, thread, wire, decided, kept, began, stateful=bool(stateful))
 
-    def _recorded(self, call: Call, thread: Thread, wire: Wire, decided: Deciding, kept: int, began: float, *, stateful: bool) -> Outgoing:
+    def _session(self, call: Call, wire: Wire) -> Thread:
+        who = who_sent(call.headers, wire, call.upstream, call.api, self._salt)
+        return self.threads.find(who, wire, lambda *about: self._opened(about, who, wire, call))
+
+    def take(self, call: Call) -> Outgoing:
+        """The bytes to send for a call, recorded; never raises. Reads the call where that was not done yet."""
+        if call.thread is None:
+            self.read(call)
+        try:
+            return self._take(call) if call.wire is not None and call.thread is not None else Outgoing(call.body)
+        except Exception as error:  # whatever fails, the client's own request goes out
+            call.settle()
+            self._failed(call, error)
+            return Outgoing(call.body)
+
+    def _take(self, call: Call) -> Outgoing:
+        began = time.perf_counter()
+        assert call.wire is not None and call.thread is not None  # the call was read
+        wire, thread = call.wire, call.thread
+        while True:
+            with thread.lock:
+                if self.threads.continues(thread, wire):
+                    if thread.record.policy != self.workshop.policy.name and not thread.record.by_hand:
+                        self._change(thread, self.workshop.policy, by_hand=False)
+                    decided = self.decider.decide(call, thread, wire)
+                    return self._recorded(call, thread, wire, decided, began)
+            # Another request has taken the session's line elsewhere since this one was read.
+            thread = call.thread = self._session(call, wire)
+
+    def _recorded(self, call: Call, thread: Thread, wire: Wire, decided: Deciding, began: float) -> Outgoing:
         """Write the frame, then say what to send; without the frame nothing edited goes out."""
         record = thread.record
-        fresh = wire.units if stateful else wire.units[kept:]
+        kept = len(record.digests)
+        fresh = wire.units[kept:]
         again = not fresh and bool(record.asked)
-        call.ms["total"] = since(began)
+        call.ms["total"] = call.ms["read"] + since(began)
         call.asked = Asked(
             time.time_ns(),
             call.at,
-            sum(unit.opens for unit in wire.units) if not stateful else sum(unit[0].role == "assistant" for unit in record.units),
+            sum(unit.opens for unit in wire.units),
             kept,
             tuple(unit.digest for unit in fresh),
             tuple(tuple(stamped(message, call.at) for message in unit.messages) for unit in fresh),
@@ -123,7 +135,7 @@ class Desk:
             decided.edit,
             decided.reason,
             decided.fallback,
-            wire.model,
+            without(wire.model, secrets_of(call.headers)),
             len(call.body),
             len(decided.body),
             {name: round(value, 3) for name, value in call.ms.items()},
@@ -174,22 +186,22 @@ class Desk:
             call.thread.acting, call.thread.view = None, None
             self.threads.append(call.thread, Changed(self.clock(), stopped=why))
 
-    def side(self, path: str, status: int) -> None:
+    def side(self, path: str, headers: Mapping[str, str], status: int) -> None:
         """A call outside the conversations."""
-        thread = self._catch_all()
-        self.threads.append(thread, Side(self.clock(), path, status))
+        self.threads.append(self._catch_all(), Side(self.clock(), without(path, secrets_of(headers)), status))
 
     def _unread(self, call: Call, reason: str) -> None:
         who = Who(who_sent(call.headers, None, call.upstream, call.api, self._salt).scope, "", "unread", "unknown")
         call.settle()
         thread = self._catch_all(call.api, who)
-        call.thread = thread
+        call.thread, call.wire = thread, None
+        reason = without(reason, secrets_of(call.headers))
         call.asked = Asked(
             time.time_ns(), call.at, 0, 0, reason="sent as it came", fallback=reason, client_bytes=len(call.body), path=call.path
         )
         self.threads.append(thread, call.asked)
 
-    def _failed(self, call: Call, error: Exception, began: float) -> None:
+    def _failed(self, call: Call, error: Exception) -> None:
         """Record a failure outside the policy, as far as that is possible."""
         try:
             reason = f"{type(error).__name__}: {error}"

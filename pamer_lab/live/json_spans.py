@@ -17,7 +17,13 @@ _ARRAY = msgspec.json.Decoder(list[msgspec.Raw])
 _OBJECT = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _SPACE = re.compile(rb"[ \t\r\n]*")
 _BETWEEN = re.compile(rb"[ \t\r\n]*,?[ \t\r\n]*")
+_ESCAPE = re.compile(rb"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|(u[dD][89a-fA-F]..)|.)", re.DOTALL)
 _KEY = re.compile(rb'("[^"\\]*+(?:\\.[^"\\]*+)*+")[ \t\r\n]*:[ \t\r\n]*', re.DOTALL)
+
+
+def without_halves(body: bytes) -> bytes:
+    """The text with U+FFFD for each escape that is half of a character; programs that cut texts write those, and parsers refuse them."""
+    return _ESCAPE.sub(lambda found: rb"\ufffd" if found[1] else found[0], body)
 
 
 def members(body: bytes, span: Span | None = None) -> dict[str, Span]:

@@ -7,14 +7,13 @@ is changed, held back or added; a client that leaves ends the call upstream; an 
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, MutableMapping
+from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import httpcore2
-import orjson
 
-from pamer_lab.hosts import host_allowed, own_origin
+from pamer_lab.live.asgi import CLIENT_LEFT, Receive, Scope, Send, answer, body_of, refusal, unreachable, while_there
 from pamer_lab.live.call import Call, Outgoing
 from pamer_lab.live.control import Control
 from pamer_lab.live.credentials import in_address
@@ -23,15 +22,10 @@ from pamer_lab.live.exchange import Exchange, Watcher
 from pamer_lab.live.upstream import UNREACHABLE, Headers, Upstream, passed_on
 from pamer_lab.live.wire import PATHS
 
-Message = MutableMapping[str, Any]
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-
-CLIENT_LEFT = "the client left"
 OURS = "/_pamer/"
 """Paths of the lab itself; they never go upstream."""
 LENGTH = (b"content-length",)
+PREVIOUS = b'"previous_response_id"'
 MOST_BODY = 256_000_000
 """Bytes of a model call; no server takes as many, and the proxy has to keep them all."""
 RESENT = range(400, 500)
@@ -55,6 +49,7 @@ class Proxy:
         self.desk, self.control, self.deadline = desk, control, deadline
         # Heads take all cores anyway, and one model serves one caller at a time.
         self._deciders = ThreadPoolExecutor(1 if desk.workshop.policy.needs_models else 4, "pamer-decide")
+        self._readers = ThreadPoolExecutor(4, "pamer-read")
         self._watcher = Watcher(desk)
         self._writers = ThreadPoolExecutor(2, "pamer-record")
         self._tasks: set[asyncio.Future[Any]] = set()
@@ -80,6 +75,7 @@ class Proxy:
             await send({"type": "websocket.close", "code": 1008})
             return
         headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
+        headers |= in_address(scope["query_string"])
         if reason := refusal(scope["headers"]):
             await answer(send, 403, {"error": {"type": "refused_by_pamer_lab", "message": reason}})
         elif "websocket" in headers.get("upgrade", "").lower():
@@ -87,46 +83,35 @@ class Proxy:
         elif scope["path"].startswith(OURS):
             await self.control(scope, headers, receive, send)
         elif scope["method"] == "POST" and scope["path"] in PATHS:
-            await self._while_there(receive, send, lambda body: self._model_call(scope, headers, body, send))
+            await self._model_request(scope, headers, receive, send)
         else:
-            await self._pass_through(scope, receive, send)
+            complete = asyncio.Event()
+            await while_there(receive, complete, self._pass_through(scope, headers, body_of(receive, complete), send))
 
-    async def _while_there(self, receive: Receive, send: Send, work: Callable[[bytes], Coroutine[Any, Any, None]]) -> None:
-        """Do the work with the request's body; a client that leaves ends it, and a body beyond every server's limit is refused."""
+    async def _model_request(self, scope: Scope, headers: dict[str, str], receive: Receive, send: Send) -> None:
+        """A model call once its body is there; one beyond every server's limit is refused."""
         chunks: list[bytes] = []
-        size = 0
-        async for chunk in _body(receive):
+        size, complete = 0, asyncio.Event()
+        async for chunk in body_of(receive, complete):
             chunks.append(chunk)
             size += len(chunk)
             if size > MOST_BODY:
                 message = f"the body is larger than {MOST_BODY // 1_000_000} MB"
                 await answer(send, 413, {"error": {"type": "request_too_large", "message": message}})
                 return
-        task = asyncio.ensure_future(work(b"".join(chunks)))
-        gone = asyncio.ensure_future(receive())
-        try:
-            await asyncio.wait({task, gone}, return_when=asyncio.FIRST_COMPLETED)
-            if not task.done() and gone.done():
-                task.cancel()
-            await task
-        except asyncio.CancelledError:
-            if not gone.done():
-                raise
-        finally:
-            gone.cancel()
+        await while_there(receive, complete, self._model_call(scope, headers, b"".join(chunks), send))
 
     async def _model_call(self, scope: Scope, headers: dict[str, str], body: bytes, send: Send) -> None:
-        headers = headers | in_address(scope["query_string"])
         call = Call(PATHS[scope["path"]], scope["path"], headers, body, self.desk.clock(), self._server(scope).url)
         exchange = Exchange(call)
         loop = asyncio.get_running_loop()
+        taken: asyncio.Future[Outgoing] | None = None
         if self.desk.waits_for_nothing(call):
-            taken, out = None, Outgoing(body)
             self._watcher.expect(call, loop)
         else:
-            taken = loop.run_in_executor(self._deciders, self.desk.take, call)
-            out = await self._in_time(taken, call)
+            taken = asyncio.ensure_future(self._take(call))
         try:
+            out = Outgoing(body) if taken is None else await self._in_time(taken, call)
             await self._exchange(scope, out, exchange, send)
         except UNREACHABLE as error:
             exchange.error = f"{type(error).__name__}: {error}"
@@ -143,13 +128,22 @@ class Proxy:
             else:
                 self._later(self._record(exchange, taken))
 
+    async def _take(self, call: Call) -> Outgoing:
+        """Read a call, then decide on it: a decision may have to wait for others, reading does not."""
+        if PREVIOUS in call.body and self._tasks:  # it names an answer that may still be on its way to the record
+            await asyncio.wait(set(self._tasks))
+        loop = asyncio.get_running_loop()
+        await loop.run_in_executor(self._readers, self.desk.read, call)
+        return await loop.run_in_executor(self._deciders, self.desk.take, call)
+
     async def _in_time(self, taken: "asyncio.Future[Outgoing]", call: Call) -> Outgoing:
         """The desk's decision, or after the deadline what can be sent without it."""
         with contextlib.suppress(TimeoutError):
             return await asyncio.wait_for(asyncio.shield(taken), self.deadline)
-        if call.settle(late=True):
-            return self.desk.decider.late(call)
-        return await taken
+        if call.settle():
+            late = asyncio.get_running_loop().run_in_executor(self._readers, self.desk.decider.late, call)
+            return await asyncio.shield(late)  # a client that leaves must not leave the record without it
+        return await asyncio.shield(taken)
 
     async def _exchange(self, scope: Scope, out: Outgoing, exchange: Exchange, send: Send) -> None:
         """Send the request; where an edited one is refused, send the original once."""
@@ -187,18 +181,19 @@ class Proxy:
         named = any(name.lower() == b"anthropic-version" for name, _ in scope["headers"])
         return self._anthropic if named or path == "/messages" or path.startswith("/messages/") else self.upstream
 
-    async def _pass_through(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _pass_through(self, scope: Scope, headers: dict[str, str], body: AsyncIterator[bytes], send: Send) -> None:
         """Anything that asks no model: the client's bytes as they come, and the answer's."""
-        names = {name.lower() for name, _ in scope["headers"]}
-        has_body = bool(names & {b"content-length", b"transfer-encoding"})
-        headers = passed_on(scope["headers"], without=(b"host",))
-        if b"transfer-encoding" in names and b"content-length" not in names:
-            headers.append((b"transfer-encoding", b"chunked"))
+        content: bytes | AsyncIterator[bytes] = body
+        if not headers.keys() & {"content-length", "transfer-encoding"}:
+            content = b"".join([chunk async for chunk in body])  # nothing; without it the client is not seen to leave
+        given = passed_on(scope["headers"], without=(b"host",))
+        if "transfer-encoding" in headers and "content-length" not in headers:
+            given.append((b"transfer-encoding", b"chunked"))
         server = self._server(scope)
         target = server.target(scope["raw_path"], scope["query_string"])
         started, status = False, 502
         try:
-            response = await server.send(scope["method"], target, headers, _body(receive) if has_body else b"")
+            response = await server.send(scope["method"], target, given, content)
             try:
                 status = response.status
                 await send({"type": "http.response.start", "status": status, "headers": passed_on(response.headers)})
@@ -213,7 +208,7 @@ class Proxy:
                 raise UpstreamCut(str(error)) from error
             await answer(send, 502, unreachable(f"{type(error).__name__}: {error}"))
         finally:
-            self._later(asyncio.get_running_loop().run_in_executor(self._writers, self.desk.side, scope["path"], status))
+            self._later(asyncio.get_running_loop().run_in_executor(self._writers, self.desk.side, scope["path"], headers, status))
 
     async def _record(self, exchange: Exchange, taken: "asyncio.Future[Outgoing]") -> None:
         await asyncio.wait({taken})
@@ -238,47 +233,10 @@ class Proxy:
                 await self.settled()
                 await self.upstream.close()
                 await self._anthropic.close()
+                self._readers.shutdown()
                 self._deciders.shutdown(wait=False, cancel_futures=True)
                 self._watcher.close()
                 self._writers.shutdown()
             await send({"type": f"{event['type']}.complete"})
             if event["type"] == "lifespan.shutdown":
                 return
-
-
-async def _body(receive: Receive) -> AsyncIterator[bytes]:
-    while True:
-        event = await receive()
-        if event["type"] == "http.disconnect":
-            raise ConnectionResetError(CLIENT_LEFT)
-        yield event.get("body", b"")
-        if not event.get("more_body"):
-            return
-
-
-def refusal(headers: list[tuple[bytes, bytes]]) -> str:
-    """Why a request is not passed on: another name than this computer's, or a page of another site."""
-    found: dict[str, list[str]] = {}
-    for name, value in headers:
-        found.setdefault(name.decode("latin-1").lower(), []).append(value.decode("latin-1"))
-    hosts, origins = found.get("host", []), found.get("origin", [])
-    if len(hosts) != 1 or not host_allowed(hosts[0]):
-        return "the proxy answers under names of this computer only"
-    if any(not own_origin(origin, hosts[0]) for origin in origins):
-        return "the proxy does not answer to pages of other sites"
-    if not origins and (found.get("sec-fetch-site") or [""])[0] in ("cross-site", "same-site"):
-        return "the proxy does not answer to pages of other sites"
-    return ""
-
-
-def unreachable(reason: str) -> dict[str, Any]:
-    """What a client gets instead of an answer that never began."""
-    return {"error": {"type": "upstream_unreachable", "message": f"the model server did not answer ({reason})"}}
-
-
-async def answer(send: Send, status: int, value: Any) -> None:
-    """An answer of the lab's own."""
-    body = orjson.dumps(value)
-    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})

@@ -35,7 +35,8 @@ def publish(workspace: Workspace, record: Record, tokens: MessageTokens | None =
         tokens = tokens or profile_tokens(load_profile(record.opened.profile, workspace.path))
         store = RunStore(workspace)
         known = workspace.trace_rows(equals("trace_id", record.trace_id))
-        if not known or known[0]["messages"] != len(trace.messages):
+        counts = (len(trace.messages), sum(tokens.counts(trace.messages)) + tokens.tools(trace.tools))
+        if not known or (known[0]["messages"], known[0]["tokens"]) != counts:
             workspace.add_traces([trace], tokens)
             for head in store.heads(trace_id=record.trace_id):
                 if not head.run_id.startswith(f"r-{record.trace_id}"):
@@ -50,7 +51,11 @@ def _publish_run(store: RunStore, record: Record, line: Timeline) -> None:
     turns = [structs.replace(turn, output_tokens=line.output_tokens[turn.t]) for turn in record.turns[: line.turns]]
     if not turns:
         return
-    stored = store.stored_count(record.run_id)
+    stored, newest = store.stored_count(record.run_id), store.last_turn(record.run_id)
+    if newest and newest.t < len(turns) and newest.raw_tokens != turns[newest.t].raw_tokens:
+        # The client left that answer and asked for more: the turn was decided again.
+        stored = newest.t
+        store.forget_after(record.run_id, stored)
     if stored < len(turns):
         store.add_turns(record.run_id, turns[stored:])
     run = run_of(record, turns)

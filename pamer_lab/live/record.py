@@ -156,6 +156,9 @@ class Record:
     sides: list[Side] = field(default_factory=list)
     changes: list[Changed] = field(default_factory=list)
 
+    ends: dict[int, int] = field(default_factory=dict)
+    """Units of the history with each request."""
+
     def __post_init__(self) -> None:
         self.policy, self.settings, self.heads = self.opened.policy, self.opened.settings, self.opened.heads
         self.policies = [self.policy]
@@ -168,6 +171,9 @@ class Record:
                 del self.units[frame.kept :]
                 self.digests += frame.digests
                 self.units += frame.units
+                self.ends[frame.n] = len(self.units)
+                if frame.turns:
+                    del self.turns[frame.turns[0].t :]
                 self.turns += frame.turns
                 seen = frame.shown or (frame.turns[-1] if frame.turns else self.last_seen if frame.again else None)
                 if seen is not None:
@@ -205,6 +211,12 @@ class Record:
     def history(self) -> tuple[Message, ...]:
         """The client's messages as it last sent them."""
         return (*self.opened.preamble, *(message for unit in self.units for message in unit))
+
+    def up_to(self, answer: Answered) -> tuple[list[str], list[tuple[Message, ...]]]:
+        """The history up to an answer and with it: digests and units."""
+        end = self.ends[answer.n]
+        said = [(answer.message,)] if answer.message else []
+        return [*self.digests[:end], *(answer.response_id for _ in said)], [*self.units[:end], *said]
 
     @property
     def last_seen(self) -> Turn | None:

@@ -75,8 +75,8 @@ class Threads:
         self._threads[name] = Thread(record, place)
         return self._threads[name]
 
-    def find(self, who: Who, wire: Wire, begin: Begin) -> tuple[Thread, int]:
-        """The session that a request belongs to, and how many units of its history the request begins with.
+    def find(self, who: Who, wire: Wire, begin: Begin) -> Thread:
+        """The session that a request belongs to.
 
         `begin`: the first frame of a new session, from its name, its parent's, and whether the client has rewritten its history.
         """
@@ -89,22 +89,36 @@ class Threads:
                 own = self._own(who)
                 best = _continued(own, digests)
             if best is not None:
-                return best, len(best.record.digests)
+                return best
             parent = max(own, key=lambda thread: thread.common(digests), default=None)
             shared = parent.common(digests) if parent else 0
             shares = parent is not None and parent.opens_before(shared)
             rewritten = parent is not None and (shares or bool(who.named)) and 2 * shared < len(digests)
-            thread = self.create(who, wire, begin, parent.record.session if parent and shares else "", rewritten)
-            return thread, 0
+            return self.create(who, wire, begin, parent.record.session if parent and shares else "", rewritten)
 
-    def by_response(self, who: Who, response: str) -> Thread | None:
-        """The session whose newest answers include this one."""
+    def continues(self, thread: Thread, wire: Wire) -> bool:
+        """Whether a request still begins with all of a session's history; for the holder of the session's lock."""
+        size = self.logs.size(thread.record.session)
+        if thread.place and not size:  # someone has deleted its file
+            with self.lock:
+                self._threads.pop(thread.record.session, None)
+            return False
+        if size > thread.place:
+            self.refresh(thread)
+        return thread.common(wire.digests) == len(thread.record.digests)
+
+    def completed(self, who: Who, wire: Wire) -> Wire:
+        """A request whose history its provider keeps, with that history in front as far as it was recorded here."""
+        if not wire.kept_elsewhere:
+            return wire
+        response = wire.fields.get("previous_response_id")
         with self.lock:
-            own = self._own(who)
-        for thread in own:
-            if any(answer.response_id == response for answer in thread.record.answers.values()):
-                return thread
-        return None
+            own = [thread.record for thread in self._own(who)]
+        for record in sorted(own, key=lambda record: record.asked[-1].at if record.asked else 0.0, reverse=True):
+            for answer in reversed(list(record.answers.values())):
+                if answer.response_id and response in (None, answer.response_id):
+                    return wire.after(*record.up_to(answer))
+        return wire
 
     def _own(self, who: Who) -> list[Thread]:
         return [

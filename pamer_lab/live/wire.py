@@ -16,7 +16,7 @@ from msgspec import structs
 from pamer_lab.bounded import Bounded
 from pamer_lab.controller.request import read_message
 from pamer_lab.errors import FormatError
-from pamer_lab.live.json_spans import Span, elements, members
+from pamer_lab.live.json_spans import Span, elements, members, without_halves
 from pamer_lab.trajectory.draft import Draft
 from pamer_lab.trajectory.shared.fields import read_tools
 from pamer_lab.trajectory.shared.parts import read_content
@@ -75,6 +75,8 @@ class Wire:
     model: str = ""
     fields: Mapping[str, Any] = field(default_factory=dict)
     """Members of the body that name a session."""
+    earlier: int = 0
+    """Units in front that are not in the body: the provider keeps them."""
 
     @property
     def messages(self) -> tuple[Message, ...]:
@@ -84,6 +86,16 @@ class Wire:
     def digests(self) -> list[str]:
         return [unit.digest for unit in self.units]
 
+    @property
+    def kept_elsewhere(self) -> bool:
+        """Whether the provider keeps the history, and the body has only what is new."""
+        return any(name in self.fields for name in ("previous_response_id", "conversation"))
+
+    def after(self, digests: Sequence[str], units: Sequence[tuple[Message, ...]]) -> "Wire":
+        """The request with the history that the provider keeps in front."""
+        known = tuple(Unit((0, 0), messages, digest) for digest, messages in zip(digests, units, strict=True))
+        return replace(self, units=(*known, *self.units), earlier=len(known))
+
 
 Known = Bounded[bytes, Unit]
 """Units by a hash of their bytes, so that a history that only grows is read once."""
@@ -91,6 +103,16 @@ Known = Bounded[bytes, Unit]
 
 def read_wire(api: Api, body: bytes, known: Known | None = None) -> Wire:
     """The body's messages with their places; `UnreadableError` where anything in it is doubtful."""
+    try:
+        return _read(api, body, known)
+    except UnreadableError:
+        repaired = without_halves(body)  # as long as the body, so places stay
+        if repaired == body:
+            raise
+        return replace(_read(api, repaired, known), body=body)
+
+
+def _read(api: Api, body: bytes, known: Known | None) -> Wire:
     try:
         top = members(body)
         value = {key: orjson.loads(body[slice(*span)]) for key, span in top.items() if key != ARRAYS[api]}

@@ -1,13 +1,14 @@
 """Calls to a server that may fail: bounded attempts with backoff, and one sentence when all have failed.
 
 Knows the `openai` package's errors, not what is asked. An error that a retry cannot fix (a wrong model name, a rejected key, an invalid
-request) is raised at once, and a key in a server's message is removed.
+request) is raised at once, and a key in a server's message is removed. An answer has a limit for its time, to its last byte, and for its
+size.
 """
 
 import random
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 from pamer_lab.errors import ModelError
@@ -18,6 +19,10 @@ T = TypeVar("T")
 
 FIRST_DELAY_SECONDS = 0.5
 LONGEST_DELAY_SECONDS = 20.0
+MOST_BYTES = 256_000_000
+"""Of an answer, unpacked."""
+TRANSFER = ("content-encoding", "content-length", "transfer-encoding")
+"""Headers about how an answer travelled, which do not hold once it is read."""
 RETRIED_STATUS = frozenset({408, 409, 425, 429})
 """Besides these, every 5xx is tried again."""
 
@@ -36,6 +41,10 @@ class BadAnswer(Unanswered):
     """Raised when a server answered, but not in the agreed shape; another attempt may do better."""
 
 
+class EndlessAnswer(BadAnswer):
+    """Raised when an answer does not end in time, or is too large."""
+
+
 class DoesNotFit(Unanswered):
     """Raised when a prompt exceeds the model's window or an answer its token limit; the same request fails again, a smaller one may not."""
 
@@ -44,11 +53,46 @@ def server_client(settings: ChatSettings | EmbeddingSettings) -> Any:
     """An `openai` client that sends what the profile names and nothing else: no organisation or project of the environment."""
     import openai
 
+    seconds = settings.timeout_seconds
     client = openai.OpenAI(
-        base_url=settings.base_url, api_key=api_key(settings.api_key_variable), timeout=settings.timeout_seconds, max_retries=0
+        base_url=settings.base_url,
+        api_key=api_key(settings.api_key_variable),
+        timeout=seconds,
+        max_retries=0,
+        http_client=_bounded_client(seconds),
     )
     client.organization = client.project = None
     return client
+
+
+def _bounded_client(seconds: float) -> Any:
+    """An HTTP client with one time limit for a complete answer: the library's own is for each piece of it, of which there may be no end."""
+    import openai
+
+    class Bounded(openai.DefaultHttpxClient):
+        def send(self, request: Any, *, stream: bool = False, **options: Any) -> Any:
+            until = time.monotonic() + seconds
+            answer = super().send(request, stream=True, **options)
+            try:
+                body = _read(answer.iter_bytes(), until, seconds)
+            finally:
+                answer.close()
+            headers = [(name, value) for name, value in answer.headers.multi_items() if name.lower() not in TRANSFER]
+            return type(answer)(answer.status_code, headers=headers, content=body, request=answer.request)
+
+    return Bounded(timeout=seconds)
+
+
+def _read(pieces: Iterable[bytes], until: float, seconds: float) -> bytes:
+    found, size = [], 0
+    for piece in pieces:
+        found.append(piece)
+        size += len(piece)
+        if size > MOST_BYTES:
+            raise EndlessAnswer(f"the answer is larger than {MOST_BYTES // 1_000_000} MB")
+        if time.monotonic() > until:
+            raise EndlessAnswer(f"the answer had not ended after {seconds:g} seconds")
+    return b"".join(found)
 
 
 def with_attempts(
@@ -79,8 +123,8 @@ def with_attempts(
                 raise _kind(error)(f"{what}: the server refused the request ({_short(error)})") from error
             reason = error
         except (openai.APIConnectionError, openai.APIResponseValidationError, BadAnswer) as error:
-            reason = error
-        except ValueError as error:  # the body was not JSON
+            reason = error.__cause__ if isinstance(error.__cause__, BadAnswer) else error
+        except (ValueError, RecursionError) as error:  # the body was not JSON, or nested beyond reading
             reason = BadAnswer(f"the answer is not JSON ({error})")
         failed(reason)
     tried = f"{attempts} attempts" if attempts > 1 else "one attempt"

@@ -180,14 +180,24 @@ def test_keys_that_a_program_prints_or_is_started_with_are_neither_kept_nor_shar
 
 @pytest.mark.parametrize(
     ("printed", "code", "reward"),
-    [("", 0, 1.0), ("", 1, 0.0), ("log\n0.25", 0, 0.25), ('{"score": 1}', 1, 1.0), ("true", 1, 0.0), ('{"note": 1}', 0, 1.0)],
+    [
+        ("", 0, 1.0),
+        ("", 1, 0.0),
+        ("log\n0.25", 0, 0.25),
+        ('{"score": 1}', 1, 1.0),
+        ("true", 1, 0.0),
+        ('{"note": 1}', 0, 1.0),
+        ('{\n  "reward": 0.5,\n  "tests": [1]\n}\n', 0, 0.5),
+        ('{"reward": false}', 0, 0.0),
+        ("[" * 100_000, 1, 0.0),
+    ],
 )
 def test_a_graders_json_counts_before_its_exit_code(printed: str, code: int, reward: float) -> None:
     assert read_reward(printed, code) == reward
 
 
-@pytest.mark.parametrize("printed", ["7", "NaN", '{"reward": -1}', '{"reward": Infinity}'])
-def test_a_reward_outside_0_to_1_is_the_graders_failure(printed: str) -> None:
+@pytest.mark.parametrize("printed", ["7", "NaN", '{"reward": -1}', '{"reward": Infinity}', '{"reward": "0.5"}', '{"reward": null}'])
+def test_a_reward_that_is_no_number_from_0_to_1_is_the_graders_failure(printed: str) -> None:
     with pytest.raises(AgentError):
         read_reward(printed, 0)
 

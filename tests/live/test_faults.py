@@ -11,10 +11,10 @@ import pytest
 from pamer_lab.controller.probe import Votes
 from pamer_lab.errors import StorageError
 from pamer_lab.factory import Parts
+from pamer_lab.live.asgi import CLIENT_LEFT
 from pamer_lab.live.fake_upstream import FakeUpstream
 from pamer_lab.live.logs import Logs
 from pamer_lab.live.policy import Workshop
-from pamer_lab.live.proxy import CLIENT_LEFT
 from tests.live.conftest import KEY, PARTS, PATHS, PATIENCE, Agent, Bench, chat, wait
 
 HELLO = chat({"role": "user", "content": "Hello"})

@@ -15,7 +15,7 @@ from pamer_lab.live import proxy
 from pamer_lab.live.credentials import REDACTED
 from pamer_lab.live.publish import publish
 from pamer_lab.live.usage import MOST_BYTES, MOST_ENCODINGS, decoded
-from tests.live.conftest import KEY, PARTS, PATHS, Bench, chat
+from tests.live.conftest import KEY, PARTS, PATHS, Agent, Bench, chat
 
 SECRET = "sk-planted-5f2e9c7ab1"
 
@@ -116,6 +116,41 @@ def test_a_clients_key_in_its_address_is_not_recorded_and_tells_sessions_apart(s
         publish(bench.workspace, record, PARTS.tokens)
     written = b"".join(path.read_bytes() for path in Path(bench.workspace.path).rglob("*") if path.is_file())
     assert REDACTED.encode() in written and not any(word in written for word in (b"planted+", b"planted%2B"))
+
+
+def test_a_clients_key_is_not_recorded_wherever_a_request_has_it(started: Callable[..., Bench]) -> None:
+    bench = started()
+    given = {"authorization": f"Bearer {SECRET}"}
+    said = {"role": "user", "content": "x"}
+    call = {"id": "c", "type": "function", "function": {"name": SECRET, "arguments": "{}"}}
+    bodies = [
+        {"model": SECRET, "user": SECRET, "prompt_cache_key": SECRET, "metadata": {"k": SECRET}, "messages": [said | {"name": SECRET}]},
+        {"messages": [said, {"role": "assistant", "content": "", "tool_calls": [call]}]},
+        {"messages": [said | {"role": SECRET}]},
+    ]
+    for body in bodies:
+        bench.post("chat", body, **given)
+        bench.post("messages", body, **given)
+    for more in ({"content_encoding": SECRET}, {"x_session_id": SECRET}, {"user_agent": SECRET}):
+        bench.post("chat", chat(said), **given, **more)
+    httpx2.get(f"{bench.url}/v1/files/{SECRET}", headers=given, trust_env=False)
+    bench.settle()
+    for record in bench.records():
+        publish(bench.workspace, record, PARTS.tokens)
+    files = list(Path(bench.workspace.path).rglob("*"))
+    assert not any(SECRET in path.name or (path.is_file() and SECRET.encode() in path.read_bytes()) for path in files)
+
+
+def test_half_characters_do_not_part_a_session(started: Callable[..., Bench]) -> None:
+    bench = started("sliding-window:2", gate=False)
+    agent = Agent(bench)
+    sent = []
+    for _ in range(5):
+        sent.append(agent.body.replace(b"exhibit 0 ", rb"exhibit \ud83d \\ud83d \ud83d\ude00 ", 1))
+        bench.post("chat", sent[-1])
+        agent.grow()
+    assert "\ufffd \\ud83d \U0001f600 " in bench.record.history[3].content
+    assert [entry.body for entry in bench.got[:2]] == sent[:2]
 
 
 def _called(arguments: str) -> dict[str, object]:

@@ -4,7 +4,7 @@ import json
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -31,6 +31,7 @@ class FaultServer:
         self.requests: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
         self.url = ""
+        self.over = threading.Event()
 
     def next_plan(self) -> Any:
         return self.plans.pop(0) if len(self.plans) > 1 else self.plans[0]
@@ -38,7 +39,7 @@ class FaultServer:
 
 @contextmanager
 def serving(*plans: Any) -> Iterator[FaultServer]:
-    """A plan is a status number, `slow`, `cut`, raw text, the JSON to answer, or a status with its text."""
+    """A plan is a status number, `slow`, `cut`, `dripping`, `endless`, raw text, the JSON to answer, or a status with its text."""
     state = FaultServer(list(plans))
 
     class Handler(BaseHTTPRequestHandler):
@@ -50,6 +51,13 @@ def serving(*plans: Any) -> Iterator[FaultServer]:
             if plan == "slow":
                 time.sleep(1.0)
                 plan = CHAT
+            if plan in ("dripping", "endless"):
+                self.send_response(200)
+                self.end_headers()
+                with suppress(OSError):  # until the client has enough
+                    while not state.over.wait(0.05 if plan == "dripping" else 0.0):
+                        self.wfile.write(b" " * (1 if plan == "dripping" else 100_000))
+                return
             if plan == "cut":
                 self.send_response(200)
                 self.send_header("Content-Length", "1000")
@@ -77,6 +85,7 @@ def serving(*plans: Any) -> Iterator[FaultServer]:
     try:
         yield state
     finally:
+        state.over.set()
         server.shutdown()
         server.server_close()
         thread.join()

@@ -74,6 +74,16 @@ def test_a_server_that_was_given_up_on_may_have_worked_so_its_usage_is_unknown()
     assert usage_of(caught.value) == UNKNOWN
 
 
+def test_an_answer_that_does_not_end_is_given_up_and_its_usage_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
+    with serving("dripping", CHAT) as server:
+        answer = ask(server.url, tries=2, timeout=1.0)
+    assert answer.data() == {"steps": [1, 2]} and answer.usage == USED + UNKNOWN
+    monkeypatch.setattr(attempts, "MOST_BYTES", 1_000_000)
+    with serving("endless") as server, pytest.raises(ModelError) as caught:
+        ask(server.url, tries=1)
+    assert usage_of(caught.value) == UNKNOWN
+
+
 @pytest.mark.parametrize("fault", [429, 503, "cut", "this is not JSON", chat_with('{"steps": ["one"]}'), chat_with('{"other": 1}')])
 def test_when_all_attempts_fail_one_sentence_says_so(fault: Any) -> None:
     with serving(fault) as server, pytest.raises(ModelError, match=r"\b2\b") as caught:

@@ -13,6 +13,7 @@ from streamlit.testing.v1 import AppTest
 from pamer_lab.config import ROOTS_VARIABLE
 from pamer_lab.reviewer_mode import READONLY_VARIABLE
 from pamer_lab.runs.engine import replay
+from pamer_lab.runs.samples import import_sample_runs
 from pamer_lab.runs.values import Run
 from pamer_lab.ui.shared.gate import how_to_get_in
 from pamer_lab.ui.shared.picker import trace_label
@@ -222,6 +223,7 @@ def test_traces_of_one_file_are_told_apart_by_number_and_task_from_the_first_on(
 
 def test_the_readers_own_trace_opens_before_a_demo_on_every_page(visit: Visit, workspace: Workspace) -> None:
     import_demo(workspace)
+    import_sample_runs(workspace)
     (own,) = put(workspace, zebra=chat(3)).traces
     for page in ("pages/replay.py", "pages/trace.py"):
         assert visit(page).selectbox(key="picked_trace").value == own["trace_id"]

@@ -25,7 +25,7 @@ _component = st.components.v2.component("pamer_page", js=(Path(__file__).parent 
 
 @st.dialog("Keys")
 def _list_keys() -> None:
-    st.dataframe([{"Key": key, "What it does": words} for key, words in KEYS.items()], hide_index=True, width="stretch")
+    st.table({"What it does": KEYS})  # its cells wrap, those of a dataframe are cut
     st.caption("Keys do nothing while you type in a field.")
 
 
