@@ -1,6 +1,5 @@
 """Who reaches the dashboard: names that rebind, pages of other sites, other users of the machine, browsers without the token."""
 
-import asyncio
 import os
 import re
 import sys
@@ -17,6 +16,7 @@ import websockets
 from pamer_lab.bench.server import STREAM, started
 from pamer_lab.errors import InputError
 from pamer_lab.ui.shared.gate import HEADERS, TOKEN, TOKEN_VARIABLE, Gate, cookie_name, link, token_mode
+from tests.event_loops import finished
 
 PROJECT = Path(__file__).resolve().parents[3]
 HERE = "127.0.0.1:8501"
@@ -44,7 +44,7 @@ def ask(
         sent.append(message)
 
     scope = {"type": kind, "path": path, "query_string": query.encode(), "headers": [(n.encode(), v.encode()) for n, v in headers]}
-    asyncio.run(Gate(inner, mode)(scope, None, send))  # type: ignore[arg-type]
+    finished(Gate(inner, mode)(scope, None, send))  # type: ignore[arg-type]
     return bool(inner.asked), sent[0]
 
 
@@ -177,9 +177,9 @@ def test_with_a_required_token_nothing_but_the_link_opens_the_dashboard(tmp_path
         assert found
         host = urlsplit(address).netloc
         cookie = f"pamer_lab_{urlsplit(address).port}={found[1]}"
-        assert not asyncio.run(_connects(address, host, address))
-        assert asyncio.run(_connects(address, host, address, cookie))
-        assert not asyncio.run(_connects(address, "some.name", "http://some.name", cookie)), (
+        assert not finished(_connects(address, host, address))
+        assert finished(_connects(address, host, address, cookie))
+        assert not finished(_connects(address, "some.name", "http://some.name", cookie)), (
             "a stolen cookie does not help a page that rebinds"
         )
         opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())

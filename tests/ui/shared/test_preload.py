@@ -1,10 +1,10 @@
 """The browser is told of the script for charts with the page itself."""
 
-import asyncio
 from pathlib import Path
 from typing import Any
 
 from pamer_lab.ui.shared.preload import SCRIPTS, Preload, chart_link
+from tests.event_loops import finished
 
 
 def answered(link: bytes | None, kind: bytes) -> dict[bytes, bytes]:
@@ -16,7 +16,7 @@ def answered(link: bytes | None, kind: bytes) -> dict[bytes, bytes]:
     async def send(message: Any) -> None:
         sent.append(message)
 
-    asyncio.run(Preload(inner, link)({"type": "http"}, None, send))  # type: ignore[arg-type]
+    finished(Preload(inner, link)({"type": "http"}, None, send))  # type: ignore[arg-type]
     return dict(sent[0]["headers"])
 
 

@@ -1,9 +1,7 @@
 """Connections of the dashboard send at once, though Streamlit's socket would have them wait."""
 
-import asyncio
 import runpy
 import socket
-import threading
 from collections.abc import Iterator
 
 import pytest
@@ -11,6 +9,7 @@ import pytest
 from pamer_lab.ui.shared import warm
 from pamer_lab.ui.shared.page import ROUTER
 from pamer_lab.ui.shared.sockets import send_at_once
+from tests.event_loops import finished
 
 
 @pytest.fixture
@@ -45,8 +44,4 @@ def test_the_dashboard_does_it_when_its_server_starts(listening: socket.socket, 
         async with ready(None):
             assert not delayed(listening)
 
-    apart = threading.Thread(target=lambda: done.append(asyncio.run(start())))
-    done: list[None] = []
-    apart.start()
-    apart.join()
-    assert done == [None]
+    finished(start())

@@ -1,6 +1,5 @@
 """The home page's libraries and demo traces are there before the first visit."""
 
-import asyncio
 import threading
 from typing import Any
 
@@ -10,6 +9,7 @@ from pamer_lab import figures
 from pamer_lab.ui.shared import loaders, warm
 from pamer_lab.ui.traces import home
 from pamer_lab.workspace import Workspace
+from tests.event_loops import finished
 
 
 def test_an_empty_workspace_has_the_demo_traces_after_it_and_they_are_read_once(
@@ -41,19 +41,12 @@ def test_a_server_waits_for_its_home_page_but_not_for_ever(monkeypatch: pytest.M
     thread = threading.Thread(target=done.wait, daemon=True)
     thread.start()
     monkeypatch.setattr(warm, "MOST", 0.0)
-    _run_apart(thread)
+    finished(warm.warmed(thread))
     assert thread.is_alive()
     done.set()
     monkeypatch.setattr(warm, "MOST", 60.0)
-    _run_apart(thread)
+    finished(warm.warmed(thread))
     assert not thread.is_alive()
-
-
-def _run_apart(thread: threading.Thread) -> None:
-    """In a thread, because a browser test before this one may have left its event loop running."""
-    apart = threading.Thread(target=lambda: asyncio.run(warm.warmed(thread)))
-    apart.start()
-    apart.join()
 
 
 def test_a_fault_while_warming_up_is_left_to_the_first_visit(monkeypatch: pytest.MonkeyPatch) -> None:
