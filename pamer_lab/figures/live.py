@@ -4,10 +4,24 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pamer_lab.figures.runs import FEW, legend_above, tick_step, token_axis
-from pamer_lab.figures.theme import COLOURS, EVENTS, LIGHT, SIGNS, SYMBOLS, Meaning, layout, look
+from pamer_lab.figures.theme import COLOURS, DROP_SIGN, DROP_SYMBOL, EVENTS, LIGHT, SIGNS, SYMBOLS, Meaning, layout, look
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
+
+MARKS: dict[str, tuple[str, str, Meaning]] = {action: (SIGNS[action], SYMBOLS[action], COLOURS[action]) for action in EVENTS} | {
+    "edit": (DROP_SIGN, DROP_SYMBOL, "compression")
+}
+"""Sign, symbol and colour of what can happen at a turn."""
+
+
+def marked(request: Mapping[str, Any]) -> str | None:
+    """A fallback, what the policy did, or `edit` for any other request that does not begin with the one before."""
+    if request["fallback"]:
+        return "fallback"
+    if request["action"] in EVENTS:
+        return str(request["action"])
+    return "edit" if request["edit"] else None
 
 
 def live_context(requests: Sequence[Mapping[str, Any]], colours: dict[Meaning, str] = LIGHT, *, height: int = 300) -> "Figure":
@@ -52,16 +66,16 @@ def live_context(requests: Sequence[Mapping[str, Any]], colours: dict[Meaning, s
         marker={"size": 5, "color": colours[style.meaning], "symbol": style.symbol},
         hovertemplate="model's view (%{customdata}), turn %{x}: %{y:,} tokens<extra></extra>",
     )
-    for action in EVENTS:
-        found = [row for row in rows if (action == "fallback" if row["fallback"] else row["action"] == action)]
+    for name, (sign, symbol, meaning) in MARKS.items():
+        found = [row for row in rows if marked(row) == name]
         if found:
             figure.add_scatter(
                 x=[row["t"] for row in found],
                 y=[row["model_tokens"] for row in found],
                 mode="markers",
                 showlegend=False,
-                marker={"size": 10, "color": colours[COLOURS[action]], "symbol": SYMBOLS[action]},
-                hovertemplate=f"{SIGNS[action]} {action}, turn %{{x}}: %{{y:,}} tokens<extra></extra>",
+                marker={"size": 10, "color": colours[meaning], "symbol": symbol},
+                hovertemplate=f"{sign} {name}, turn %{{x}}: %{{y:,}} tokens<extra></extra>",
             )
     largest = max((row["client_tokens"] for row in rows), default=0)
     last = max(turns, default=0)

@@ -7,7 +7,7 @@ import polars as pl
 import streamlit as st
 
 from pamer_lab.errors import InputError
-from pamer_lab.figures.live import live_context
+from pamer_lab.figures.live import MARKS, live_context, marked
 from pamer_lab.figures.text import counted, one_line, short
 from pamer_lab.figures.theme import SIGNS
 from pamer_lab.live.watching import State, control, state_of
@@ -155,13 +155,14 @@ def _chart(line: dict[str, Any]) -> None:
             (line["session"], len(line["requests"]), len([row for row in rows if row["usage"]])),
             lambda colours: live_context(rows, colours),
         ),
-        f"Client's history and the model's view, {how}, n = {counted(len(rows), 'request')}.{said} ▼ edit, ▲ recall, ✕ fallback.",
+        f"Client's history and the model's view, {how}, n = {counted(len(rows), 'request')}.{said} {_MARKED}",
         key="live-context",
         hint=HINTS["active"],
         csv=lambda: requests_csv(line),
     )
 
 
+_MARKED = ", ".join(f"{sign} {name}" for name, (sign, _, _) in MARKS.items()) + "."
 _BILLED = {"uncached": "uncached", "read": "cache read", "write": "cache write", "output": "output"}
 
 
@@ -226,8 +227,9 @@ def _tokens(count: int | None) -> str:
 def _happened(row: dict[str, Any]) -> str:
     if row["fallback"]:
         return f"{SIGNS['fallback']} sent unchanged: {one_line(row['fallback'], 300)}"
-    said = f"{SIGNS.get(row['action'], '·')} {row['action']}"
-    if row["edit"]:
+    mark = marked(row)
+    said = f"{MARKS[mark][0]} {mark}" if mark else f"{SIGNS['pass']} pass"
+    if row["edit"] and mark != "edit":
         said += ", edit"
     if row["again"]:
         said += ", the same request again"
