@@ -137,19 +137,19 @@ def _files(rows: list[dict[str, Any]]) -> None:
                 "Format": row["format"],
                 **({"Traces": row["traces"]} if several else {}),
                 "Turns": row["turns"],
-                "Tokens": short(row["tokens"]),
-                "Confidence": row["confidence"],
-                "Not read": "; ".join(row["not_read"]) or "nothing",
                 "Calls": row["tool_calls"],
                 "Results": row["tool_results"],
+                "Not read": "; ".join(row["not_read"]) or "nothing",
+                "Confidence": row["confidence"],
+                "Tokens": short(row["tokens"]),
                 "Warnings": row["warnings"],
             }
             for row in rows
         ],
         height=table_height(len(rows), most=250),
         column_config={
-            "Name": st.column_config.TextColumn(width=200),
+            "Name": st.column_config.TextColumn(width=150),
+            "Not read": st.column_config.TextColumn(help=HINTS["not_read"], width=90),
             "Confidence": st.column_config.TextColumn(help=HINTS["confidence"]),
-            "Not read": st.column_config.TextColumn(help=HINTS["not_read"]),
         },
     )
