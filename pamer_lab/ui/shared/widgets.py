@@ -67,6 +67,10 @@ def missing_trace(trace_id: str) -> None:
     st.page_link("pages/traces.py", label="Go to Traces", icon=":material/list_alt:")
 
 
+REASON_HEIGHT = 80
+"""Pixels of a row whose reason is read in full: three lines."""
+
+
 def rejections(rejected: Sequence[Rejection]) -> None:
     """What was not imported, and why."""
     st.error(f"{counted(len(rejected), 'file or trace', 'files or traces')} could not be read. The others are unaffected.")
@@ -78,6 +82,7 @@ def rejections(rejected: Sequence[Rejection]) -> None:
             "Where": column.TextColumn(width=100),
             "Why": column.TextColumn(width="large"),
         },
+        row_height=REASON_HEIGHT,
     )
 
 
