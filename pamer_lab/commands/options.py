@@ -189,11 +189,11 @@ COMMANDS: dict[str, Command] = {
     "audit": Command(
         "audit", "list, export, import or check step selections and their reviews, or measure agreement between reviewers", _audit
     ),
-    "heads": Command("heads", "list the heads that can vote, show one set, test one on labelled traces, or remove one trained here", _heads),
-    "policies": Command("policies", "list the policies with their parameters, sources, facts, deviations and needs", _policies),
-    "prices": Command(
-        "prices", "list the price tables: cache reads, cache writes, uncached input and output, with source and date", _none
+    "heads": Command(
+        "heads", "list the heads that can vote, show one set, test one on labelled traces, or remove one trained here", _heads
     ),
+    "policies": Command("policies", "list the policies with their parameters, sources, facts, deviations and needs", _policies),
+    "prices": Command("prices", "list the price tables: cache reads, cache writes, uncached input and output, with source and date", _none),
     "replay": Command("replay", "replay recorded traces through context policies; actions are fixed", _replay),
     "runs": Command("runs", "list stored runs, export runs to a file, or import runs from one", _runs),
     "whatif": Command("whatif", "recompute a run's decisions and tokens under other settings, from stored logits", _whatif),
