@@ -28,9 +28,9 @@ from pamer_lab.ui.shared.widgets import table
 from pamer_lab.ui.shared.words import HINTS
 
 SAMPLE = "sample"
+"""The URL's name for the study that comes with PaMER Lab."""
 FULL_HISTORY, RECORDED_HISTORY = "full history", "recorded history"
 """Which history a study read, in words."""
-"""The URL's name for the study that comes with PaMER Lab."""
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)
