@@ -153,11 +153,11 @@ def test_changed_data_is_caught_and_named(
 
 
 def test_a_search_that_ended_early_says_where(file: Path, tmp_path: Path, open_file: Open) -> None:
-    assert "searched to turn" not in open_file(file).locator("#s0 table").first.inner_text()
+    assert "4711" not in open_file(file).locator("#s0 table").first.inner_text()
     altered = _altered(
-        file, tmp_path, "section-0", lambda text: text.replace('"searched_to_turn":null', '"searched_to_turn":7', 1), mend=True
+        file, tmp_path, "section-0", lambda text: text.replace('"searched_to_turn":null', '"searched_to_turn":4711', 1), mend=True
     )
-    assert "searched to turn 7" in open_file(altered).locator("#s0 table").first.inner_text()
+    assert "4711" in open_file(altered).locator("#s0 table").first.inner_text()
 
 
 def test_damaged_data_is_said_to_be_damaged(file: Path, tmp_path: Path, open_file: Open) -> None:
