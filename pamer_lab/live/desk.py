@@ -158,13 +158,14 @@ class Desk:
         assert call.asked is not None  # what could not be written
         thread.record.asked.pop()
         if call.instead.done():
-            thread.view = decided.view
-            out, fields = call.instead.result(), {"reason": f"{decided.reason}; {why}"}
+            out, thread.view = call.instead.result(), decided.view
+            call.asked = structs.replace(call.asked, reason=f"{decided.reason}; {why}")
         else:
-            thread.acting, thread.view = None, None
+            out, thread.acting, thread.view = Outgoing(call.body), None, None
             decided = self.decider.passed(thread, wire, decided)
-            out, fields = Outgoing(call.body), {"sent": "original", "fallback": why, "sent_bytes": len(call.body)}
-        call.asked = structs.replace(call.asked, edit=decided.edit, shown=decided.shown, **fields)
+            call.asked = structs.replace(
+                call.asked, sent="original", edit=decided.edit, fallback=why, sent_bytes=len(call.body), shown=decided.shown
+            )
         thread.record.add(call.asked)
         thread.unwritten[-1] = call.asked
         return out
