@@ -171,6 +171,6 @@ def _line(one: Entry, entry: Entry | None, reviewer: str, names: Mapping[str, st
         + (" ≠" if one.disagreed else "")
         + (" ?" if doubted else "")
         + (" ✎" if (one.audit_id, reviewer) in drafts() else ""),
-        "Trace": one_line(names.get(row["trace_id"], row["trace_id"] or row["session_id"]), 40),
+        "Trace": one_line(names.get(row["trace_id"], row["trace_id"] or row["session_id"]), 60),
         **({"Outcome": f"{OUTCOME_SIGNS.get(row['outcome'], '')} {row['outcome']}"} if outcome else {}),
     }

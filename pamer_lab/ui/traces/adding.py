@@ -12,6 +12,7 @@ from pamer_lab.trajectory.formats import read_suffixes
 from pamer_lab.trajectory.unpacking import mb
 from pamer_lab.ui.shared.gate import how_to_get_in, may_read_this_computer
 from pamer_lab.ui.shared.loaders import workspace
+from pamer_lab.ui.shared.picker import name_of
 from pamer_lab.ui.shared.state import remember
 from pamer_lab.ui.shared.text import in_code
 from pamer_lab.ui.shared.widgets import rejections, table, table_height
@@ -114,11 +115,7 @@ def import_report(result: Imported) -> None:
         open_links(str(result.traces[0]["trace_id"]), "it" if len(result.traces) == 1 else "the first one")
     if result.rejected:
         rejections(result.rejected)
-    warned = [
-        {"Name": row["name"] + (f" #{row['index']}" if row["index"] else ""), "Where": item["where"], "Warning": item["text"]}
-        for row in result.traces
-        for item in row["warnings"]
-    ]
+    warned = [{"Name": name_of(row), "Where": item["where"], "Warning": item["text"]} for row in result.traces for item in row["warnings"]]
     if warned:
         st.warning(f"{counted(len(warned), 'warning')}: the traces were read, but parts of them could not be represented exactly.")
         table(warned[:1_000], height=table_height(len(warned), most=250))

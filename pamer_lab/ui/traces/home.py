@@ -14,6 +14,7 @@ from pamer_lab.runs.values import Run, RunInfo
 from pamer_lab.ui.shared.charts import Drawing, drawing, show_chart
 from pamer_lab.ui.shared.keys import ALL_KEYS, TARGET
 from pamer_lab.ui.shared.loaders import catalogue, workspace
+from pamer_lab.ui.shared.picker import name_of
 from pamer_lab.ui.shared.runs import open_runs, policies_of_traces, run_heads, run_key, run_store
 from pamer_lab.ui.shared.state import chosen
 from pamer_lab.ui.shared.text import DEMO, counted_with, in_code
@@ -124,12 +125,11 @@ def own_picture(row: dict[str, Any]) -> None:
     before = _before(str(workspace().path), row["trace_id"])
     if not before:
         return
-    number = f" #{row['index']}" if row["index"] else ""
     ends = f"{counted(len(before), 'turn')}, {before[0]:,} tokens before the first, {before[-1]:,} before the last"
     show_chart(
         "Context size before each turn",
         drawing("home-own", row["trace_id"], lambda colours: figures.history(before, colours)),
-        f"{in_code(row['name'], 60)}{number}: {ends}; {counted_with(row['tokens_kind'], row['tokenizer'])}.",
+        f"{in_code(name_of(row), 60)}: {ends}; {counted_with(row['tokens_kind'], row['tokenizer'])}.",
         key="home-own",
         hint=HINTS["context"],
     )
