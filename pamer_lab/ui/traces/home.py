@@ -133,7 +133,7 @@ def own_picture(row: dict[str, Any]) -> None:
         key="home-own",
         hint=HINTS["context"],
     )
-    open_links(row["trace_id"], "it")
+    open_links(row["trace_id"], "this trace")
 
 
 def open_links(trace_id: str, it: str) -> None:
