@@ -1,5 +1,6 @@
 """Requests that are made to hurt: giants, bombs, nesting, a client's own key where nobody looks for it."""
 
+import base64
 import gzip
 import resource
 import zlib
@@ -139,6 +140,17 @@ def test_a_clients_key_is_not_recorded_wherever_a_request_has_it(started: Callab
         publish(bench.workspace, record, PARTS.tokens)
     files = list(Path(bench.workspace.path).rglob("*"))
     assert not any(SECRET in path.name or (path.is_file() and SECRET.encode() in path.read_bytes()) for path in files)
+
+
+@pytest.mark.parametrize("encode", [lambda key: base64.b64encode(f"me:{key}".encode()).decode(), lambda key: key.encode().hex()], ids=["base64", "hex"])
+def test_a_clients_key_is_not_recorded_in_another_spelling(started: Callable[..., Bench], encode: Callable[[str], str]) -> None:
+    bench, spelled = started(), encode(SECRET)
+    bench.post("chat", chat({"role": "user", "content": f"I sent {spelled}"}), authorization=f"Bearer {SECRET}", x_session_id=spelled.rstrip("="))
+    publish(bench.workspace, bench.record, PARTS.tokens)
+    assert spelled.encode() in bench.got[-1].body
+    files = [path for path in Path(bench.workspace.path).rglob("*") if path.is_file()]
+    assert REDACTED.encode() in b"".join(path.read_bytes() for path in files)
+    assert not any(spelled[6:20] in path.name or spelled[6:20].encode() in path.read_bytes() for path in files)
 
 
 def test_half_characters_do_not_part_a_session(started: Callable[..., Bench]) -> None:
