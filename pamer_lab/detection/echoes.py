@@ -15,7 +15,14 @@ from pamer_lab.detection.views import View, unwrapped, views
 _LETTER = r"(?:3[0-9]|[46][1-9A-Fa-f]|[57][0-9Aa])"
 ESCAPES = tuple(
     re.compile(pattern)
-    for pattern in (rf"\\u00{_LETTER}", rf"\\x{_LETTER}", r"\\u\{", rf"%{_LETTER}", rf"&#[xX]0*{_LETTER};", r"&#0*(?:4[89]|[5-9][0-9]|1[0-9]{2});")
+    for pattern in (
+        rf"\\u00{_LETTER}",
+        rf"\\x{_LETTER}",
+        r"\\u\{",
+        rf"%{_LETTER}",
+        rf"&#[xX]0*{_LETTER};",
+        r"&#0*(?:4[89]|[5-9][0-9]|1[0-9]{2});",
+    )
 )
 """Escapes in place of a letter or digit, which no usual encoder writes. One pattern each: what begins with a fixed text is found fast."""
 _WORD = re.compile(r"[A-Za-z0-9]+")

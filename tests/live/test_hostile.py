@@ -142,10 +142,14 @@ def test_a_clients_key_is_not_recorded_wherever_a_request_has_it(started: Callab
     assert not any(SECRET in path.name or (path.is_file() and SECRET.encode() in path.read_bytes()) for path in files)
 
 
-@pytest.mark.parametrize("encode", [lambda key: base64.b64encode(f"me:{key}".encode()).decode(), lambda key: key.encode().hex()], ids=["base64", "hex"])
+@pytest.mark.parametrize(
+    "encode", [lambda key: base64.b64encode(f"me:{key}".encode()).decode(), lambda key: key.encode().hex()], ids=["base64", "hex"]
+)
 def test_a_clients_key_is_not_recorded_in_another_spelling(started: Callable[..., Bench], encode: Callable[[str], str]) -> None:
     bench, spelled = started(), encode(SECRET)
-    bench.post("chat", chat({"role": "user", "content": f"I sent {spelled}"}), authorization=f"Bearer {SECRET}", x_session_id=spelled.rstrip("="))
+    bench.post(
+        "chat", chat({"role": "user", "content": f"I sent {spelled}"}), authorization=f"Bearer {SECRET}", x_session_id=spelled.rstrip("=")
+    )
     publish(bench.workspace, bench.record, PARTS.tokens)
     assert spelled.encode() in bench.got[-1].body
     files = [path for path in Path(bench.workspace.path).rglob("*") if path.is_file()]
