@@ -51,7 +51,7 @@ WAIT_SECONDS = 1.0
 
 
 class Places:
-    """Places for imports at work: so many, and so much memory together. Who finds none free waits; the longest waiting that fits is next."""
+    """Places for imports at work: so many, and so much memory together. Who finds none free waits; of those that fit, the first is next."""
 
     def __init__(self, most: int, memory: int) -> None:
         self._most, self._memory = most, memory
