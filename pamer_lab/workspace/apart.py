@@ -61,7 +61,7 @@ class Places:
 
     @contextlib.contextmanager
     def place(self, memory: int, on_wait: Callable[[], object]) -> Iterator[None]:
-        """A place for an import that may use so much memory; `on_wait` is called about once a second while it waits, and may end that by raising."""
+        """A place for an import that may use so much memory; while it waits, `on_wait` is called about once a second, and may raise to give up."""
         me = (object(), memory)
         with self._change:
             self._waiting.append(me)
