@@ -61,7 +61,7 @@ class Places:
 
     @contextlib.contextmanager
     def place(self, memory: int, on_wait: Callable[[], object]) -> Iterator[None]:
-        """A place for an import that may use so much memory; while it waits, `on_wait` is called about once a second, and may raise to give up."""
+        """A place for an import that may use so much memory; while it waits, `on_wait` is called every second, and may raise."""
         me = (object(), memory)
         with self._change:
             self._waiting.append(me)
