@@ -3,7 +3,7 @@
 Clients and servers may repeat a key in a message or an error. Knows only the keys that came with the request itself.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 from urllib.parse import parse_qsl, quote
@@ -12,7 +12,7 @@ from msgspec import structs
 
 from pamer_lab.detection.echoes import may_repeat, without_values
 from pamer_lab.live.wire import Wire
-from pamer_lab.trajectory.values import Message, Tool
+from pamer_lab.trajectory.values import Message, Tool, ToolCall
 
 CREDENTIALS = ("authorization", "x-api-key", "api-key", "x-goog-api-key", "cookie", "openai-organization", "openai-project")
 IN_ADDRESS = "?"
@@ -51,17 +51,22 @@ def redacted(wire: Wire, headers: Mapping[str, str]) -> Wire:
     return replace(wire, units=units, preamble=tuple(cleaned(message, secrets) for message in wire.preamble), tools=tools)
 
 
-def _texts(message: Message) -> tuple[str, ...]:
-    return (message.content, message.thinking, message.name, *(text for call in message.tool_calls for text in (call.name, call.arguments)))
+CALL_TEXTS, MESSAGE_TEXTS = ("id", "name", "arguments"), ("content", "thinking", "name", "tool_call_id")
+
+
+def _texts(message: Message) -> Iterator[str]:
+    yield from (getattr(message, name) for name in MESSAGE_TEXTS)
+    yield from (getattr(call, name) for call in message.tool_calls for name in CALL_TEXTS)
 
 
 def cleaned(message: Message, secrets: Sequence[str]) -> Message:
-    """The message without these secrets."""
-    calls = tuple(
-        structs.replace(call, name=without(call.name, secrets), arguments=without(call.arguments, secrets)) for call in message.tool_calls
-    )
-    texts = {name: without(getattr(message, name), secrets) for name in ("content", "thinking", "name")}
-    return structs.replace(message, **texts, tool_calls=calls)
+    """The message without these secrets; a call and its result, which name the same id, still do."""
+    calls = tuple(structs.replace(call, **_cleaned(call, CALL_TEXTS, secrets)) for call in message.tool_calls)
+    return structs.replace(message, **_cleaned(message, MESSAGE_TEXTS, secrets), tool_calls=calls)
+
+
+def _cleaned(value: Message | ToolCall, names: Sequence[str], secrets: Sequence[str]) -> dict[str, str]:
+    return {name: without(getattr(value, name), secrets) for name in names}
 
 
 def without(text: str, secrets: Sequence[str]) -> str:
