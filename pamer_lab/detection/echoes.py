@@ -48,9 +48,11 @@ def repeats(text: str, values: Sequence[str]) -> list[tuple[int, int]]:
 
 def without_values(text: str, values: Sequence[str], words: str) -> str:
     """The text with `words` in place of each of the values, however it is spelled."""
-    for start, end in reversed(repeats(text, values)):
-        text = text[:start] + words + text[end:]
-    return text
+    pieces, done = [], 0
+    for start, end in repeats(text, values):
+        pieces += [text[done:start], words]
+        done = end
+    return "".join([*pieces, text[done:]]) if pieces else text
 
 
 def may_repeat(text: str, values: Sequence[str]) -> bool:
