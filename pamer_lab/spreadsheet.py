@@ -1,7 +1,7 @@
 """Tables as CSV in which no spreadsheet finds a formula.
 
-A cell that begins like one (`=`, `+`, `-`, `@`, a tab or a line end, also behind blanks or unseen characters) gets an apostrophe in front, which spreadsheets take for text;
-numbers stay as they are.
+A cell that begins like one (`=`, `+`, `-`, `@`, a tab or a line end, also behind blanks or unseen characters) gets an apostrophe in
+front, which spreadsheets take for text; numbers stay as they are.
 Invariant: `plain` undoes what `csv_text` did to a cell.
 """
 
