@@ -28,7 +28,7 @@ FORMATS = """PaMER Lab reads JSON and JSON Lines, also gzipped: OpenAI and Anthr
 Claude Code, Codex, Copilot, Cursor, Gemini, ATIF, Inspect logs, LangGraph and more. It detects the format from the content."""
 WAYS = {"Files": "Files", "A folder": "Folder", "A path on the server": "Path on the server"}
 """Ways to add traces, with their labels."""
-WAITING = "Waiting: other imports are being read. Yours is next in line as soon as one of them ends."
+WAITING = "Waiting: other imports are being read. Yours begins as soon as there is room."
 
 
 def last_import() -> Imported | None:
