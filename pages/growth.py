@@ -34,7 +34,7 @@ from pamer_lab.ui.shared.heads_select import choose_heads, choose_profile, descr
 from pamer_lab.ui.shared.loaders import rows_named, rows_or_demo
 from pamer_lab.ui.shared.page import run as run_page
 from pamer_lab.ui.shared.picker import trace_label
-from pamer_lab.ui.shared.run_form import choose_policies
+from pamer_lab.ui.shared.run_choice import choose_policies
 from pamer_lab.ui.shared.runs import all_runs, background, counted_how, demo_words, version
 from pamer_lab.ui.shared.share import share
 from pamer_lab.ui.shared.text import in_code

@@ -25,6 +25,8 @@ MOST_CHARACTERS = 1_000_000
 MOST_CALLS = 128
 """Of one answer; a server that loops inside an answer is stopped here."""
 REQUEST_SECONDS = 120.0
+SERVER_FAILED = "the server failed"
+"""The beginning of the reason with which a task ends when no server answers."""
 
 
 class AgentError(LabError):
@@ -88,7 +90,7 @@ class ServedAgent:
         except AgentError:
             raise
         except LabError as error:
-            raise AgentError(f"the server failed: {without_secrets(str(error))}") from error
+            raise AgentError(f"{SERVER_FAILED}: {without_secrets(str(error))}") from error
 
 
 def _message(answer: Any) -> Message:

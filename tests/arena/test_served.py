@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from pamer_lab.arena.agents import ServedAgent, parse_agent
+from pamer_lab.arena.agents import SERVER_FAILED, ServedAgent, parse_agent
 from pamer_lab.arena.episode import play
 from pamer_lab.arena.plan import Plan
 from pamer_lab.arena.reader import Reader
@@ -103,9 +103,9 @@ def test_a_served_agent_plays_as_the_same_agent_here(server: Server, factory: Fa
 def test_a_server_that_dies_ends_its_task_with_the_reason(server: Server, factory: Factory, monkeypatch: pytest.MonkeyPatch) -> None:
     server.dies_after = 4
     episode = play(TASK, agent_at(server, monkeypatch), parse_policy("base"), factory)
-    assert "server failed" in episode.ended and episode.reward == 0.0 and episode.turns == 4
+    assert SERVER_FAILED in episode.ended and episode.reward == 0.0 and episode.turns == 4
     nobody = ServedAgent("m", "http://127.0.0.1:9/v1", attempts=1, timeout=2)
-    assert "server failed" in play(TASK, nobody, parse_policy("base"), factory).ended
+    assert SERVER_FAILED in play(TASK, nobody, parse_policy("base"), factory).ended
 
 
 def body(message: object) -> bytes:
@@ -156,7 +156,7 @@ def test_a_bad_answer_ends_its_task_with_a_reason_and_the_others_go_on(
 def test_a_server_that_never_answers_ends_its_task(server: Server, factory: Factory, monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         agent = ServedAgent("m", f"http://127.0.0.1:{silent.getsockname()[1]}/v1", timeout=0.3, attempts=1)
-        assert "server failed" in play(TASK, agent, parse_policy("base"), factory).ended
+        assert SERVER_FAILED in play(TASK, agent, parse_policy("base"), factory).ended
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:1/v1")
     assert parse_agent("openai:m", 5.0).timeout == 5.0  # type: ignore[attr-defined]
 
