@@ -12,10 +12,12 @@ from pamer_lab.trajectory.formats import read_suffixes
 from pamer_lab.trajectory.unpacking import mb
 from pamer_lab.ui.shared.gate import how_to_get_in, may_read_this_computer
 from pamer_lab.ui.shared.loaders import workspace
+from pamer_lab.ui.shared.picker import name_of
 from pamer_lab.ui.shared.state import remember
 from pamer_lab.ui.shared.text import in_code
 from pamer_lab.ui.shared.widgets import rejections, table, table_height
 from pamer_lab.ui.shared.words import HINTS
+from pamer_lab.ui.traces.home import open_links
 from pamer_lab.ui.traces.sessions import TITLE, sessions_here
 from pamer_lab.workspace.apart import import_files_apart, import_paths_apart
 from pamer_lab.workspace.ingest import DEMO_FOLDER, Imported, files_of, import_demo, upload_fault
@@ -110,18 +112,10 @@ def import_report(result: Imported) -> None:
         if scanned := st.session_state.get("scanned"):
             st.caption(scanned)
         _files(files_of(result))
-        place = {"trace": str(result.traces[0]["trace_id"])}
-        it = "it" if len(result.traces) == 1 else "the first one"
-        with st.container(horizontal=True):
-            st.page_link("pages/trace.py", label=f"Read {it} block by block", icon=":material/article:", query_params=place)
-            st.page_link("pages/replay.py", label=f"Replay {it}", icon=":material/replay:", query_params=place)
+        open_links(str(result.traces[0]["trace_id"]), "it" if len(result.traces) == 1 else "the first one")
     if result.rejected:
         rejections(result.rejected)
-    warned = [
-        {"Name": row["name"] + (f" #{row['index']}" if row["index"] else ""), "Where": item["where"], "Warning": item["text"]}
-        for row in result.traces
-        for item in row["warnings"]
-    ]
+    warned = [{"Name": name_of(row), "Where": item["where"], "Warning": item["text"]} for row in result.traces for item in row["warnings"]]
     if warned:
         st.warning(f"{counted(len(warned), 'warning')}: the traces were read, but parts of them could not be represented exactly.")
         table(warned[:1_000], height=table_height(len(warned), most=250))
