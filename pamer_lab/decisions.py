@@ -110,7 +110,7 @@ class Decision(Struct, frozen=True, omit_defaults=True):
     @property
     def tokens(self) -> int:
         """Tokens of the request as it is sent, tools included."""
-        return sum(item.tokens for item in self.items)
+        return sum([item.tokens for item in self.items])
 
     @property
     def restored_in_part(self) -> tuple[int, ...]:
