@@ -85,7 +85,10 @@ def turn_rows(
 
 def _changed(previous: Sequence[Item], items: Sequence[Item], start: int) -> Iterator[Item | Span]:
     """Items from `start` on; several in a row that the turn before has too are their places there."""
-    places = {item.text: place for place, item in enumerate(previous) if item.text}
+    if len(items) - start < LEAST_STAYED:
+        yield from items[start:]
+        return
+    places = {item.text: place for place, item in enumerate(previous[start:], start) if item.text}
     number = start
     while number < len(items):
         first = places.get(items[number].text, len(previous))
