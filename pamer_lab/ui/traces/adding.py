@@ -1,5 +1,6 @@
 """Adding traces from files, a folder or a path, and the result of the import."""
 
+from collections.abc import Callable
 from typing import Any
 
 import streamlit as st
@@ -27,6 +28,7 @@ FORMATS = """PaMER Lab reads JSON and JSON Lines, also gzipped: OpenAI and Anthr
 Claude Code, Codex, Copilot, Cursor, Gemini, ATIF, Inspect logs, LangGraph and more. It detects the format from the content."""
 WAYS = {"Files": "Files", "A folder": "Folder", "A path on the server": "Path on the server"}
 """Ways to add traces, with their labels."""
+WAITING = "Waiting: other imports are being read. Yours begins as soon as there is room."
 
 
 def last_import() -> Imported | None:
@@ -74,10 +76,17 @@ def _from_upload(*, folder: bool) -> None:
     size = sum(file.size for file in files)
     with st.spinner(f"Reading {counted(len(files), 'file')} ({mb(size)})…" if size >= 1e6 else f"Reading {counted(len(files), 'file')}…"):
         refused = Imported(rejected=[Rejection("upload", "", fault)])
-        _imported(refused if fault else import_files_apart([(file.name, file.getvalue()) for file in files], workspace()))
+        given = [(file.name, file.getvalue()) for file in files]
+        _imported(refused if fault else import_files_apart(given, workspace(), on_wait=_says_waiting()))
     # A new key empties the widget, which frees the bytes and prevents a second import.
     st.session_state["uploads"] = number + 1
     st.rerun()
+
+
+def _says_waiting() -> Callable[[], object]:
+    """Shows that the import waits for others; a visitor who has left the page waits no longer."""
+    place = st.empty()
+    return lambda: place.info(WAITING, icon=":material/hourglass_empty:")
 
 
 def _imported(result: Imported, *, scanned: str = "") -> None:
@@ -98,7 +107,7 @@ def _from_path() -> None:
     st.caption(f"Readable folders: {', '.join(in_code(str(root)) for root in roots) or 'none'}. {roots_help()}")
     if sent and path:
         with st.spinner("Reading…"):
-            _imported(import_paths_apart([path.strip()], workspace(), roots))
+            _imported(import_paths_apart([path.strip()], workspace(), roots, on_wait=_says_waiting()))
         st.rerun()
 
 
