@@ -68,7 +68,7 @@ def missing_trace(trace_id: str) -> None:
 
 
 REASON_HEIGHT = 100
-"""Pixels of a row whose reason is read in full: three lines."""
+"""Pixels of a row whose reason is read in full: up to five lines."""
 
 
 def rejections(rejected: Sequence[Rejection]) -> None:
