@@ -142,7 +142,7 @@ class Desk:
             len(decided.body),
             {name: round(value, 3) for name, value in call.ms.items()},
             again,
-            call.path,
+            without(call.path, secrets_of(call.headers)),
             decided.shown,
         )
         unwritten = self.threads.append(thread, call.asked)
@@ -188,7 +188,7 @@ class Desk:
             {name: round(value, 3) for name, value in ms.items()},
             without(error or (found.error if status < 400 else f"the server answered {status}"), secrets),
             call.refused,
-            found.response_id,
+            without(found.response_id, secrets),
         )
         self.threads.append(call.thread, frame)
 
@@ -211,10 +211,8 @@ class Desk:
         call.settle()
         thread = self._catch_all(call.api, who)
         call.thread, call.wire = thread, None
-        reason = without(reason, secrets_of(call.headers))
-        call.asked = Asked(
-            time.time_ns(), call.at, 0, 0, reason="sent as it came", fallback=reason, client_bytes=len(call.body), path=call.path
-        )
+        reason, path = (without(text, secrets_of(call.headers)) for text in (reason, call.path))
+        call.asked = Asked(time.time_ns(), call.at, 0, 0, reason="sent as it came", fallback=reason, client_bytes=len(call.body), path=path)
         self.threads.append(thread, call.asked)
 
     def _failed(self, call: Call, error: Exception) -> None:

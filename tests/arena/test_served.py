@@ -1,5 +1,6 @@
 """A model behind an OpenAI-compatible server plays with its tools as functions; a server that fails ends its task and no other."""
 
+import base64
 import json
 import shlex
 import socket
@@ -23,7 +24,7 @@ from pamer_lab.errors import InputError
 from pamer_lab.factory import Factory
 from pamer_lab.models.profiles import load_profile
 from pamer_lab.policies.registry import parse_policy
-from pamer_lab.trajectory.values import Tool
+from pamer_lab.trajectory.values import Message, Tool
 from pamer_lab.workspace import Workspace
 
 TASK = Task(1, 0, Level(2, 1, 1))
@@ -98,6 +99,17 @@ def test_a_served_agent_plays_as_the_same_agent_here(server: Server, factory: Fa
         assert (served.reward, served.turns, served.totals) == (here.reward, here.turns, here.totals)
         assert served.answers[0].usage is not None and here.reward == 1.0
     assert {tool["function"]["name"] for tool in server.requests[0]["tools"]} == {tool.name for tool in TASK.tools}  # type: ignore[attr-defined]
+
+
+def test_a_key_that_a_server_sends_back_is_in_no_part_of_the_answer(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    agent, key = agent_at(server, monkeypatch), "sk-planted-5f2e9c7ab1"
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    spelled = base64.b64encode(key.encode()).decode()
+    call = {"id": f"c-{key}", "type": "function", "function": {"name": key, "arguments": json.dumps({"q": f"{key} {spelled}"})}}
+    said = {"role": "assistant", "content": spelled, "tool_calls": [call]}
+    server.says = json.dumps({"id": "x", "object": "chat.completion", "choices": [{"index": 0, "message": said}]}).encode()
+    message = agent.act([Message("user", "hello")], ())
+    assert message.tool_calls and key not in repr(message) and spelled not in repr(message)
 
 
 def test_a_server_that_dies_ends_its_task_with_the_reason(server: Server, factory: Factory, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -153,11 +153,11 @@ def test_changed_data_is_caught_and_named(
 
 
 def test_a_search_that_ended_early_says_where(file: Path, tmp_path: Path, open_file: Open) -> None:
-    assert "searched to turn" not in open_file(file).locator("#s0 table").first.inner_text()
+    assert "4711" not in open_file(file).locator("#s0 table").first.inner_text()
     altered = _altered(
-        file, tmp_path, "section-0", lambda text: text.replace('"searched_to_turn":null', '"searched_to_turn":7', 1), mend=True
+        file, tmp_path, "section-0", lambda text: text.replace('"searched_to_turn":null', '"searched_to_turn":4711', 1), mend=True
     )
-    assert "searched to turn 7" in open_file(altered).locator("#s0 table").first.inner_text()
+    assert "4711" in open_file(altered).locator("#s0 table").first.inner_text()
 
 
 def test_damaged_data_is_said_to_be_damaged(file: Path, tmp_path: Path, open_file: Open) -> None:
@@ -203,6 +203,21 @@ def test_print_shows_the_evidence_and_hides_the_controls(file: Path, open_file: 
     assert (tmp_path / "print.pdf").stat().st_size > 20_000
 
 
+def test_fewer_tokens_at_a_higher_cost_are_not_green(file: Path, open_file: Open) -> None:
+    page = open_file(file)
+    table = (
+        page.locator("table").filter(has=page.locator("th", has_text="Cost vs base")).filter(has=page.locator("th", has_text="Auxiliary"))
+    )
+    heads = table.first.locator("th").all_inner_texts()
+    at = {name: next(place for place, head in enumerate(heads) if head.startswith(name)) for name in ("Change", "Cost vs base")}
+    fewer = [
+        (cells.nth(at["Change"]).locator(".good").count() > 0, float(cells.nth(at["Cost vs base"]).inner_text()))
+        for cells in (row.locator("td") for row in table.first.locator("tbody tr").all())
+        if "▼" in cells.nth(at["Change"]).inner_text()
+    ]
+    assert all(cost <= 1 for green, cost in fewer if green) and any(cost >= 1 for green, cost in fewer if not green), fewer
+
+
 def test_two_hundred_turns_with_text_stay_under_ten_megabytes_and_open(tmp_path: Path, open_file: Open) -> None:
     workspace, heads = filled(tmp_path / "w", long_trace(200, words=400), ["base", "sliding-window:5", "pamer"])
     section = ReplaySection(trace_id="t-long", runs=tuple(choice_of(head) for head in heads))
@@ -221,7 +236,16 @@ def test_a_chart_of_many_policies_labels_each_place_once_and_says_all_figures(fi
     beaten = [{"policy": f"lre:{n}", "cost_vs_base": 1.2 + n / 9, "evidence_pct": 80 - n, "frontier": False} for n in range(9)]
     best = {"policy": "sliding-window:10", "cost_vs_base": 0.1, "evidence_pct": 60, "frontier": True}
     prices = {"name": "p", "date": "d", "source": "s"}
-    found = {"points": [point | same for point in (best, *equal, *beaten)], "traces": 1, "cheapest": [], "prices": prices}
+    against = {"policy": HOSTILE[0], "yardstick": "sliding-window", "tokens_vs_base": 0.31, "tasks": 1}
+    known = {"evidence_difference": -3.5, "cost_difference": 0.25}
+    rows = [against | known, against | dict.fromkeys(known)]
+    found = {
+        "points": [point | same for point in (best, *equal, *beaten)],
+        "traces": 1,
+        "cheapest": [],
+        "prices": prices,
+        "equal_tokens": rows,
+    }
     page.evaluate("frontier => document.querySelector('main').prepend(frontierPart({frontier}))", found)
     chart = page.locator("main svg[role=img]").first
     assert chart.locator("path.dot").count() == len(found["points"]) and chart.locator("line.steps-line").count() == 6
@@ -232,4 +256,6 @@ def test_a_chart_of_many_policies_labels_each_place_once_and_says_all_figures(fi
     page.mouse.move(mark["x"] + 4, mark["y"] + 4)
     said = chart.locator(".tip text").inner_html()
     assert all(figure in said for figure in ("0.10", "60.0", "0.31", "4.2K", "27"))
+    yardsticks = page.locator("main table").nth(2).locator("tbody td").all_text_contents()
+    assert {"-3.5", "+0.25"} <= {*yardsticks}
     assert page.evaluate("window.pwned") is None
