@@ -36,6 +36,8 @@ class Outcome:
     read: int
     sent: int
     """Main input, of which `read` came from the cache."""
+    changed: bool = True
+    """Whether any request differed from the base agent's."""
 
 
 def outcome(facts: Mapping[str, Any], totals: Mapping[str, Any], cost: Mapping[str, Any], rates: Mapping[str, Any]) -> Outcome:
@@ -44,9 +46,9 @@ def outcome(facts: Mapping[str, Any], totals: Mapping[str, Any], cost: Mapping[s
     kept = rates["uses"] - rates["memory"] - rates["gone"]
     named = {"policy": facts["policy"], "trace_id": facts["trace_id"], "task": facts["question_id"]}
     sizes = {"tokens": totals["total"], "base_tokens": totals["base_total"], "peak": totals["peak_active"]}
-    return Outcome(
-        **named, cost=cost["total"], base=cost["base_total"], kept=kept, uses=rates["uses"], **sizes, read=cost["tokens"]["read"], sent=sent
-    )
+    billed = {"cost": cost["total"], "base": cost["base_total"], "read": cost["tokens"]["read"], "sent": sent}
+    changed = totals["main_input"] + totals["main_output"] != totals["base_total"]
+    return Outcome(**named, **billed, kept=kept, uses=rates["uses"], **sizes, changed=changed)
 
 
 def frontier(outcomes: Iterable[Outcome], *, seed: int = 0) -> dict[str, Any]:
@@ -89,6 +91,7 @@ def _point(policy: str, part: Sequence[Outcome], seed: int) -> dict[str, Any] | 
     return {
         "policy": policy,
         "traces": len(part),
+        "changed": sum(entry.changed for entry in part),
         "tasks": len(tasks),
         "cost_vs_base": total["cost"] / total["base"],
         "cost_low": cost_low,
@@ -129,15 +132,15 @@ def _cheapest(points: Sequence[Mapping[str, Any]], level: int) -> dict[str, Any]
 def as_markdown(found: Mapping[str, Any]) -> str:
     """The points and the cheapest policies as Markdown tables."""
     lines = [
-        "| policy | traces | cost vs base | evidence in context | tokens vs base | mean peak | uncached input |",
-        "| --- | ---: | ---: | ---: | ---: | ---: | ---: |",
+        "| policy | traces | changes | cost vs base | evidence in context | tokens vs base | mean peak | uncached input |",
+        "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
     for point in found["points"]:
         name = f"**{point['policy']}**" if point["frontier"] else point["policy"]
         tokens = f"{point['tokens_vs_base']:.2f}" if point["tokens_vs_base"] is not None else ""
         cost, kept = _ranged(point, "cost", "cost_vs_base", 2), _ranged(point, "evidence", "evidence_pct", 0)
         rest = f"{tokens} | {point['mean_peak']:,.0f} | {100 * point['uncached_share']:.0f} %"
-        lines.append(f"| {name} | {point['traces']} | {cost} | {kept} | {rest} |")
+        lines.append(f"| {name} | {point['traces']} | {point['changed']} | {cost} | {kept} | {rest} |")
     lines += ["", "| evidence at least | cheapest policy | cost vs base | evidence in context |", "| --- | --- | ---: | ---: |"]
     for row in found["cheapest"]:
         cells = (

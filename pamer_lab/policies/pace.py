@@ -154,7 +154,7 @@ class _Forms:
         self._items: dict[tuple[int, Form], Item] = {}
         self._fitting: dict[tuple[int, Form], Item | None] = {}
         self.charged = 0
-        """Blocks whose forms are written and counted."""
+        """Blocks whose forms were written and counted at the last turn that was decided; after a failure they are written again."""
 
     def text(self, history: History, block: int) -> str:
         """The detailed form."""
@@ -190,14 +190,11 @@ class _Forms:
             self._items[block, form] = add_text("summary", text, spans, self._resources.tokens, source=f"step {block}, {form}")
         return self._items[block, form]
 
-    def write(self, history: History) -> list[Spent]:
-        """Both forms of the blocks since the last turn, as PACE writes them when a step ends; and what that took."""
-        spent: list[Spent] = []
+    def write(self, history: History, spent: list[Spent]) -> None:
+        """Both forms of the blocks since the last turn that was decided, as PACE writes them when a step ends; adds what each took."""
         for block in range(self.charged, history.t):
             summary, source = self._write(history, block)
             spent.append(summary_spent(summary, source, self._resources))
-        self.charged = history.t
-        return spent
 
     def _of(self, history: History, block: int) -> tuple[str, str]:
         if block not in self._written:
@@ -222,8 +219,9 @@ class _Session:
     def turn(self, history: History) -> Decision:
         spent: list[Spent] = []
         try:
-            spent += self._forms.write(history)
+            self._forms.write(history, spent)
             decision = self._decide(history, spent)
+            self._forms.charged = history.t
         except LabError as error:
             usage = usage_of(error)
             spent += [Spent.of("summary", self.resources.summariser.name, usage)] if usage.calls else []
@@ -238,9 +236,8 @@ class _Session:
         last = max(history.t - self.policy.recent, 0)
         scored = [block for block in range(last) if history.blocks[block].complete]
         if not scored:
-            return Decision(
-                "pass", f"no step is older than the newest {self.policy.recent}", (*history.head(), *history.raw([(0, history.t)]))
-            )
+            items = (*history.head(), *history.raw([(0, history.t)]))
+            return Decision("pass", f"no step is older than the newest {self.policy.recent}", items, spent=tuple(spent))
         embedder = self.resources.embedder
         texts = ["".join(render_message(message) for message in history.block_messages(block)) for block in range(len(self._keys), last)]
         if texts:
@@ -277,5 +274,5 @@ class _Session:
 
     def resume(self, decisions: Sequence[Decision]) -> None:
         self._size = decisions[-1].tokens if decisions else 0
-        # At turn t the forms of all blocks before it are written.
-        self._forms.charged = max(len(decisions) - 1, 0)
+        # At a turn that was decided the forms of all blocks before it are written.
+        self._forms.charged = max((t for t, decision in enumerate(decisions) if decision.action != "fallback"), default=0)
