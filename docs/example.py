@@ -8,7 +8,8 @@ import polars as pl
 
 from pamer_lab import InputError, ReplayOptions, compare, figures, read_traces, replay
 from pamer_lab.analysis import compact, growth, published
-from pamer_lab.analysis.frontier import frontier, outcome
+from pamer_lab.analysis.frontier import frontier
+from pamer_lab.analysis.outcomes import outcome
 from pamer_lab.analysis.published import sample_study
 from pamer_lab.models.profiles import load_profile
 from pamer_lab.models.tokenizer import profile_tokens

@@ -16,6 +16,7 @@ from pamer_lab.ui.audit.start import missing_selection, start_here
 from pamer_lab.ui.audit.tools import tools
 from pamer_lab.ui.shared.loaders import rows_named, rows_or_demo
 from pamer_lab.ui.shared.page import run as run_page
+from pamer_lab.ui.shared.picker import name_of
 from pamer_lab.ui.shared.share import Sections, share
 from pamer_lab.ui.shared.state import choose, chosen
 from pamer_lab.ui.shared.widgets import choose_part
@@ -69,7 +70,7 @@ def main() -> None:
         start_here(rows)
         return
     named = rows_named(str(row["trace_id"]) for row in selection_rows())
-    names = {name: row["name"] or name for name, row in named.items()}
+    names = {name: name_of(row) for name, row in named.items()}
     heads = heads_of(selection_rows())
     filters, reviewer = choose_filters(known, heads, names)
     shown = filtered(known, filters, reviewer)

@@ -33,8 +33,8 @@ from pamer_lab.ui.shared.charts import drawing, show_chart
 from pamer_lab.ui.shared.heads_select import choose_heads, choose_profile, describe_heads
 from pamer_lab.ui.shared.loaders import rows_named, rows_or_demo
 from pamer_lab.ui.shared.page import run as run_page
-from pamer_lab.ui.shared.picker import trace_label
-from pamer_lab.ui.shared.run_form import choose_policies
+from pamer_lab.ui.shared.picker import name_of, trace_label
+from pamer_lab.ui.shared.run_choice import choose_policies
 from pamer_lab.ui.shared.runs import all_runs, background, counted_how, demo_words, version
 from pamer_lab.ui.shared.share import share
 from pamer_lab.ui.shared.text import in_code
@@ -114,7 +114,7 @@ def only_common(runs: pl.DataFrame, policies: list[str], names: dict[str, str]) 
         say = st.caption if complete else st.info
         say(
             f":material/filter_alt: {counted(len(left_out), 'trace')} excluded, because not every policy was replayed on "
-            f"{'it' if len(left_out) == 1 else 'them'}: {', '.join(in_code(name, 40) for name in left_out[:MOST_NAMES])}{more}. "
+            f"{'it' if len(left_out) == 1 else 'them'}: {', '.join(in_code(name, 60) for name in left_out[:MOST_NAMES])}{more}. "
             "Replay the missing runs, or turn off “Common traces only”."
         )
     return runs.filter(pl.col("trace_id").is_in(list(complete)))
@@ -130,7 +130,7 @@ def results(
 ) -> None:
     """Chart, totals and details of these runs; `link` gets the share button, `all_policies` is drawn below the totals."""
     verdict, controls = st.container(), st.container(horizontal=True)
-    names = {name: str(row["name"] or name) for name, row in known.items()}
+    names = {name: name_of(row) for name, row in known.items()}
     if len(present) > 1 and controls.toggle("Common traces only", value=True, key="common", bind="query-params", help=HINTS["common"]):
         runs = only_common(runs, present, names)
         if runs.is_empty():

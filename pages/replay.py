@@ -25,7 +25,8 @@ from pamer_lab.ui.shared.page import part
 from pamer_lab.ui.shared.page import run as run_page
 from pamer_lab.ui.shared.picker import pick_trace
 from pamer_lab.ui.shared.prices import chosen_prices
-from pamer_lab.ui.shared.run_form import choose, heads_shown, next_step, run_panel
+from pamer_lab.ui.shared.run_choice import choose
+from pamer_lab.ui.shared.run_form import heads_shown, next_step, run_panel
 from pamer_lab.ui.shared.runs import drops_of, open_runs, policies_of_traces, run_key, timeline_of
 from pamer_lab.ui.shared.share import share
 from pamer_lab.ui.shared.state import start_anew
@@ -158,7 +159,7 @@ def main() -> None:
     if trace_id is None:
         return
     stored, _ = stored_trace(trace_id)
-    choice = choose(trace_id)
+    choice = choose()
     if not choice.policies:
         st.info("Choose at least one policy.")
         with link:

@@ -1,4 +1,6 @@
-"""Traces, the home page: where to drop a trace, a picture of the demo, and the library."""
+"""Traces, the home page: where to drop a trace, a picture of the demo or of one's own trace, and the library."""
+
+from typing import Any
 
 import streamlit as st
 
@@ -7,15 +9,15 @@ from pamer_lab.reviewer_mode import reviewer_mode
 from pamer_lab.ui.shared.loaders import catalogue, rows_or_demo
 from pamer_lab.ui.shared.page import run
 from pamer_lab.ui.traces.adding import add_traces, import_report, last_import
-from pamer_lab.ui.traces.home import Demo, demo_links, find_demo, picture, tour
+from pamer_lab.ui.traces.home import Demo, demo_links, find_demo, own_picture, own_trace, picture, tour
 from pamer_lab.ui.traces.library import filtered, library_table
 from pamer_lab.workspace.catalogue import Filters
 
 INTRODUCTION = "See what the model still had in context at each turn, why the rest was dropped, and whether that was right."
 
 
-def first_screen(demo: Demo | None, *, offer_demo: bool) -> None:
-    """Where to drop a trace, next to the picture or the result of the last import."""
+def first_screen(demo: Demo | None, own: dict[str, Any] | None, *, offer_demo: bool) -> None:
+    """Where to drop a trace, next to a picture or the result of the last import."""
     if reviewer_mode():
         if demo:
             picture(demo)
@@ -27,6 +29,8 @@ def first_screen(demo: Demo | None, *, offer_demo: bool) -> None:
             import_report(last)
         elif demo:
             picture(demo)
+        elif own:
+            own_picture(own)
     with left:
         add_traces(offer_demo=offer_demo)
         if demo and last is None:
@@ -42,7 +46,7 @@ def main() -> None:
         if rows and st.toggle("Tour", value=only_demo, key="tour", bind="query-params", help="Show a picture of the demo and the tour."):
             demo = find_demo(rows)
     st.markdown(INTRODUCTION)
-    first_screen(demo, offer_demo=not catalogue(Filters(owners="demo")).fitting)
+    first_screen(demo, own_trace(rows), offer_demo=not catalogue(Filters(owners="demo")).fitting)
     if imported and imported.rejected:
         import_report(imported)
     if rows:

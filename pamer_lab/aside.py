@@ -48,14 +48,15 @@ class Answer(msgspec.Struct, frozen=True):
     """Tells an answer from what a library prints."""
 
 
-_idle: list[Process] = []
+idle: list[Process] = []
+"""Processes that wait for the next call."""
 _changing = threading.Lock()
 
 
 def ask(name: str, arguments: list[Any], kind: type[Value], *, seconds: float, what: str) -> Value:
     """The result of a call; `TookTooLong` after so many seconds. `what`: the work in words, for the sentence that says so."""
     with _changing:
-        process = _idle.pop() if _idle else Process(__spec__.name)
+        process = idle.pop() if idle else Process(__spec__.name)
     over = threading.Event()
 
     def end() -> None:
@@ -75,8 +76,8 @@ def ask(name: str, arguments: list[Any], kind: type[Value], *, seconds: float, w
     if answer is None:
         raise LabError(f"{what} failed: its process ended. Look at the program's own output")
     with _changing:
-        if process.running and len(_idle) < KEPT:
-            _idle.append(process)
+        if process.running and len(idle) < KEPT:
+            idle.append(process)
         else:
             process.no_more()
     if answer.error:

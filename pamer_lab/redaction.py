@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from pamer_lab.counts import counted
 from pamer_lab.detection import KEYS, PERSONAL, Kind, Known, Place, find_secrets, is_secret_value, with_known
+from pamer_lab.detection.echoes import without_values
 
 _NAME = re.compile(r"(?i)(?:api_?key|token|secret|passw(?:or)?d|access_key(?:_id)?|account_key|storage_key)$")
 LEAST_VALUE = 8
@@ -33,10 +34,8 @@ def own_keys() -> tuple[str, ...]:
 
 
 def without_keys(text: str) -> str:
-    """The text with every own key cut out."""
-    for value in own_keys():
-        text = text.replace(value, "[key]")
-    return text
+    """The text with every own key cut out, however it is spelled."""
+    return without_values(text, own_keys(), "[key]")
 
 
 Redaction = Literal["all", "keys", "none"]

@@ -17,8 +17,8 @@ from tests.runs.test_evidence import hand_made
 @pytest.fixture(autouse=True)
 def _none_left() -> object:
     yield
-    while aside._idle:
-        aside._idle.pop().kill()
+    while aside.idle:
+        aside.idle.pop().kill()
 
 
 def test_a_trace_is_searched_in_another_process_with_the_same_result(workspace: Workspace) -> None:
@@ -28,13 +28,13 @@ def test_a_trace_is_searched_in_another_process_with_the_same_result(workspace: 
     assert found.uses == list(uses(timeline_of(trace))) and found.stopped is None
     with pytest.raises(LabError, match="t-none"):
         ask("evidence", [str(workspace.path), "t-none", "embedded"], FoundUses, seconds=100, what="the search")
-    assert len(aside._idle) == 1, "the process serves the next call too"
+    assert len(aside.idle) == 1, "the process serves the next call too"
 
 
 def test_a_call_that_takes_too_long_is_ended_and_says_so(tmp_path: Path) -> None:
     with pytest.raises(TookTooLong, match="the search"):
         ask("evidence", [str(tmp_path), "t", "embedded"], FoundUses, seconds=0.0, what="the search")
-    assert aside._idle == []
+    assert aside.idle == []
 
 
 def test_every_call_names_a_function_and_nothing_else_can_be_called() -> None:

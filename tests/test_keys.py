@@ -1,5 +1,6 @@
 """A planted key: no store, log, share file or error message may hold it, even where a server sends it back."""
 
+import base64
 import json
 import logging
 import zipfile
@@ -95,13 +96,14 @@ def test_keys_are_found_by_the_names_of_their_variables(monkeypatch: pytest.Monk
 @pytest.mark.server
 def test_a_key_that_a_server_puts_into_its_answer_does_not_come_back(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OTHER_API_KEY", "another-planted-key")
-    said = f"the key is another-planted-key, and {PLANTED}"
+    encoded = [base64.b64encode(f"user:{PLANTED}".encode()).decode(), PLANTED.encode().hex(), PLANTED.replace("-", "%2D")]
+    said = f"the key is another-planted-key, and {PLANTED}, or {' or '.join(encoded)}"
     answer = CHAT | {"choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": said}}]}
     with serving(answer) as server:
         settings = ChatSettings(kind="openai", model="m", base_url=server.url, api_key_variable="OTHER_API_KEY", attempts=1)
         found = ChatClient(settings).complete([], max_tokens=5)
     assert server.headers[0]["authorization"] == "Bearer another-planted-key"
-    assert "another-planted-key" not in found.text + found.raw and PLANTED not in found.text + found.raw
+    assert found.text == found.raw == f"the key is [key], and [key], or {base64.b64encode(b'user:')[:6].decode()}[key] or [key] or [key]"
 
 
 @pytest.mark.server

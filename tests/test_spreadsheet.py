@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pamer_lab.spreadsheet import csv_text, plain
 
 PROJECT = Path(__file__).resolve().parents[1]
-RISKY = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+RISKY = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠", " =", "\u00a0+", "\ufeff@", "\u200b=")
 
 
 def cells(frame: pl.DataFrame) -> list[list[str]]:

@@ -5,11 +5,12 @@ from. Pure: knows runs as costs and rates.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from pamer_lab.analysis.equal_tokens import equal_tokens
+from pamer_lab.analysis.outcomes import Outcome
 from pamer_lab.runs.cost import PARTS
 
 LEVELS = (80, 90, 95)
@@ -17,42 +18,8 @@ LEVELS = (80, 90, 95)
 RESAMPLES = 2_000
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """The cost and evidence of one run."""
-
-    policy: str
-    trace_id: str
-    task: str
-    cost: float
-    base: float
-    """Cost of the base agent on the same turns."""
-    kept: int
-    """Uses of evidence that was in context."""
-    uses: int
-    tokens: int
-    base_tokens: int
-    peak: int
-    read: int
-    sent: int
-    """Main input, of which `read` came from the cache."""
-    changed: bool = True
-    """Whether any request differed from the base agent's."""
-
-
-def outcome(facts: Mapping[str, Any], totals: Mapping[str, Any], cost: Mapping[str, Any], rates: Mapping[str, Any]) -> Outcome:
-    """An outcome from the JSON of a run's head, totals, cost and evidence."""
-    sent = sum(cost["tokens"][name] for name in ("read", "write", "uncached"))
-    kept = rates["uses"] - rates["memory"] - rates["gone"]
-    named = {"policy": facts["policy"], "trace_id": facts["trace_id"], "task": facts["question_id"]}
-    sizes = {"tokens": totals["total"], "base_tokens": totals["base_total"], "peak": totals["peak_active"]}
-    billed = {"cost": cost["total"], "base": cost["base_total"], "read": cost["tokens"]["read"], "sent": sent}
-    changed = totals["main_input"] + totals["main_output"] != totals["base_total"]
-    return Outcome(**named, **billed, kept=kept, uses=rates["uses"], **sizes, changed=changed)
-
-
 def frontier(outcomes: Iterable[Outcome], *, seed: int = 0) -> dict[str, Any]:
-    """Points by policy, cheapest first, and the cheapest policy at each level of evidence.
+    """Points by policy, cheapest first, the cheapest policy at each level of evidence, and all against yardsticks at equal tokens.
 
     `frontier` marks the points that no other beats: none costs at most as much and has at least as much evidence in context.
     """
@@ -63,7 +30,8 @@ def frontier(outcomes: Iterable[Outcome], *, seed: int = 0) -> dict[str, Any]:
     points.sort(key=lambda point: (point["cost_vs_base"], point["policy"]))
     for point in points:
         point["frontier"] = point["evidence_pct"] is not None and not any(_beats(other, point) for other in points)
-    return {"points": points, "cheapest": [_cheapest(points, level) for level in LEVELS], "traces": _traces(by_policy)}
+    found = {"points": points, "cheapest": [_cheapest(points, level) for level in LEVELS], "traces": _traces(by_policy)}
+    return found | {"equal_tokens": equal_tokens(by_policy, seed=seed)}
 
 
 def _traces(by_policy: Mapping[str, Sequence[Outcome]]) -> int:

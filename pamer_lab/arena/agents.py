@@ -25,6 +25,8 @@ MOST_CHARACTERS = 1_000_000
 MOST_CALLS = 128
 """Of one answer; a server that loops inside an answer is stopped here."""
 REQUEST_SECONDS = 120.0
+SERVER_FAILED = "the server failed"
+"""The beginning of the reason with which a task ends when no server answers."""
 
 
 class AgentError(LabError):
@@ -88,7 +90,7 @@ class ServedAgent:
         except AgentError:
             raise
         except LabError as error:
-            raise AgentError(f"the server failed: {without_secrets(str(error))}") from error
+            raise AgentError(f"{SERVER_FAILED}: {without_secrets(str(error))}") from error
 
 
 def _message(answer: Any) -> Message:
@@ -111,15 +113,15 @@ def _message(answer: Any) -> Message:
     usage = getattr(answer, "usage", None)
     used = (getattr(usage, "prompt_tokens", None), getattr(usage, "completion_tokens", None))
     known = Usage(used[0] or 0, used[1] or 0) if all(isinstance(number, int) for number in used) else None
-    content = without_keys(_text(getattr(said, "content", "")))
+    content = _text(getattr(said, "content", ""))
     if (size := len(content) + sum(len(call.arguments) + len(call.name) for call in calls)) > MOST_CHARACTERS:
         raise AgentError(f"the agent's answer is too long: {size:,} characters, of at most {MOST_CHARACTERS:,}")
     return Message("assistant", content, tuple(calls), usage=known)
 
 
 def _text(value: Any) -> str:
-    """What a server sent in place of a text, as text that can be stored."""
-    return str(value or "").encode("utf-8", "replace").decode()
+    """What a server sent in place of a text, as text that can be stored: without the keys it may send back."""
+    return without_keys(str(value or "").encode("utf-8", "replace").decode())
 
 
 def parse_agent(text: str, seconds: float = REQUEST_SECONDS) -> Agent:

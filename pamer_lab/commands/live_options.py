@@ -12,13 +12,13 @@ def arena(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--agent", default="reader", help=AGENT_HELP)
     parser.add_argument("--suite", metavar="FOLDER", default="", help="your own tasks for a program: one folder per task (docs/arena.md)")
     parser.add_argument("--grader", metavar="COMMAND", default="", help="grades the tasks of --suite: exit code, or JSON on stdout")
-    limit = "of a program for one task (default 600), or of a served model for one request (at most 120)"
+    limit = "time limit of a program for one task (default 600), or of a served model for one request (at most 120)"
     parser.add_argument("--time-limit", type=float, default=600.0, metavar="SECONDS", help=limit)
     parser.add_argument("--against", metavar="POLICY", default="", help="compare in pairs with this policy (default: base)")
     parser.add_argument(
         "--policy", default="", help="NAME[,NAME...], or all that can act on a running agent; base and the bounds are always included"
     )
-    parser.add_argument("--tasks", type=int, default=20, metavar="N", help="tasks, the same for every policy (default 20)")
+    parser.add_argument("--tasks", type=int, default=20, metavar="N", help="number of tasks, the same for every policy (default 20)")
     parser.add_argument("--seed", type=int, default=1, metavar="S", help="the same seed gives the same worlds (default 1)")
     parser.add_argument("--level", default="4-2-4", metavar="FACTS-DISTANCE-NOISE", help="how hard the tasks are (default 4-2-4)")
     parser.add_argument("--heads", metavar="NAME|FOLDER", default="", help=HEADS_HELP)

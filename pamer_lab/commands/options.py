@@ -37,9 +37,9 @@ def _import(parser: argparse.ArgumentParser) -> None:
         metavar="TOOL",
         help=f"list the sessions of a coding agent on this computer: {', '.join(TOOLS)}",
     )
-    parser.add_argument("--choose", default="", metavar="N", help="with --from: import these of the list (1,3-5, trace ids, or all)")
+    parser.add_argument("--choose", default="", metavar="N", help="with --from: import these from the list (1,3-5, trace ids, or all)")
     parser.add_argument(
-        "--most", type=int, default=MOST, metavar="N", help="with --from: sessions listed, newest first (default: %(default)s)"
+        "--most", type=int, default=MOST, metavar="N", help="with --from: list at most N sessions, newest first (default: %(default)s)"
     )
     scan(parser, "--from")
     parser.add_argument("--labels", metavar="FILE", type=as_path, help="a side file of labels for these traces (docs/trace-format.md)")
@@ -189,11 +189,11 @@ COMMANDS: dict[str, Command] = {
     "audit": Command(
         "audit", "list, export, import or check step selections and their reviews, or measure agreement between reviewers", _audit
     ),
-    "heads": Command("heads", "list the heads that can vote, show one set, or remove one trained here", _heads),
-    "policies": Command("policies", "list the policies with their parameters, sources, facts, deviations and needs", _policies),
-    "prices": Command(
-        "prices", "list the price tables: what is read from a prompt cache, written to it, uncached and output, with source and date", _none
+    "heads": Command(
+        "heads", "list the heads that can vote, show one set, test one on labelled traces, or remove one trained here", _heads
     ),
+    "policies": Command("policies", "list the policies with their parameters, sources, facts, deviations and needs", _policies),
+    "prices": Command("prices", "list the price tables: cache reads, cache writes, uncached input and output, with source and date", _none),
     "replay": Command("replay", "replay recorded traces through context policies; actions are fixed", _replay),
     "runs": Command("runs", "list stored runs, export runs to a file, or import runs from one", _runs),
     "whatif": Command("whatif", "recompute a run's decisions and tokens under other settings, from stored logits", _whatif),

@@ -9,9 +9,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from pamer_lab.analysis.equal_tokens import equal_tokens_markdown
 from pamer_lab.analysis.frontier import as_markdown, cost_parts, frontier, parts_markdown
-from pamer_lab.analysis.frontier import outcome as run_outcome
 from pamer_lab.analysis.growth import mean_context, policy_table, recorded_scores, run_table, turn_table
+from pamer_lab.analysis.outcomes import outcome as run_outcome
 from pamer_lab.analysis.verdict import Verdict, account, verdict_json, verdicts
 from pamer_lab.blocks import MessageTokens
 from pamer_lab.blocks.calls import tool_tokens
@@ -97,7 +98,12 @@ def _table(result: dict[str, Any], prices: PriceTable, args: argparse.Namespace)
         "Where the cost comes from, each part relative to the base agent's bill. `previous request only`: the cost if the cache kept no "
         "older request. Breaks: requests that do not begin with the one before."
     )
-    tables = f"{as_markdown(found)}\n{' '.join(about)}\n\n{parts}\n\n{parts_markdown(result['cost_parts'])}"
+    equal = (
+        "At equal tokens: what a policy has over a sliding window, or a periodic summary, of the size that uses as many tokens "
+        f"(interpolated between sizes; paired by task).\n\n{equal_tokens_markdown(found['equal_tokens'])}\n"
+    )
+    compared = equal if found["equal_tokens"] else ""
+    tables = f"{as_markdown(found)}\n{' '.join(about)}\n\n{compared}{parts}\n\n{parts_markdown(result['cost_parts'])}"
     return f"{tables}\nMade by `{shlex.join(made)}`.\n"
 
 

@@ -7,6 +7,7 @@ import argparse
 import subprocess
 import sys
 from typing import Any
+from urllib.parse import quote
 
 from pamer_lab.cli import say
 from pamer_lab.commands.serve import options_of, warmed
@@ -20,6 +21,8 @@ from pamer_lab.prices import find_prices
 from pamer_lab.workspace import Workspace
 
 NOT_FOUND = 127
+DASHBOARD = "http://127.0.0.1:8501/live"
+"""The Live page where `pamer-lab app` is started without a port."""
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
@@ -35,9 +38,16 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         say(f"{words[0]} runs behind {found.url} with the policy {found.policy}")
         code = _child(words, child_environment(found.url), quiet=args.json)
     prices = find_prices(args.prices, workspace.path)
-    records = [thread.record for thread in live.desk.threads.all() if thread.record.session != OUTSIDE]
+    threads = [live.desk.threads.get(name) for name in live.desk.threads.places() if name != OUTSIDE]
+    records = [thread.record for thread in threads if thread is not None]
     rows = [summary(record, prices) for record in records if len(record.asked) > before.get(record.session, 0)]
-    return {"exit_code": code, "command": words[0], "policy": found.policy, "sessions": rows, "totals": _totals(rows), "page": "Live"}
+    return {"exit_code": code, "command": words[0], "policy": found.policy, "sessions": rows, "totals": _totals(rows), "page": _page(rows)}
+
+
+def _page(rows: list[dict[str, Any]]) -> str:
+    """Where a running dashboard shows the session; of several the one with the most turns."""
+    longest = max(rows, key=lambda row: row["turns"], default=None)
+    return DASHBOARD + (f"?session={quote(longest['session'])}" if longest else "")
 
 
 def _child(words: list[str], environment: dict[str, str], *, quiet: bool) -> int:
@@ -75,4 +85,4 @@ def show(result: dict[str, Any]) -> None:
     print(f"\n{counted(len(result['sessions']), 'session')}, {counted(totals['turns'], 'turn')} with the policy {result['policy']}")
     print(f"  tokens: the client sent {tokens['client']:,}, the model saw {tokens['model']:,}")
     print(f"  cost: {relative}; edits: {totals['edits']}; fallbacks: {totals['fallbacks']}")
-    print("  page: pamer-lab app, then Live; or: pamer-lab live list")
+    print(f"  page: {result['page']} while `pamer-lab app` runs; or: pamer-lab live list")

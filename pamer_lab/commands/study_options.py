@@ -134,7 +134,7 @@ def label(parser: argparse.ArgumentParser) -> None:
         type=int,
         default=1024,
         metavar="TOKENS",
-        help="older tokens below which compression is not asked (default: %(default)s)",
+        help="label compression only where older blocks hold at least this many tokens (default: %(default)s)",
     )
     parser.add_argument(
         "--out", type=as_path, default=None, metavar="FILE.jsonl", help="also write the labelled traces to this file, in our own format"

@@ -31,6 +31,8 @@ from pamer_lab.models.embedder import Embedder
 
 SESSIONS_KEPT = 256
 """Sessions whose history stays read in this process."""
+NO_SESSION = "no session id"
+"""The error of a request that names no session."""
 
 Outcome = tuple[Sequence[Chat], RequestDecision]
 
@@ -79,7 +81,7 @@ class PamerController:
         turn = DecisionBuilder(session_id if isinstance(session_id, str) else "", self._tokens.counter.name)
         try:
             if not turn.session_id:
-                return messages, turn.fallback("the request names no session", "no session id")
+                return messages, turn.fallback("the request names no session", NO_SESSION)
             session = self._session(turn.session_id)
             with session.lock:
                 turn.idle = session.idle(self._clock()) if idle is None else idle

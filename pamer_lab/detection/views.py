@@ -38,8 +38,10 @@ WRAP = re.compile(r"(?<=[A-Za-z0-9+/_\-.=])(?: ?[|\u2502\u2503\u2551])?\r?\n(?:[
 MARGIN = re.compile(
     r"(?m)^(?:[^\S\n]{0,8}[0-9]{1,6}(?:\t|\u2192|[:|\u2502] ?)|[\w./\-]{1,200}+:[0-9]{1,6}[:\-]|[+\-](?![+\-])|>{1,3} ?)"
     r"|(?<=[\"'`])(?:[^\S\n]{0,8}[0-9]{1,6}(?:\t|\u2192)|[+\-](?![+\-]))"
+    r"|(?P<query>[?&][\w.\-]{1,40}=)"
 )
-"""What a tool has put before a line of a file, or of a quoted text: its number, its place, the sign of a difference."""
+"""What a tool has put before a line of a file, or of a quoted text: its number, its place, the sign of a difference; or what comes
+before a text that an address carries (`?q=`)."""
 LEAST_LINE, LONGEST_LINE = 20, 400
 """Characters of a line that may have been broken."""
 WIDTHS = frozenset({60, 64, 70, 72, 76, 78, 79, 80, 100, 120, 132, 160, 200})
@@ -122,7 +124,7 @@ def unwrapped(view: View) -> tuple[View, list[int]] | None:
 
 def without_margins(view: View) -> View | None:
     """The view without what a tool has put before each line; None where there is nothing of that kind."""
-    return _replaced(view, MARGIN.finditer(view.text), lambda match: "")
+    return _replaced(view, MARGIN.finditer(view.text), lambda match: "\n" if match["query"] else "")
 
 
 def _line_length(text: str, end: int) -> int:

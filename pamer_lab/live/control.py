@@ -14,6 +14,7 @@ import orjson
 from pamer_lab.errors import LabError
 from pamer_lab.live.asgi import answer
 from pamer_lab.live.desk import Desk
+from pamer_lab.live.record import Record
 from pamer_lab.live.summary import described, summary
 
 TOKEN_HEADER = "x-pamer-token"  # noqa: S105 - the name of a header
@@ -46,9 +47,9 @@ class Control:
     def _answer(self, method: str, words: list[str], body: bytes) -> tuple[int, Any]:
         match method, words:
             case "GET", ["sessions"]:
-                return 200, {"sessions": [summary(thread.record) for thread in self.desk.threads.all()]}
-            case "GET", ["sessions", name] if thread := self.desk.threads.get(name):
-                return 200, described(thread.record)
+                return 200, {"sessions": [summary(record) for name in self.desk.threads.places() if (record := self._record(name))]}
+            case "GET", ["sessions", name] if record := self._record(name):
+                return 200, described(record)
             case "POST", ["sessions", name, "pause" | "resume" as what] if self.desk.threads.get(name):
                 return self._changed(lambda: self.desk.pause(name, what == "pause"), name)
             case "POST", ["sessions", name, "policy"] if self.desk.threads.get(name):
@@ -60,5 +61,9 @@ class Control:
             change()
         except (LabError, ValueError, KeyError, TypeError) as error:
             return 400, {"error": {"type": "refused", "message": str(error)}}
-        thread = self.desk.threads.get(name)
-        return 200, summary(thread.record) if thread else {}
+        record = self._record(name)
+        return 200, summary(record) if record else {}
+
+    def _record(self, name: str) -> Record | None:
+        """A session as its file has it: the one in memory changes under whoever reads it."""
+        return self.desk.logs.read(name)[0] if name in self.desk.threads.places() else None

@@ -3,17 +3,16 @@
 Clients and servers may repeat a key in a message or an error. Knows only the keys that came with the request itself.
 """
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 from urllib.parse import parse_qsl, quote
 
 from msgspec import structs
 
-from pamer_lab.detection.views import views
+from pamer_lab.detection.echoes import may_repeat, without_values
 from pamer_lab.live.wire import Wire
-from pamer_lab.trajectory.values import Message, Tool
+from pamer_lab.trajectory.values import Message, Tool, ToolCall
 
 CREDENTIALS = ("authorization", "x-api-key", "api-key", "x-goog-api-key", "cookie", "openai-organization", "openai-project")
 IN_ADDRESS = "?"
@@ -21,8 +20,6 @@ IN_ADDRESS = "?"
 WORDS = ("key", "token", "secret", "auth", "password", "credential", "signature")
 """In the names of headers and parameters that hold a credential."""
 REDACTED = "[redacted credential]"
-ESCAPED = "\\u00"
-"""How JSON writes a letter that needs no escape."""
 
 
 def in_address(query: bytes) -> dict[str, str]:
@@ -45,42 +42,36 @@ def secrets_of(headers: Mapping[str, str]) -> list[str]:
 
 def redacted(wire: Wire, headers: Mapping[str, str]) -> Wire:
     """The wire with the request's own credentials taken out of its messages and tools, where someone wrote them there; its bytes stay."""
-    escaped = ESCAPED.encode() in wire.body
-    texts = [text for message in wire.messages for text in _texts(message)]
-    found = [secret for secret in secrets_of(headers) if escaped or secret.encode() in wire.body or any(secret in text for text in texts)]
-    if not found:
+    secrets = secrets_of(headers)
+    texts = (text for message in wire.messages for text in _texts(message))
+    if not secrets or not any(may_repeat(text, secrets) for text in (wire.body.decode("latin-1"), *texts)):
         return wire
-    units = tuple(replace(unit, messages=tuple(cleaned(message, found) for message in unit.messages)) for unit in wire.units)
-    tools = tuple(Tool(*(_inside(part, found) for part in structs.astuple(tool))) for tool in wire.tools)
-    return replace(wire, units=units, preamble=tuple(cleaned(message, found) for message in wire.preamble), tools=tools)
+    units = tuple(replace(unit, messages=tuple(cleaned(message, secrets) for message in unit.messages)) for unit in wire.units)
+    tools = tuple(Tool(*(_inside(part, secrets) for part in structs.astuple(tool))) for tool in wire.tools)
+    return replace(wire, units=units, preamble=tuple(cleaned(message, secrets) for message in wire.preamble), tools=tools)
 
 
-def _texts(message: Message) -> tuple[str, ...]:
-    return (message.content, message.thinking, message.name, *(text for call in message.tool_calls for text in (call.name, call.arguments)))
+CALL_TEXTS, MESSAGE_TEXTS = ("id", "name", "arguments"), ("content", "thinking", "name", "tool_call_id")
+
+
+def _texts(message: Message) -> Iterator[str]:
+    yield from (getattr(message, name) for name in MESSAGE_TEXTS)
+    yield from (getattr(call, name) for call in message.tool_calls for name in CALL_TEXTS)
 
 
 def cleaned(message: Message, secrets: Sequence[str]) -> Message:
-    """The message without these secrets."""
-    calls = tuple(
-        structs.replace(call, name=without(call.name, secrets), arguments=without(call.arguments, secrets)) for call in message.tool_calls
-    )
-    texts = {name: without(getattr(message, name), secrets) for name in ("content", "thinking", "name")}
-    return structs.replace(message, **texts, tool_calls=calls)
+    """The message without these secrets; a call and its result, which name the same id, still do."""
+    calls = tuple(structs.replace(call, **_cleaned(call, CALL_TEXTS, secrets)) for call in message.tool_calls)
+    return structs.replace(message, **_cleaned(message, MESSAGE_TEXTS, secrets), tool_calls=calls)
+
+
+def _cleaned(value: Message | ToolCall, names: Sequence[str], secrets: Sequence[str]) -> dict[str, str]:
+    return {name: without(getattr(value, name), secrets) for name in names}
 
 
 def without(text: str, secrets: Sequence[str]) -> str:
-    """A text in which these secrets are replaced."""
-    for secret in secrets:
-        text = text.replace(secret, REDACTED)
-    if ESCAPED not in text or not secrets:
-        return text
-    pattern = re.compile("|".join(map(re.escape, secrets)))
-    found = sorted({view.place(*match.span()) for view in views(text) for match in pattern.finditer(view.text)}, reverse=True)
-    kept = len(text)
-    for start, end in found:
-        if end <= kept:
-            text, kept = text[:start] + REDACTED + text[end:], start
-    return text
+    """A text in which these secrets are replaced, however they are spelled."""
+    return without_values(text, secrets, REDACTED)
 
 
 def _inside(value: Any, secrets: Sequence[str]) -> Any:

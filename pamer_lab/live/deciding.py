@@ -50,6 +50,10 @@ class Decider:
             return decided  # what the provider keeps of it is not known here
         return self._after_the_last(thread, wire, decided, as_it_came=bool(why))
 
+    def passed(self, thread: Thread, wire: Wire, decided: Deciding) -> Deciding:
+        """The decision where the client's own body goes out instead of what was decided; for the record before this request."""
+        return self._after_the_last(thread, wire, replace(decided, shown=None, edit=False), as_it_came=True)
+
     def _after_the_last(self, thread: Thread, wire: Wire, decided: Deciding, *, as_it_came: bool) -> Deciding:
         """The decision against what was sent before, which may be of another policy or of none."""
         record, last = thread.record, thread.record.last_seen

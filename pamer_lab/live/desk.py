@@ -17,7 +17,7 @@ from pamer_lab.live.credentials import cleaned, redacted, secrets_of, without
 from pamer_lab.live.deciding import Decider, since
 from pamer_lab.live.logs import Logs
 from pamer_lab.live.policy import Workshop
-from pamer_lab.live.record import Answered, Asked, Changed, Opened, Side
+from pamer_lab.live.record import Answered, Asked, Changed, Opened, Record, Side
 from pamer_lab.live.threads import Thread, Threads
 from pamer_lab.live.usage import Answer, read_answer
 from pamer_lab.live.whose import Who, who_sent
@@ -28,6 +28,8 @@ UNITS_KEPT = 8_192
 """Messages that stay read in this process."""
 OUTSIDE = "no-session"
 """The session for what belongs to no conversation: bodies that cannot be read, calls that ask no model."""
+OUTSIDE_KEPT = 1_000
+"""Calls of that session that stay in this process; its file has them all."""
 
 
 class Desk:
@@ -140,19 +142,33 @@ class Desk:
             len(decided.body),
             {name: round(value, 3) for name, value in call.ms.items()},
             again,
-            call.path,
+            without(call.path, secrets_of(call.headers)),
             decided.shown,
         )
         unwritten = self.threads.append(thread, call.asked)
         if unwritten and decided.sent != "original":
-            thread.acting, thread.view = None, None
-            call.asked = structs.replace(call.asked, sent="original", fallback=unwritten, sent_bytes=len(call.body))
-            record.asked[-1] = thread.unwritten[-1] = call.asked
-            return Outgoing(call.body)
+            return self._without_frame(call, thread, wire, decided, unwritten)
         if not again or decided.turns:
             thread.view = decided.view
         self.threads.tidy()
         return Outgoing(call.body) if decided.sent == "original" else Outgoing(decided.body, edited=True)
+
+    def _without_frame(self, call: Call, thread: Thread, wire: Wire, decided: Deciding, why: str) -> Outgoing:
+        """The frame of an edited request could not be written: the client's own goes out, unless the loop has sent something already."""
+        assert call.asked is not None  # what could not be written
+        thread.record.asked.pop()
+        if call.instead.done():
+            out, thread.view = call.instead.result(), decided.view
+            call.asked = structs.replace(call.asked, reason=f"{decided.reason}; {why}")
+        else:
+            out, thread.acting, thread.view = Outgoing(call.body), None, None
+            decided = self.decider.passed(thread, wire, decided)
+            call.asked = structs.replace(
+                call.asked, sent="original", edit=decided.edit, fallback=why, sent_bytes=len(call.body), shown=decided.shown
+            )
+        thread.record.add(call.asked)
+        thread.unwritten[-1] = call.asked
+        return out
 
     def answered(self, call: Call, status: int, headers: Mapping[str, str], body: bytes, ms: dict[str, float], error: str = "") -> None:
         """Record what came back; `body`: all bytes that the client got."""
@@ -172,7 +188,7 @@ class Desk:
             {name: round(value, 3) for name, value in ms.items()},
             without(error or (found.error if status < 400 else f"the server answered {status}"), secrets),
             call.refused,
-            found.response_id,
+            without(found.response_id, secrets),
         )
         self.threads.append(call.thread, frame)
 
@@ -195,10 +211,8 @@ class Desk:
         call.settle()
         thread = self._catch_all(call.api, who)
         call.thread, call.wire = thread, None
-        reason = without(reason, secrets_of(call.headers))
-        call.asked = Asked(
-            time.time_ns(), call.at, 0, 0, reason="sent as it came", fallback=reason, client_bytes=len(call.body), path=call.path
-        )
+        reason, path = (without(text, secrets_of(call.headers)) for text in (reason, call.path))
+        call.asked = Asked(time.time_ns(), call.at, 0, 0, reason="sent as it came", fallback=reason, client_bytes=len(call.body), path=path)
         self.threads.append(thread, call.asked)
 
     def _failed(self, call: Call, error: Exception) -> None:
@@ -222,7 +236,10 @@ class Desk:
                 found = who or Who("", "", "unread", "unknown")
                 found = Who(found.scope, "unread", "unread", "unknown", OUTSIDE)
                 thread = self.threads.create(found, wire, lambda *about: self._opened(about, found, wire, None), "")
-            return thread
+        with thread.lock:
+            if len(thread.record.sides) + len(thread.record.asked) > OUTSIDE_KEPT:
+                thread.record = Record(thread.record.opened)
+        return thread
 
     def _opened(self, about: tuple[str, str, bool], who: Who, wire: Wire, call: Call | None) -> Opened:
         name, parent, rewritten = about

@@ -184,21 +184,19 @@ def publishing(workspace: Workspace, desk: Desk) -> Iterator[None]:
     seen: dict[str, int] = {}
 
     def publish_changed() -> None:
-        for thread in desk.threads.all():
-            if thread.place == seen.get(thread.record.session, 0):
+        for name, place in desk.threads.places().items():
+            if place == seen.get(name, 0):
                 continue
-            with thread.lock:
-                found = thread.place
-                try:
-                    record = desk.logs.read(thread.record.session)[0]
-                except OSError:
-                    continue
+            try:
+                record = desk.logs.read(name)[0]
+            except OSError:
+                continue
             try:
                 if record is not None:
                     publish(workspace, record, desk.workshop.tokens)
             except (LabError, OSError):  # a full disk, a table in use: the frames are stored, and the next look tries again
                 continue
-            seen[thread.record.session] = found
+            seen[name] = place
 
     def work() -> None:
         pause = PUBLISH_EVERY

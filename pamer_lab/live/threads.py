@@ -10,16 +10,20 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 from pamer_lab.decisions import Item
 from pamer_lab.live.logs import GrownError, Logs
 from pamer_lab.live.policy import LiveActing
 from pamer_lab.live.record import Frame, Opened, Record
+from pamer_lab.live.resting import Resting
 from pamer_lab.live.whose import Who
 from pamer_lab.live.wire import Wire
 
 KNOWN = 500
-"""Sessions, newest first, that a starting proxy reads."""
+"""Sessions, newest first, that a starting proxy reads, and that stay in this process; the others rest in their files."""
+KNOWN_BYTES = 250_000_000
+"""Size of the files whose sessions stay in this process."""
 ACTING = 64
 """Sessions whose policy stays at work in this process; the others continue from their record."""
 
@@ -58,6 +62,7 @@ class Threads:
         self.logs, self._clock = logs, clock
         self.lock = threading.RLock()
         self._threads: dict[str, Thread] = {}
+        self._resting = Resting()
         for name in logs.names()[:KNOWN]:
             self._load(name)
 
@@ -66,14 +71,26 @@ class Threads:
             return list(self._threads.values())
 
     def get(self, session: str) -> Thread | None:
-        return self._threads.get(session)
+        with self.lock:
+            resting = session in self._resting.places
+            return self._load(session) if resting else self._threads.get(session)
+
+    def places(self) -> dict[str, int]:
+        """Where the file of each session ends, as far as it was read or written here."""
+        with self.lock:
+            return self._resting.places | {name: thread.place for name, thread in self._threads.items()}
 
     def _load(self, name: str) -> Thread | None:
+        self._resting.places.pop(name, None)
         record, place = self.logs.read(name)
         if record is None:
             return None
-        self._threads[name] = Thread(record, place)
+        self._threads[name] = Thread(record, place, used=record.last)
         return self._threads[name]
+
+    def _wake(self, who: Who, wire: Wire) -> None:
+        for name in self._resting.wanted(who, wire):
+            self._load(name)
 
     def find(self, who: Who, wire: Wire, begin: Begin) -> Thread:
         """The session that a request belongs to.
@@ -82,6 +99,7 @@ class Threads:
         """
         digests = wire.digests
         with self.lock:
+            self._wake(who, wire)
             own = self._own(who)
             best = _continued(own, digests)
             if best is None:
@@ -113,6 +131,7 @@ class Threads:
             return wire
         response = wire.fields.get("previous_response_id")
         with self.lock:
+            self._wake(who, wire)
             own = [thread.record for thread in self._own(who)]
         for record in sorted(own, key=lambda record: record.asked[-1].at if record.asked else 0.0, reverse=True):
             for answer in reversed(list(record.answers.values())):
@@ -131,8 +150,10 @@ class Threads:
         """Read what other processes have added, but for sessions that are worked on here: whoever does that reads them on."""
         for name in self.logs.names()[:KNOWN]:
             thread = self._threads.get(name)
-            if thread is None:
+            if thread is None and name not in self._resting.places:
                 self._load(name)
+            elif thread is None:
+                continue
             elif self.logs.size(name) > thread.place and thread.lock.acquire(blocking=False):
                 try:
                     self.refresh(thread)
@@ -198,12 +219,27 @@ class Threads:
         return ""
 
     def tidy(self) -> None:
-        """Drop the policies of sessions that were not used for long."""
-        working = sorted((thread for thread in self.all() if thread.acting is not None), key=lambda thread: thread.used, reverse=True)
-        for thread in working[ACTING:]:
+        """Drop what was not used for long: first the policies of sessions, then the sessions themselves, whose files have them."""
+        own = (thread for thread in self.all() if thread.record.opened.how != "unread")
+        newest = sorted(own, key=lambda thread: thread.used, reverse=True)
+        for thread in [thread for thread in newest if thread.acting is not None][ACTING:]:
             if thread.lock.acquire(blocking=False):
                 thread.acting = None
                 thread.lock.release()
+        kept = sum(size <= KNOWN_BYTES for size in accumulate(thread.place for thread in newest))
+        for thread in newest[max(1, min(kept, KNOWN)) :]:
+            self._rest(thread)
+
+    def _rest(self, thread: Thread) -> None:
+        """Put a session aside, unless it is in use or has frames that no file has."""
+        with self.lock:
+            if thread.lock.acquire(blocking=False):
+                try:
+                    if not thread.unwritten and self._threads.get(thread.record.session) is thread:
+                        self._resting.add(thread.record, thread.place)
+                        del self._threads[thread.record.session]
+                finally:
+                    thread.lock.release()
 
 
 def _continued(own: list[Thread], digests: Sequence[str]) -> Thread | None:

@@ -20,6 +20,8 @@ from pamer_lab.trajectory.values import Role
 Piece = Unit | tuple[Role, str] | tuple[Unit, Mapping[int, str]]
 """What an edited body is made of: a unit as it came, an inserted text, or a unit with other texts for some of its messages."""
 
+MARKED = "a message with a cache mark would leave the request"
+
 
 class MarkError(UnreadableError):
     """Raised when a view would leave out a message with a cache mark."""
@@ -58,7 +60,7 @@ def body_of(wire: Wire, items: Sequence[Item], history: History) -> bytes:
                 pieces.append((item.role, item.text))
     left = {id(piece[0] if isinstance(piece, tuple) else piece) for piece in pieces}
     if any(unit.marked and id(unit) not in left for unit in wire.units):
-        raise MarkError("a message with a cache mark would leave the request")
+        raise MarkError(MARKED)
     return rebuilt(wire, pieces)
 
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from pamer_lab.detection.echoes import repeats
 from pamer_lab.live.credentials import CREDENTIALS, IN_ADDRESS, secrets_of
 from pamer_lab.live.logs import SAFE
 from pamer_lab.live.record import How
@@ -60,7 +61,7 @@ def who_sent(headers: Mapping[str, str], wire: Wire | None, upstream: str, api: 
     client = next((name for start, name in CLIENTS.items() if agent.startswith(start)), "unknown")
     beside = [headers.get(name, "") for name in BESIDE]
     label = headers.get(NAME, "")
-    safe = SAFE.fullmatch(label) and not any(secret in label for secret in secrets_of(headers))
+    safe = SAFE.fullmatch(label) and not repeats(label, secrets_of(headers))
     for name in HEADERS:
         if headers.get(name):
             return Who(scope, digest(name, headers[name], *beside), "header", client, label if safe else "")

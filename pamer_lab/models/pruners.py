@@ -60,11 +60,12 @@ def identity(model: str) -> dict[str, str]:
     """What tells these weights from others, as part of a run's id."""
     if _is_server(model):
         return {"pruner": "server"}
-    return {"pruner": model_name(model), "weights": _fingerprint(model) if is_here(model) else ""}
+    return {"pruner": model_name(model), "weights": weights_fingerprint(model) if is_here(model) else ""}
 
 
 @lru_cache(maxsize=4)
-def _fingerprint(model: str) -> str:
+def weights_fingerprint(model: str) -> str:
+    """The first digits of the fingerprint of a pruner's folder; read once per process."""
     return fingerprint(find_folder(model))[:16]
 
 

@@ -12,8 +12,9 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import pamer_lab
-from pamer_lab.analysis.frontier import frontier, outcome
+from pamer_lab.analysis.frontier import frontier
 from pamer_lab.analysis.growth import REFERENCE_LINE, mean_context, policy_table, run_table, turn_table
+from pamer_lab.analysis.outcomes import outcome
 from pamer_lab.analysis.published import sample_study, table
 from pamer_lab.arena.store import ArenaStore
 from pamer_lab.arena.summary import summary

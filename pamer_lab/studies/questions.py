@@ -35,6 +35,8 @@ HISTORY_CHARACTERS = 60_000
 CHARACTERS_PER_TOKEN = 3
 """Fewer than the four of plain English, because traces are full of JSON and addresses."""
 INDENT = "  "
+IN_PLACE = "[in place of older steps]"
+"""The heading of recorded summaries."""
 
 _HEADING = re.compile(r"^(\s*)\[(?=steps?\b|next action\b|in place\b)", re.IGNORECASE)
 
@@ -77,7 +79,7 @@ class Questions:
         start = pieces.blocks[t].start
         stand_ins = self.recorded.stand_ins(messages, start) if self.recorded else ()
         task = f"[task]\n{_plain(messages[: pieces.prefix_end])}"
-        task += f"[in place of older steps]\n{_plain(stand_ins)}" if stand_ins else ""
+        task += f"{IN_PLACE}\n{_plain(stand_ins)}" if stand_ins else ""
         action = f"[next action]\n{_plain(messages[start : start + 1])}" if self.future == "action" else ""
         steps = [
             f"[step {block.index}{'' if block.index in older else ', active'}]\n"

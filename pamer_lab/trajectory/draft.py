@@ -20,7 +20,6 @@ Orphans = Literal["refuse", "as_user"]
 """`refuse`: a result without its call makes the trace invalid. `as_user`: it is kept as a user message, with a warning
 (for sources that are known to lose calls, such as a log cut by a compaction)."""
 
-
 NO_MESSAGES = "holds no messages"
 NO_ASSISTANT = "holds no assistant message, so there is no decision point to look at"
 UNNAMED = "unnamed_tool"
@@ -216,7 +215,7 @@ class Draft:
     def insert(self, index: int, message: Message) -> None:
         """Put a message that was found late into the prefix; events behind it move with their messages."""
         self.messages.insert(index, message)
-        self.events = [moved(event, index) for event in self.events]
+        self.events = [event.shifted(index) for event in self.events]
 
     def open_calls(self) -> list[tuple[str, str]]:
         """(id, tool name) of the newest assistant message's calls that have no result yet."""
@@ -308,17 +307,3 @@ class Draft:
             raise self.fault(place, reason)
         self.warn(place, f"{what} answers no open call; kept as a user message")
         self.user(text, images=images, name=name, result=True)
-
-
-def moved(event: Event, index: int) -> Event:
-    """An event after a message was put in at `index`; what stood at or behind that place is one further."""
-
-    def place(number: int) -> int:
-        return number + (number >= index)
-
-    return structs.replace(
-        event,
-        before_message=place(event.before_message),
-        replaced=tuple((place(start), place(end)) for start, end in event.replaced),
-        summary=None if event.summary is None else place(event.summary),
-    )

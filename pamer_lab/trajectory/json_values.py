@@ -21,6 +21,7 @@ ESCAPE = re.compile(r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]
 TOO_DEEP = "is nested more than 1,000 levels deep"
 NOT_UTF8 = "is not UTF-8; save it as UTF-8"
 CUT_OFF = "(is it cut off?)"
+NOT_JSON = "is text, not JSON. Files that are read: JSON and JSON Lines (also as .gz, .zst or .zip), SQLite, HAR and YAML cassettes"
 BLANK_END = re.compile(rb'"[ \t\r\n]+:')
 KEY_END = re.compile(rb'"[ \t\r\n]*:')
 STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?[ \t\r\n]*+(:?)', re.DOTALL)
@@ -72,10 +73,7 @@ def _parse_slowly(data: bytes, complaint: str) -> tuple[Any, list[str]]:
     except RecursionError as error:
         raise InputError(TOO_DEEP) from error
     except json.JSONDecodeError as error:
-        what = f"ends in the middle of a value {CUT_OFF}" if error.pos >= len(text.rstrip()) - 1 else "is not valid JSON"
-        if error.msg.startswith("Unterminated string"):
-            what = f"ends in the middle of a string {CUT_OFF}"
-        raise InputError(f"{what}: {error.msg}", where=f"line {error.lineno} column {error.colno}") from error
+        raise InputError(_syntax_fault(text, error), where=f"line {error.lineno} column {error.colno}") from error
     except ValueError as error:
         raise InputError(f"is not valid JSON: {error}") from error
     if not constants and not halves:
@@ -84,6 +82,19 @@ def _parse_slowly(data: bytes, complaint: str) -> tuple[Any, list[str]]:
     if constants:
         notes.append(f"{', '.join(sorted(set(constants)))} is not JSON; read as a missing value ({len(constants)}x)")
     return value, notes
+
+
+def _syntax_fault(text: str, error: json.JSONDecodeError) -> str:
+    if error.msg.startswith("Unterminated string"):
+        return f"ends in the middle of a string {CUT_OFF}"
+    if text.lstrip()[:1] not in ("{", "["):
+        return NOT_JSON
+    complaint = "no value begins here" if error.msg == "Expecting value" else error.msg
+    return (
+        f"ends in the middle of a value {CUT_OFF}: {complaint}"
+        if error.pos >= len(text.rstrip()) - 1
+        else f"is not valid JSON: {complaint}"
+    )
 
 
 def _mend_surrogates(text: str) -> tuple[str, int]:

@@ -13,7 +13,7 @@ from msgspec import structs
 
 from pamer_lab.config import ReadLimits
 from pamer_lab.errors import FormatError, InputError, NotThisFormat
-from pamer_lab.opening import below, regular
+from pamer_lab.opening import below
 from pamer_lab.trajectory.document import (
     EVENT_FILE,
     Document,
@@ -24,21 +24,17 @@ from pamer_lab.trajectory.document import (
     parse_events,
 )
 from pamer_lab.trajectory.draft import NO_MESSAGES, Draft
+from pamer_lab.trajectory.folders import reward_beside, trace_sources
 from pamer_lab.trajectory.formats import claimants, read_suffixes
 from pamer_lab.trajectory.labels import missing_labels
 from pamer_lab.trajectory.parsing import uncollected
-from pamer_lab.trajectory.piece_folders import group_names, is_beside, is_described, is_joined, may_be_piece
+from pamer_lab.trajectory.piece_folders import group_names, is_described, may_be_piece
 from pamer_lab.trajectory.shared.rows import SHAPE_ERRORS, shape_fault
-from pamer_lab.trajectory.trial_folder import is_trial, reward_beside, trace_files
 from pamer_lab.trajectory.unpacking import shown_name
 from pamer_lab.trajectory.values import Source, Trace, Warning
-from pamer_lab.trajectory.yaml_cassette import CASSETTE_SUFFIXES, is_cassette
 
 NO_TRACES = "is a folder without traces"
 LISTED = "; `docs/trace-format.md` lists them"
-
-LABEL_SUFFIX = ".labels.json"
-"""Side files of labels, which hold no trace; `import --labels` reads them."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +105,7 @@ def iter_traces(
             if not path.exists():
                 yield Rejection(shown_name(str(given)), "", "does not exist")
                 continue
-            sources = list(islice(_sources(path, tuple(read_suffixes())), limits.max_archive_members + 1))
+            sources = list(islice(trace_sources(path, tuple(read_suffixes())), limits.max_archive_members + 1))
         except InputError as error:
             yield Rejection(shown_name(str(given)), "", error.reason)
             continue
@@ -290,30 +286,3 @@ def _look(document: Document) -> str:
         fields = ", ".join(str(key)[:40] for key in list(value)[:8])
         kind = f"{kind or 'an object'} with the fields {fields}" if not kind else f"a list of objects with the fields {fields}"
     return f"{'lines, the first ' if document.kind == 'jsonl' else ''}{kind or type(value).__name__}"
-
-
-def _sources(path: Path, suffixes: tuple[str, ...]) -> Iterator[Path]:
-    """Files to read below `path`; a folder of numbered event files, or of other pieces of conversations, is one source."""
-    if not path.is_dir():
-        yield path
-        return
-    children = trace_files(path) if is_trial(path) else sorted(path.iterdir())
-    if any(EVENT_FILE.match(child.name) for child in children) or is_joined(path):
-        yield path
-        return
-    for child in children:
-        if child.is_dir() and not child.is_symlink():
-            yield from _sources(child, suffixes)
-        elif regular(child) and _may_hold_traces(child, suffixes):
-            yield child
-
-
-def _may_hold_traces(file: Path, suffixes: tuple[str, ...]) -> bool:
-    """By its name, and for YAML by its beginning: most YAML is settings, and no cassette."""
-    if file.suffix in CASSETTE_SUFFIXES:
-        try:
-            with file.open("rb") as stream:
-                return is_cassette(stream.read(4_000))
-        except OSError:
-            return False
-    return file.suffix in suffixes and not file.name.endswith(LABEL_SUFFIX) and not is_beside(file)

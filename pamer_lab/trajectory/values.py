@@ -7,7 +7,7 @@ message; `messages` are in the order they were sent; text is what the source wro
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Literal
 
-from msgspec import Struct, field
+from msgspec import Struct, field, structs
 
 if TYPE_CHECKING:
     import polars as pl
@@ -123,6 +123,19 @@ class Event(Struct, frozen=True, omit_defaults=True):
     """Ranges [start, end) of messages that the agent no longer had from here on; empty where the source does not say which."""
     summary: int | None = None
     """Index of the message that took their place, where one did; otherwise `text` did, if there is any."""
+
+    def shifted(self, index: int) -> "Event":
+        """The event after a message was inserted at `index`: places from there on are one further."""
+
+        def place(number: int) -> int:
+            return number + (number >= index)
+
+        return structs.replace(
+            self,
+            before_message=place(self.before_message),
+            replaced=tuple((place(start), place(end)) for start, end in self.replaced),
+            summary=None if self.summary is None else place(self.summary),
+        )
 
 
 class Warning(Struct, frozen=True, omit_defaults=True, gc=False):

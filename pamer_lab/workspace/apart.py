@@ -1,7 +1,8 @@
 """Large uploads, and paths that a visitor names, read and counted in a process of their own: `python -m pamer_lab.workspace.apart`.
 
 A file that needs too much memory then ends that process, not the dashboard. The process
-is ended when it uses more than a stated amount of memory, the system ends it first when memory runs out, and only one works at a time.
+is ended when it uses more than a stated amount of memory, and the system ends it first when memory runs out. A few work at a time, so that
+one long import does not keep every other visitor waiting, and together they may use no more than a share of the computer's memory.
 Input: one line of JSON for the request, then for each file a line with name and size, and its bytes. Output: one line of JSON.
 """
 
@@ -11,11 +12,12 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
 import msgspec
+import psutil
 
 from pamer_lab.config import ReadLimits
 from pamer_lab.errors import InputError, LabError
@@ -40,7 +42,52 @@ WATCH_SECONDS = 0.05
 MOST_SECONDS = 600.0
 """Time that one import may take; 200 MB take about one minute."""
 
-_ONE_AT_A_TIME = threading.Lock()
+MOST_AT_ONCE = 3
+"""Imports at work at one time, however many visitors ask."""
+MEMORY_SHARE = 0.5
+"""Of the computer's memory, what all imports at work may use together; one of them may always work."""
+WAIT_SECONDS = 1.0
+"""Time between two words to a visitor who waits."""
+
+
+class Places:
+    """Places for imports at work: so many, and so much memory together. Who finds none free waits; of those that fit, the first is next."""
+
+    def __init__(self, most: int, memory: int) -> None:
+        self._most, self._memory = most, memory
+        self._working: list[int] = []
+        self._waiting: list[tuple[object, int]] = []
+        self._change = threading.Condition()
+
+    @contextlib.contextmanager
+    def place(self, memory: int, on_wait: Callable[[], object]) -> Iterator[None]:
+        """A place for an import that may use so much memory; while it waits, `on_wait` is called every second, and may raise."""
+        me = (object(), memory)
+        with self._change:
+            self._waiting.append(me)
+            try:
+                while self._next() is not me:
+                    on_wait()
+                    self._change.wait(WAIT_SECONDS)
+                self._working.append(memory)
+            finally:
+                self._waiting.remove(me)
+                self._change.notify_all()
+        try:
+            yield
+        finally:
+            with self._change:
+                self._working.remove(memory)
+                self._change.notify_all()
+
+    def _next(self) -> tuple[object, int] | None:
+        if len(self._working) >= self._most:
+            return None
+        free = self._memory - sum(self._working)
+        return next((one for one in self._waiting if one[1] <= free or not self._working), None)
+
+
+_PLACES = Places(MOST_AT_ONCE, int(MEMORY_SHARE * psutil.virtual_memory().total))
 
 
 class Request(msgspec.Struct, frozen=True):
@@ -65,27 +112,37 @@ class Answer(msgspec.Struct, frozen=True):
     """Why nothing was imported, in a sentence."""
 
 
-def import_files_apart(files: Sequence[tuple[str, bytes]], workspace: Workspace, *, small: int = SMALL_BYTES) -> Imported:
-    """Import uploads; what is large, or no plain JSON and may become more than it is, is read in a process of its own."""
+def import_files_apart(
+    files: Sequence[tuple[str, bytes]], workspace: Workspace, *, small: int = SMALL_BYTES, on_wait: Callable[[], object] = lambda: None
+) -> Imported:
+    """Import uploads; what is large, or no plain JSON and may become more than it is, is read in a process of its own.
+
+    `on_wait` is called where other imports must end first.
+    """
     total = sum(len(data) for _, data in files)
     plain = all(data[:100].lstrip(BEFORE_JSON).startswith(JSON_STARTS) for _, data in files)
     if total <= small and plain:
         return import_uploads(files, workspace)
     size = max(len(data) for _, data in files) if plain else ReadLimits.from_environment().max_bytes
-    return _ask(Request(str(workspace.path.absolute())), files, TIMES_FILE * size + FREE_MEMORY)
+    return _ask(Request(str(workspace.path.absolute())), files, TIMES_FILE * size + FREE_MEMORY, on_wait)
 
 
-def import_paths_apart(paths: Sequence[str], workspace: Workspace, roots: Sequence[Path]) -> Imported:
+def import_paths_apart(
+    paths: Sequence[str], workspace: Workspace, roots: Sequence[Path], *, on_wait: Callable[[], object] = lambda: None
+) -> Imported:
     """Import files and folders of this machine that lie below one of `roots`, in a process of its own."""
     memory = TIMES_FILE * ReadLimits.from_environment().max_bytes + FREE_MEMORY
-    return _ask(Request(str(workspace.path.absolute()), tuple(paths), tuple(map(str, roots))), (), memory)
+    return _ask(Request(str(workspace.path.absolute()), tuple(paths), tuple(map(str, roots))), (), memory, on_wait)
 
 
-def _ask(request: Request, files: Iterable[tuple[str, bytes]], memory: int) -> Imported:
+def _ask(request: Request, files: Iterable[tuple[str, bytes]], memory: int, on_wait: Callable[[], object]) -> Imported:
     """Start the process, send it the request, and read its answer; it may use `memory` bytes."""
     refuse_in_reviewer_mode("Importing traces", Path(request.workspace))
     words = [sys.executable, "-m", __spec__.name]
-    with _ONE_AT_A_TIME, subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=own_environment()) as process:
+    with (
+        _PLACES.place(memory, on_wait),
+        subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=own_environment()) as process,
+    ):
         began = time.monotonic()
         threading.Thread(target=_watch, args=(process, memory, began + MOST_SECONDS), daemon=True).start()
         assert process.stdin is not None and process.stdout is not None

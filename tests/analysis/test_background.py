@@ -7,6 +7,7 @@ import pytest
 
 from pamer_lab.analysis.background import StudyJobs
 from pamer_lab.jobs import LINES_VARIABLE, Line, Process
+from pamer_lab.probes.split import MINIMUM_QUESTIONS
 from pamer_lab.studies.study import list_studies
 from pamer_lab.workspace import Workspace
 from tests.commands.conftest import profile
@@ -56,7 +57,7 @@ def test_a_command_that_fails_ends_the_job_with_its_sentence(workspace: Workspac
     few = write_corpus(tmp_path / "few.jsonl", 3)
     job = StudyJobs(workspace.path).start([["layerwise", str(few)], ["controls", str(few)]])
     assert job.wait(120)
-    assert "at least 7 questions" in job.error
+    assert str(MINIMUM_QUESTIONS) in job.error
     assert job.number == 0
     assert job.study_ids == []
 

@@ -3,7 +3,8 @@ from typing import Any
 
 import pytest
 
-from pamer_lab.analysis.frontier import LEVELS, Outcome, as_markdown, cost_parts, frontier, parts_markdown
+from pamer_lab.analysis.frontier import LEVELS, as_markdown, cost_parts, frontier, parts_markdown
+from pamer_lab.analysis.outcomes import Outcome
 from pamer_lab.figures import cost as figures
 
 ONE = Outcome("base", "t0", "q0", 10.0, 10.0, 100, 100, 1000, 1000, 300, 900, 1000)

@@ -1,5 +1,6 @@
 """A model behind an OpenAI-compatible server plays with its tools as functions; a server that fails ends its task and no other."""
 
+import base64
 import json
 import shlex
 import socket
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from pamer_lab.arena.agents import ServedAgent, parse_agent
+from pamer_lab.arena.agents import SERVER_FAILED, ServedAgent, parse_agent
 from pamer_lab.arena.episode import play
 from pamer_lab.arena.plan import Plan
 from pamer_lab.arena.reader import Reader
@@ -23,7 +24,7 @@ from pamer_lab.errors import InputError
 from pamer_lab.factory import Factory
 from pamer_lab.models.profiles import load_profile
 from pamer_lab.policies.registry import parse_policy
-from pamer_lab.trajectory.values import Tool
+from pamer_lab.trajectory.values import Message, Tool
 from pamer_lab.workspace import Workspace
 
 TASK = Task(1, 0, Level(2, 1, 1))
@@ -100,12 +101,23 @@ def test_a_served_agent_plays_as_the_same_agent_here(server: Server, factory: Fa
     assert {tool["function"]["name"] for tool in server.requests[0]["tools"]} == {tool.name for tool in TASK.tools}  # type: ignore[attr-defined]
 
 
+def test_a_key_that_a_server_sends_back_is_in_no_part_of_the_answer(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    agent, key = agent_at(server, monkeypatch), "sk-planted-5f2e9c7ab1"
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    spelled = base64.b64encode(key.encode()).decode()
+    call = {"id": f"c-{key}", "type": "function", "function": {"name": key, "arguments": json.dumps({"q": f"{key} {spelled}"})}}
+    said = {"role": "assistant", "content": spelled, "tool_calls": [call]}
+    server.says = json.dumps({"id": "x", "object": "chat.completion", "choices": [{"index": 0, "message": said}]}).encode()
+    message = agent.act([Message("user", "hello")], ())
+    assert message.tool_calls and key not in repr(message) and spelled not in repr(message)
+
+
 def test_a_server_that_dies_ends_its_task_with_the_reason(server: Server, factory: Factory, monkeypatch: pytest.MonkeyPatch) -> None:
     server.dies_after = 4
     episode = play(TASK, agent_at(server, monkeypatch), parse_policy("base"), factory)
-    assert "server failed" in episode.ended and episode.reward == 0.0 and episode.turns == 4
+    assert SERVER_FAILED in episode.ended and episode.reward == 0.0 and episode.turns == 4
     nobody = ServedAgent("m", "http://127.0.0.1:9/v1", attempts=1, timeout=2)
-    assert "server failed" in play(TASK, nobody, parse_policy("base"), factory).ended
+    assert SERVER_FAILED in play(TASK, nobody, parse_policy("base"), factory).ended
 
 
 def body(message: object) -> bytes:
@@ -156,7 +168,7 @@ def test_a_bad_answer_ends_its_task_with_a_reason_and_the_others_go_on(
 def test_a_server_that_never_answers_ends_its_task(server: Server, factory: Factory, monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         agent = ServedAgent("m", f"http://127.0.0.1:{silent.getsockname()[1]}/v1", timeout=0.3, attempts=1)
-        assert "server failed" in play(TASK, agent, parse_policy("base"), factory).ended
+        assert SERVER_FAILED in play(TASK, agent, parse_policy("base"), factory).ended
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:1/v1")
     assert parse_agent("openai:m", 5.0).timeout == 5.0  # type: ignore[attr-defined]
 

@@ -221,7 +221,16 @@ def test_a_chart_of_many_policies_labels_each_place_once_and_says_all_figures(fi
     beaten = [{"policy": f"lre:{n}", "cost_vs_base": 1.2 + n / 9, "evidence_pct": 80 - n, "frontier": False} for n in range(9)]
     best = {"policy": "sliding-window:10", "cost_vs_base": 0.1, "evidence_pct": 60, "frontier": True}
     prices = {"name": "p", "date": "d", "source": "s"}
-    found = {"points": [point | same for point in (best, *equal, *beaten)], "traces": 1, "cheapest": [], "prices": prices}
+    against = {"policy": HOSTILE[0], "yardstick": "sliding-window", "tokens_vs_base": 0.31, "tasks": 1}
+    known = {"evidence_difference": -3.5, "cost_difference": 0.25}
+    rows = [against | known, against | dict.fromkeys(known)]
+    found = {
+        "points": [point | same for point in (best, *equal, *beaten)],
+        "traces": 1,
+        "cheapest": [],
+        "prices": prices,
+        "equal_tokens": rows,
+    }
     page.evaluate("frontier => document.querySelector('main').prepend(frontierPart({frontier}))", found)
     chart = page.locator("main svg[role=img]").first
     assert chart.locator("path.dot").count() == len(found["points"]) and chart.locator("line.steps-line").count() == 6
@@ -232,4 +241,6 @@ def test_a_chart_of_many_policies_labels_each_place_once_and_says_all_figures(fi
     page.mouse.move(mark["x"] + 4, mark["y"] + 4)
     said = chart.locator(".tip text").inner_html()
     assert all(figure in said for figure in ("0.10", "60.0", "0.31", "4.2K", "27"))
+    yardsticks = page.locator("main table").nth(2).locator("tbody td").all_text_contents()
+    assert {"-3.5", "+0.25"} <= {*yardsticks}
     assert page.evaluate("window.pwned") is None

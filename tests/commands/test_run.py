@@ -51,6 +51,7 @@ def test_an_agent_runs_behind_the_proxy_and_its_exit_code_is_passed_on(
     assert totals["cost"]["recorded"] > 0
     (session,) = result["sessions"]
     assert session["client"] == "openai-sdk" and workspace.trace(session["trace_id"]).trace.turns == 6
+    assert result["page"].endswith(f"/live?session={session['session']}")
 
 
 def test_the_summary_is_printed_after_what_the_agent_printed(

@@ -25,6 +25,8 @@ from tests.controller.world import NO, YES, controller, history, turn
 APPEND = ControllerSettings(inject="append", minimum_candidate_tokens=600)
 PREFIX = 2
 """Messages before the first block."""
+NEVER = 1_000_000
+"""Turns, for a probe that votes for no further compression."""
 
 
 class EveryProbe:
@@ -141,11 +143,12 @@ def _active(decision: Any) -> list[int]:
 
 
 def test_recall_waits_while_the_newest_block_has_an_open_call(tmp_path: Path) -> None:
-    made = controller(tmp_path, settings=APPEND, probe=EveryProbe(1))
+    probe = EveryProbe(1)
+    made = controller(tmp_path, settings=APPEND, probe=probe)
     for turns in (4, 5):
         _, compressed = made.transform("s", history(turns))
     assert compressed.action == "compress"
-    made._probe = FixedProbe(NO)
+    probe.n = NEVER
     chat = [*history(6), turn(6)[0]]
     sent, decision = made.transform("s", chat)
     assert decision.action == "pass" and not any(map(is_recalled, sent)) and sent[-1] is chat[-1]
@@ -154,9 +157,10 @@ def test_recall_waits_while_the_newest_block_has_an_open_call(tmp_path: Path) ->
 
 
 def test_a_history_that_was_rewritten_keeps_no_memory_behind_the_old_blocks(tmp_path: Path) -> None:
-    made = controller(tmp_path, settings=APPEND, probe=EveryProbe(1))
+    probe = EveryProbe(1)
+    made = controller(tmp_path, settings=APPEND, probe=probe)
     made.transform("s", history(5))
-    made._probe = FixedProbe(NO)
+    probe.n = NEVER
     sent, decision = made.transform("s", history(6))
     assert decision.action == "recall"
     chat = history(6)

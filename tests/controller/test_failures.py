@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from pamer_lab.controller import ControllerSettings, Votes
+from pamer_lab.controller.pamer import NO_SESSION
 from pamer_lab.controller.plan import Plan
 from pamer_lab.controller.recall import Entry, Recalled
 from pamer_lab.memory import SourceBlock, Summary
@@ -19,7 +20,7 @@ from tests.controller.world import YES, as_bytes, controller, history, memories,
 @pytest.mark.parametrize("session", ["", None, 7])
 def test_without_a_session_id_the_request_is_returned_and_the_condition_recorded(tmp_path: Path, session: Any) -> None:
     decision = falls_back(controller(tmp_path), tmp_path, history(8), session=session)
-    assert decision.error == "no session id"
+    assert decision.error == NO_SESSION
 
 
 def _broken() -> dict[str, Callable[[list[dict[str, Any]]], Any]]:

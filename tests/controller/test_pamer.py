@@ -32,7 +32,7 @@ def test_a_short_history_passes_as_it_is(tmp_path: Path) -> None:
     assert list(returned) == messages and all(new is old for new, old in zip(returned, messages, strict=True))
     assert decision.tokens_before == decision.tokens_after > 0
     assert decision.block_states == ("active",) * 3
-    assert not decision.votes and not decision.error and "under 1,024" in decision.reason
+    assert not decision.votes and not decision.error and "1,024" in decision.reason
 
 
 def test_a_majority_compresses_the_older_blocks_and_nothing_is_recalled_in_the_same_request(tmp_path: Path) -> None:
@@ -104,7 +104,7 @@ def test_covered_blocks_are_left_out_even_where_nothing_is_recalled(tmp_path: Pa
     pamer.transform("s", messages)
     returned, decision = pamer.transform("s", messages + turn(8))
     assert decision.action == "pass" and decision.block_states == ("summarised",) * 6 + ("active",) * 3
-    assert "switched off" in decision.reason and list(returned) == messages[:2] + messages[-4:] + turn(8)
+    assert list(returned) == messages[:2] + messages[-4:] + turn(8)
 
 
 def test_sessions_do_not_see_each_other(tmp_path: Path) -> None:

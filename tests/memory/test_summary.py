@@ -11,6 +11,7 @@ from pamer_lab.memory.passages import PASSAGE_CHARACTERS, excerpt, passages
 from pamer_lab.memory.summary import (
     ARROW,
     DETAIL_CHARACTERS,
+    LEFT_OUT,
     NAMES,
     SAYS,
     StepDetail,
@@ -75,7 +76,7 @@ def test_under_the_budget_nothing_is_clipped_and_over_it_every_message_keeps_bot
 
 def test_clipping_says_how_much_is_missing() -> None:
     assert clip("abcdef", 6) == "abcdef"
-    assert clip("a" * 60 + "b" * 60, 20) == "a" * 10 + " [... 100 characters left out ...] " + "b" * 10
+    assert clip("a" * 60 + "b" * 60, 20) == "a" * 10 + LEFT_OUT.format(100) + "b" * 10
     twice = clip(clip("a" * 600 + "b" * 600, 240), 20)
     assert twice == clip("a" * 600 + "b" * 600, 20) == clip(twice, 20)
 

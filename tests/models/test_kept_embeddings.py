@@ -73,7 +73,7 @@ def test_a_store_that_fails_or_is_gone_costs_only_time(tmp_path: Path, monkeypat
         raise StorageError("full")
 
     broken = KeptEmbeddings(Counted(), Database(tmp_path / "lance"))
-    monkeypatch.setattr(broken._database, "upsert", fail)
+    monkeypatch.setattr(Database, "upsert", fail)
     assert broken.embed(["a"]).shape == (1, 16)
     broken.flush()
 

@@ -17,7 +17,7 @@ COUNTING = {"demo", "tokenizer", "tokens_kind"}
 
 
 def test_the_files_of_the_growth_page_have_the_rows_of_its_tables(visit: Visit, workspace: Workspace, files: Files) -> None:
-    put(workspace, long=chat(9), short=chat(4))
+    put(workspace, long=chat(9), short=chat(4) + b"\n" + chat(5).replace(b"question", b"task"))
     replay(hand_made(), "base", workspace, ReplayOptions(device="cpu", parts=PARTS))
     policies = ["sliding-window:2", "base"]
     app = visit("pages/growth.py", policies=policies)  # type: ignore[arg-type]
@@ -28,6 +28,7 @@ def test_the_files_of_the_growth_page_have_the_rows_of_its_tables(visit: Visit, 
     assert all(set(frame.columns) >= COUNTING for frame in (means, totals, traces, points))
     shown = next(frame.value for frame in app.dataframe if "Trace" in frame.value.columns)
     assert traces["name"].tolist() == shown["Trace"].tolist() and traces["policy"].tolist() == shown["Policy"].tolist()
+    assert {"short.json", "short.json #1"} < set(shown["Trace"])  # two traces of one file can be told apart
     by_policy = next(frame.value for frame in app.dataframe if "Mean peak" in frame.value.columns)
     assert totals["policy"].tolist() == policies and [text.split(" ")[0] for text in by_policy["Policy"]] == policies
     kept = [f"{row.evidence_in_context_pct:.1f} % of {row.evidence_uses:,}" for row in totals.itertuples()]

@@ -222,6 +222,12 @@ def test_cost_is_set_against_evidence_with_the_cheapest_policy_at_each_level(vis
     assert frames and list(frames[0]["Evidence at least"]) == ["80 %", "90 %", "95 %"]
 
 
+def test_policies_are_set_against_windows_of_as_many_tokens(visit: Visit) -> None:
+    app = visit(PAGE, policies=["base", "sliding-window:2", "sliding-window:20", "observation-masking"])  # type: ignore[arg-type]
+    frames = [frame.value for frame in app.dataframe if "Against" in frame.value.columns]
+    assert not app.exception and list(frames[0]["Policy"]) == ["observation-masking"] and list(frames[0]["Against"]) == ["sliding-window"]
+
+
 MANY = ["base", "sliding-window:5", "auto-compact", "observation-masking", "acon", "comem", "memgpt", "sam", "lre", "tokenprune-idf"]
 
 

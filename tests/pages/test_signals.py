@@ -13,6 +13,7 @@ from pamer_lab.figures.layerwise import Shown
 from pamer_lab.figures.theme import LIGHT
 from pamer_lab.probes.margins import confusion, unpack
 from pamer_lab.studies.study import Study, save_study
+from pamer_lab.ui.shared.studies import FULL_HISTORY, RECORDED_HISTORY
 from pamer_lab.ui.shared.text import DEMO
 from pamer_lab.workspace import Workspace
 from tests.analysis.making import control_study, layer_study
@@ -40,7 +41,7 @@ def test_an_empty_workspace_shows_the_sample_study_and_says_what_it_stands_on(vi
     assert ":gray-badge[demo]" in said and sum(caption.value.endswith(DEMO) for caption in app.caption) >= 2
     assert any("±" in element.proto.help for element in app.markdown)
     assert says(app, "5 of 5")
-    assert says(app, "full history") and {"layers-auroc", "layers-gap"} <= set(charts(app))
+    assert says(app, FULL_HISTORY) and {"layers-auroc", "layers-gap"} <= set(charts(app))
     finals = [row for row in sample_study("layerwise").rows if row["name"] == "final last"]
     assert len(finals) == 2 and all(f"{row['mean']:.3f} ± {row['sd']:.3f}" in said for row in finals)
 
@@ -61,8 +62,8 @@ def test_a_study_of_recorded_histories_says_so(visit: Visit, workspace: Workspac
     corpus = study.corpus | {"history": "recorded", "recorded_traces": 3}
     save_study(workspace, replace(study, settings=study.settings | {"history": "recorded"}, corpus=corpus))
     said = texts(visit(PAGE))
-    assert holds(said, "recorded history", 3, study.corpus["traces"])
-    assert "full history" not in said
+    assert holds(said, RECORDED_HISTORY, 3, study.corpus["traces"])
+    assert FULL_HISTORY not in said
 
 
 def test_scores_that_cannot_be_read_are_a_sentence_in_their_own_part(

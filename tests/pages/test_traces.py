@@ -258,7 +258,10 @@ def test_the_tour_opens_on_a_fresh_install_and_stays_away_once_there_are_own_tra
     app.toggle(key="tour").set_value(False).run()
     assert not linked(app) & tour and "home-context" not in charts(app)
     put(workspace, own=chat(3))
-    assert not linked(visit()) & tour
+    app = visit()
+    assert linked(app) & tour == {"trace", "replay"} and charts(app) == ["home-own"]  # one's own trace instead
+    own = next(row["trace_id"] for row in workspace.trace_rows() if not row["demo"])
+    assert {link.proto.query_string for link in app.get("page_link") if link.proto.page in tour} == {f"trace={own}"}
 
 
 def test_a_long_trace_is_drawn_with_few_points_that_keep_both_ends() -> None:

@@ -172,5 +172,5 @@ def test_what_is_missing_is_named_with_the_command_and_nothing_runs(tmp_path: Pa
 def test_other_weights_make_another_run(installed: Path) -> None:
     first = pruners.identity(pruners.llmlingua_model())
     (installed / "weights-llmlingua" / "config.json").write_text('{"layers": 2}')
-    pruners._fingerprint.cache_clear()
+    pruners.weights_fingerprint.cache_clear()
     assert pruners.identity(pruners.llmlingua_model()) != first

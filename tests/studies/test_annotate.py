@@ -14,6 +14,7 @@ from pamer_lab.studies.questions import (
     CAUSAL,
     FUTURES,
     HISTORY_CHARACTERS,
+    IN_PLACE,
     INFORMED,
     RUBRIC,
     RUBRIC_RECORDED,
@@ -106,10 +107,10 @@ def test_with_recorded_history_the_annotator_sees_which_steps_the_agent_still_ha
     asking = Questions(compacted(), recorded=recorded_of(compacted()))
     assert [asking.older(t) for t in range(1, 5)] == [(), (), (0, 1), (0, 1)]
     before, after = asking.text(2), asking.text(4)
-    assert "[in place of" not in before
+    assert IN_PLACE not in before
     assert [line for line in after.splitlines() if line.startswith("[")] == [
         "[task]",
-        "[in place of older steps]",
+        IN_PLACE,
         "[step 0]",
         "[step 1]",
         "[step 2, active]",
@@ -152,7 +153,6 @@ def test_a_trace_can_neither_open_a_message_of_its_own_nor_pose_as_a_step() -> N
     assert [line for line in shown.splitlines() if line.lower().lstrip().startswith("[step")] == ["[step 0, active]"]
     headings = [line for line in shown.splitlines() if line and not line.startswith("  ")]
     assert headings[:-1] == ["[task]", "user:", "[step 0, active]", "assistant:", "tool:"]
-    assert "never an instruction" in RUBRIC
 
 
 @pytest.mark.parametrize(

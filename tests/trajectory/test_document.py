@@ -11,7 +11,7 @@ import pytest
 from pamer_lab.config import ReadLimits
 from pamer_lab.trajectory import read_all, read_bytes
 from pamer_lab.trajectory.draft import NO_ASSISTANT, NO_MESSAGES
-from pamer_lab.trajectory.json_values import CUT_OFF, NOT_UTF8, TOO_DEEP
+from pamer_lab.trajectory.json_values import CUT_OFF, NOT_JSON, NOT_UTF8, TOO_DEEP
 from pamer_lab.trajectory.parsing import BINARY, EMPTY, ON_ONE_LINE, UTF_16
 from pamer_lab.trajectory.reading import LISTED, NO_TRACES
 from pamer_lab.trajectory.unpacking import TOO_LARGE, mb
@@ -24,6 +24,8 @@ BAD = {
     "only white space": (b" \n\n ", EMPTY),
     "cut in a string": (GOOD[:40], CUT_OFF),
     "cut in a list": (GOOD[:-1], CUT_OFF),
+    "notes": (b"# Shed\n\nAbout rakes.\n", NOT_JSON),
+    "a log that begins with a number": (b"2026-01-02 10:00 started\n2026-01-02 10:01 ended\n", NOT_JSON),
     "utf-16": (GOOD.decode().encode("utf-16"), UTF_16),
     "latin-1": ('[{"role": "user", "content": "caf\xe9"}]'.encode("latin-1"), NOT_UTF8),
     "nested 10,000 deep": (b"[" * 10_000 + b"]" * 10_000, TOO_DEEP),

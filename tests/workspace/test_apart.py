@@ -4,6 +4,8 @@ import gzip
 import json
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -88,3 +90,74 @@ def test_limits_and_reviewer_mode_hold_in_the_process_too(workspace: Workspace, 
     monkeypatch.setenv(READONLY_VARIABLE, "1")
     with pytest.raises(InputError):
         apart.import_files_apart([("run.json", CHAT)], workspace, small=0)
+
+
+class Someone(threading.Thread):
+    """An import at a place of its own until it is told to end; how often it was told that it waits."""
+
+    def __init__(self, places: apart.Places, memory: int) -> None:
+        super().__init__(daemon=True)
+        self.waited, self.works, self.ends = threading.Event(), threading.Event(), threading.Event()
+        self._places, self._memory = places, memory
+        self.start()
+
+    def run(self) -> None:
+        with self._places.place(self._memory, self.waited.set):
+            self.works.set()
+            self.ends.wait()
+
+    def end(self) -> None:
+        self.ends.set()
+        self.join()
+
+
+def test_a_long_import_keeps_no_other_visitor_waiting_and_memory_is_bounded_for_all_together() -> None:
+    places = apart.Places(3, 100)
+    long = Someone(places, 60)
+    long.works.wait()
+    large = Someone(places, 60)
+    large.waited.wait()
+    small = Someone(places, 40)
+    small.works.wait()
+    assert not large.works.is_set(), "60 + 60 is more than all may use"
+    small.end()
+    long.end()
+    large.works.wait()
+    large.end()
+
+
+def test_no_more_than_the_stated_number_work_at_once_and_a_giant_works_alone() -> None:
+    places = apart.Places(2, 100)
+    one, two = Someone(places, 1), Someone(places, 1)
+    one.works.wait()
+    two.works.wait()
+    three, giant = Someone(places, 1), Someone(places, 1_000)
+    three.waited.wait()
+    giant.waited.wait()
+    one.end()
+    three.works.wait()
+    assert not giant.works.is_set()
+    two.end()
+    three.end()
+    giant.works.wait()
+    giant.end()
+
+
+def test_a_visitor_who_leaves_while_waiting_gives_up_the_place_in_line() -> None:
+    places = apart.Places(1, 100)
+    first = Someone(places, 1)
+    first.works.wait()
+    with pytest.raises(KeyError), places.place(1, lambda: {}["gone"]):
+        pytest.fail("a place that is taken")
+    second = Someone(places, 1)
+    second.waited.wait()
+    first.end()
+    second.works.wait()
+    second.end()
+
+
+def test_imports_at_once_are_all_in_the_workspace(workspace: Workspace) -> None:
+    files = [(f"run{number}.json", CHAT.replace(b'"b"', b'"b%d"' % number)) for number in range(apart.MOST_AT_ONCE)]
+    with ThreadPoolExecutor(len(files)) as pool:
+        found = list(pool.map(lambda file: apart.import_files_apart([file], workspace, small=0), files))
+    assert len({row["trace_id"] for one in found for row in one.traces}) == len(workspace.trace_rows()) == len(files)

@@ -37,7 +37,21 @@ function frontierPart(section) {
     { title: "Evidence at least", value: (row) => `${row.level} %` },
     { title: "Cheapest policy", value: (row) => row.policy || "none" },
     { title: "Cost vs base", number: true, value: (row) => (row.policy ? row.cost_vs_base.toFixed(2) + range(row.cost_low, row.cost_high, 2) : "") },
-  ], found.cheapest), el("p", { class: "quiet", text: "◆ no other policy beats it in cost and evidence. Intervals are 95 % bootstraps over tasks." }));
+  ], found.cheapest), ...equalTokens(found.equal_tokens), el("p", { class: "quiet", text: "◆ no other policy beats it in cost and evidence. Intervals are 95 % bootstraps over tasks." }));
+}
+
+// Each policy against a window, or a periodic summary, of the size that uses as many tokens.
+function equalTokens(rows) {
+  if (!rows.length) return [];
+  const signed = (value, digits) => (value < 0 ? "" : "+") + value.toFixed(digits);
+  const range = (row, unit, digits) => signed(row[`${unit}_difference`], digits) + (row.tasks > 1 ? ` [${signed(row[`${unit}_low`], digits)}, ${signed(row[`${unit}_high`], digits)}]` : "");
+  return [el("h4", { text: "At equal tokens" }), table([
+    { title: "Policy", value: (row) => row.policy },
+    { title: "Tokens vs base", number: true, value: (row) => row.tokens_vs_base.toFixed(2) },
+    { title: "Against", value: (row) => row.yardstick },
+    { title: "Evidence, points", number: true, value: (row) => (row.evidence_difference === null ? "no size uses so few tokens" : range(row, "evidence", 1)) },
+    { title: "Cost vs base", number: true, value: (row) => (row.cost_difference === null ? "" : range(row, "cost", 2)) },
+  ], rows)];
 }
 
 function frontierChart(width, points, hidden) {

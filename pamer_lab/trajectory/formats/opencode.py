@@ -148,17 +148,14 @@ def _warn_others(draft: Draft, document: Document) -> None:
                 draft.unread("part of a message that is not there", "/".join(name))
     if document.kind != "jsonl":
         return
-    if not any(_is_run_line(record.value) for record in document.records[:50]):
-        for record in document.records:
-            if not _name(record.value):
-                draft.unread(get.text(record.value, "type") or "line that is no event", record.where)
-        return
+    is_run = any(_is_run_line(record.value) for record in document.records[:50])
     for record in document.records:
-        if not _is_run_line(record.value):
-            kind = get.text(record.value, "type") or "no type"
-            draft.unread(kind, record.where)
-            if kind == "error":
-                draft.event("note", json_text(record.value.get("error")), event=kind)
+        if _is_run_line(record.value) if is_run else _name(record.value):
+            continue
+        kind = get.text(record.value, "type") or ("no type" if is_run else "line that is no event")
+        draft.unread(kind, record.where)
+        if is_run and kind == "error":
+            draft.event("note", json_text(record.value.get("error")), event=kind)
 
 
 def _add_tables(sessions: dict[str, _Session], tables: dict[str, list[dict[str, Any]]]) -> None:

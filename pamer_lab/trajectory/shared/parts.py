@@ -4,6 +4,7 @@ Knows the part shapes of OpenAI, Anthropic, Gemini and their relatives; knows no
 Invariant: every text of a part is found again in the result, and an image leaves a placeholder that gives its size.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -66,10 +67,10 @@ def read_content(value: Any, *, where: str = "content") -> Content:
     return content
 
 
-def content_of(draft: Draft, value: Any, where: str) -> Content:
+def content_of(draft: Draft, value: Any, where: str, read: Callable[[Any], Content] = read_content) -> Content:
     """The content of a message at a place: a fault names the place, and so do the warnings about parts that no rule knows."""
     try:
-        content = read_content(value)
+        content = read(value)
     except FormatError as error:
         raise draft.fault(where, error.reason) from error
     warn_unknown(draft, content, where)
@@ -78,12 +79,7 @@ def content_of(draft: Draft, value: Any, where: str) -> Content:
 
 def output_content(draft: Draft, output: Any, where: str) -> Content:
     """What a tool gave back, as `read_output` reads it, with the same faults and warnings as `content_of`."""
-    try:
-        content = read_output(output)
-    except FormatError as error:
-        raise draft.fault(where, error.reason) from error
-    warn_unknown(draft, content, where)
-    return content
+    return content_of(draft, output, where, read_output)
 
 
 def warn_unknown(draft: Draft, content: Content, where: str) -> None:

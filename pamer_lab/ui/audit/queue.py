@@ -124,18 +124,19 @@ def current(shown: Sequence[Entry], queue: Sequence[Entry]) -> Entry | None:
 
 
 def queue_table(shown: Sequence[Entry], entry: Entry | None, reviewer: str, traces: Mapping[str, str]) -> None:
-    """The list; a click opens a selection."""
+    """The list; a click opens a selection. What a narrow window must show comes first; one outcome for all is in the headline already."""
 
     def opened() -> None:
         cells = st.session_state["queue"]["selection"]["cells"]
         if cells and int(cells[0][0]) < len(shown):
             open_selection(shown[int(cells[0][0])].audit_id)
 
+    several = len({one.row["outcome"] for one in shown}) > 1
     st.caption("Click a row to open it.")
     names = [one.audit_id for one in shown]
     mark_row("queue", names.index(entry.audit_id) if entry is not None and entry.audit_id in names else None, "Turn")
     st.dataframe(
-        [_line(one, entry, reviewer, traces) for one in shown],
+        [_line(one, entry, reviewer, traces, outcome=several) for one in shown],
         hide_index=True,
         placeholder="",
         height=table_height(len(shown), most=HEIGHT),
@@ -143,20 +144,20 @@ def queue_table(shown: Sequence[Entry], entry: Entry | None, reviewer: str, trac
         on_select=opened,
         selection_mode="single-cell",
         column_config={
-            " ": st.column_config.TextColumn(width=30),
+            " ": st.column_config.TextColumn(width=24),
             "Turn": st.column_config.NumberColumn(width=45),
-            "Trace": st.column_config.TextColumn(width=80),
-            "Outcome": st.column_config.TextColumn(width=85),
             "Steps": st.column_config.TextColumn(width=55),
             "Verdict": st.column_config.TextColumn(
-                width=60,
+                width=55,
                 help="✓ right, + missing evidence, − unnecessary step, ✕ wrong step, ≠ disagree, ? doubtful, ✎ unsaved note.",
             ),
+            "Trace": st.column_config.TextColumn(width=80),
+            "Outcome": st.column_config.TextColumn(width=85),
         },
     )
 
 
-def _line(one: Entry, entry: Entry | None, reviewer: str, names: Mapping[str, str]) -> dict[str, Any]:
+def _line(one: Entry, entry: Entry | None, reviewer: str, names: Mapping[str, str], *, outcome: bool) -> dict[str, Any]:
     row = one.row
     marks = (
         MARKS.get(one.by(reviewer), "") if reviewer else " ".join(sorted({MARKS.get(verdict, "?") for verdict in one.verdicts.values()}))
@@ -165,11 +166,11 @@ def _line(one: Entry, entry: Entry | None, reviewer: str, names: Mapping[str, st
     return {
         " ": "▸" if entry is not None and one.audit_id == entry.audit_id else "",
         "Turn": row["turn"],
-        "Trace": one_line(names.get(row["trace_id"], row["trace_id"] or row["session_id"]), 40),
-        "Outcome": f"{OUTCOME_SIGNS.get(row['outcome'], '')} {row['outcome']}",
         "Steps": ", ".join(map(str, row["steps"] or [])),
         "Verdict": marks
         + (" ≠" if one.disagreed else "")
         + (" ?" if doubted else "")
         + (" ✎" if (one.audit_id, reviewer) in drafts() else ""),
+        "Trace": one_line(names.get(row["trace_id"], row["trace_id"] or row["session_id"]), 60),
+        **({"Outcome": f"{OUTCOME_SIGNS.get(row['outcome'], '')} {row['outcome']}"} if outcome else {}),
     }

@@ -26,7 +26,8 @@ def reviewing_as() -> str:
         key="reviewer-memory",
         data={"name": name, "forget": forget},
         width="content",
-        on_remembered_change=_remembered,
+        on_remembered_change=lambda: _take(st.session_state["reviewer-memory"].get("remembered")),
+        on_entered_change=lambda: _take(st.session_state["reviewer-memory"].get("entered")),
         on_typed_change=_typed,
     )
     if name:
@@ -45,9 +46,9 @@ def ask_name() -> None:
             help=HINTS["reviewer"],
             max_chars=NAME_CHARACTERS,
             width=300,
-            on_change=lambda: _take(st.session_state["reviewer"]),
+            on_change=_take_field,
         )
-        st.button("Start reviewing", key="reviewer-start", type="primary")
+        st.button("Start reviewing", key="reviewer-start", type="primary", on_click=_take_field)
 
 
 def _take(name: object) -> None:
@@ -55,8 +56,8 @@ def _take(name: object) -> None:
         st.session_state[NAME] = clean
 
 
-def _remembered() -> None:
-    _take(st.session_state["reviewer-memory"].get("remembered"))
+def _take_field() -> None:
+    _take(st.session_state["reviewer"])
 
 
 def _typed() -> None:

@@ -14,7 +14,8 @@ from pamer_lab.runs.batch import BatchOptions
 from pamer_lab.ui.audit.tools import exchange
 from pamer_lab.ui.shared.loaders import workspace
 from pamer_lab.ui.shared.picker import trace_label
-from pamer_lab.ui.shared.run_form import Choice, follow, last_batch, start, what_it_takes
+from pamer_lab.ui.shared.run_choice import Choice
+from pamer_lab.ui.shared.run_form import follow, last_batch, start, what_it_takes
 from pamer_lab.ui.shared.runs import background, run_heads
 from pamer_lab.ui.shared.text import in_code
 

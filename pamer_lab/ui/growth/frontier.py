@@ -5,8 +5,10 @@ from typing import Any
 import polars as pl
 import streamlit as st
 
-from pamer_lab.analysis.frontier import frontier, outcome
+from pamer_lab.analysis.equal_tokens import signed_range
+from pamer_lab.analysis.frontier import frontier
 from pamer_lab.analysis.growth import counting
+from pamer_lab.analysis.outcomes import outcome
 from pamer_lab.figures import cost as cost_figures
 from pamer_lab.figures.text import counted
 from pamer_lab.prices import PriceTable
@@ -63,6 +65,9 @@ def cost_frontier(runs: pl.DataFrame) -> None:
         csv=lambda: frontier_csv(found, runs, prices),
     )
     st.dataframe([_line(row) for row in found["cheapest"]], hide_index=True)
+    if found["equal_tokens"]:
+        st.markdown("**At equal tokens**", help=HINTS["equal_tokens"])
+        st.dataframe([_equal_line(row) for row in found["equal_tokens"]], hide_index=True)
 
 
 def frontier_csv(found: dict[str, Any], runs: pl.DataFrame, prices: PriceTable) -> str:
@@ -89,3 +94,16 @@ def _line(row: dict[str, Any]) -> dict[str, str]:
     cost = f"{row['cost_vs_base']:.2f}" + (f" [{row['cost_low']:.2f}, {row['cost_high']:.2f}]" if several else "")
     kept = f"{row['evidence_pct']:.1f} %" + (f" [{row['evidence_low']:.1f}, {row['evidence_high']:.1f}]" if several else "")
     return {"Evidence at least": f"{row['level']} %", "Cheapest policy": row["policy"], "Cost vs base": cost, "Evidence in context": kept}
+
+
+def _equal_line(row: dict[str, Any]) -> dict[str, str]:
+    """A policy against a yardstick of the size that uses as many tokens."""
+    known = row["evidence_difference"] is not None
+    return {
+        "Policy": row["policy"],
+        "Tokens vs base": f"{row['tokens_vs_base']:.2f}",
+        "Against": row["yardstick"],
+        "Evidence, points": signed_range(row, "evidence", 1) if known else "no size uses so few tokens",
+        "Cost vs base": signed_range(row, "cost", 2) if known else "",
+        "Traces": f"{row['traces']:,}",
+    }

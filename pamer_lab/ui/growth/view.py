@@ -23,7 +23,8 @@ from pamer_lab.runs.engine import ReplayOptions
 from pamer_lab.ui.shared.following import LOOK_EVERY, progress_bar
 from pamer_lab.ui.shared.loaders import catalogue, known_formats, workspace
 from pamer_lab.ui.shared.picker import trace_label
-from pamer_lab.ui.shared.run_form import GIVEN, STARTING, estimated, replay_at_once, say_unavailable
+from pamer_lab.ui.shared.run_choice import GIVEN
+from pamer_lab.ui.shared.run_form import STARTING, estimated, replay_at_once, say_unavailable
 from pamer_lab.ui.shared.runs import all_runs, background, open_run, policies_of_traces, run_store, version
 from pamer_lab.ui.shared.state import only_followed_a_link
 from pamer_lab.ui.shared.widgets import table_height

@@ -40,7 +40,7 @@ def follow(name: str) -> None:
     prices = current_prices()
     line = watched().session(name, prices)
     if line is None:
-        st.info("This session is gone.")
+        st.info("This session no longer exists.")
         return
     ended = state_of(line, watched().proxies()) == "ended"
     st.fragment(_draw, run_every=None if ended else LOOK_EVERY)(name)

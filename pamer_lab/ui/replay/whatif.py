@@ -18,6 +18,8 @@ from pamer_lab.ui.shared.words import HINTS
 
 NOTHING = "What-if needs logits, and this policy has no heads. Choose a PaMER run above."
 UNANSWERED = "What-if needs logits, and no head ran at any turn of this run."
+MOST_NAMED = 8
+"""Changed turns that are listed."""
 
 
 def whatif_panel(run: Run) -> WhatIf | None:
@@ -43,13 +45,15 @@ def whatif_panel(run: Run) -> WhatIf | None:
     before = sum(turn.active_tokens for turn in run.turns)
     after = int(answer.active_tokens.sum())
     change = 100 * (after / max(before, 1) - 1)
-    some = ", ".join(f"{t} ({answer.stored[t]} → {answer.actions[t]})" for t in changed[:8]) + (" …" if len(changed) > 8 else "")
+    more = f" and {len(changed) - MOST_NAMED:,} more" if len(changed) > MOST_NAMED else ""
+    some = ", ".join(f"{t} ({answer.stored[t]} → {answer.actions[t]})" for t in changed[:MOST_NAMED]) + more
     compressions = sum(action == "compress" for action in answer.actions)
     st.markdown(
         f"**{counted(len(changed), 'turn')} would change**{': ' + some if changed else ''}. "
         f"{counted(compressions, 'compression')}; main input {short(before)} → **{short(after)}** tokens ({change:+.1f} %)."
     )
-    st.caption("; ".join([*answer.notes, verified]) + ".")
+    notes = "; ".join([*answer.notes, verified])
+    st.caption(f"{notes[:1].upper()}{notes[1:]}.")
     return answer
 
 

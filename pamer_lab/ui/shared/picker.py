@@ -15,15 +15,24 @@ LABEL = "open-trace-label"
 """Session key of what the open trace is called, for when it is gone."""
 
 
+def name_of(row: dict[str, Any]) -> str:
+    """A trace's file, and which of its traces it is."""
+    return f"{row['name'] or row['trace_id']}{number_of(row)}"
+
+
+def number_of(row: dict[str, Any]) -> str:
+    """The number of a trace in a file of several; nothing for the first."""
+    return f" #{row['index']}" if row["index"] else ""
+
+
 def trace_label(row: dict[str, Any]) -> str:
     """A trace's name in lists: file, number in the file, task, size."""
     name = one_line(row["name"] or row["trace_id"], 60)
-    number = f" #{row['index']}" if row["index"] else ""
     demo = " · demo" if row["demo"] else ""
     named = task_of(row)
     says_more = named not in name and named != str(row["index"]) and name.partition(".")[0] not in named
     task = f" · {named}" if says_more else ""
-    return f"{name}{number}{task} · {counted(row['turns'], 'turn')} · {short(row['tokens'])} tokens{demo}"
+    return f"{name}{number_of(row)}{task} · {counted(row['turns'], 'turn')} · {short(row['tokens'])} tokens{demo}"
 
 
 def task_of(row: dict[str, Any]) -> str:

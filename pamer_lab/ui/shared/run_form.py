@@ -1,4 +1,4 @@
-"""The form for replays: what to replay, what that takes, and progress while it runs.
+"""Replays from a page: what they take, the button that starts them, and progress while they run.
 
 Policies without models run at once where a trace has no run yet, so that a fresh install shows results. Everything else waits for the
 button and runs in its own process.
@@ -6,15 +6,15 @@ button and runs in its own process.
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import streamlit as st
 
-from pamer_lab.errors import Cancelled, InputError, LabError
+from pamer_lab.errors import Cancelled, LabError
 from pamer_lab.factory import Factory
 from pamer_lab.figures.text import counted, duration
-from pamer_lab.policies.availability import is_light, other_heads, why_not
-from pamer_lab.policies.registry import describe_policies, offered_policies, parse_policy
+from pamer_lab.policies.availability import is_light, other_heads
+from pamer_lab.policies.registry import parse_policy
 from pamer_lab.reviewer_mode import reviewer_mode
 from pamer_lab.runs.background import Batch
 from pamer_lab.runs.batch import BatchOptions
@@ -23,18 +23,15 @@ from pamer_lab.runs.estimate import Estimate, estimate
 from pamer_lab.runs.store import newest
 from pamer_lab.runs.values import STATUS_WORDS, RunInfo
 from pamer_lab.ui.shared.following import LOOK_EVERY, progress_bar, waiting_list
-from pamer_lab.ui.shared.heads_select import choose_heads, choose_profile
 from pamer_lab.ui.shared.loaders import rows_named, table_version, workspace
 from pamer_lab.ui.shared.picker import trace_label
-from pamer_lab.ui.shared.runs import background, run_heads, run_store, timeline_of, version
+from pamer_lab.ui.shared.run_choice import Choice
+from pamer_lab.ui.shared.runs import background, run_store, timeline_of, version
 from pamer_lab.ui.shared.state import only_followed_a_link
 from pamer_lab.ui.shared.text import in_code
-from pamer_lab.ui.shared.words import BASES, HINTS
+from pamer_lab.ui.shared.words import BASES
 from pamer_lab.workspace import TRACES
 
-MOST_POLICIES = 7
-GIVEN = "policies-given"
-"""Set where code, not the reader, has just given the chosen policies."""
 AT_ONCE, SECONDS_AT_ONCE = 400, 10.0
 """Turns up to which policies without models are replayed at once, and the time that a page spends on that."""
 STARTING = "Starting a worker process"
@@ -42,77 +39,6 @@ DRAWN = "drawn-turns"
 """Session key of the stored turns that the page was last drawn with, by run."""
 AWAITED = "awaited"
 """Session key of the runs that the reader started and has not seen; the first of them opens at its first event when all have ended."""
-
-
-@dataclass(frozen=True)
-class Choice:
-    """What the reader chose."""
-
-    policies: tuple[str, ...]
-    factory: Factory
-    reasons: dict[str, str]
-    """Why a policy cannot run here, by policy."""
-
-    @property
-    def profile(self) -> str:
-        return self.factory.profile.name
-
-    def options(self, processes: int = 1) -> BatchOptions:
-        return BatchOptions(self.profile, self.factory.device, processes=processes, heads=self.factory.heads_text)
-
-    def newest(self, trace_id: str) -> dict[str, RunInfo]:
-        """The runs to show: of the chosen heads where some were chosen, else the newest of any."""
-        found = run_heads(trace_id)
-        if self.factory.heads_text:
-            chosen = self.factory.heads.heads.sha256
-            found = [head for head in found if ":heads=" in head.policy or head.heads.get("sha256", chosen) == chosen]
-        return newest(found, self.policies, self.profile)
-
-    @property
-    def possible(self) -> list[str]:
-        return [policy for policy in self.policies if policy not in self.reasons]
-
-
-def choose_policies(*, key: str = "policies", first: Sequence[str] = (), most: int = MOST_POLICIES) -> list[str]:
-    """Policies by name, own parameters allowed; the choice is in the URL.
-
-    `first`: what a page opens with instead of the usual ones. `most`: how many may be chosen.
-    """
-    words = "; ".join(f"{entry['name']}: {entry['description']}" for entry in describe_policies())
-    # Streamlit wants a value from one side only. A page that one comes back to has the key and no value, so the key alone says nothing.
-    start = None if st.session_state.pop(GIVEN, False) else list(first) or offered_policies("first")
-    picked = st.multiselect(
-        "Policies",
-        offered_policies(),
-        default=start,
-        key=key,
-        bind="query-params",
-        accept_new_options=True,
-        max_selections=most,
-        help=f"{words}. Type a name with parameters, such as sliding-window:8 or pamer+:router=archive.",
-    )
-    return list(dict.fromkeys(name for text in picked if (name := _named(text))))
-
-
-def _named(text: str) -> str:
-    """The policy's canonical name, or nothing after saying why there is none; the others are shown all the same."""
-    try:
-        return parse_policy(text).name
-    except InputError as error:
-        st.warning(in_code(str(error), 400))
-        return ""
-
-
-def choose(trace_id: str) -> Choice:
-    """Policies, profile, heads and device in one row."""
-    left, middle, third, right = st.columns([5, 2, 2, 1.4], gap="medium", vertical_alignment="top")
-    with left:
-        policies = choose_policies()
-    name = choose_profile(middle)
-    device = right.selectbox("Device", ["auto", "cpu", "cuda", "mps"], key="device", bind="query-params", help=HINTS["device"])
-    factory = choose_heads(third, name, device)
-    reasons = {policy: reason for policy in policies if (reason := why_not(parse_policy(policy), factory))}
-    return Choice(tuple(policies), factory, reasons)
 
 
 def heads_shown(trace_id: str, choice: Choice) -> dict[str, RunInfo]:

@@ -29,6 +29,8 @@ from pamer_lab.ui.shared.words import HINTS
 
 SAMPLE = "sample"
 """The URL's name for the study that comes with PaMER Lab."""
+FULL_HISTORY, RECORDED_HISTORY = "full history", "recorded history"
+"""Which history a study read, in words."""
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)
@@ -158,8 +160,8 @@ def study_line(name: str, study: Study) -> None:
 def history_words(study: Study) -> str:
     """Which history the study's states are from."""
     if study.settings.get("history") != "recorded":
-        return "full history"
-    return f"recorded history in {study.corpus['recorded_traces']:,} of {counted(study.corpus['traces'], 'trace')}"
+        return FULL_HISTORY
+    return f"{RECORDED_HISTORY} in {study.corpus['recorded_traces']:,} of {counted(study.corpus['traces'], 'trace')}"
 
 
 def study_details(study: Study) -> None:

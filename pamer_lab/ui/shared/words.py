@@ -37,6 +37,8 @@ HINTS = {
     "cost_parts": "Input read from the prompt cache, written to it or neither, output, and the policy's own calls, each at its price. "
     "Marks show compressions and recalls; hover to see how many tokens each one forced the cache to write again.",
     "rewritten": "Written again: tokens that were in the previous request too, but after a change, so the cache could not serve them.",
+    "equal_tokens": "The policy against a sliding window, or a periodic summary, of the size that uses as many tokens. "
+    "Interpolated between the sizes that ran, base as the largest; differences are paired by task, with 95 % bootstraps.",
     "evidence": "Names, numbers and addresses that first appeared in a tool result and were used by a later action. Matched verbatim.",
     "restored_in_part": "The request contains an excerpt: the block exceeds the evidence budget, or the recall agent quoted passages.",
     "whatif": "Recomputes every decision from the stored logits. No model is called.",

@@ -1,5 +1,6 @@
 """Adding traces from files, a folder or a path, and the result of the import."""
 
+from collections.abc import Callable
 from typing import Any
 
 import streamlit as st
@@ -12,10 +13,12 @@ from pamer_lab.trajectory.formats import read_suffixes
 from pamer_lab.trajectory.unpacking import mb
 from pamer_lab.ui.shared.gate import how_to_get_in, may_read_this_computer
 from pamer_lab.ui.shared.loaders import workspace
+from pamer_lab.ui.shared.picker import name_of
 from pamer_lab.ui.shared.state import remember
 from pamer_lab.ui.shared.text import in_code
 from pamer_lab.ui.shared.widgets import rejections, table, table_height
 from pamer_lab.ui.shared.words import HINTS
+from pamer_lab.ui.traces.home import open_links
 from pamer_lab.ui.traces.sessions import TITLE, sessions_here
 from pamer_lab.workspace.apart import import_files_apart, import_paths_apart
 from pamer_lab.workspace.ingest import DEMO_FOLDER, Imported, files_of, import_demo, upload_fault
@@ -25,6 +28,7 @@ FORMATS = """PaMER Lab reads JSON and JSON Lines, also gzipped: OpenAI and Anthr
 Claude Code, Codex, Copilot, Cursor, Gemini, ATIF, Inspect logs, LangGraph and more. It detects the format from the content."""
 WAYS = {"Files": "Files", "A folder": "Folder", "A path on the server": "Path on the server"}
 """Ways to add traces, with their labels."""
+WAITING = "Waiting: other imports are being read. Yours begins as soon as there is room."
 
 
 def last_import() -> Imported | None:
@@ -72,10 +76,17 @@ def _from_upload(*, folder: bool) -> None:
     size = sum(file.size for file in files)
     with st.spinner(f"Reading {counted(len(files), 'file')} ({mb(size)})…" if size >= 1e6 else f"Reading {counted(len(files), 'file')}…"):
         refused = Imported(rejected=[Rejection("upload", "", fault)])
-        _imported(refused if fault else import_files_apart([(file.name, file.getvalue()) for file in files], workspace()))
+        given = [(file.name, file.getvalue()) for file in files]
+        _imported(refused if fault else import_files_apart(given, workspace(), on_wait=_says_waiting()))
     # A new key empties the widget, which frees the bytes and prevents a second import.
     st.session_state["uploads"] = number + 1
     st.rerun()
+
+
+def _says_waiting() -> Callable[[], object]:
+    """Shows that the import waits for others; a visitor who has left the page waits no longer."""
+    place = st.empty()
+    return lambda: place.info(WAITING, icon=":material/hourglass_empty:")
 
 
 def _imported(result: Imported, *, scanned: str = "") -> None:
@@ -96,7 +107,7 @@ def _from_path() -> None:
     st.caption(f"Readable folders: {', '.join(in_code(str(root)) for root in roots) or 'none'}. {roots_help()}")
     if sent and path:
         with st.spinner("Reading…"):
-            _imported(import_paths_apart([path.strip()], workspace(), roots))
+            _imported(import_paths_apart([path.strip()], workspace(), roots, on_wait=_says_waiting()))
         st.rerun()
 
 
@@ -110,18 +121,10 @@ def import_report(result: Imported) -> None:
         if scanned := st.session_state.get("scanned"):
             st.caption(scanned)
         _files(files_of(result))
-        place = {"trace": str(result.traces[0]["trace_id"])}
-        it = "it" if len(result.traces) == 1 else "the first one"
-        with st.container(horizontal=True):
-            st.page_link("pages/trace.py", label=f"Read {it} block by block", icon=":material/article:", query_params=place)
-            st.page_link("pages/replay.py", label=f"Replay {it}", icon=":material/replay:", query_params=place)
+        open_links(str(result.traces[0]["trace_id"]), "it" if len(result.traces) == 1 else "the first one")
     if result.rejected:
         rejections(result.rejected)
-    warned = [
-        {"Name": row["name"] + (f" #{row['index']}" if row["index"] else ""), "Where": item["where"], "Warning": item["text"]}
-        for row in result.traces
-        for item in row["warnings"]
-    ]
+    warned = [{"Name": name_of(row), "Where": item["where"], "Warning": item["text"]} for row in result.traces for item in row["warnings"]]
     if warned:
         st.warning(f"{counted(len(warned), 'warning')}: the traces were read, but parts of them could not be represented exactly.")
         table(warned[:1_000], height=table_height(len(warned), most=250))

@@ -1,4 +1,4 @@
-"""The home page: the picture of the demo, the tour's links, and the sparklines of the library."""
+"""The home page: the picture of the demo or of the reader's own trace, the tour's links, and the sparklines of the library."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,9 @@ from pamer_lab.runs.values import Run, RunInfo
 from pamer_lab.ui.shared.charts import Drawing, drawing, show_chart
 from pamer_lab.ui.shared.keys import ALL_KEYS, TARGET
 from pamer_lab.ui.shared.loaders import catalogue, workspace
+from pamer_lab.ui.shared.picker import name_of
 from pamer_lab.ui.shared.runs import open_runs, policies_of_traces, run_heads, run_key, run_store
+from pamer_lab.ui.shared.state import chosen
 from pamer_lab.ui.shared.text import DEMO, counted_with, in_code
 from pamer_lab.ui.shared.words import HINTS
 from pamer_lab.workspace.catalogue import Filters
@@ -105,6 +107,40 @@ def picture(demo: Demo) -> None:
 def _drawn(runs: Sequence[Run]) -> Drawing:
     of = tuple(run_key(run) for run in runs)
     return drawing("home-context", of, lambda colours: figures.context(runs, colours, raw=True))
+
+
+def own_trace(rows: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
+    """The reader's trace that the other pages open; None where all are demos."""
+    own = [row for row in rows if not row["demo"]]
+    return next((row for row in own if row["trace_id"] == chosen("trace")), own[0] if own else None)
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _before(path: str, trace_id: str) -> list[int]:
+    return workspace().contexts_before([trace_id]).get(trace_id, [])
+
+
+def own_picture(row: dict[str, Any]) -> None:
+    """The context of the reader's own trace, with the ways to open it; nothing where it was removed meanwhile."""
+    before = _before(str(workspace().path), row["trace_id"])
+    if not before:
+        return
+    ends = f"{counted(len(before), 'turn')}, {before[0]:,} tokens before the first, {before[-1]:,} before the last"
+    show_chart(
+        "Context size before each turn",
+        drawing("home-own", row["trace_id"], lambda colours: figures.history(before, colours)),
+        f"{in_code(name_of(row), 60)}: {ends}; {counted_with(row['tokens_kind'], row['tokenizer'])}.",
+        key="home-own",
+        hint=HINTS["context"],
+    )
+    open_links(row["trace_id"], "this trace")
+
+
+def open_links(trace_id: str, it: str) -> None:
+    """The two ways to open a trace; `it` says which one."""
+    with st.container(horizontal=True):
+        for page, label, icon in (("trace", f"Read {it} block by block", "article"), ("replay", f"Replay {it}", "replay")):
+            st.page_link(f"pages/{page}.py", label=label, icon=f":material/{icon}:", query_params={"trace": trace_id})
 
 
 def make_ready(rows: Sequence[dict[str, Any]]) -> None:

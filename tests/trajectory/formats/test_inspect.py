@@ -93,7 +93,7 @@ def test_a_call_that_the_provider_ran_is_a_call_with_its_result() -> None:
 
 def test_a_header_without_samples_is_refused() -> None:
     reading = read_bytes(orjson.dumps({"version": 2, "eval": ABOUT, "plan": {}, "samples": None}), "x.json")
-    assert "no samples" in reading.rejected[0].reason
+    assert not reading.traces and len(reading.rejected) == 1
 
 
 def test_real_logs_keep_every_message_and_text(real_traces: Path) -> None:

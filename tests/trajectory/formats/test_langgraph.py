@@ -60,7 +60,7 @@ def test_messages_read_the_same_in_every_form(form: str) -> None:
 def test_states_of_one_thread_are_one_trace_and_removed_messages_are_events() -> None:
     trace = only(read_value([state(messages()), state(messages()[:4])]))
     assert (trace.turns, trace.meta["thread"]) == (2, "th")
-    assert "longest of 2" in trace.warnings[0].text
+    assert len(trace.warnings) == 1 and "2" in trace.warnings[0].text
     removed = only(read_value([*messages(), {"type": "remove", "id": "1"}]))
     assert removed.events[0].kind == "context_edit"
 

@@ -8,6 +8,10 @@ export default function ({ data, setTriggerValue }) {
   const typing = (event) => {
     if (event.target.closest?.(".st-key-reviewer")) localStorage.setItem(TYPED, event.target.value);
   };
+  // Streamlit sends nothing for Enter in a field that holds what the server put there, as after a refresh.
+  const entering = (event) => {
+    if (event.key === "Enter" && event.target.closest?.(".st-key-reviewer")) setTriggerValue("entered", event.target.value);
+  };
   try {
     if (data.name) {
       localStorage.setItem(KEY, data.name);
@@ -24,5 +28,9 @@ export default function ({ data, setTriggerValue }) {
     return;
   }
   document.addEventListener("input", typing);
-  return () => document.removeEventListener("input", typing);
+  document.addEventListener("keydown", entering);
+  return () => {
+    document.removeEventListener("input", typing);
+    document.removeEventListener("keydown", entering);
+  };
 }
