@@ -1,4 +1,4 @@
-"""Traces as no tutorial shows them, through every rival: requests keep calls and results together, and nothing after a turn matters to it."""
+"""Odd traces through every rival: requests keep calls and results together, and nothing after a turn matters to it."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
