@@ -18,7 +18,7 @@ class Base:
     sources: ClassVar[tuple[str, ...]] = ("PaMER paper, base agent",)
     facts: ClassVar[tuple[Fact, ...]] = (
         ("paper", "the base agent sends its complete history; its peak was 280K tokens"),
-        ("code", "WorkBuddyBench's own default compacts at 200,000 tokens, so the paper must have changed that and does not say so"),
+        ("note", "WorkBuddyBench's own default compacts at 200,000 tokens, so the paper must have changed that and does not say so"),
     )
     family: ClassVar[Family] = "baseline"
     needs: ClassVar[tuple[Need, ...]] = ()
