@@ -20,7 +20,7 @@ class SlidingWindow:
     sources: ClassVar[tuple[str, ...]] = ("PaMER paper, Sliding Window (K = 5, 10, 20)", "qhjqhj00/cabeza, context/recent_k.py")
     facts: ClassVar[tuple[Fact, ...]] = (
         ("paper", "K is 5, 10 or 20; neither its unit nor a trigger is given"),
-        ("note", "cabeza, another implementation, acts only over a soft token budget, keeps the newest 10 closed tool turns and says so in the first user message"),
+        ("note", "cabeza does it only over a soft token budget, keeps the newest 10 closed tool turns and adds a notice"),
         ("inferred", "K counts complete blocks, so that a call never loses its result"),
     )
     family: ClassVar[Family] = "baseline"
