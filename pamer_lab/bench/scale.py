@@ -1,19 +1,22 @@
 """`bench scale`: Ray against local workers on short traces, growth with their number, workers killed all the time, and a full catalogue.
 
-Every part is a ratio inside this run: per number of workers `speedup_N` (time of one Ray worker over that of N) and
-`overhead_vs_local_N` (Ray over local, less one, without the start of the workers, which a long job pays once; `overhead_with_start_N`
-is with it); `time_vs_linear` (ten times the traces over ten times the time); of killed workers what
-was lost or doubled; and how much longer pages and their queries take with a hundred times as many traces and runs in the store
-(`catalogue.py`).
-The cluster runs before anything is timed; its start is in the details.
+Every part is a ratio inside this run: per number of workers `overhead_vs_local_N` (Ray over local, less one, from the moment when each
+worker has done a trace: a long job pays the start of the workers once; `overhead_with_start_N` is with it), `worker_cpu_vs_local_N` (the
+same of the workers' processor time, which other programs of a busy machine hardly change) and `speedup_N` (time of one Ray worker over
+that of N), each the median of rounds in which local and Ray take turns; `time_vs_linear` (ten times the traces over ten times the time);
+of killed workers what was lost or doubled; and how much longer pages and their queries take with a hundred times as many traces and runs
+in the store (`catalogue.py`). The cluster runs before anything is timed; its start is in the details.
 """
 
 import os
 import signal
+import statistics
 import tempfile
 import threading
 import time
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -21,15 +24,17 @@ import msgspec
 import psutil
 
 from pamer_lab.bench.catalogue import TURNS_EACH, compare, short_traces
+from pamer_lab.bench.measure import say
 from pamer_lab.blocks import EstimatedCounter, MessageTokens
 from pamer_lab.engines import Engine, EngineSpec, LocalEngine, open_engine
-from pamer_lab.runs.batch import BatchOptions, replay_batch
+from pamer_lab.runs.batch import BatchOptions, BatchProgress, replay_batch
 from pamer_lab.runs.store import RunStore
 from pamer_lab.runs.turn_rows import TEXTS, TURNS
 from pamer_lab.workspace import RUNS, Workspace
 
 HELP = "Ray against local workers on 200 short traces, 200 to 2,000 traces, kills, and a catalogue of 100,000 traces and runs"
 TRACES_TIMED = 200
+ROUNDS = 5
 TIMES = 10
 """How many times more traces the growth is measured with."""
 KILLS = 100
@@ -45,43 +50,108 @@ def filled(folder: Path, count: int) -> tuple[Workspace, list[str]]:
     return workspace, [trace.trace_id for trace in made]
 
 
-def timed(folder: Path, count: int, engine: Engine, workers: int) -> float:
-    """Seconds to replay so many traces in a new workspace, the start of the workers included."""
-    workspace, ids = filled(folder, count)
-    began = time.perf_counter()
-    outcomes = replay_batch(ids, [POLICY], workspace, BatchOptions(processes=workers), engine=engine)
-    seconds = time.perf_counter() - began
+@dataclass
+class Clocks:
+    """What a batch took: from its start, and from the moment when as many traces as workers were done."""
+
+    workers: int
+    began: float = field(default_factory=time.perf_counter)
+    first: tuple[float, float] = (0.0, 0.0)
+    """Then: the time, and the workers' processor time so far."""
+    last: tuple[float, float] = (0.0, 0.0)
+
+    def see(self, progress: BatchProgress) -> None:
+        if not self.first[0] and progress.runs_done >= self.workers:
+            self.first = time.perf_counter(), _cpu()
+        if not self.last[0] and progress.runs_done == progress.runs:
+            self.last = time.perf_counter(), _cpu()
+
+    @property
+    def whole(self) -> float:
+        return self.last[0] - self.began
+
+    @property
+    def working(self) -> float:
+        return self.last[0] - self.first[0]
+
+    @property
+    def cpu(self) -> float:
+        return self.last[1] - self.first[1]
+
+
+def _cpu() -> float:
+    """Processor time of all workers that run, of either engine."""
+    return sum(sum(child.cpu_times()[:2]) for child in psutil.Process().children(recursive=True) if _works(child))
+
+
+def timed(folder: Path, count: int, engine: Engine, workers: int) -> Clocks:
+    """What it takes to replay so many traces, and one for each worker, in a new workspace."""
+    workspace, ids = filled(folder, workers + count)
+    clocks = Clocks(workers)
+    outcomes = replay_batch(ids, [POLICY], workspace, BatchOptions(processes=workers), engine=engine, report=clocks.see)
     assert all(outcome.status == "done" for outcome in outcomes)
-    return seconds
+    return clocks
 
 
-def run(traces: int = TRACES_TIMED, kills: int = KILLS, catalogue: tuple[int, int] = CATALOGUE) -> tuple[dict[str, Any], dict[str, Any]]:
+Measured = tuple[dict[str, Any], dict[str, Any]]
+"""Ratios, and what they are made of."""
+
+
+def run(traces: int = TRACES_TIMED, parts: Sequence[str] = ()) -> Measured:
+    """`parts`: only these."""
     ratios: dict[str, Any] = {}
     details: dict[str, Any] = {"traces": traces, "turns_each": TURNS_EACH, "policy": POLICY, "cores": os.cpu_count()}
     with tempfile.TemporaryDirectory(prefix="pamer-scale-") as place:
-        folder = Path(place)
-        began = time.perf_counter()
-        with closing(open_engine(EngineSpec("ray"))) as cluster:
-            details["cluster_start_seconds"] = round(time.perf_counter() - began, 2)
-            seconds, starts = {}, {}
-            for workers in (1, 2):
-                for name, engine in (("local", LocalEngine()), ("ray", cluster)):
-                    # As many traces as workers: the time until every worker has done one.
-                    starts[name, workers] = timed(folder / f"{name}-{workers}-start", workers, engine, workers)
-                    seconds[name, workers] = timed(folder / f"{name}-{workers}", workers + traces, engine, workers)
-                working = {name: seconds[name, workers] - starts[name, workers] for name in ("local", "ray")}
-                ratios[f"overhead_vs_local_{workers}"] = working["ray"] / working["local"] - 1
-                ratios[f"overhead_with_start_{workers}"] = seconds["ray", workers] / seconds["local", workers] - 1
-                ratios[f"speedup_{workers}"] = seconds["ray", 1] / seconds["ray", workers]
-            more = timed(folder / "more", TIMES * traces, LocalEngine(), 2)
-            ratios["time_vs_linear"] = more / (TIMES * seconds["local", 2])
-            details["seconds"] = {f"{name}_{workers}": round(taken, 2) for (name, workers), taken in seconds.items()}
-            details["start_seconds"] = {f"{name}_{workers}": round(taken, 2) for (name, workers), taken in starts.items()}
-            details["seconds"][f"local_2_with_{TIMES}_times_the_traces"] = round(more, 2)
-            ratios |= killing(folder / "killed", cluster, kills)
-        found, details["catalogue"] = compare(folder, catalogue)
-    ratios |= found
+        for name, measure in PARTS.items():
+            if not parts or name in parts:
+                say(f"part {name}")
+                found, details[name] = measure(Path(place) / name, traces)
+                ratios |= found
     return ratios, details
+
+
+def overhead(folder: Path, traces: int) -> Measured:
+    """Ray over local, the medians of rounds in which they take turns."""
+    began = time.perf_counter()
+    with closing(open_engine(EngineSpec("ray"))) as cluster:
+        details: dict[str, Any] = {"cluster_start_seconds": time.perf_counter() - began}
+        engines: dict[str, Engine] = {"local": LocalEngine(), "ray": cluster}
+        taken: dict[tuple[str, int], list[Clocks]] = {(name, workers): [] for workers in (1, 2) for name in engines}
+        for number in range(ROUNDS):
+            for name, workers in taken:
+                clocks = timed(folder / f"{name}-{workers}-{number}", traces, engines[name], workers)
+                say(f"{name}, {workers} workers: {clocks.working:.1f} s, {clocks.cpu:.1f} s of processors")
+                taken[name, workers].append(clocks)
+    ratios = {}
+    for workers in (1, 2):
+        ray, local, one = taken["ray", workers], taken["local", workers], taken["ray", 1]
+        ratios[f"overhead_vs_local_{workers}"] = _ratio([clocks.working for clocks in ray], [clocks.working for clocks in local]) - 1
+        ratios[f"worker_cpu_vs_local_{workers}"] = _ratio([clocks.cpu for clocks in ray], [clocks.cpu for clocks in local]) - 1
+        ratios[f"overhead_with_start_{workers}"] = _ratio([clocks.whole for clocks in ray], [clocks.whole for clocks in local]) - 1
+        ratios[f"speedup_{workers}"] = _ratio([clocks.working for clocks in one], [clocks.working for clocks in ray])
+    for kind in ("whole", "working", "cpu"):
+        details[kind] = {
+            f"{name}_{workers}": [round(getattr(clocks, kind), 2) for clocks in found] for (name, workers), found in taken.items()
+        }
+    return ratios, details
+
+
+def _ratio(one: Sequence[float], other: Sequence[float]) -> float:
+    """The median over rounds."""
+    return statistics.median(first / second for first, second in zip(one, other, strict=True))
+
+
+def growth(folder: Path, traces: int) -> Measured:
+    """Ten times the traces over ten times the time, with two local workers."""
+    few, many = (timed(folder / str(count), count, LocalEngine(), 2) for count in (traces, TIMES * traces))
+    ratios = {"time_vs_linear": many.working / (TIMES * few.working), "worker_cpu_vs_linear": many.cpu / (TIMES * few.cpu)}
+    return ratios, {"seconds": [few.working, many.working], "cpu": [few.cpu, many.cpu]}
+
+
+def kills(folder: Path, traces: int) -> Measured:
+    """Workers of a Ray cluster killed again and again."""
+    with closing(open_engine(EngineSpec("ray"))) as cluster:
+        return killing(folder, cluster, KILLS), {}
 
 
 def killing(folder: Path, engine: Engine, kills: int) -> dict[str, Any]:
@@ -134,3 +204,12 @@ def _works(process: psutil.Process) -> bool:
     except psutil.Error:
         return False
     return line.startswith("ray::Serving") or "pamer_lab.engines.serve" in line
+
+
+PARTS: Mapping[str, Callable[[Path, int], Measured]] = {
+    "overhead": overhead,
+    "growth": growth,
+    "kills": kills,
+    "catalogue": lambda folder, traces: compare(folder, CATALOGUE),
+}
+"""What `--part` names, in the order of the run."""

@@ -3,25 +3,22 @@
 The paper and its released code differ, so they are two policies. Nothing is lost for good: a step that was a placeholder can be full again.
 """
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 
 from pamer_lab.blocks.render import query_text, render_message, task_text
-from pamer_lab.decisions import Decision, Item, Spent
+from pamer_lab.decisions import Decision, Spent
 from pamer_lab.errors import LabError
 from pamer_lab.looks import LineLook
-from pamer_lab.memory.summary import SourceBlock, Summary
 from pamer_lab.models.embedder import Matrix
 from pamer_lab.models.usage import usage_of
-from pamer_lab.policies.interface import Fact, Family, History, Need, PolicySession, Resources, add_text, summary_spent
-from pamer_lab.policies.plain import PlainPolicy, arranged
+from pamer_lab.policies.interface import Fact, Family, History, Need, PolicySession, Resources
+from pamer_lab.policies.pace_forms import FORMS, Array, Forms, Layout
+from pamer_lab.policies.plain import PlainPolicy
 
-Form = Literal["placeholder", "brief", "detailed", "full"]
-FORMS: tuple[Form, ...] = ("placeholder", "brief", "detailed", "full")
 TEMPERATURE = 0.3
 QUERY_CHARACTERS, ANSWER_TOKENS = 15_000, 10_000
 """Of the released code: what is embedded of a query, and what it leaves for the answer."""
@@ -51,7 +48,7 @@ class _Shared(PlainPolicy):
         """What is embedded of a step."""
         raise NotImplementedError(type(self).__name__)
 
-    def query(self, history: History, recent: Sequence[int], forms: "_Forms") -> str:
+    def query(self, history: History, recent: Sequence[int], forms: Forms) -> str:
         """What the steps are compared with."""
         raise NotImplementedError(type(self).__name__)
 
@@ -91,7 +88,7 @@ class PacePaper(_Shared):
     def key_text(self, text: str) -> str:
         return text
 
-    def query(self, history: History, recent: Sequence[int], forms: "_Forms") -> str:
+    def query(self, history: History, recent: Sequence[int], forms: Forms) -> str:
         messages = [message for block in recent for message in history.block_messages(block)]
         return query_text(task_text(history.messages[: history.prefix_end]), messages)
 
@@ -136,7 +133,7 @@ class PaceCode(_Shared):
     def key_text(self, text: str) -> str:
         return text[:200]
 
-    def query(self, history: History, recent: Sequence[int], forms: "_Forms") -> str:
+    def query(self, history: History, recent: Sequence[int], forms: Forms) -> str:
         task = f"Task: {task_text(history.messages[: history.prefix_end])}"
         return "\n\n".join([task, *(f"Recent: {forms.text(history, block)[:1_500]}" for block in recent)])[:QUERY_CHARACTERS]
 
@@ -144,74 +141,14 @@ class PaceCode(_Shared):
         return 0.6 * max(self.room - history.prefix_tokens - ANSWER_TOKENS, 0)
 
 
-class _Forms:
-    """The forms of each block, written when it is first older than the recent ones."""
-
-    def __init__(self, resources: Resources) -> None:
-        self._resources = resources
-        self._written: dict[int, tuple[str, str]] = {}
-        """Detailed and brief form."""
-        self._items: dict[tuple[int, Form], Item] = {}
-        self._fitting: dict[tuple[int, Form], Item | None] = {}
-        self.charged = 0
-        """Blocks whose forms were written and counted at the last turn that was decided; after a failure they are written again."""
-
-    def text(self, history: History, block: int) -> str:
-        """The detailed form."""
-        return self._of(history, block)[0]
-
-    def item(self, history: History, block: int, form: Form) -> Item | None:
-        """The block in a form, or in the next longer one that is shorter than the block; None: in full."""
-        if (block, form) not in self._fitting:
-            self._fitting[block, form] = self._shorter(history, block, form)
-        return self._fitting[block, form]
-
-    def size(self, history: History, block: int, form: Form) -> int:
-        """Tokens of the block in a form."""
-        item = self.item(history, block, form) if form != "full" else None
-        return item.tokens if item is not None else history.tokens([(block, block + 1)])
-
-    def _shorter(self, history: History, block: int, form: Form) -> Item | None:
-        size = history.tokens([(block, block + 1)])
-        for other in FORMS[FORMS.index(form) : -1]:
-            item = self._item(history, block, other)
-            if item.tokens < size:
-                return item
-        return None
-
-    def _item(self, history: History, block: int, form: Form) -> Item:
-        if (block, form) not in self._items:
-            detailed, brief = self._of(history, block) if form != "placeholder" else ("", "")
-            text = {"placeholder": f"[Step {block} is left out]", "brief": f"[Step {block}, brief] {brief}"}.get(
-                form, f"[Step {block}, detailed]\n{detailed}"
-            )
-            # A placeholder holds nothing of its block, which is therefore absent.
-            spans = ((block, block + 1),) if form != "placeholder" else ()
-            self._items[block, form] = add_text("summary", text, spans, self._resources.tokens, source=f"step {block}, {form}")
-        return self._items[block, form]
-
-    def write(self, history: History, spent: list[Spent]) -> None:
-        """Both forms of the blocks since the last turn that was decided, as PACE writes them when a step ends; adds what each took."""
-        for block in range(self.charged, history.t):
-            summary, source = self._write(history, block)
-            spent.append(summary_spent(summary, source, self._resources))
-
-    def _of(self, history: History, block: int) -> tuple[str, str]:
-        if block not in self._written:
-            self._write(history, block)
-        return self._written[block]
-
-    def _write(self, history: History, block: int) -> tuple[Summary, list[SourceBlock]]:
-        source = [SourceBlock(block, tuple(history.block_messages(block)))]
-        summary = self._resources.summariser.summarise(task_text(history.messages[: history.prefix_end]), source)
-        self._written[block] = (summary.text, summary.details[0])
-        return summary, source
-
-
 class _Session:
     def __init__(self, policy: _Shared, resources: Resources) -> None:
         self.policy, self.resources = policy, resources
-        self._forms = _Forms(resources)
+        self._forms = Forms(resources)
+        self._layout = Layout(self._forms)
+        self._scored: list[int] = []
+        self._seen = 0
+        """Blocks that were looked at for `_scored`."""
         self._keys: Matrix = np.empty((0, 0), np.float32)
         self._size = 0
         """Tokens of the last context."""
@@ -234,8 +171,9 @@ class _Session:
 
     def _decide(self, history: History, spent: list[Spent]) -> Decision:
         last = max(history.t - self.policy.recent, 0)
-        scored = [block for block in range(last) if history.blocks[block].complete]
-        if not scored:
+        self._scored += [block for block in range(self._seen, last) if history.blocks[block].complete]
+        self._seen = last
+        if not self._scored:
             items = (*history.head(), *history.raw([(0, history.t)]))
             return Decision("pass", f"no step is older than the newest {self.policy.recent}", items, spent=tuple(spent))
         embedder = self.resources.embedder
@@ -244,33 +182,22 @@ class _Session:
             new = embedder.embed([self.policy.key_text(text) for text in texts])
             self._keys = np.concatenate([self._keys, new]) if len(self._keys) else new
         query = self.policy.query(history, range(last, history.t), self._forms)
+        scored = np.array(self._scored)
         cosines = (self._keys[:last] if len(scored) == last else self._keys[scored]) @ embedder.embed([query])[0]  # [scored]
-        chosen = dict(zip(scored, self._chosen(history, cosines), strict=True))
-        self._within(history, chosen)
-        other = {block: self._forms.item(history, block, form) for block, form in chosen.items() if form != "full"}
-        items = (*history.head(), *arranged(history, {block: item for block, item in other.items() if item is not None}))
-        number = Counter(chosen.values())
-        counts = ", ".join(f"{number[name]} {name}" for name in reversed(FORMS))
+        places = self._layout.within(history, scored, self._chosen(history, cosines), self.policy.allowed(history))
+        items = (*history.head(), *self._layout.items(history, scored, places, last))
+        number = np.bincount(places, minlength=len(FORMS)).tolist()
+        counts = ", ".join(f"{number[place]} {FORMS[place]}" for place in reversed(range(len(FORMS))))
         embedded = Spent("embedding", self.resources.tokens.counter.count([query])[0], model=embedder.name, local=True, calls=0)
         return Decision("pass", f"older steps by relevance: {counts}", items, spent=(*spent, embedded))
 
-    def _within(self, history: History, chosen: dict[int, Form]) -> None:
-        """Shorter forms from the step on that would take the older steps over what they may have."""
-        left = self.policy.allowed(history)
-        if history.tokens([(0, max(chosen) + 1)]) <= left:
-            return
-        for block, form in chosen.items():
-            while (size := self._forms.size(history, block, form)) > left and form != FORMS[0]:
-                form = FORMS[FORMS.index(form) - 1]
-            chosen[block] = form
-            left -= size
-
-    def _chosen(self, history: History, cosines: np.ndarray) -> list[Form]:
+    def _chosen(self, history: History, cosines: np.ndarray) -> Array:
+        """The form of each scored step, by its place in `FORMS`."""
         floored = np.maximum(cosines, 0) if isinstance(self.policy, PaceCode) else cosines
         weights = np.exp((floored - floored.max()) / TEMPERATURE)
         relative = len(weights) * weights / weights.sum()
-        limits = self.policy.thresholds(history.t, self._size)
-        return [FORMS[place] for place in np.searchsorted(limits, relative).tolist()]
+        places: Array = np.searchsorted(self.policy.thresholds(history.t, self._size), relative)
+        return places
 
     def resume(self, decisions: Sequence[Decision]) -> None:
         self._size = decisions[-1].tokens if decisions else 0

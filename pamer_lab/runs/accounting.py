@@ -8,12 +8,13 @@ features, embeddings and whatever a rule did without a model (extractive summari
 """
 
 from collections import defaultdict
-from collections.abc import Sequence
-from itertools import pairwise
+from collections.abc import Iterator, Sequence
+from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
 
+from pamer_lab.decisions import Item, shared_start
 from pamer_lab.runs.ledger import LedgerError
 from pamer_lab.runs.timeline import Timeline
 from pamer_lab.runs.values import Turn
@@ -128,4 +129,16 @@ def _saving(timeline: Timeline, turns: Sequence[Turn]) -> tuple[int, int]:
     for letters in states:
         avoided[: len(letters)] += letters != ord("A")
     left_out = int(avoided @ np.asarray(timeline.block_tokens, dtype=np.int64))
-    return left_out, sum(item.tokens for turn in turns for item in turn.items if item.text)
+    return left_out, sum(_added(turns))
+
+
+def _added(turns: Sequence[Turn]) -> Iterator[int]:
+    """Tokens of text that was put into each request; what it starts with as the one before did is added up once."""
+    before: tuple[Item, ...] = ()
+    sums = [0]
+    for turn in turns:
+        same = shared_start(before, turn.items)
+        del sums[same + 1 :]
+        sums += [*accumulate((item.tokens if item.text else 0 for item in turn.items[same:]), initial=sums[-1])][1:]
+        yield sums[-1]
+        before = turn.items

@@ -32,24 +32,26 @@ class _Counted:
     laid: bytearray = field(default_factory=bytearray)
     """States of the blocks so far by raw and edited items alone."""
     texts: list[Item] = field(default_factory=list)
-    """Added texts among the items."""
+    """Added texts among the items that replace blocks."""
 
     def copy(self) -> "_Counted":
         return _Counted(self.items, self.tokens, self.laid[:], self.texts[:])
 
-    def add(self, item: Item, history: History) -> None:
-        """Count one more item, or refuse it."""
+    def add(self, items: Sequence[Item], history: History) -> None:
+        """Count more items, or refuse them."""
         t = history.t
-        if item.kind in ("blocks", "edited"):
-            self._lay(item, history)
-        else:
-            if any(not 0 <= first < last <= t for first, last in item.spans):
-                raise LedgerError(f"turn {t}: a {item.kind} item replaces blocks {item.spans}, and only {t} exist")
-            if not set(item.in_part) <= (set(blocks_of(item.spans)) if item.kind == "evidence" else set()):
-                raise LedgerError(f"turn {t}: a {item.kind} item restores blocks {item.in_part} in part, and replaces {item.spans}")
-            self.texts += [item] if item.text and item.kind in OVER else []
-        self.items += 1
-        self.tokens += item.tokens
+        for item in items:
+            if item.kind in ("blocks", "edited"):
+                self._lay(item, history)
+            elif item.spans or item.in_part:
+                for first, last in item.spans:
+                    if not 0 <= first < last <= t:
+                        raise LedgerError(f"turn {t}: a {item.kind} item replaces blocks {item.spans}, and only {t} exist")
+                if item.in_part and not set(item.in_part) <= (set(blocks_of(item.spans)) if item.kind == "evidence" else set()):
+                    raise LedgerError(f"turn {t}: a {item.kind} item restores blocks {item.in_part} in part, and replaces {item.spans}")
+                self.texts += [item] if item.text and item.kind in OVER else []
+        self.items += len(items)
+        self.tokens += sum([item.tokens for item in items])
 
     def _lay(self, item: Item, history: History) -> None:
         (span,) = item.spans
@@ -65,9 +67,12 @@ class _Counted:
     def states(self, stored: Iterable[Span], t: int) -> str:
         """One letter per block, as `decisions.letters` has them."""
         found = self.laid.ljust(t, b".")
-        texts = [(kind, span) for kind in OVER for item in self.texts if item.kind == kind for span in item.spans]
-        for kind, (first, last) in (*(("summary", span) for span in stored), *texts):
-            found[first:last] = found[first:last].translate(OVER_STATES[kind])
+        spans: dict[str, list[Span]] = {kind: [] for kind in OVER} | {"summary": [*stored]}
+        for item in self.texts:
+            spans[item.kind] += item.spans
+        for kind, table in OVER_STATES.items():
+            for first, last in spans[kind]:
+                found[first:last] = found[first:last].translate(table)
         return found.decode()
 
 
@@ -85,11 +90,9 @@ class Ledger:
         same = shared_start(previous, items)
         if same < self._start.items:
             self._start = _Counted()
-        for item in items[self._start.items : same]:
-            self._start.add(item, history)
+        self._start.add(items[self._start.items : same], history)
         counted = self._start.copy()
-        for item in items[same:]:
-            counted.add(item, history)
+        counted.add(items[same:], history)
         check_ends(decision, history, counted.tokens)
         self._previous = items
         cached = self._start.tokens + cached_tokens(previous[same:], items[same:], history.cumulative, counter)
@@ -108,8 +111,7 @@ def check_ends(decision: Decision, history: History, tokens: int) -> None:
 def check(decision: Decision, history: History) -> None:
     """Refuse a decision whose blocks or tokens do not add up."""
     counted = _Counted()
-    for item in decision.items:
-        counted.add(item, history)
+    counted.add(decision.items, history)
     check_ends(decision, history, counted.tokens)
 
 

@@ -18,7 +18,7 @@ from pamer_lab.memory import MemoryStore
 from pamer_lab.memory.records import Memory
 from pamer_lab.models.profiles import load_profile
 from pamer_lab.models.trust import unconfirmed
-from pamer_lab.runs.turn_rows import TEXTS, TURNS, turn_of, turn_row, unpacked
+from pamer_lab.runs.turn_rows import TEXTS, TURNS, turn_of, turn_rows, unpacked
 from pamer_lab.runs.values import Run, RunInfo, Turn
 from pamer_lab.storage import Database, TableSpec, equals, in_parts, is_in
 from pamer_lab.workspace import RUNS, Workspace
@@ -45,15 +45,13 @@ class RunStore:
     def add_turns(self, run_id: str, turns: Sequence[Turn]) -> None:
         """Append finished turns in one commit, after the texts they name."""
         known = self._texts.setdefault(run_id, set())
-        fresh: dict[str, str] = {}
-        before = [self._items.get(run_id, ()), *(turn.items for turn in turns)]
-        rows = [turn_row(run_id, turn, previous, fresh, known) for turn, previous in zip(turns, before, strict=False)]
+        rows, fresh = turn_rows(run_id, turns, self._items.get(run_id, ()), known)
         if fresh:
             self._add(TEXTS, [{"run_id": run_id, "text_id": key, "text": text} for key, text in fresh.items()])
             known |= fresh.keys()
         if rows:
             self._add(TURNS, rows)
-            self._items[run_id] = before[-1]
+            self._items[run_id] = turns[-1].items
 
     def _add(self, spec: TableSpec, rows: list[dict[str, Any]]) -> None:
         """New rows; where other machines may write the same run (its lease ran out while we slept), only those that are not there yet."""

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import NamedTuple
 
 import msgspec
 
@@ -65,6 +66,28 @@ class Trial:
     """Seconds of one, as the median over those of all policies that were tried together, in a new store."""
 
 
+class Taken(NamedTuple):
+    """Time and processor time."""
+
+    wall: float
+    cpu: float
+
+    @classmethod
+    def now(cls) -> "Taken":
+        return cls(time.perf_counter(), time.process_time())
+
+    def __sub__(self, other: "Taken") -> "Taken":
+        return Taken(self.wall - other.wall, self.cpu - other.cpu)
+
+
+def evened(taken: Sequence[Taken]) -> list[float]:
+    """For each trial, what its time is to be multiplied by so that all waited for a processor alike: other programs interrupt a few of
+    many short trials for long, and will interrupt other runs. The times still add up to what all took."""
+    wall, cpu = (sum(one) for one in zip(*taken, strict=True)) if taken else (0.0, 0.0)
+    waited = wall / cpu if cpu else 1.0
+    return [waited * one.cpu / one.wall if one.wall and cpu else 1.0 for one in taken]
+
+
 def try_policies(waiting: Sequence[tuple[Policy, str]], factory: Factory) -> list[Trial]:
     """Try policies on traces one after another and remember what was found; those that do not run are left out.
 
@@ -72,30 +95,37 @@ def try_policies(waiting: Sequence[tuple[Policy, str]], factory: Factory) -> lis
     summaries come last, with the time that the others leave: they take most of it.
     """
     found: list[Trial] = []
+    taken: list[Taken] = []
     apart, end = _apart(factory), time.monotonic() + MOST
     with uncollected(), TemporaryDirectory(prefix="pamer-lab-", ignore_cleanup_errors=True) as folder:
         store = RunStore(Workspace(folder))
         for number, (policy, trace_id) in enumerate(sorted(waiting, key=lambda pair: "summariser" in pair[0].needs)):
             seconds = max(end - time.monotonic(), 0.0) / (len(waiting) - number)
-            trial = try_policy(policy, trace_id, apart, min(seconds, ALONE), store)
-            found += [trial] if trial else []
+            if tried := try_policy(policy, trace_id, apart, min(seconds, ALONE), store):
+                found.append(tried[0])
+                taken.append(tried[1])
     forget_lines()
-    found = [replace(trial, commit=statistics.median(store.commits)) for trial in found]
+    found = [
+        replace(trial, commit=statistics.median(store.commits), seconds=trial.seconds * load)
+        for trial, load in zip(found, evened(taken), strict=True)
+    ]
     _remember(factory.workspace.path, found)
     return found
 
 
-def try_policy(policy: Policy, trace_id: str, factory: Factory, seconds: float, store: RunStore) -> Trial | None:
-    """Replay a trace's first turns for so many seconds, and store them elsewhere; None where the policy does not run."""
+def try_policy(policy: Policy, trace_id: str, factory: Factory, seconds: float, store: RunStore) -> tuple[Trial, Taken] | None:
+    """Replay a trace's first turns for so many seconds, and store them elsewhere; what the turns took. None: the policy does not run."""
     try:
         line = stored_timeline(factory.workspace.trace(trace_id), factory.profile.name, factory.workspace)
         if line.turns < 1 or (isinstance(policy, PlainPolicy) and policy.refuses(line.trace)):
             return None
+        before = Taken.now()
         found, turns = turn_seconds(line, policy, RunResources(factory, "trial"), seconds)
+        taken = Taken.now() - before
         commits = commits_of(turns, store)
     except LabError:
         return None
-    return Trial(factory.profile.name, policy.name, trace_id, found, line.cumulative[-1] / line.turns, commits)
+    return Trial(factory.profile.name, policy.name, trace_id, found, line.cumulative[-1] / line.turns, commits), taken
 
 
 def turn_seconds(

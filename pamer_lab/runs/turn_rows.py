@@ -1,17 +1,17 @@
 """How a run's turns are stored: a row per turn, and each added text once per run.
 
 A turn's items are stored from the first one on that differs from the turn before, with a number in front: how many it starts with as
-that one did. A long run thus grows with its turns. Reads and writes nothing.
+that one did. Later ones that stayed are stored as their places there. A long run thus grows with its turns. Reads and writes nothing.
 """
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
 import pyarrow as pa
 
-from pamer_lab.decisions import Item, Span, Spent, shared_start
+from pamer_lab.decisions import COMPARED, Item, Span, Spent, shared_start
 from pamer_lab.runs.values import Turn
 from pamer_lab.storage import TableSpec
 
@@ -41,8 +41,11 @@ TEXTS = TableSpec(
     indexed=("run_id",),
     schema=pa.schema([("run_id", pa.string()), ("text_id", pa.string()), ("text", pa.large_string())]),
 )
-StoredItems = tuple[int | Item, ...]
-"""A turn's items as they are stored. A number comes first where so many are those that the turn before starts with."""
+StoredItems = tuple[int | Item | Span, ...]
+"""A turn's items as they are stored. A number comes first where so many are those that the turn before starts with; a span stands for
+items of that turn, from the first place up to, not including, the second."""
+LEAST_STAYED = 4
+"""Items in a row that are stored as a span."""
 
 
 def text_id(text: str) -> str:
@@ -52,22 +55,53 @@ def text_id(text: str) -> str:
 
 def packed(run_id: str, turns: Sequence[Turn]) -> pa.Table:
     """A run's first turns as they are stored; writes nothing."""
-    before = [(), *(turn.items for turn in turns)]
+    return TURNS.arrow(turn_rows(run_id, turns, (), set())[0])
+
+
+def turn_rows(
+    run_id: str, turns: Sequence[Turn], previous: tuple[Item, ...], known: set[str]
+) -> tuple[list[dict[str, Any]], dict[str, str]]:
+    """Rows of turns that follow each other, `previous` being the items before them; and their texts that are not known, by name."""
+    rows: list[dict[str, Any]] = []
     fresh: dict[str, str] = {}
-    return TURNS.arrow([turn_row(run_id, turn, previous, fresh, set()) for turn, previous in zip(turns, before, strict=False)])
+    named: dict[str, tuple[Item, Item]] = {}  # text -> the item that had it last, and as it is stored: most stay from turn to turn
+    for turn in turns:
+        same = shared_start(previous, turn.items) if turn.t else 0
+        items: list[int | Item | Span] = [same] if same else []
+        for item in _changed(previous, turn.items, same):
+            if isinstance(item, Item) and item.text:
+                found = named.get(item.text)
+                if found is None or found[0] is not item:
+                    key = text_id(item.text)
+                    if key not in known:
+                        fresh[key] = item.text
+                    found = named[item.text] = item, msgspec.structs.replace(item, text=key)
+                item = found[1]
+            items.append(item)
+        rows.append(_row(run_id, turn, items))
+        previous = turn.items
+    return rows, fresh
 
 
-def turn_row(run_id: str, turn: Turn, previous: tuple[Item, ...], fresh: dict[str, str], known: set[str]) -> dict[str, Any]:
-    """A turn's row; texts that are not among the known ones are added to `fresh`."""
-    same = shared_start(previous, turn.items) if turn.t else 0
-    items: list[int | Item] = [same] if same else []
-    for item in turn.items[same:]:
-        if item.text:
-            key = text_id(item.text)
-            if key not in known:
-                fresh[key] = item.text
-            item = msgspec.structs.replace(item, text=key)
-        items.append(item)
+def _changed(previous: Sequence[Item], items: Sequence[Item], start: int) -> Iterator[Item | Span]:
+    """Items from `start` on; several in a row that the turn before has too are their places there."""
+    if len(items) - start < LEAST_STAYED:
+        yield from items[start:]
+        return
+    places = {item.text: place for place, item in enumerate(previous[start:], start) if item.text}
+    number = start
+    while number < len(items):
+        first = places.get(items[number].text, len(previous))
+        stayed = shared_start(previous[first : first + COMPARED], items[number : number + COMPARED])
+        if stayed < LEAST_STAYED:
+            yield items[number]
+            number += 1
+        else:
+            yield first, first + stayed
+            number += stayed
+
+
+def _row(run_id: str, turn: Turn, items: list[int | Item | Span]) -> dict[str, Any]:
     row = {name: getattr(turn, name) for name in TURNS.schema.names if name not in ("run_id", "items", "stored", "spent")}
     for name in ("logits", "thresholds", "votes", "memory_ids", "restored_steps"):
         row[name] = list(row[name])
@@ -77,16 +111,21 @@ def turn_row(run_id: str, turn: Turn, previous: tuple[Item, ...], fresh: dict[st
 
 def unpacked(body: bytes, previous: tuple[Item, ...], texts: dict[str, str]) -> tuple[Item, ...]:
     """The items of a turn, given those of the turn before; their texts too where those are given."""
-    same, items = split_items(msgspec.msgpack.decode(body, type=StoredItems))
-    if texts:
-        items = tuple(msgspec.structs.replace(item, text=texts[item.text]) if item.text else item for item in items)
-    return (*previous[:same], *items)
+    items: list[Item] = []
+    for entry in spelled(msgspec.msgpack.decode(body, type=StoredItems)):
+        if not isinstance(entry, Item):
+            items += previous[slice(*entry)]
+        elif texts and entry.text:
+            items.append(msgspec.structs.replace(entry, text=texts[entry.text]))
+        else:
+            items.append(entry)
+    return tuple(items)
 
 
-def split_items(stored: StoredItems) -> tuple[int, tuple[Item, ...]]:
-    """How many items come from the turn before, and the turn's own; numbers elsewhere than in front are not items."""
-    same = stored[0] if stored and isinstance(stored[0], int) else 0
-    return same, tuple(item for item in stored if isinstance(item, Item))
+def spelled(stored: StoredItems) -> list[Item | Span]:
+    """Stored items with the number in front as a span; numbers elsewhere are not items."""
+    start = [(0, stored[0])] if stored and isinstance(stored[0], int) else []
+    return [*start, *(entry for entry in stored if not isinstance(entry, int))]
 
 
 def turn_of(row: dict[str, Any], items: tuple[Item, ...]) -> Turn:

@@ -6,7 +6,7 @@ totals if it is finished, a state for each earlier block of every turn, and ever
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, get_args
 
 import msgspec
@@ -14,12 +14,12 @@ import pyarrow as pa
 
 from pamer_lab.audit.tables import MOST_STEP, MOST_TOKENS, SELECTIONS, are_steps, check_selection
 from pamer_lab.blocks.tokens import CountKind
-from pamer_lab.decisions import LETTERS, Action, Span, Spent
+from pamer_lab.decisions import LETTERS, Action, Item, Span, Spent
 from pamer_lab.errors import FormatError, InputError
 from pamer_lab.memory.schema import MEMORIES
 from pamer_lab.policies.registry import parse_policy
 from pamer_lab.runs.store import run_row
-from pamer_lab.runs.turn_rows import TEXTS, TURNS, StoredItems, split_items
+from pamer_lab.runs.turn_rows import TEXTS, TURNS, StoredItems, spelled
 from pamer_lab.runs.values import RunInfo
 from pamer_lab.workspace import RUNS
 
@@ -68,12 +68,13 @@ def admit(tables: Mapping[str, pa.Table], path: str = "") -> None:
         _run(row, path)
     texts = tables[TEXTS.name]
     known = set(zip(texts["run_id"].to_pylist(), texts["text_id"].to_pylist(), strict=True))
-    counts: dict[tuple[str, int], tuple[int, int]] = {}
+    counts: dict[tuple[str, int], tuple[list[Span], int]] = {}
     for row in _rows(tables[TURNS.name].select(["run_id", "t", "action", "states", "restored_steps", *HEADS, *PACKED])):
         counts[row["run_id"], row["t"]] = _turn(row, known, path)
-    for (run, t), (same, own) in counts.items():
-        before = sum(counts.get((run, t - 1), (0, 0)))
-        if not 0 <= same <= before or same + own > ITEMS_FREE + ITEMS_PER_BLOCK * t:
+    for (run, t), (stayed, own) in counts.items():
+        before = _number(*counts.get((run, t - 1), ([], 0)))
+        inside = all(0 <= first <= last <= before for first, last in stayed)
+        if not inside or _number(stayed, own) > ITEMS_FREE + ITEMS_PER_BLOCK * t:
             raise FormatError("has more items than its blocks or the turn before give", path=path, where=f"run {run}, turn {t}")
     for row in _rows(tables[SELECTIONS.name]):
         try:
@@ -92,8 +93,13 @@ def _rows(table: pa.Table) -> Iterator[dict[str, Any]]:
         yield from batch.to_pylist()
 
 
-def _turn(row: dict[str, Any], texts: set[tuple[str, str]], path: str) -> tuple[int, int]:
-    """Checks a turn and says how many items it takes from the turn before and how many it has of its own."""
+def _number(stayed: Sequence[Span], own: int) -> int:
+    """Items of a turn: those of the turn before and its own."""
+    return own + sum(last - first for first, last in stayed)
+
+
+def _turn(row: dict[str, Any], texts: set[tuple[str, str]], path: str) -> tuple[list[Span], int]:
+    """Checks a turn and says which items it takes from the turn before and how many it has of its own."""
     where = f"run {row['run_id']}, turn {row['t']}"
     states = row["states"] or ""
     if row["action"] not in get_args(Action) or not set(states) <= LETTERS.keys():
@@ -104,16 +110,17 @@ def _turn(row: dict[str, Any], texts: set[tuple[str, str]], path: str) -> tuple[
     if any(len(row[name] or b"") > PACKED_BYTES for name in PACKED):
         raise FormatError("holds more than this program writes for a turn", path=path, where=where)
     packed = {name: _decoded(row[name], kind, path, where) for name, kind in PACKED.items()}
-    same, packed["items"] = split_items(packed["items"])
-    spans = [*packed["stored"], *(span for item in packed["items"] for span in item.spans)]
-    steps = [*(row["restored_steps"] or ()), *(step for item in packed["items"] for step in item.in_part)]
+    entries = spelled(packed["items"])
+    items = [entry for entry in entries if isinstance(entry, Item)]
+    spans = [*packed["stored"], *(span for item in items for span in item.spans)]
+    steps = [*(row["restored_steps"] or ()), *(step for item in items for step in item.in_part)]
     if not all(0 <= first <= last <= t + 1 for first, last in spans) or not are_steps(steps, t):
         raise FormatError("names blocks that the turn does not have", path=path, where=where)
-    if not all(0 <= item.tokens <= MOST_TOKENS for item in packed["items"]):
+    if not all(0 <= item.tokens <= MOST_TOKENS for item in items):
         raise FormatError("counts tokens that no request has", path=path, where=where)
-    if any(item.text and (row["run_id"], item.text) not in texts for item in packed["items"]):
+    if any(item.text and (row["run_id"], item.text) not in texts for item in items):
         raise FormatError("names a text that is not in the file", path=path, where=where)
-    return same, len(packed["items"])
+    return [entry for entry in entries if not isinstance(entry, Item)], len(items)
 
 
 def _run(row: dict[str, Any], path: str) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from pamer_lab.bench import replay, start
+from pamer_lab.bench import replay, scale, start
 from pamer_lab.commands import bench
 from pamer_lab.errors import InputError, UnknownNameError
 
@@ -14,7 +14,7 @@ def asked(name: str, *parts: str) -> dict[str, Any]:
     return bench.run(argparse.Namespace(name=name, paths=[], count=None, part=[*parts]))
 
 
-@pytest.mark.parametrize("module", [replay, start])
+@pytest.mark.parametrize("module", [replay, scale, start])
 def test_only_the_parts_that_were_named_are_run(module: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     made = {name: lambda *_, name=name: ({name: 1.0}, {f"about {name}": 2}) for name in module.PARTS}
     monkeypatch.setattr(module, "PARTS", made)

@@ -1,13 +1,16 @@
 """Named questions to the runs of a workspace."""
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 
+from pamer_lab.decisions import Item
 from pamer_lab.errors import Cancelled
 from pamer_lab.runs.engine import ReplayOptions
 from pamer_lab.runs.engine import replay as replay_trace
 from pamer_lab.runs.store import RunStore, newest
-from pamer_lab.runs.turn_rows import TURNS
+from pamer_lab.runs.turn_rows import TURNS, StoredItems, turn_rows, unpacked
+from pamer_lab.runs.values import Turn
 from pamer_lab.runs.whatif import what_if
 from pamer_lab.workspace import Workspace
 from tests.runs.making import PARTS, SMALL, long_trace
@@ -53,6 +56,29 @@ def test_a_turn_is_stored_by_what_changed_and_read_back_complete(workspace: Work
     assert tuple(store.turns(run.run_id)) == run.turns and len(run.turns[-1].items) > 50
     sizes = {row["t"]: len(row["items"]) for row in workspace.database.rows(TURNS, columns=["t", "items"])}
     assert sizes[59] <= 1.5 * sizes[10], "a turn with fifty shortened blocks takes no more than one with a few"
+
+
+def test_items_that_stayed_behind_a_changed_one_are_stored_as_their_places() -> None:
+    texts = [Item("summary", 3, source=f"step {number}", text=f"text {number}") for number in range(400)]
+    contexts = [
+        texts[:100],
+        [*texts[:3], texts[200], *texts[4:100]],
+        [*texts[50:90], Item("prefix", 2), *texts[:20], *texts[120:400]],
+        texts[::-1],
+    ]
+    turns = [turn_with(t, tuple(items)) for t, items in enumerate(contexts)]
+    rows, fresh = turn_rows("r", turns, (), set())
+    previous: tuple[Item, ...] = ()
+    for row, turn in zip(rows, turns, strict=True):
+        previous = unpacked(row["items"], previous, fresh)
+        assert previous == turn.items
+    second = msgspec.msgpack.decode(rows[1]["items"], type=StoredItems)
+    assert [second[0], *second[2:]] == [3, (4, 100)] and isinstance(second[1], Item)
+    assert len(rows[3]["items"]) > len(rows[2]["items"]), "reversed, nothing is in its order"
+
+
+def turn_with(t: int, items: tuple[Item, ...]) -> Turn:
+    return Turn("pass", "", items, t=t, raw_tokens=0, active_tokens=0, output_tokens=0, cached_tokens=0, states="", seconds=0.0)
 
 
 def test_a_run_that_was_stopped_goes_on_with_the_items_it_has(workspace: Workspace) -> None:

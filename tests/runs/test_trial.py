@@ -15,7 +15,7 @@ from pamer_lab.runs.commits import KEPT, remember_commits, usual_commit
 from pamer_lab.runs.engine import replay
 from pamer_lab.runs.estimate import Estimator, estimate
 from pamer_lab.runs.store import RunStore
-from pamer_lab.runs.trial import FILE, trials, try_policies, turn_seconds
+from pamer_lab.runs.trial import FILE, Taken, evened, trials, try_policies, turn_seconds
 from pamer_lab.workspace import Workspace
 from tests.runs.making import estimated, long_trace, resources_of, timeline_of
 
@@ -61,6 +61,13 @@ def test_what_a_policy_needs_less_of_later_is_not_expected_for_all_turns() -> No
     # Forty turns of 1 s, then 0.1 s each: the second half of the trial would say 0.55 s.
     found, turns = turn_seconds(timeline_of(long_trace(200)), BASE, resources_of(), 41.95, clock(0, *[1] * 40, 0.1))
     assert len(turns) == 60 and found == pytest.approx((42 + 140 * 0.1) / 200, rel=0.01)
+
+
+def test_trials_share_the_time_that_some_of_them_waited_for_a_processor() -> None:
+    # Of three that worked for 1, 1 and 2 s, the first was interrupted for 4 s: a second of work takes two.
+    taken = [Taken(5, 1), Taken(1, 1), Taken(2, 2)]
+    assert [one.wall * load for one, load in zip(taken, evened(taken), strict=True)] == [2, 2, 4]
+    assert evened([Taken(1, 1), Taken(2, 2)]) == [1, 1] and evened([Taken(0, 0)]) == [1] and evened([]) == []
 
 
 def test_storing_counts_once_for_a_run_however_many_turns_it_has(workspace: Workspace) -> None:
