@@ -115,6 +115,6 @@ class Quick:
 
 def test_a_single_worker_is_sent_all_that_fits_a_message() -> None:
     quick, told = Quick(), list[Job]()
-    crew = Crew(cast(Engine, quick), "", Note, lambda job, note: told.append(job), lambda job, why: None)
+    crew: Crew[Job, Note] = Crew(cast(Engine, quick), "", Note, lambda job, note: told.append(job), lambda job, why: None)
     crew.run([Job(str(number), "") for number in range(200)], 1)
     assert quick.sent == [1, 64, 64, 64, 7] and len(told) == 200
