@@ -9,6 +9,7 @@ from pamer_lab.figures.arena import reward_against_cost, tokens_over_tasks
 from pamer_lab.figures.text import counted
 from pamer_lab.prices import DEFAULT
 from pamer_lab.report.config import ArenaSection
+from pamer_lab.reviewer_mode import reviewer_mode
 from pamer_lab.spreadsheet import csv_text
 from pamer_lab.ui.arena.playing import ended, follow, form, jobs
 from pamer_lab.ui.arena.tables import BADGE, pair_rows, result_rows, show_outcomes
@@ -34,7 +35,8 @@ def main() -> None:
             "An agent acts on the context that each policy leaves it, in small worlds with known answers. Unlike a replay, this shows "
             "what forgetting costs: repeated searches and wrong answers."
         )
-        st.info("No arena yet. Start one below: the default takes about a minute and needs no model.")
+        hint = "" if reviewer_mode() else " Start one below: the default takes about a minute and needs no model."
+        st.info(f"No arena yet.{hint}")
         form(opened=True)
         return
     settle("arena", list(known), next(iter(known)))

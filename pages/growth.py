@@ -14,6 +14,7 @@ from pamer_lab.figures.growth import MOST_BANDS, MOST_LINES, by_family, drawn_tr
 from pamer_lab.figures.text import counted, short
 from pamer_lab.policies.registry import parse_policy
 from pamer_lab.report.config import GrowthSection
+from pamer_lab.reviewer_mode import reviewer_mode
 from pamer_lab.spreadsheet import csv_text
 from pamer_lab.ui.growth.every_policy import every_policy
 from pamer_lab.ui.growth.frontier import cost_frontier
@@ -211,7 +212,8 @@ def main() -> None:
     run_missing(trace_ids, policies, runs, factory, first)
     if runs.is_empty():
         every_policy(trace_ids, policies, factory)
-        st.info("None of these traces has been replayed with these policies. Start with the button above.")
+        hint = "" if reviewer_mode() else " Start with the button above."
+        st.info(f"None of these traces has been replayed with these policies.{hint}")
         return
     present = [policy for policy in policies if policy in set(runs["policy"])]
     if background().current is not None:

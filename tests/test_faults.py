@@ -27,6 +27,7 @@ from pamer_lab.errors import StorageError
 from pamer_lab.memory import MemoryStore
 from pamer_lab.memory.check import check
 from pamer_lab.storage import Database, TableSpec
+from pamer_lab.storage.faults import GONE
 from pamer_lab.storage.files import write_whole
 from pamer_lab.storage.specs import SCHEMA_NUMBER
 from pamer_lab.workspace import TRACES, Workspace
@@ -115,7 +116,7 @@ def test_a_workspace_that_is_deleted_while_a_page_is_open_is_told_and_begins_ane
     shutil.rmtree(workspace.path)
     app.run()
     assert not app.exception
-    assert not app.error or "Reload the page" in texts(app)
+    assert not app.error or GONE in texts(app)
     app.run()
     assert not app.exception and not app.error and "demo" in texts(app)
 

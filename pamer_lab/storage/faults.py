@@ -18,6 +18,7 @@ _PREFIX = re.compile(r"^(?:lance error: |LanceError\(\w+\): |External error: |Ge
 _INSIDE = re.compile(r"(?:: )?\w{0,40} ?\{ source: .*")
 """How the engine prints an error that holds another."""
 LONGEST = 300
+GONE = "was it deleted or moved while the program was running? Reload the page or run the command again"
 WORDS = (
     (("no space left", "os error 28", "quota exceeded", "os error 122"), "the disk is full: free some space and try again"),
     (
@@ -48,7 +49,7 @@ WORDS = (
     (("too many open files", "os error 24"), "too many files are open: close other programs, or raise `ulimit -n`"),
     (
         ("not found", "no such file", "os error 2)", "does not exist"),
-        "was it deleted or moved while the program was running? Reload the page or run the command again",
+        GONE,
     ),
 )
 """Signs in an error's text, in lower case, and what to do."""

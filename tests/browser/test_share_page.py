@@ -153,11 +153,11 @@ def test_changed_data_is_caught_and_named(
 
 
 def test_a_search_that_ended_early_says_where(file: Path, tmp_path: Path, open_file: Open) -> None:
-    assert "searched to turn" not in open_file(file).locator("#s0 table").first.inner_text()
+    assert "4711" not in open_file(file).locator("#s0 table").first.inner_text()
     altered = _altered(
-        file, tmp_path, "section-0", lambda text: text.replace('"searched_to_turn":null', '"searched_to_turn":7', 1), mend=True
+        file, tmp_path, "section-0", lambda text: text.replace('"searched_to_turn":null', '"searched_to_turn":4711', 1), mend=True
     )
-    assert "searched to turn 7" in open_file(altered).locator("#s0 table").first.inner_text()
+    assert "4711" in open_file(altered).locator("#s0 table").first.inner_text()
 
 
 def test_damaged_data_is_said_to_be_damaged(file: Path, tmp_path: Path, open_file: Open) -> None:
@@ -201,6 +201,21 @@ def test_print_shows_the_evidence_and_hides_the_controls(file: Path, open_file: 
     assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
     page.pdf(path=tmp_path / "print.pdf", format="A4", print_background=True)
     assert (tmp_path / "print.pdf").stat().st_size > 20_000
+
+
+def test_fewer_tokens_at_a_higher_cost_are_not_green(file: Path, open_file: Open) -> None:
+    page = open_file(file)
+    table = (
+        page.locator("table").filter(has=page.locator("th", has_text="Cost vs base")).filter(has=page.locator("th", has_text="Auxiliary"))
+    )
+    heads = table.first.locator("th").all_inner_texts()
+    at = {name: next(place for place, head in enumerate(heads) if head.startswith(name)) for name in ("Change", "Cost vs base")}
+    fewer = [
+        (cells.nth(at["Change"]).locator(".good").count() > 0, float(cells.nth(at["Cost vs base"]).inner_text()))
+        for cells in (row.locator("td") for row in table.first.locator("tbody tr").all())
+        if "▼" in cells.nth(at["Change"]).inner_text()
+    ]
+    assert all(cost <= 1 for green, cost in fewer if green) and any(cost >= 1 for green, cost in fewer if not green), fewer
 
 
 def test_two_hundred_turns_with_text_stay_under_ten_megabytes_and_open(tmp_path: Path, open_file: Open) -> None:

@@ -1,11 +1,13 @@
 """The Arena page: empty it says how to begin; played it shows the paper's table, charts and outcomes, marked as simulated."""
 
 import msgspec
+import pytest
 
 from pamer_lab.arena.plan import Plan
 from pamer_lab.arena.reader import Reader
 from pamer_lab.arena.running import play_arena
 from pamer_lab.arena.store import INFO, ArenaStore
+from pamer_lab.reviewer_mode import READONLY_VARIABLE
 from pamer_lab.ui.arena.tables import BADGE
 from pamer_lab.workspace import Workspace
 from tests.pages.conftest import Visit, charts, texts
@@ -17,6 +19,13 @@ PAGE = "pages/arena.py"
 def test_an_empty_arena_offers_to_play(visit: Visit, workspace: Workspace) -> None:
     app = visit(PAGE)
     assert not app.exception and charts(app) == [] and app.info
+
+
+def test_a_reviewer_is_not_told_to_start_one(visit: Visit, workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    offered = visit(PAGE).info[0].value
+    monkeypatch.setenv(READONLY_VARIABLE, "1")
+    app = visit(PAGE)
+    assert not app.button and app.info[0].value != offered and offered.startswith(app.info[0].value)
 
 
 def test_what_an_arenas_file_says_is_text(visit: Visit, workspace: Workspace) -> None:
