@@ -18,7 +18,7 @@ _OBJECT = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _SPACE = re.compile(rb"[ \t\r\n]*")
 _BETWEEN = re.compile(rb"[ \t\r\n]*,?[ \t\r\n]*")
 _ESCAPE = re.compile(rb"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|(u[dD][89a-fA-F]..)|.)", re.DOTALL)
-_KEY = re.compile(rb'("[^"\\]*+(?:\\.[^"\\]*+)*+")[ \t\r\n]*:[ \t\r\n]*', re.DOTALL)
+_KEY = re.compile(rb'(?<=[{, \t\r\n])("[^"\\]*+(?:\\.[^"\\]*+)*+")[ \t\r\n]*:[ \t\r\n]*', re.DOTALL)
 
 
 def without_halves(body: bytes) -> bytes:

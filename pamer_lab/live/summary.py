@@ -98,7 +98,7 @@ def summary(record: Record, prices: PriceTable | None = None) -> dict[str, Any]:
         "api": opened.api,
         "policy": record.policy,
         "policies": list(record.policies),
-        "turns": len({asked.t for asked in record.asked if not asked.fallback or asked.digests}),
+        "turns": len({asked.t for asked in record.asked if record.ends[asked.n]}),
         "requests": len(record.asked),
         "edits": sum(asked.edit for asked in record.asked),
         "fallbacks": sum(bool(asked.fallback) for asked in record.asked),

@@ -24,6 +24,8 @@ HOP = frozenset(
 OWN = (b"x-session-id", b"x-pamer-")
 """Headers for the lab itself, by their beginnings; they never go upstream."""
 CONNECT_SECONDS = 30.0
+KEPT_OPEN = 4.0
+"""Seconds that an idle connection is used again: less than uvicorn and Node keep theirs, so that no request meets a closing one."""
 UNREACHABLE = (httpcore2.NetworkError, httpcore2.TimeoutException, httpcore2.ProtocolError, httpcore2.ProxyError, OSError)
 """What happens between us and a server that is down, slow to connect, or breaks off."""
 
@@ -62,7 +64,7 @@ class Upstream:
             import certifi
 
             context = ssl.create_default_context(cafile=certifi.where())
-        limits: dict[str, Any] = {"max_connections": None, "max_keepalive_connections": 100, "keepalive_expiry": 60.0}
+        limits: dict[str, Any] = {"max_connections": None, "max_keepalive_connections": 100, "keepalive_expiry": KEPT_OPEN}
         proxy = getproxies().get(scheme.decode())
         if proxy and not proxy_bypass(name.decode()) and name not in (b"localhost", b"127.0.0.1", b"::1"):
             return httpcore2.AsyncHTTPProxy(proxy, ssl_context=context, **limits)

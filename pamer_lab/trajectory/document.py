@@ -34,7 +34,7 @@ SUFFIXES = frozenset((".json", ".jsonl", ".ndjson", ".gz", ".zst", ".zip"))
 GZIP_MAGIC = b"\x1f\x8b"
 ZIP_MAGIC = b"PK\x03\x04"
 WAL_NOTE = "is SQLite in WAL mode: what was written last may be in its -wal file, which is not here; close its program first"
-LOG_PART = re.compile(r"samples/.*\.json$|_journal/|.*header\.json$")
+LOG_PART = re.compile(r"\A(?:samples/.*\.json$|_journal/|.*header\.json$)")
 """Members of a zip that belong to one evaluation log."""
 EVENT_FILE = re.compile(r"^event-(\d{1,18}+).*\.json$")
 

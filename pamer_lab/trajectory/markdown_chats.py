@@ -44,7 +44,7 @@ CHATS: tuple[tuple[re.Pattern[str], str, str], ...] = (
 TABLES = (
     (re.compile(rb"PAR1"), "Parquet file"),
     (re.compile(rb"ARROW1\x00\x00"), "Feather file"),
-    (re.compile(rb'(?:\xef\xbb\xbf)?"?[A-Za-z_][\w. -]{0,80}"?(?:,"?\w[\w. -]{0,80}"?){2,200}\r?\n'), "CSV table"),
+    (re.compile(rb'\A(?:\xef\xbb\xbf)?"?[A-Za-z_][\w. -]{0,80}"?(?:,"?\w[\w. -]{0,80}"?){2,200}\r?\n'), "CSV table"),
 )
 """Beginnings of tables, in which some products export their spans."""
 

@@ -203,6 +203,21 @@ def test_print_shows_the_evidence_and_hides_the_controls(file: Path, open_file: 
     assert (tmp_path / "print.pdf").stat().st_size > 20_000
 
 
+def test_fewer_tokens_at_a_higher_cost_are_not_green(file: Path, open_file: Open) -> None:
+    page = open_file(file)
+    table = (
+        page.locator("table").filter(has=page.locator("th", has_text="Cost vs base")).filter(has=page.locator("th", has_text="Auxiliary"))
+    )
+    heads = table.first.locator("th").all_inner_texts()
+    at = {name: next(place for place, head in enumerate(heads) if head.startswith(name)) for name in ("Change", "Cost vs base")}
+    fewer = [
+        (cells.nth(at["Change"]).locator(".good").count() > 0, float(cells.nth(at["Cost vs base"]).inner_text()))
+        for cells in (row.locator("td") for row in table.first.locator("tbody tr").all())
+        if "▼" in cells.nth(at["Change"]).inner_text()
+    ]
+    assert all(cost <= 1 for green, cost in fewer if green) and any(cost >= 1 for green, cost in fewer if not green), fewer
+
+
 def test_two_hundred_turns_with_text_stay_under_ten_megabytes_and_open(tmp_path: Path, open_file: Open) -> None:
     workspace, heads = filled(tmp_path / "w", long_trace(200, words=400), ["base", "sliding-window:5", "pamer"])
     section = ReplaySection(trace_id="t-long", runs=tuple(choice_of(head) for head in heads))

@@ -15,6 +15,7 @@ from pamer_lab.live.asgi import CLIENT_LEFT
 from pamer_lab.live.fake_upstream import FakeUpstream
 from pamer_lab.live.logs import Logs
 from pamer_lab.live.policy import Workshop
+from pamer_lab.live.summary import summary
 from tests.live.conftest import KEY, PARTS, PATHS, PATIENCE, Agent, Bench, chat, wait
 
 HELLO = chat({"role": "user", "content": "Hello"})
@@ -229,6 +230,7 @@ def test_a_full_disk_costs_the_client_nothing_and_loses_nothing(
     agent.step()
     record, _ = Logs(bench.workspace.path).read(bench.record.session)
     assert record is not None and [asked.t for asked in record.asked] == list(range(8)) and len(record.answers) == 8
+    assert summary(record)["turns"] == bench.summary["turns"] == 8
     assert policy == "base" or any("No space" in row["fallback"] for row in bench.rows)
 
 

@@ -6,8 +6,10 @@ from collections.abc import Callable
 import httpx2
 import pyarrow as pa
 import pytest
+import uvicorn
 
 from pamer_lab.live.fake_upstream import FakeUpstream
+from pamer_lab.live.upstream import KEPT_OPEN
 from tests.live.conftest import KEY, PATHS, Agent, Bench
 
 ODD = {
@@ -104,3 +106,7 @@ def test_an_upstream_with_a_path_gets_it_once(started: Callable[..., Bench]) -> 
     bench.live.proxy.upstream.__dict__["_base"] = b"/v1"
     bench.post("chat", ODD["chat"])
     assert bench.got[0].target == "/v1/chat/completions"
+
+
+def test_an_idle_connection_is_given_up_before_common_servers_close_it() -> None:
+    assert uvicorn.Config("").timeout_keep_alive > KEPT_OPEN

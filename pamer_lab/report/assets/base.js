@@ -44,6 +44,7 @@ function statesOf(packed) {
   return packed ? packed.split(" ").map((run) => run[0].repeat(Number(run.slice(1)))).join("") : "";
 }
 
+const COLOURED = "Green is better; token changes are coloured only if the cost changes in the same direction.";
 const SIGNS = { pass: "·", compress: "▼", recall: "▲", fallback: "✕" };
 const ACTION_WORDS = {
   pass: "nothing stored or recalled",

@@ -36,7 +36,8 @@ function growthSection(section, number) {
 
 function growthTable(section) {
   const base = section.policies.find((row) => row.policy === section.baseline) || section.policies[0];
-  const against = (row, name) => (row === base ? "baseline" : change(100 * (row[name] / Math.max(1, base[name]) - 1)));
+  const costs = new Map((section.frontier ? section.frontier.points : []).map((point) => [point.policy, point.cost_vs_base]));
+  const against = (row, name) => (row === base ? "baseline" : change(100 * (row[name] / Math.max(1, base[name]) - 1), costs.get(row.policy) / costs.get(base.policy)));
   return el("div", {}, el("h3", { text: "Totals by policy" }), table([
     { title: "Policy", value: (row) => row.policy },
     { title: "Traces", number: true, value: (row) => row.traces },
@@ -47,5 +48,5 @@ function growthTable(section) {
     { title: "Reduction against raw", number: true, value: (row) => `${row.reduction_pct.toFixed(1)} % [${row.reduction_low.toFixed(1)}, ${row.reduction_high.toFixed(1)}]` },
     { title: "Auxiliary", number: true, value: (row) => short(row.aux_input + row.aux_output) },
     { title: "Cached input", number: true, value: (row) => `${((100 * row.cached_input) / Math.max(1, row.main_input)).toFixed(1)} %` },
-  ], section.policies), el("p", { class: "quiet", text: "▼ fewer, ▲ more than the baseline. The interval of the reduction is a 95 % bootstrap, clustered by task, computed when the report was created." }));
+  ], section.policies), el("p", { class: "quiet", text: `▼ fewer, ▲ more than the baseline. ${COLOURED} The interval of the reduction is a 95 % bootstrap, clustered by task, computed when the report was created.` }));
 }

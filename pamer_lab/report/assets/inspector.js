@@ -44,7 +44,7 @@ function whyPanel(run, turn) {
       { title: "Operation", value: (entry) => entry.operation },
       { title: "In", number: true, value: (entry) => whole(entry.input_tokens) },
       { title: "Out", number: true, value: (entry) => whole(entry.output_tokens || 0) },
-      { title: "By", value: (entry) => entry.model || "" },
+      { title: "By", value: (entry) => (entry.model || "").replace(" block_", " layer ") },
       { title: "Kind", value: (entry) => (entry.local ? "local work" : "model call") },
     ], turn.spent));
   }

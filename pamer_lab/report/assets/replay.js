@@ -150,7 +150,7 @@ function policyTable(section, onPick) {
     { title: "Main output", number: true, value: (run) => whole(run.totals.main_output) },
     { title: "Auxiliary", number: true, hint: "Input and output of the policy's own model calls", value: (run) => whole(run.totals.aux_input + run.totals.aux_output) },
     { title: "Total", number: true, value: (run) => whole(run.totals.total) },
-    { title: "Change", number: true, hint: "Total relative to base", value: (run) => change(-run.totals.reduction_pct) },
+    { title: "Change", number: true, hint: "Total relative to base", value: (run) => change(-run.totals.reduction_pct, run.cost ? run.cost.vs_base : null) },
     { title: "Peak", number: true, value: (run) => whole(run.totals.peak_active) },
     { title: "Cached input", number: true, hint: "Common prefix with the previous request", value: (run) => `${((100 * run.totals.cached_input) / Math.max(1, run.totals.main_input)).toFixed(1)} %` },
     { title: "▼", number: true, hint: "Compressions", value: (run) => run.totals.actions.compress },
@@ -161,12 +161,14 @@ function policyTable(section, onPick) {
   ];
   const runs = section.runs.filter((run) => "total" in run.totals);
   return el("div", {}, el("h3", { text: "Totals by policy" }), table(columns, runs, { onPick: (run) => onPick(section.runs.indexOf(run)) }),
-    el("p", { class: "quiet", text: `Tokens ${runs.length ? runs[0].tokens_kind : ""} with ${section.trace.tokenizer}; n = one trace. Extractive summaries, features and embeddings run locally and are not billed as tokens.` }));
+    el("p", { class: "quiet", text: `Tokens ${runs.length ? runs[0].tokens_kind : ""} with ${section.trace.tokenizer}; n = one trace. ${COLOURED} Extractive summaries, features and embeddings run locally and are not billed as tokens.` }));
 }
 
-function change(percent) {
+// `cost` is the cost over that of the policy compared with: fewer tokens at a higher cost are not better.
+function change(percent, cost) {
   if (Math.abs(percent) < 0.05) return "=";
-  return el("span", { class: percent < 0 ? "good" : "bad", text: `${percent < 0 ? "▼" : "▲"} ${signed(percent, 1)} %` });
+  const agrees = typeof cost === "number" && (percent < 0 ? cost < 1 : cost > 1);
+  return el("span", { class: agrees ? (percent < 0 ? "good" : "bad") : "undecided", text: `${percent < 0 ? "▼" : "▲"} ${signed(percent, 1)} %` });
 }
 
 function eventsPanel(section, opener) {

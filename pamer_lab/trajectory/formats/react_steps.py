@@ -42,7 +42,7 @@ OBSERVATIONS = ("observation", "observations", "obs", "tool_output", "tool_resul
 TASKS = ("task", "question", "query", "goal", "instruction", "intent", "prompt", "problem", "problem_statement", "input")
 SILENT = frozenset("step step_id step_number index id timestamp time duration error done reward success info metadata".split())
 TAKEN = {*THOUGHTS, *SAID, *TOOLS, *ARGUMENTS, *ACTIONS, *OBSERVATIONS, *SILENT, "usage", "metrics", "token_usage"}
-NUMBERED = re.compile(r"(\w+?)_(\d{1,6})")
+NUMBERED = re.compile(r"\A(\w+?)_(\d{1,6})")
 
 
 def detect(document: Document) -> bool:

@@ -67,8 +67,8 @@ def missing_trace(trace_id: str) -> None:
     st.page_link("pages/traces.py", label="Go to Traces", icon=":material/list_alt:")
 
 
-REASON_HEIGHT = 80
-"""Pixels of a row whose reason is read in full: three lines."""
+REASON_HEIGHT = 100
+"""Pixels of a row whose reason is read in full: up to five lines."""
 
 
 def rejections(rejected: Sequence[Rejection]) -> None:
@@ -78,9 +78,9 @@ def rejections(rejected: Sequence[Rejection]) -> None:
     table(
         [{"File": item.path, "Where": item.where or "complete file", "Why": item.reason} for item in rejected],
         column_config={
-            "File": column.TextColumn(width=150),
-            "Where": column.TextColumn(width=100),
-            "Why": column.TextColumn(width="large"),
+            "File": column.TextColumn(width=105),
+            "Where": column.TextColumn(width=85),
+            "Why": column.TextColumn(width=260),
         },
         row_height=REASON_HEIGHT,
     )
