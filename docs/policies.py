@@ -15,10 +15,11 @@ HEAD = """# Policies
 Written by `python docs/policies.py` from the classes in `pamer_lab/policies/`. `pamer-lab policies` shows the same and says which of
 them can run here; `pamer-lab replay TRACE --policy all` runs those, and with `--estimate` says first how long that takes.
 
-Three things hold for every result. **Actions are fixed**: a method that made the agent search again in the paper (a window of five
+Four things hold for every result. **Actions are fixed**: a method that made the agent search again in the paper (a window of five
 blocks: +56 % tokens) shows fewer tokens here. **Decisions that an agent makes itself** (SelfCompact, Self-GC, reading SAM's pages) are
 made by a separate model or rule, named in the run. **No policy sees the future**: a test shuffles what comes after a turn and finds
-the same decision.
+the same decision. **Where a summary fails**, the request of that turn is sent as it was recorded, complete, and the next turn goes on from
+the last summary; a plan, an edit or a page that fails changes nothing.
 
 Results on sample and real traces: `docs/policy-results.md`.
 

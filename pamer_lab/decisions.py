@@ -77,11 +77,13 @@ class Spent(Struct, frozen=True, omit_defaults=True):
     """How often a model worked on it. 0: a rule did it."""
     unknown: int = 0
     """Calls of these that reported no usage; their tokens are in no sum."""
+    cached: bool = False
+    """Its input is taken to be served from the main request's prompt cache."""
 
     @classmethod
-    def of(cls, operation: str, model: str, usage: ChatUsage) -> "Spent":
+    def of(cls, operation: str, model: str, usage: ChatUsage, *, cached: bool = False) -> "Spent":
         """What the calls of one operation took."""
-        return cls(operation, usage.input_tokens, usage.output_tokens, model, calls=usage.calls, unknown=usage.unknown)
+        return cls(operation, usage.input_tokens, usage.output_tokens, model, calls=usage.calls, unknown=usage.unknown, cached=cached)
 
 
 class Decision(Struct, frozen=True, omit_defaults=True):

@@ -59,6 +59,7 @@ def _point(policy: str, part: Sequence[Outcome], seed: int) -> dict[str, Any] | 
     return {
         "policy": policy,
         "traces": len(part),
+        "changed": sum(entry.changed for entry in part),
         "tasks": len(tasks),
         "cost_vs_base": total["cost"] / total["base"],
         "cost_low": cost_low,
@@ -99,15 +100,15 @@ def _cheapest(points: Sequence[Mapping[str, Any]], level: int) -> dict[str, Any]
 def as_markdown(found: Mapping[str, Any]) -> str:
     """The points and the cheapest policies as Markdown tables."""
     lines = [
-        "| policy | traces | cost vs base | evidence in context | tokens vs base | mean peak | uncached input |",
-        "| --- | ---: | ---: | ---: | ---: | ---: | ---: |",
+        "| policy | traces | changes | cost vs base | evidence in context | tokens vs base | mean peak | uncached input |",
+        "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
     for point in found["points"]:
         name = f"**{point['policy']}**" if point["frontier"] else point["policy"]
         tokens = f"{point['tokens_vs_base']:.2f}" if point["tokens_vs_base"] is not None else ""
         cost, kept = _ranged(point, "cost", "cost_vs_base", 2), _ranged(point, "evidence", "evidence_pct", 0)
         rest = f"{tokens} | {point['mean_peak']:,.0f} | {100 * point['uncached_share']:.0f} %"
-        lines.append(f"| {name} | {point['traces']} | {cost} | {kept} | {rest} |")
+        lines.append(f"| {name} | {point['traces']} | {point['changed']} | {cost} | {kept} | {rest} |")
     lines += ["", "| evidence at least | cheapest policy | cost vs base | evidence in context |", "| --- | --- | ---: | ---: |"]
     for row in found["cheapest"]:
         cells = (

@@ -24,6 +24,8 @@ class Outcome:
     read: int
     sent: int
     """Main input, of which `read` came from the cache."""
+    changed: bool = True
+    """Whether any request differed from the base agent's."""
 
 
 def outcome(facts: Mapping[str, Any], totals: Mapping[str, Any], cost: Mapping[str, Any], rates: Mapping[str, Any]) -> Outcome:
@@ -32,6 +34,6 @@ def outcome(facts: Mapping[str, Any], totals: Mapping[str, Any], cost: Mapping[s
     kept = rates["uses"] - rates["memory"] - rates["gone"]
     named = {"policy": facts["policy"], "trace_id": facts["trace_id"], "task": facts["question_id"]}
     sizes = {"tokens": totals["total"], "base_tokens": totals["base_total"], "peak": totals["peak_active"]}
-    return Outcome(
-        **named, cost=cost["total"], base=cost["base_total"], kept=kept, uses=rates["uses"], **sizes, read=cost["tokens"]["read"], sent=sent
-    )
+    billed = {"cost": cost["total"], "base": cost["base_total"], "read": cost["tokens"]["read"], "sent": sent}
+    changed = totals["main_input"] + totals["main_output"] != totals["base_total"]
+    return Outcome(**named, **billed, kept=kept, uses=rates["uses"], **sizes, changed=changed)

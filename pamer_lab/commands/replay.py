@@ -88,7 +88,9 @@ def _table(result: dict[str, Any], prices: PriceTable, args: argparse.Namespace)
         *free,
         f"n = {counted(found['traces'], 'trace')} of {length}; tokens {kinds}.",
         f"Costs: simulated with the prices of `{prices.name}` ({prices.date or 'no date'}).",
+        "Changes: traces in which some request differs from the base agent's.",
         f"Intervals: 95 % bootstraps over tasks. Bold: no other policy beats it on both. {FIXED_ACTIONS}",
+        *_unsure([point["policy"] for point in found["points"]]),
     ]
     policy = ["--policy", args.policy] if args.policy else []
     made = ["pamer-lab", "replay", "TRACES", *policy, "--prices", prices.name, "--table", "FILE.md"]
@@ -103,6 +105,12 @@ def _table(result: dict[str, Any], prices: PriceTable, args: argparse.Namespace)
     compared = equal if found["equal_tokens"] else ""
     tables = f"{as_markdown(found)}\n{' '.join(about)}\n\n{compared}{parts}\n\n{parts_markdown(result['cost_parts'])}"
     return f"{tables}\nMade by `{shlex.join(made)}`.\n"
+
+
+def _unsure(names: list[str]) -> list[str]:
+    """A sentence with the policies that no code and no paper describes, where there are some."""
+    found = [name for name in names if not {"code", "paper"} & {basis for basis, _ in parse_policy(name).facts}]
+    return [f"Known from notes or our own inference only: {', '.join(sorted(found))}."] if found else []
 
 
 def _policies(given: str, factory: Factory) -> list[str]:

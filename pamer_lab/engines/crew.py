@@ -117,7 +117,8 @@ class Crew(Generic[JobT, NoteT]):
     def _more(self, attempt: int, most: int, workers: int) -> list[tuple[JobT, int]]:
         """Jobs to send along with one: as many short ones as a worker takes at once, and a fair part of what is left."""
         done, seconds = self._pace
-        most = min(most, self._queue.qsize() // (2 * workers), int(SENT_SECONDS * done / seconds) if seconds else 1)
+        fair = self._queue.qsize() // (2 * workers) if workers > 1 else self._queue.qsize() + 1
+        most = min(most, fair, int(SENT_SECONDS * done / seconds) if seconds else 1)
         found: list[tuple[JobT, int]] = []
         while attempt == 1 and len(found) < most - 1 and not self._queue.empty():
             try:

@@ -3,7 +3,7 @@
 Clients and servers may repeat a key in a message or an error. Knows only the keys that came with the request itself.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 from urllib.parse import parse_qsl, quote
@@ -43,8 +43,7 @@ def secrets_of(headers: Mapping[str, str]) -> list[str]:
 def redacted(wire: Wire, headers: Mapping[str, str]) -> Wire:
     """The wire with the request's own credentials taken out of its messages and tools, where someone wrote them there; its bytes stay."""
     secrets = secrets_of(headers)
-    texts = (text for message in wire.messages for text in _texts(message))
-    if not secrets or not any(may_repeat(text, secrets) for text in (wire.body.decode("latin-1"), *texts)):
+    if not secrets or not may_repeat(wire.body.decode("latin-1"), secrets):
         return wire
     units = tuple(replace(unit, messages=tuple(cleaned(message, secrets) for message in unit.messages)) for unit in wire.units)
     tools = tuple(Tool(*(_inside(part, secrets) for part in structs.astuple(tool))) for tool in wire.tools)
@@ -52,11 +51,6 @@ def redacted(wire: Wire, headers: Mapping[str, str]) -> Wire:
 
 
 CALL_TEXTS, MESSAGE_TEXTS = ("id", "name", "arguments"), ("content", "thinking", "name", "tool_call_id")
-
-
-def _texts(message: Message) -> Iterator[str]:
-    yield from (getattr(message, name) for name in MESSAGE_TEXTS)
-    yield from (getattr(call, name) for call in message.tool_calls for name in CALL_TEXTS)
 
 
 def cleaned(message: Message, secrets: Sequence[str]) -> Message:

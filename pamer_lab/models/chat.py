@@ -27,6 +27,7 @@ __all__ = [
     "LocalChat",
     "UsageKind",
     "load_chat",
+    "mended",
     "parsed_answer",
     "schema_fault",
     "without_thinking",
@@ -36,6 +37,8 @@ ChatMessages = Sequence[Mapping[str, str]]
 """`{"role": ..., "content": ...}`, in order."""
 
 _THINKING = re.compile(r"\A\s*<think>.*?</think>\s*", re.DOTALL)
+_HALF = re.compile("[\ud800-\udfff]")
+"""Half a surrogate pair."""
 _FENCED = re.compile(r"\A```(?:json)?[ \t\r]*\n(.*)\n```\Z", re.DOTALL)
 _TYPES: dict[str, tuple[type, ...]] = {
     "object": (dict,),
@@ -95,6 +98,11 @@ def without_thinking(text: str) -> str:
     return _THINKING.sub("", text).strip()
 
 
+def mended(text: str) -> str:
+    """A server's text as UTF-8 can hold it: no file and no request takes half a surrogate pair, so each becomes U+FFFD."""
+    return _HALF.sub("\ufffd", text)
+
+
 def parsed_answer(text: str, schema: Mapping[str, Any] | None) -> str:
     """The answer's text without an empty thinking part; with a schema, checked JSON."""
     text = without_thinking(text)
@@ -111,7 +119,7 @@ def parsed_answer(text: str, schema: Mapping[str, Any] | None) -> str:
     fault = schema_fault(value, schema)
     if fault:
         raise BadAnswer(f"the answer's JSON does not fit: {fault}")
-    return text
+    return mended(json.dumps(value, ensure_ascii=False)) if "\\u" in text else text
 
 
 def schema_fault(value: Any, schema: Mapping[str, Any], place: str = "answer") -> str:
@@ -208,7 +216,7 @@ class ChatClient:
         if schema is not None and truncated:
             # At temperature 0 another attempt is cut at the same place.
             raise DoesNotFit(f"{self.name} did not finish its JSON within {max_tokens} tokens")
-        return without_keys(text), truncated  # a server may send the key back, and answers are stored
+        return without_keys(mended(text)), truncated  # a server may send the key back, and answers are stored
 
 
 def reported(answer: Any) -> ChatUsage | None:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from pamer_lab.blocks.marks import break_template_tokens
 from pamer_lab.errors import ModelError
-from pamer_lab.models.chat import Chat, ChatClient, ChatMessages, LocalChat, reported
+from pamer_lab.models.chat import Chat, ChatClient, ChatMessages, LocalChat, mended, reported
 from pamer_lab.models.frozen import FrozenModel
 from pamer_lab.models.usage import UNKNOWN_USAGE, ChatUsage, set_usage
 
@@ -50,7 +50,7 @@ def _asked(chat: ChatClient, messages: ChatMessages, max_tokens: int) -> Draft:
     usage = reported(answer) or UNKNOWN_USAGE
     try:
         entries = answer.choices[0].logprobs.content
-        found = [(str(entry.token), math.exp(min(float(entry.logprob), 0.0))) for entry in entries]
+        found = [(mended(str(entry.token)), math.exp(min(float(entry.logprob), 0.0))) for entry in entries]
     except (AttributeError, IndexError, TypeError, ValueError) as error:
         missing = ModelError(f"{chat.name} reports no token probabilities (logprobs); choose a server that does")
         set_usage(missing, usage)

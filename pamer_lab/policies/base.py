@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from pamer_lab.decisions import Decision
 from pamer_lab.looks import LineLook
-from pamer_lab.policies.interface import Family, History, Need, Offered, PolicySession, Resources
+from pamer_lab.policies.interface import Fact, Family, History, Need, Offered, PolicySession, Resources
 
 
 @dataclass(frozen=True)
@@ -16,6 +16,10 @@ class Base:
     needs_models: ClassVar[bool] = False
     description: ClassVar[str] = "the full history, unchanged: the baseline for every other policy"
     sources: ClassVar[tuple[str, ...]] = ("PaMER paper, base agent",)
+    facts: ClassVar[tuple[Fact, ...]] = (
+        ("paper", "the base agent sends its complete history; its peak was 280K tokens"),
+        ("note", "WorkBuddyBench's own default compacts at 200,000 tokens, so the paper must have changed that and does not say so"),
+    )
     family: ClassVar[Family] = "baseline"
     needs: ClassVar[tuple[Need, ...]] = ()
     look: ClassVar[LineLook] = LineLook("grey", "dot")

@@ -178,6 +178,8 @@ class Policy(Protocol):
     """What it does, in one line."""
     sources: ClassVar[tuple[str, ...]]
     """Where the method comes from: paper, section or address."""
+    facts: ClassVar[tuple[Fact, ...]]
+    """What is known of it, and how."""
     deviations: ClassVar[tuple[str, ...]]
     """Where it differs from its source."""
     family: ClassVar[Family]

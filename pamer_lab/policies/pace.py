@@ -156,8 +156,9 @@ class _Session:
     def turn(self, history: History) -> Decision:
         spent: list[Spent] = []
         try:
-            spent += self._forms.write(history)
+            self._forms.write(history, spent)
             decision = self._decide(history, spent)
+            self._forms.charged = history.t
         except LabError as error:
             usage = usage_of(error)
             spent += [Spent.of("summary", self.resources.summariser.name, usage)] if usage.calls else []
@@ -173,9 +174,8 @@ class _Session:
         self._scored += [block for block in range(self._seen, last) if history.blocks[block].complete]
         self._seen = last
         if not self._scored:
-            return Decision(
-                "pass", f"no step is older than the newest {self.policy.recent}", (*history.head(), *history.raw([(0, history.t)]))
-            )
+            items = (*history.head(), *history.raw([(0, history.t)]))
+            return Decision("pass", f"no step is older than the newest {self.policy.recent}", items, spent=tuple(spent))
         embedder = self.resources.embedder
         texts = ["".join(render_message(message) for message in history.block_messages(block)) for block in range(len(self._keys), last)]
         if texts:
@@ -201,5 +201,5 @@ class _Session:
 
     def resume(self, decisions: Sequence[Decision]) -> None:
         self._size = decisions[-1].tokens if decisions else 0
-        # At turn t the forms of all blocks before it are written.
-        self._forms.charged = max(len(decisions) - 1, 0)
+        # At a turn that was decided the forms of all blocks before it are written.
+        self._forms.charged = max((t for t, decision in enumerate(decisions) if decision.action != "fallback"), default=0)

@@ -24,7 +24,7 @@ class Forms:
         """Detailed and brief form."""
         self._fitting: dict[tuple[int, int], Item | None] = {}
         self.charged = 0
-        """Blocks whose forms are written and counted."""
+        """Blocks whose forms were written and counted at the last turn that was decided; after a failure they are written again."""
 
     def text(self, history: History, block: int) -> str:
         """The detailed form."""
@@ -54,14 +54,11 @@ class Forms:
         spans = ((block, block + 1),) if form != "placeholder" else ()
         return add_text("summary", text, spans, self._resources.tokens, source=f"step {block}, {form}")
 
-    def write(self, history: History) -> list[Spent]:
-        """Both forms of the blocks since the last turn, as PACE writes them when a step ends; and what that took."""
-        spent: list[Spent] = []
+    def write(self, history: History, spent: list[Spent]) -> None:
+        """Both forms of the blocks since the last turn that was decided, as PACE writes them when a step ends; adds what each took."""
         for block in range(self.charged, history.t):
             summary, source = self._write(history, block)
             spent.append(summary_spent(summary, source, self._resources))
-        self.charged = history.t
-        return spent
 
     def _of(self, history: History, block: int) -> tuple[str, str]:
         if block not in self._written:

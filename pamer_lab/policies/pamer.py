@@ -12,7 +12,7 @@ from pamer_lab.controller.recall_gate import FlareGate, GatedRecall, GateKind, R
 from pamer_lab.controller.router_index import RouterKind
 from pamer_lab.looks import LineLook
 from pamer_lab.memory import DetailWriter
-from pamer_lab.policies.interface import Need, Offered, Resources
+from pamer_lab.policies.interface import Fact, Need, Offered, Resources
 from pamer_lab.policies.pamer_policy import CachedPamerPolicy, PamerPolicy, Recalls
 
 
@@ -25,6 +25,13 @@ class Pamer(CachedPamerPolicy):
         "five heads vote on compressing older blocks; every later request that does not compress gets the nearest summaries"
     )
     sources: ClassVar[tuple[str, ...]] = ("PaMER paper, Algorithm 1",)
+    facts: ClassVar[tuple[Fact, ...]] = (
+        ("paper", "from 1,024 tokens of older blocks on, five heads read prefix and Recent2; three votes store a summary of them"),
+        ("paper", "a request that does not compress gets the three summaries nearest to task and Recent2; never both in one request"),
+        ("paper", "a summary has at most 1,024 tokens and reads about 40,000 characters"),
+        ("code", "FLARE's configuration: a draft of 64 tokens, recall under a probability of 0.8, query without tokens under 0.4, top 2"),
+        ("code", "Self-RAG retrieves from 0.2 on its retrieve token; Probing-RAG adds up probes on drafted tokens, threshold 0"),
+    )
     look: ClassVar[LineLook] = LineLook("blue", "solid", width=2.5)
     offered: ClassVar[Offered] = "first"
     deviations: ClassVar[tuple[str, ...]] = (
@@ -79,6 +86,10 @@ class PamerPlus(CachedPamerPolicy):
     recalls: ClassVar[Recalls] = "steps"
     description: ClassVar[str] = "PaMER that restores only the raw steps a router names, each checked and kept for audit"
     sources: ClassVar[tuple[str, ...]] = ("PaMER paper, Algorithm 2",)
+    facts: ClassVar[tuple[Fact, ...]] = (
+        ("paper", "compression is Algorithm 1's; a router reads Recent2 and an index of summaries with step details"),
+        ("paper", "the steps that it names are checked and restored raw; an unknown step is refused"),
+    )
     needs: ClassVar[tuple[Need, ...]] = ("heads", "embedder", "summariser", "router")
     look: ClassVar[LineLook] = LineLook("vermilion", "solid", filled=True, width=2.5)
     offered: ClassVar[Offered] = "first"
@@ -111,6 +122,7 @@ class PamerNoRecall(PamerPolicy):
     recalls: ClassVar[Recalls] = ""
     description: ClassVar[str] = "PaMER without recall: compressed blocks stay away"
     sources: ClassVar[tuple[str, ...]] = ("PaMER paper, ablation w/o Recall",)
+    facts: ClassVar[tuple[Fact, ...]] = (("paper", "the row leaves recall out and keeps compression"),)
     deviations: ClassVar[tuple[str, ...]] = ("as for pamer; in replay the agent cannot search again for what it lost",)
 
 
@@ -122,6 +134,7 @@ class PamerNoCompression(PamerPolicy):
     removes: ClassVar[bool] = False
     description: ClassVar[str] = "PaMER without compression: memories are written and recalled, and the full history stays"
     sources: ClassVar[tuple[str, ...]] = ("PaMER paper, ablation w/o Compression",)
+    facts: ClassVar[tuple[Fact, ...]] = (("paper", "the row leaves compression out and has more tokens than the base agent"),)
     deviations: ClassVar[tuple[str, ...]] = (
         "the paper does not say what is recalled when nothing is compressed: here memories are written where PaMER would compress",
         "so a request is never shorter than base's, which fits the paper's row (more tokens than the base agent)",

@@ -11,7 +11,7 @@ from pamer_lab.counts import counted
 from pamer_lab.decisions import Decision, Item, Spent, spans_of
 from pamer_lab.errors import LabError
 from pamer_lab.looks import LineLook
-from pamer_lab.policies.interface import Family, History, Need, Offered, PolicySession, Resources
+from pamer_lab.policies.interface import Fact, Family, History, Need, Offered, PolicySession, Resources
 from pamer_lab.policies.plain import PlainPolicy, SummarySession
 
 
@@ -22,6 +22,10 @@ class PeriodicSummary(PlainPolicy):
     title: ClassVar[str] = "periodic-summary"
     description: ClassVar[str] = "every N complete blocks, all but the newest become a summary that stays in the context"
     sources: ClassVar[tuple[str, ...]] = ("PaMER paper, Periodic Summary (n = 3, 5)",)
+    facts: ClassVar[tuple[Fact, ...]] = (
+        ("paper", "n is 3 or 5; what is summarised, and what stays, is not given"),
+        ("inferred", "every n blocks, all before the newest one become one summary; the new one replaces the last (ACON's word: reset)"),
+    )
     family: ClassVar[Family] = "baseline"
     needs: ClassVar[tuple[Need, ...]] = ("summariser",)
     look: ClassVar[LineLook] = LineLook("brown", "dashdot")

@@ -30,7 +30,7 @@ class PlainPolicy:
     title: ClassVar[str]
     description: ClassVar[str]
     sources: ClassVar[tuple[str, ...]]
-    facts: ClassVar[tuple[Fact, ...]] = ()
+    facts: ClassVar[tuple[Fact, ...]]
     deviations: ClassVar[tuple[str, ...]]
     family: ClassVar[Family]
     needs_models: ClassVar[bool] = False

@@ -249,7 +249,7 @@ def describe_policies() -> list[dict[str, Any]]:
             "needs": list(kind.needs),
             "family": kind.family,
             "acts_live": kind.acts_live,
-            "facts": [{"basis": basis, "text": text} for basis, text in getattr(kind, "facts", ())],
+            "facts": [{"basis": basis, "text": text} for basis, text in kind.facts],
         }
         for name, kind in POLICIES.items()
     ]

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+from msgspec.structs import replace
+
 from pamer_lab.blocks.render import render_message, task_text
 from pamer_lab.counts import counted
 from pamer_lab.decisions import Decision, Item, Spent, blocks_of, gaps, spans_of
@@ -14,6 +16,7 @@ from pamer_lab.errors import LabError
 from pamer_lab.looks import LineLook
 from pamer_lab.memory.summary import SourceBlock
 from pamer_lab.memory.terms import terms
+from pamer_lab.models.usage import usage_of
 from pamer_lab.policies.interface import Fact, Family, History, Need, PolicySession, Resources, add_text, summary_spent
 from pamer_lab.policies.plain import PlainPolicy, SummarySession
 from pamer_lab.trajectory.values import Message
@@ -83,7 +86,8 @@ class _Session(SummarySession):
                 spent.append(cost)
         except LabError as error:
             self.summaries = before
-            return self.fallback(history, history.tokens(spans_of(waiting)), error)
+            failed = self.fallback(history, history.tokens(spans_of(waiting)), error)
+            return replace(failed, spent=(*spent, *failed.spent))
         if not spent:
             return Decision("pass", f"the request has {size:,} tokens, and nothing is left to flush", self.items(history))
         became = f"{counted(len(waiting), 'block')} became {counted(len(spent), 'page')}"
@@ -116,12 +120,24 @@ class _Session(SummarySession):
         chosen = sorted(-number for shared, number in fitting[: self.policy.most] if shared)
         if not chosen:
             return decision
-        read = [self._page_item(history, self.summaries[number]) for number in chosen]
-        items = [*decision.items]
-        items[len(history.head()) + len(self.summaries) : len(history.head()) + len(self.summaries)] = [item for item, _ in read]
-        steps = tuple(blocks_of(span for item, _ in read for span in item.spans))
+        read: list[Item] = []
+        spent: list[Spent] = []
+        failed = ""
+        try:
+            for number in chosen:
+                item, cost = self._page_item(history, self.summaries[number])
+                read.append(item)
+                spent.append(cost)
+        except LabError as error:  # the pages that could be read are shown
+            failed, usage = str(error), usage_of(error)
+            spent += [Spent.of("summary", self.resources.summariser.name, usage)] if usage.calls else []
+        if not read:
+            return replace(decision, spent=tuple(spent), error=failed)
+        place = len(history.head()) + len(self.summaries)
+        items = (*decision.items[:place], *read, *decision.items[place:])
+        steps = tuple(blocks_of(span for item in read for span in item.spans))
         reason = f"{decision.reason}; read again, for names they share with the newest blocks: {counted(len(read), 'page')}"
-        return Decision("recall", reason, tuple(items), restored_steps=steps, spent=tuple(cost for _, cost in read))
+        return Decision("recall", reason, items, restored_steps=steps, spent=tuple(spent), error=failed)
 
     def query(self, asked: str, history: History) -> str:
         """An extract of the page that shares most names with an agent's own question."""

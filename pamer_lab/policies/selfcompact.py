@@ -28,6 +28,7 @@ _FACTS: tuple[Fact, ...] = (
 _OURS = (
     "how often the model is asked was not found: here every `interval` blocks",
     "the search rubric serves all traces; summaries are written as PaMER's are",
+    "a step without its results stays in the context",
 )
 LATEST = 4
 """Newest results that tell whether the agent is stuck."""
@@ -58,14 +59,18 @@ class SelfCompact(_Shared):
     description: ClassVar[str] = "a language model is asked by a rubric whether to compact now; only task and summary remain then"
     deviations: ClassVar[tuple[str, ...]] = (
         *_OURS,
-        "a separate model is asked; the original asks the acting model and reuses its cache, so the question "
-        "costs more here: its input is billed as uncached",
+        "a separate model is asked, and reads the task and at most the last 24,000 characters of the steps; the original asks the acting "
+        "model in its own context and reuses its cache",
+        "so the question's input is billed as uncached here; cached=true bills it as read from the cache, as the original's would be",
     )
     needs: ClassVar[tuple[Need, ...]] = ("chat", "summariser")
     look: ClassVar[LineLook] = LineLook("purple", "dash")
 
+    cached: bool = False
+    """Whether the question's input is billed as read from the cache."""
+
     def start(self, resources: Resources) -> PolicySession:
-        return _Session(self, resources, asks=True)
+        return _Session(self, resources, asks=True, cached=self.cached)
 
 
 @dataclass(frozen=True)
@@ -106,9 +111,9 @@ PROMPT_CHARACTERS = 24_000
 
 
 class _Session(SummarySession):
-    def __init__(self, policy: SelfCompact | SelfCompactRules, resources: Resources, *, asks: bool) -> None:
+    def __init__(self, policy: SelfCompact | SelfCompactRules, resources: Resources, *, asks: bool, cached: bool = False) -> None:
         super().__init__(resources)
-        self.policy, self.asks = policy, asks
+        self.policy, self.asks, self.cached = policy, asks, cached
         self._results = Results()
         self._known: set[str] = set()
         self._fresh: list[int] = []
@@ -135,7 +140,7 @@ class _Session(SummarySession):
         except LabError as error:
             self._error = str(error)
             if (usage := usage_of(error)).calls:
-                self._asked.append(Spent.of("router", self.resources.chat.name, usage))
+                self._asked.append(Spent.of("router", self.resources.chat.name, usage, cached=self.cached))
             return [], "the question failed; nothing is compacted"
         said = ", ".join(f"{name.replace('_', ' ')}: {'yes' if value else 'no'}" for name, value in points.items())
         fire = points["closed_unit"] and points["summarisable"] and points["progress"] and not points["stuck"]
@@ -168,5 +173,5 @@ class _Session(SummarySession):
         asked = f"Task:\n{task_text(history.messages[: history.prefix_end])}\n\nSteps since the last summary:\n{steps[-PROMPT_CHARACTERS:]}"
         prompt = [{"role": "system", "content": RUBRIC}, {"role": "user", "content": break_template_tokens(asked)}]
         answer = chat.complete(prompt, max_tokens=256, schema=SCHEMA)
-        self._asked.append(Spent.of("router", chat.name, answer.usage))
+        self._asked.append(Spent.of("router", chat.name, answer.usage, cached=self.cached))
         return {name: bool(value) for name, value in answer.data().items() if name != "evidence"}

@@ -8,7 +8,7 @@ from pamer_lab.blocks import recent_start
 from pamer_lab.counts import counted
 from pamer_lab.decisions import Decision
 from pamer_lab.looks import LineLook
-from pamer_lab.policies.interface import Family, History, Need, Offered, PolicySession, Resources
+from pamer_lab.policies.interface import Fact, Family, History, Need, Offered, PolicySession, Resources
 
 
 @dataclass(frozen=True)
@@ -17,7 +17,12 @@ class SlidingWindow:
 
     needs_models: ClassVar[bool] = False
     description: ClassVar[str] = "the prefix and the newest K complete blocks; older blocks are dropped"
-    sources: ClassVar[tuple[str, ...]] = ("PaMER paper, Sliding Window (K = 5, 10, 20)",)
+    sources: ClassVar[tuple[str, ...]] = ("PaMER paper, Sliding Window (K = 5, 10, 20)", "qhjqhj00/cabeza, context/recent_k.py")
+    facts: ClassVar[tuple[Fact, ...]] = (
+        ("paper", "K is 5, 10 or 20; neither its unit nor a trigger is given"),
+        ("note", "cabeza does it only over a soft token budget, keeps the newest 10 closed tool turns and adds a notice"),
+        ("inferred", "K counts complete blocks, so that a call never loses its result"),
+    )
     family: ClassVar[Family] = "baseline"
     needs: ClassVar[tuple[Need, ...]] = ()
     look: ClassVar[LineLook] = LineLook("sky", "dash")

@@ -35,15 +35,18 @@ class TurnCost:
     uncached: int
     output: int
     aux_input: int = 0
-    """Input of the policy's own model calls, billed as uncached."""
+    """Input of the policy's own model calls."""
     aux_output: int = 0
     rewritten: int = 0
     """Tokens that the previous request had too, but that no longer are where the cache could serve them."""
+    aux_read: int = 0
+    """What of `aux_input` is billed as read from the cache; the rest is billed as uncached."""
 
     def money(self, prices: PriceTable) -> dict[str, float]:
         """Its cost by part."""
         parts = {name: getattr(self, name) * getattr(prices, name) / MILLION for name in PARTS[:-1]}
-        return parts | {"auxiliary": (self.aux_input * prices.uncached + self.aux_output * prices.output) / MILLION}
+        own = self.aux_read * prices.read + (self.aux_input - self.aux_read) * prices.uncached + self.aux_output * prices.output
+        return parts | {"auxiliary": own / MILLION}
 
 
 @dataclass(frozen=True)
@@ -176,7 +179,8 @@ def _billed(turn: Turn, request: int, prefix: int, prices: PriceTable, rewritten
     write = max(0, cacheable(request, prices) - read)
     calls = [entry for entry in turn.spent if not entry.local] if auxiliary else []
     spent = sum(entry.input_tokens for entry in calls), sum(entry.output_tokens for entry in calls)
-    return TurnCost(turn.t, read, write, request - read - write, turn.output_tokens, *spent, rewritten)
+    cached = sum(entry.input_tokens for entry in calls if entry.cached) if prices.caches else 0
+    return TurnCost(turn.t, read, write, request - read - write, turn.output_tokens, *spent, rewritten, cached)
 
 
 def cacheable(tokens: int, prices: PriceTable) -> int:

@@ -125,6 +125,7 @@ class Estimator:
         self._store = RunStore(factory.workspace)
         self._by_trace: dict[str, list[RunInfo]] = {}
         self._by_policy: dict[str, list[Known]] = {}
+        self._seconds: dict[str, float] = {}
 
     @cached_property
     def pace(self) -> Pace:
@@ -198,8 +199,15 @@ class Estimator:
         found = self.known(policy, trace_id)
         if found is None:
             return guessed_turn(policy) * _by_size(tokens, REFERENCE_TOKENS)
-        seconds = found.seconds or self._store.seconds_per_turn(found.run_id)
-        return seconds * (_by_size(tokens, found.tokens) if found.trace_id != trace_id else 1.0)
+        return self._seconds_of(found) * (_by_size(tokens, found.tokens) if found.trace_id != trace_id else 1.0)
+
+    def _seconds_of(self, known: Known) -> float:
+        """Seconds of one turn; of a run read from the store once, since one run often speaks for many traces."""
+        if known.seconds:
+            return known.seconds
+        if known.run_id not in self._seconds:
+            self._seconds[known.run_id] = self._store.seconds_per_turn(known.run_id)
+        return self._seconds[known.run_id]
 
     def costs(self, todo: Mapping[str, Sequence[str]]) -> dict[tuple[str, str], Cost]:
         """Policy and trace -> what the run takes; states are counted where they are read first."""

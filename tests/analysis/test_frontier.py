@@ -29,6 +29,13 @@ def test_points_are_pooled_and_those_that_none_beats_are_marked() -> None:
     assert {row["level"]: row["policy"] for row in found["cheapest"]} == dict(zip(LEVELS, ["cheap", "middle", "base"], strict=True))
 
 
+def test_a_policy_says_on_how_many_traces_it_changed_a_request() -> None:
+    never = [replace(entry, changed=entry.trace_id == "t0") for entry in runs("rare", 10.0, 100)]
+    found = frontier([*runs("cheap", 3.0, 85), *never])
+    assert {point["policy"]: point["changed"] for point in found["points"]} == {"cheap": 4, "rare": 1}
+    assert [line.split(" | ")[1:3] for line in as_markdown(found).splitlines()[2:4]] == [["4", "4"], ["4", "1"]]
+
+
 def test_a_level_that_no_policy_reaches_has_none_and_one_task_no_spread() -> None:
     found = frontier(runs("cheap", 3.0, 70, traces=1))
     assert all(row["policy"] is None for row in found["cheapest"])

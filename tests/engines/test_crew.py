@@ -1,8 +1,9 @@
 """Jobs on either engine: kept workers, lost workers, another attempt, and stopping."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -84,3 +85,36 @@ def test_a_listener_that_fails_ends_the_crew_with_its_error(engine: Engine, tmp_
     crew: Crew[Job, Note] = Crew(engine, PROGRAM, Note, told, lambda job, reason: None)
     with pytest.raises(RuntimeError, match="the listener failed"):
         crew.run([Job("one", str(tmp_path)), Job("two", str(tmp_path))], 1)
+
+
+class Quick:
+    """A worker that has done every job at once, and an engine of such workers; `sent`: jobs of each message."""
+
+    name, ahead, running = "quick", 64, True
+
+    def __init__(self) -> None:
+        self.sent: list[int] = []
+
+    def start(self, module: str, workers: int) -> "Quick":
+        return self
+
+    def ready(self, seconds: float) -> bool:
+        return True
+
+    def give(self, jobs: Sequence[object]) -> None:
+        self.sent.append(len(jobs))
+
+    def answers(self, kind: type[Note]) -> Iterator[Note]:
+        return iter([Note(finished=True)] * self.sent[-1])
+
+    def no_more(self) -> None:
+        """Nothing to end."""
+
+    interrupt = stop = no_more
+
+
+def test_a_single_worker_is_sent_all_that_fits_a_message() -> None:
+    quick, told = Quick(), list[Job]()
+    crew: Crew[Job, Note] = Crew(cast(Engine, quick), "", Note, lambda job, note: told.append(job), lambda job, why: None)
+    crew.run([Job(str(number), "") for number in range(200)], 1)
+    assert quick.sent == [1, 64, 64, 64, 7] and len(told) == 200

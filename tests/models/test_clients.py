@@ -156,6 +156,20 @@ def test_thinking_and_code_fences_are_taken_off_and_the_request_asks_for_neither
     assert server.requests[0]["response_format"]["json_schema"]["schema"] == SCHEMA
 
 
+WORDS = {"type": "object", "properties": {"said": {"type": "string"}}, "required": ["said"]}
+
+
+ESCAPED = '{"said": "half \\ud83d and \\ud83d\\ude00"}'
+
+
+@pytest.mark.parametrize(("text", "schema"), [("half \ud83d and \U0001f600", None), (ESCAPED, WORDS)], ids=["plain", "escaped"])
+def test_half_a_surrogate_pair_in_an_answer_becomes_a_character_that_can_be_stored_and_sent(text: str, schema: Any) -> None:
+    with serving(chat_with(text)) as server:
+        answer = ask(server.url, schema=schema)
+    said = answer.data()["said"] if schema else answer.text
+    assert said == "half \ufffd and \U0001f600" and answer.raw.encode()
+
+
 def test_embeddings_come_back_in_order_and_of_unit_length() -> None:
     with serving(500, embedding_answer(2, 4)) as server:
         rows = embed(server.url, ["a", "b"])

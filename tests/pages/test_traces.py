@@ -2,12 +2,14 @@
 
 import gzip
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs
 
 import pandas as pd
 import pytest
+import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from pamer_lab.config import ROOTS_VARIABLE
@@ -18,6 +20,7 @@ from pamer_lab.runs.values import Run
 from pamer_lab.ui.shared.gate import how_to_get_in
 from pamer_lab.ui.shared.picker import trace_label
 from pamer_lab.ui.shared.text import counted_with
+from pamer_lab.ui.traces import adding
 from pamer_lab.ui.traces.adding import WAYS
 from pamer_lab.ui.traces.home import thinned
 from pamer_lab.ui.traces.library import row_with
@@ -145,6 +148,18 @@ def test_a_path_on_the_server_is_imported(visit: Visit, tmp_path: Path, workspac
     app = visit()
     import_path(app, tmp_path / "run.jsonl")
     assert holds(app.success[0].value, 2) and sorted(row["turns"] for row in workspace.trace_rows() if not row["demo"]) == [5, 6]
+
+
+@pytest.mark.usefixtures("came_by_the_link")
+def test_an_import_that_waits_for_others_says_so(visit: Visit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def waits(*_: object, on_wait: Callable[[], object]) -> None:
+        on_wait()
+        st.stop()
+
+    monkeypatch.setattr(adding, "import_paths_apart", waits)
+    app = visit()
+    import_path(app, tmp_path)
+    assert adding.WAITING in [info.value for info in app.info]
 
 
 @pytest.mark.usefixtures("came_by_the_link")

@@ -132,6 +132,13 @@ def test_selfcompact_is_forced_at_its_share_of_the_window(monkeypatch: pytest.Mo
     assert turns[first.t - 1].active_tokens <= 1_200 < first.raw_tokens and set(first.states) == {"S"}
 
 
+def test_selfcompacts_question_is_billed_as_read_from_the_cache_only_where_asked_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(RunResources, "chat", property(lambda self: Rubric(False)))
+    apart, own = (turns_of(TRACE, f"selfcompact:4{cached}") for cached in ("", ":cached=true"))
+    assert [[entry.cached for entry in turns[4].spent] for turns in (apart, own)] == [[False], [True]]
+    assert [turn.items for turn in apart] == [turn.items for turn in own]
+
+
 def test_a_policy_that_asks_a_model_says_that_the_profile_has_none() -> None:
     with pytest.raises(InputError, match="embedded"):
         _ = resources_of().chat

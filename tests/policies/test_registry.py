@@ -67,9 +67,10 @@ def test_the_same_policy_twice_is_taken_once() -> None:
         parse_policies(" , ")
 
 
-def test_every_policy_states_what_it_is_where_it_comes_from_and_where_it_deviates() -> None:
+def test_every_policy_states_what_it_is_where_it_comes_from_what_it_rests_on_and_where_it_deviates() -> None:
     for entry in describe_policies():
         assert entry["description"] and entry["sources"] and entry["deviations"]
+        assert entry["facts"] and {fact["basis"] for fact in entry["facts"]} <= {*get_args(Basis)}
         assert set(entry["parameters"]) == set(entry["takes"])
         assert POLICIES[entry["name"]].needs_models is ("heads" in entry["needs"])
 

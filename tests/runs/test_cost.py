@@ -186,6 +186,14 @@ def test_auxiliary_calls_are_billed_and_what_rules_did_only_as_an_estimate(tmp_p
     assert cost["total"] == pytest.approx(sum(cost[name] for name in ("read", "write", "uncached", "output", "auxiliary")))
 
 
+def test_a_call_within_the_main_requests_cache_is_billed_as_read_where_there_is_a_cache(tmp_path: Path) -> None:
+    run, timeline = replayed(long_trace(2), "base", tmp_path)
+    run = replace(run, turns=(run.turns[0], replace(run.turns[1], spent=(Spent("router", 1000, 60, "server", cached=True),))))
+    assert run_cost(run, NEUTRAL, timeline).parts["auxiliary"] == pytest.approx((1000 * 0.1 + 60 * 5.0) / 1e6)
+    without = replace(NEUTRAL, lifetime_seconds=0.0)
+    assert run_cost(run, without, timeline).parts["auxiliary"] == pytest.approx((1000 * 1.0 + 60 * 5.0) / 1e6)
+
+
 def test_a_trace_without_time_stamps_says_so_once_and_one_without_a_cache_need_not(tmp_path: Path) -> None:
     assert costed(tmp_path, "base").notes == [NO_TIMES]
     assert costed(tmp_path, "base", replace(NEUTRAL, lifetime_seconds=0)).notes == []

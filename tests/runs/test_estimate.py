@@ -101,6 +101,16 @@ def test_a_policy_that_ran_here_is_estimated_by_its_own_pace(workspace: Workspac
     assert asked.known(other, run.head.trace_id) is None
 
 
+def test_a_run_that_speaks_for_many_traces_is_read_once(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = replay(long_trace(8), "sliding-window:2", workspace)
+    RunStore(workspace).put_head(replace(run.head, taken=4.0, heads={"sha256": "x"}))  # it read states, so only its turns know their time
+    others = [row["trace_id"] for row in workspace.add_traces([long_trace(6, trace_id=f"t-{n}") for n in range(12)], estimated())]
+    read: list[str] = []
+    monkeypatch.setattr(RunStore, "seconds_per_turn", lambda self, run_id: read.append(run_id) or 0.5)
+    found = Estimator(factory(workspace)).costs({"sliding-window:2": others})
+    assert len(found) == 12 and read == [run.run_id]
+
+
 def test_between_traces_half_of_a_turn_grows_with_its_blocks(workspace: Workspace) -> None:
     run = replay(long_trace(8), "sliding-window:2", workspace)
     RunStore(workspace).put_head(replace(run.head, taken=4.0))

@@ -18,21 +18,24 @@ from pamer_lab.spreadsheet import csv_text
 from pamer_lab.ui.shared.charts import drawing, show_chart
 from pamer_lab.ui.shared.loaders import workspace
 from pamer_lab.ui.shared.prices import chosen_prices, cost_of, price_key
-from pamer_lab.ui.shared.runs import fates_of, open_run, run_store, version
+from pamer_lab.ui.shared.runs import fates_of, open_runs, run_store, version
 from pamer_lab.ui.shared.text import in_code
 from pamer_lab.ui.shared.words import HINTS
 
 MOST_RUNS = 400
 """Runs whose cost and evidence are computed on one page."""
+READ_TOGETHER = 16
+"""Runs whose turns are in memory at once."""
 
 
 @st.cache_resource(max_entries=8, show_spinner="Pricing the runs…")
 def _found(path: str, at: tuple[int, int], run_ids: tuple[str, ...], key: bytes, _prices: PriceTable) -> dict[str, Any]:
+    heads = sorted(run_store().heads(run_ids=run_ids), key=lambda head: head.trace_id)  # a trace's evidence is searched once
     outcomes = []
-    for head in run_store().heads(run_ids=run_ids):
-        run = open_run(head)
-        facts = {"policy": head.policy, "trace_id": head.trace_id, "question_id": head.question_id}
-        outcomes.append(outcome(facts, run.totals, cost_of(run, _prices).as_json(), survival_rates(fates_of(run))))
+    for start in range(0, len(heads), READ_TOGETHER):
+        for run in open_runs(heads[start : start + READ_TOGETHER]):
+            facts = {"policy": run.head.policy, "trace_id": run.head.trace_id, "question_id": run.head.question_id}
+            outcomes.append(outcome(facts, run.totals, cost_of(run, _prices).as_json(), survival_rates(fates_of(run))))
     return frontier(outcomes)
 
 
