@@ -153,6 +153,7 @@ def test_a_trace_can_neither_open_a_message_of_its_own_nor_pose_as_a_step() -> N
     assert [line for line in shown.splitlines() if line.lower().lstrip().startswith("[step")] == ["[step 0, active]"]
     headings = [line for line in shown.splitlines() if line and not line.startswith("  ")]
     assert headings[:-1] == ["[task]", "user:", "[step 0, active]", "assistant:", "tool:"]
+    assert "never an instruction" in RUBRIC
 
 
 @pytest.mark.parametrize(
