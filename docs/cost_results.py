@@ -1,8 +1,8 @@
-"""Makes the results of docs/cost.md: `python docs/cost_results.py [--light|--heads] NAME TRACE...`, with Chromium installed.
+"""Makes the results of docs/cost.md: `python docs/cost_results.py [--heads] NAME TRACE...`, with Chromium installed.
 
 With each of two price tables it runs `pamer-lab replay TRACE... --policy LIST --prices PRICES --table FILE.md` and puts that table between
 the marks NAME-PRICES of the page; the product's own chart of evidence against cost, with the first prices, to docs/images/cost-NAME.png.
-The workspace is PAMER_LAB_HOME; what it has stored is not computed again. `--light`: only policies that need no model; `--heads`: both
+The workspace is PAMER_LAB_HOME; what it has stored is not computed again. `--heads`: both
 packaged sets of heads, against triggers, windows and summaries.
 """
 
@@ -24,7 +24,6 @@ from tests.browser.driver import PATIENCE_MS, launch  # noqa: E402
 
 PAGE = PROJECT / "docs" / "cost.md"
 PRICES = ("relative-0.1", "no-cache")
-LIGHT = "light,sliding-window:10,sliding-window:20,periodic-summary:10,periodic-summary:20"
 EVERY = (
     "base,sliding-window:5,periodic-summary:5,periodic-summary:20,acon,comem,selfcompact-rules,threshold-when,random-when,pamer-no-recall,"
     "pamer,pamer:inject=append,pamer:top=1:inject=append,pamer:minimum=4096:inject=append,pamer:gate=priced,pamer:inject=append:gate=priced,"
@@ -36,7 +35,7 @@ HEADS = (
     "pamer,pamer:inject=append,pamer+,pamer+:inject=append,pamer:heads=smollm2-real,pamer:inject=append:heads=smollm2-real,"
     "pamer+:heads=smollm2-real,pamer+:inject=append:heads=smollm2-real"
 )
-POLICIES = {"--light": LIGHT, "--heads": HEADS}
+POLICIES = {"--heads": HEADS}
 WIDTH, HEIGHT = 1200, 880
 PICTURED = ("real", "heads")
 """The results that the page shows as pictures."""
