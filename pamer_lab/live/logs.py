@@ -28,7 +28,7 @@ SAFE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._~-]{0,79}")
 
 
 class GrownError(Exception):
-    """Raised when another process has added frames; read them, then decide again."""
+    """Raised when another process has added frames or begun the file again; read them, then decide again."""
 
 
 class Logs:
@@ -68,8 +68,8 @@ class Logs:
         while at + _HEAD.size <= len(data):
             length, check = _HEAD.unpack_from(data, at)
             body = data[at + _HEAD.size : at + _HEAD.size + length]
-            if len(body) < length or zlib.crc32(body) != check:
-                break
+            if not length or len(body) < length or zlib.crc32(body) != check:
+                break  # unfinished, or the zeros that a crash of the machine leaves
             frame = _DECODER.decode(body)
             if record is None and isinstance(frame, Opened):
                 record = Record(frame)
@@ -89,8 +89,8 @@ class Logs:
         """Add frames behind place `known`; `GrownError` where another process was first. Returns where they end."""
         with self._lock(name):
             size = self.path(name).stat().st_size
-            if size > known and self.read(name, None, known)[1] > known:
-                raise GrownError(name)
+            if size < known or (size > known and self.read(name, None, known)[1] > known):
+                raise GrownError(name)  # a smaller file is another one: somebody deleted ours
             return self._write(os.open(self.path(name), os.O_WRONLY), known, frames)
 
     def _write(self, descriptor: int, place: int, frames: Sequence[Frame]) -> int:

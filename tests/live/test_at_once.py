@@ -224,3 +224,26 @@ def test_a_session_whose_file_was_deleted_begins_again(started: Callable[..., Be
     for _ in range(3):
         agent.step()
     assert bench.summary["requests"] == 3 and bench.summary["fallbacks"] == 0 and len(bench.record.history) == 1 + 1 + 2 * 6
+
+
+def test_zeros_behind_the_last_frame_end_a_session_file_and_are_written_over(started: Callable[..., Bench]) -> None:
+    bench = started("sliding-window:2", gate=False)
+    agent = Agent(bench)
+    agent.step()
+    file = Logs(bench.workspace.path).path(bench.record.session)
+    file.write_bytes(file.read_bytes() + bytes(4_096))  # what a crash of the machine leaves of a write
+    agent.step()
+    assert bench.summary["requests"] == 2 and bench.summary["fallbacks"] == 0 and not file.read_bytes().endswith(bytes(64))
+
+
+def test_a_smaller_file_in_place_of_ours_is_continued_where_it_ends(started: Callable[..., Bench]) -> None:
+    bench = started("sliding-window:2", gate=False)
+    agent = Agent(bench)
+    agent.step()
+    logs, name = Logs(bench.workspace.path), bench.record.session
+    file, early = logs.path(name), logs.path(name).read_bytes()
+    agent.step()
+    file.write_bytes(early)
+    agent.step()
+    record, end = logs.read(name)
+    assert record is not None and end == file.stat().st_size and len(record.answers) >= 2
