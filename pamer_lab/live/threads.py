@@ -44,10 +44,17 @@ class Thread:
     unwritten: list[Frame] = field(default_factory=list)
     """Frames that could not be written; they wait for the next one."""
     used: float = 0.0
+    first: tuple[str, ...] = ()
+    """The history of the request that opened the session; its decision may still be on the way."""
+
+    @property
+    def line(self) -> Sequence[str]:
+        """The session's history, as far as requests have told it."""
+        return self.record.digests or self.first
 
     def common(self, digests: Sequence[str]) -> int:
         """Units of the session's history that a request begins with."""
-        own = self.record.digests
+        own = self.line
         return next((at for at, (one, other) in enumerate(zip(own, digests, strict=False)) if one != other), min(len(own), len(digests)))
 
     def opens_before(self, units: int) -> bool:
@@ -123,7 +130,7 @@ class Threads:
             return False
         if size > thread.place:
             self.refresh(thread)
-        return thread.common(wire.digests) == len(thread.record.digests)
+        return thread.common(wire.digests) == len(thread.line)
 
     def completed(self, who: Who, wire: Wire) -> Wire:
         """A request whose history its provider keeps, with that history in front as far as it was recorded here."""
@@ -179,7 +186,7 @@ class Threads:
             if name in self._threads or self.logs.size(name):
                 continue
             frame = begin(name, parent, rewritten)
-            thread = Thread(Record(frame), 0)
+            thread = Thread(Record(frame), 0, first=tuple(wire.digests))
             try:
                 thread.place = self.logs.create(name, frame)
             except FileExistsError:
@@ -244,11 +251,8 @@ class Threads:
 
 def _continued(own: list[Thread], digests: Sequence[str]) -> Thread | None:
     """The session with the longest history that these units begin with."""
-    found = [
-        thread for thread in own if len(thread.record.digests) <= len(digests) and thread.common(digests) == len(thread.record.digests)
-    ]
-    found = [thread for thread in found if thread.record.digests]
-    return max(found, key=lambda thread: len(thread.record.digests), default=None)
+    found = [thread for thread in own if 0 < len(thread.line) <= len(digests) and thread.common(digests) == len(thread.line)]
+    return max(found, key=lambda thread: len(thread.line), default=None)
 
 
 def _read_again(logs: Logs, name: str, ours: Sequence[Frame]) -> tuple[Record, int]:

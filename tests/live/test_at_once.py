@@ -98,6 +98,20 @@ def test_a_request_behind_another_sessions_decision_goes_out_with_its_last_view(
     assert sorted(row["sent_bytes"] for row in rows) == sorted(map(len, sent))
 
 
+def test_requests_behind_a_late_first_decision_stay_in_one_session(gated: tuple[Bench, Gate]) -> None:
+    bench, gate = gated
+    gate.close()
+    bench.live.proxy.deadline = 0.1
+    agent = Agent(bench)
+    for _ in range(3):
+        _send(bench, agent.body).join()
+        agent.grow()
+    gate.go.set()
+    bench.settle()
+    (record,) = bench.records()
+    assert [row["t"] for row in described(record)["requests"]] == [0, 1, 2]
+
+
 def test_what_went_out_before_a_late_decision_is_recorded_when_the_disk_is_full(
     gated: tuple[Bench, Gate], monkeypatch: pytest.MonkeyPatch
 ) -> None:
