@@ -109,7 +109,7 @@ class Desk:
         assert call.wire is not None and call.thread is not None  # the call was read
         wire, thread = call.wire, call.thread
         while True:
-            with thread.lock:
+            with thread.order, thread.lock:
                 if self.threads.continues(thread, wire):
                     if thread.record.policy != self.workshop.policy.name and not thread.record.by_hand:
                         self._change(thread, self.workshop.policy, by_hand=False)

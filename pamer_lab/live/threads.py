@@ -8,6 +8,7 @@ never share a session, whatever ids their client sends. Who holds the lock of al
 import hashlib
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
@@ -30,6 +31,25 @@ ACTING = 64
 Begin = Callable[[str, str, bool], Opened]
 
 
+class InOrder:
+    """A lock that is given in the order in which it was asked for."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._waiting: deque[object] = deque()
+
+    def __enter__(self) -> None:
+        ticket = object()
+        with self._changed:
+            self._waiting.append(ticket)
+            self._changed.wait_for(lambda: self._waiting[0] is ticket)
+
+    def __exit__(self, *_: object) -> None:
+        with self._changed:
+            self._waiting.popleft()
+            self._changed.notify_all()
+
+
 @dataclass
 class Thread:
     """One session in this process."""
@@ -38,6 +58,8 @@ class Thread:
     place: int
     """Where its file ends, as far as it was read here."""
     lock: threading.RLock = field(default_factory=threading.RLock)
+    order: InOrder = field(default_factory=InOrder)
+    """For decisions, before `lock`: several may wait behind a late one, and a later request must not be decided first."""
     acting: LiveActing | None = None
     view: tuple[int, tuple[Item, ...]] | None = None
     """The decision point of the newest request and what was sent for it; None where it went out as it came."""
