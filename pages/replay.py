@@ -23,7 +23,7 @@ from pamer_lab.ui.shared.heads_select import describe_heads
 from pamer_lab.ui.shared.loaders import rows_or_demo, stored_trace
 from pamer_lab.ui.shared.page import part
 from pamer_lab.ui.shared.page import run as run_page
-from pamer_lab.ui.shared.picker import pick_trace
+from pamer_lab.ui.shared.picker import leave_removed, pick_trace
 from pamer_lab.ui.shared.prices import chosen_prices
 from pamer_lab.ui.shared.run_choice import choose
 from pamer_lab.ui.shared.run_form import heads_shown, next_step, run_panel
@@ -107,6 +107,7 @@ def inspect(runs: list[Run], run: Run, trace: Trace) -> None:
 
     The first chart is sent before the opened turn and the second after it: the browser draws one while the server goes on.
     """
+    leave_removed()
     charts, opened = st.columns([6, 5], gap="medium")
     with opened:
         policy = choose_policy(runs)
@@ -115,7 +116,8 @@ def inspect(runs: list[Run], run: Run, trace: Trace) -> None:
         turn = choose_turn(run, [entry.head.policy for entry in runs], drops_of(run))
         view = st.container(key="turn-view")
     with charts:
-        st.markdown(headline(run), help=HINTS["fixed"])
+        fell = any(entry.action == "fallback" for entry in run.turns)
+        st.markdown(headline(run), help=f"{HINTS['fixed']} Fallback: {HINTS['fallback']}" if fell else HINTS["fixed"])
         chart = st.container()
         blocks = st.container()
     with st.container(key="what-if"):

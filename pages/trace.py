@@ -14,7 +14,7 @@ from pamer_lab.spreadsheet import csv_text
 from pamer_lab.ui.shared.charts import drawing, show_chart
 from pamer_lab.ui.shared.loaders import rows_or_demo, stored_trace, table_version
 from pamer_lab.ui.shared.page import part, run
-from pamer_lab.ui.shared.picker import pick_trace
+from pamer_lab.ui.shared.picker import leave_removed, pick_trace
 from pamer_lab.ui.shared.share import share
 from pamer_lab.ui.shared.state import out_of_range
 from pamer_lab.ui.shared.text import DEMO, counted_with, said_by_source
@@ -85,6 +85,7 @@ def charts(stored: StoredTrace, transcript: Transcript) -> None:
 @part
 def reading(stored: StoredTrace, transcript: Transcript) -> None:
     """What moves with the block: its mark in the charts, search, outline and text."""
+    leave_removed()
     charts(stored, transcript)
     block, hit = navigation(transcript)
     left, right = st.columns([2, 5], gap="medium")

@@ -144,9 +144,9 @@ def _change(value: float, base: float) -> float:
 
 
 def signed(value: float) -> str:
-    """`+56.3`, `−11.2`; nothing that rounds to zero has a sign."""
-    text = f"{abs(value):.1f}"
-    return text if float(text) == 0 else f"{'−' if value < 0 else '+'}{text}"
+    """`+56.3`, `-11.2`, with the minus that tables and CSVs have; nothing that rounds to zero has a sign."""
+    text = f"{value:+.1f}"
+    return text if float(text) else text[1:]
 
 
 def token_sense(tokens: float, base_tokens: float, cost: float | None, base_cost: float | None) -> Sense:

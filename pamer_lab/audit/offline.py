@@ -11,7 +11,7 @@ from typing import Literal
 import msgspec
 
 from pamer_lab.audit.reviews import ReviewStore
-from pamer_lab.audit.tables import SELECTIONS
+from pamer_lab.audit.tables import SELECTIONS, is_time
 from pamer_lab.errors import FormatError, InputError
 from pamer_lab.storage import Database, is_in
 
@@ -76,4 +76,6 @@ def read_reviews(source: Path, body: bytes) -> OfflineReviews:
     for number, review in enumerate(found.reviews, 1):
         if review.created_at.tzinfo is None:
             raise FormatError("its time has no time zone", path=str(source), where=f"review {number}")
+        if not is_time(review.created_at):
+            raise FormatError("its time is in no year that can be shown", path=str(source), where=f"review {number}")
     return found

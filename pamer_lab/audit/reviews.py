@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Literal, get_args
 
-from pamer_lab.audit.tables import MOST_STEP, NOTE_CHARACTERS, REVIEWS, are_steps
+from pamer_lab.audit.tables import MOST_STEP, NAME_CHARACTERS, NOTE_CHARACTERS, REVIEWS, are_steps
 from pamer_lab.errors import InputError, StorageError
 from pamer_lab.storage import Database, equals
 
@@ -77,6 +77,8 @@ class ReviewStore:
         name = " ".join(reviewer.split())
         if not name:
             raise InputError("a review needs the reviewer's name")
+        if len(name) > NAME_CHARACTERS:
+            raise InputError(f"the reviewer's name is longer than {NAME_CHARACTERS} characters")
         if verdict not in VERDICTS:
             raise InputError(f"unknown verdict {verdict!r}; known: {', '.join(VERDICTS)}")
         if not are_steps(steps) or len(set(steps)) != len(steps):

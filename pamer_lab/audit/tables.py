@@ -5,6 +5,7 @@ on import.
 """
 
 from collections.abc import Iterable, Mapping
+from datetime import MAXYEAR, MINYEAR, datetime
 from typing import Any
 
 import pyarrow as pa
@@ -84,6 +85,8 @@ MOST_STEP = 1_000_000
 """Turns and steps of one trace; the reader takes fewer."""
 MOST_TOKENS = 10**12
 NOTE_CHARACTERS = 10_000
+NAME_CHARACTERS = 200
+"""Of a reviewer's name."""
 MOST_STEPS_NAMED = 100_000
 """Steps in one list of a row."""
 
@@ -92,6 +95,11 @@ def are_steps(steps: Iterable[Any], most: int = MOST_STEP) -> bool:
     """Whether these are step numbers up to `most`, and not too many."""
     listed = list(steps)
     return len(listed) <= MOST_STEPS_NAMED and all(isinstance(step, int) and 0 <= step <= most for step in listed)
+
+
+def is_time(value: datetime | None) -> bool:
+    """Whether a row's time can be shown in every time zone; the first and the last year cannot."""
+    return value is None or MINYEAR < value.year < MAXYEAR
 
 
 def check_selection(row: Mapping[str, Any]) -> None:
@@ -106,6 +114,8 @@ def check_selection(row: Mapping[str, Any]) -> None:
     for name in ("chosen_tokens", "covered_tokens", "restored_tokens"):
         if not 0 <= (row[name] or 0) <= MOST_TOKENS:
             raise ValueError(f"{name} is not a count")
+    if not is_time(row["created_at"]):
+        raise ValueError("its time is in no year that can be shown")
 
 
 def check_review(row: Mapping[str, Any]) -> None:
@@ -114,3 +124,7 @@ def check_review(row: Mapping[str, Any]) -> None:
         raise ValueError(f"its steps and revision must be between 0 and {MOST_STEP:,}")
     if len(row["note"] or "") > NOTE_CHARACTERS:
         raise ValueError(f"the note is longer than {NOTE_CHARACTERS:,} characters")
+    if len(row["reviewer"] or "") > NAME_CHARACTERS:
+        raise ValueError(f"the reviewer's name is longer than {NAME_CHARACTERS} characters")
+    if not is_time(row["created_at"]):
+        raise ValueError("its time is in no year that can be shown")

@@ -2,7 +2,7 @@
 
 import argparse
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 from pamer_lab.analysis.compact import Line, budget_table, expanded_table, orderings, over_the_limit, paired_table, retrieval_table
@@ -146,7 +146,11 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def show(result: dict[str, Any]) -> None:
-    print(result["estimate"] if "estimate" in result else "\n".join(tables(Study.from_json(result))))
+    if "estimate" in result:
+        print(result["estimate"])
+        return
+    own = {field.name for field in fields(Study)}  # the result also says where it was computed
+    print("\n".join(tables(Study.from_json({name: value for name, value in result.items() if name in own}))))
 
 
 def _estimate(bench: Bench) -> dict[str, Any]:

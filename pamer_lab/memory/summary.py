@@ -136,13 +136,22 @@ def clip(text: str, cap: int) -> str:
         return text
     pieces = _LEFT_OUT.split(text)
     head = (cap + 1) // 2
-    before = sum(int(mark.strip(" [.]").split()[0].replace(",", "") or 0) for mark in _LEFT_OUT.findall(text))
+    before = sum(map(_count, _LEFT_OUT.findall(text)))
     if len(pieces) == 1:
         begin, end = text[:head], text[len(text) - (cap - head) :]
     else:
         begin, end = pieces[0][:head], pieces[-1][max(len(pieces[-1]) - (cap - head), 0) :]
     left_out = before + sum(map(len, pieces)) - len(begin) - len(end)
     return f"{begin}{LEFT_OUT.format(left_out)}{end}"
+
+
+def readable(text: str) -> str:
+    """The text as it is shown: `…` for each of `clip`'s marks that is longer than what it stands for."""
+    return _LEFT_OUT.sub(lambda mark: "…" if _count(mark[0]) < len(mark[0]) else mark[0], text)
+
+
+def _count(mark: str) -> int:
+    return int(mark.strip(" [.]").split()[0].replace(",", "") or 0)
 
 
 def kept_pieces(text: str) -> list[str]:

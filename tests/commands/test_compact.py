@@ -115,6 +115,8 @@ def test_a_subset_of_conditions_on_a_sample_keeps_its_teacher_and_says_its_n(
     assert len(found["decisions"]) == found["corpus"]["decision_points"] == 70
     assert "--sample 70" in found["command"]
     assert "--conditions recent,raw-top1" in found["command"]
+    assert main(["compact", *options, "--device", "cpu"]) == 0
+    assert "Recent2" in capsys.readouterr().out, "for people it is a table"
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from pamer_lab.memory.summary import (
     faults,
     kept_pieces,
     read_detail,
+    readable,
     within_budget,
 )
 from pamer_lab.memory.terms import identifiers, scores, terms
@@ -72,6 +73,13 @@ def test_under_the_budget_nothing_is_clipped_and_over_it_every_message_keeps_bot
     assert total < 20_000 * 1.1
     assert clipped[0].messages[1].content == long[0].messages[1].content
     assert len(clipped[7].messages[1].content) < len(long[7].messages[1].content)
+
+
+def test_a_shown_line_has_no_mark_that_is_longer_than_what_it_stands_for() -> None:
+    names = "Also matching: " + "7365, " * 12
+    assert readable(clip(names, len(names) - 2)) == f"{names[:43]}…{names[-42:]}"
+    assert readable(long := clip(names * 9, 40)) == long != names * 9
+    assert readable("nothing left out") == "nothing left out"
 
 
 def test_clipping_says_how_much_is_missing() -> None:

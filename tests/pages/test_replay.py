@@ -267,6 +267,21 @@ def test_a_trace_that_was_removed_after_a_look_at_it_is_no_dead_end(visit: Visit
     assert not app.run().warning, "once is enough"
 
 
+@pytest.mark.parametrize("page", [PAGE, "pages/trace.py"])
+def test_a_trace_that_is_removed_in_another_tab_is_said_to_be_gone_and_another_can_be_picked(
+    visit: Visit, workspace: Workspace, page: str
+) -> None:
+    put(workspace, one=chat(5), other=chat(4))
+    looked, kept = (row["trace_id"] for row in workspace.trace_rows())
+    app = visit(page, trace=looked, policies=LIGHT)
+    workspace.remove_trace(looked)
+    app.run()
+    assert not app.error and not app.exception and not charts(app)
+    assert len(app.warning) == 1 and "one.json" in app.warning[0].value
+    app.selectbox(key="picked_trace").set_value(kept).run()
+    assert not app.warning and charts(app)
+
+
 def test_the_open_turn_and_policy_are_there_again_after_another_page_and_belong_to_their_trace(visit: Visit, workspace: Workspace) -> None:
     put(workspace, long=chat(20), short=chat(4))
     ids = {row["name"]: row["trace_id"] for row in workspace.trace_rows()}

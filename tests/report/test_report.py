@@ -139,6 +139,12 @@ def test_a_config_whose_run_comes_out_otherwise_here_is_refused(tmp_path: Path) 
         with_runs(ReportConfig(sections=(ReplaySection(trace_id="t-hostile", runs=(other,)),)), workspace)
 
 
+def test_a_title_shows_direction_overrides(reported: Reported) -> None:
+    config = ReportConfig(sections=(StudySection(sample="controls"),), title="\u202egpj.exe\u2066")
+    text = make(config, reported[0]).html.decode()
+    assert "<title>⟨U+202E⟩gpj.exe⟨U+2066⟩ · PaMER Lab</title>" in text
+
+
 def test_a_configuration_is_read_as_it_was_written_and_unknown_keys_are_refused(reported: Reported, tmp_path: Path) -> None:
     config = everything(reported[1], title="A title", redact="all")
     file = tmp_path / "c.json"

@@ -13,7 +13,7 @@ import pytest
 from pamer_lab.audit.exchange import import_bytes
 from pamer_lab.audit.tables import SELECTIONS
 from pamer_lab.decisions import Item
-from pamer_lab.errors import FormatError
+from pamer_lab.errors import FormatError, InputError
 from pamer_lab.redaction import Scan
 from pamer_lab.runs.bundle import pack_runs, unpack_runs
 from pamer_lab.runs.engine import ReplayOptions, replay
@@ -159,9 +159,32 @@ def test_a_review_beyond_every_trace_is_refused(workspace: Workspace) -> None:
         "created_at": "2026-01-01T00:00:00+00:00",
     }
     assert import_bytes(workspace.database, Path("x.jsonl"), json.dumps(row | {"steps": "[1]"}).encode())["review"] == 1
-    for change in ({"steps": f"[{10**11}]"}, {"steps": "[-1]"}, {"revision": 10**11}, {"steps": '["x"]'}, {"steps": "{}"}):
+    times = ({"created_at": "9999-12-31T23:59:59-14:00"}, {"created_at": "0001-01-01T00:00:00+14:00"}, {"reviewer": "r" * 10**6})
+    for change in ({"steps": f"[{10**11}]"}, {"steps": "[-1]"}, {"revision": 10**11}, {"steps": '["x"]'}, {"steps": "{}"}, *times):
         with pytest.raises(FormatError):
             import_bytes(workspace.database, Path("x.jsonl"), json.dumps(row | {"steps": "[2]"} | change).encode())
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"steps": [10**11]},
+        {"steps": [2**70]},
+        {"reviewer": "r" * 10**6},
+        {"note": "n" * 10**6},
+        {"created_at": "9999-12-31T23:59:59-14:00"},
+        {"created_at": "0001-01-01T00:00:00+14:00"},
+    ],
+    ids=lambda change: f"{next(iter(change))} {str(next(iter(change.values())))[:12]}",
+)
+def test_a_share_pages_review_beyond_every_trace_is_refused(workspace: Workspace, change: dict[str, Any]) -> None:
+    row = dict.fromkeys(SELECTIONS.schema.names) | {"audit_id": "a", "turn": 3, "outcome": "accepted"}
+    workspace.database.insert(SELECTIONS, [row])
+    review = {"audit_id": "a", "reviewer": "r", "verdict": "right", "steps": [1], "note": "", "created_at": "2026-01-01T00:00:00+00:00"}
+    file = {"format": "pamer-lab-reviews", "version": 2, "report_id": "r", "exported_at": ""}
+    assert import_bytes(workspace.database, Path("x.json"), json.dumps(file | {"reviews": [review]}).encode())["review"] == 1
+    with pytest.raises(InputError):
+        import_bytes(workspace.database, Path("x.json"), json.dumps(file | {"reviews": [review | change]}).encode())
 
 
 @pytest.mark.parametrize("body", [b"a," * 5_000 + b"b\n" + b"\n" * 1_000, b"table\n" + b"x\n" * 200_001], ids=["columns", "rows"])

@@ -30,7 +30,7 @@ function short(value) {
 }
 
 const whole = (value) => Math.round(value).toLocaleString("en-US");
-const signed = (value, digits) => (value > 0 ? "+" : value < 0 ? "−" : "") + Math.abs(value).toFixed(digits);
+const signed = (value, digits) => (value > 0 ? "+" : value < 0 ? "-" : "") + Math.abs(value).toFixed(digits);
 const fixed = (value, digits) => (typeof value === "number" ? value.toFixed(digits) : "none");
 const counted = (count, thing, things) => `${whole(count)} ${count === 1 ? thing : things || thing + "s"}`;
 const sum = (values) => values.reduce((total, value) => total + value, 0);

@@ -11,6 +11,7 @@ import streamlit as st
 from pamer_lab.audit.provenance import Provenance, Step
 from pamer_lab.audit.store import restored_tokens
 from pamer_lab.figures.text import counted, one_line, share
+from pamer_lab.memory.summary import readable
 from pamer_lab.runs.values import RunInfo
 from pamer_lab.ui.audit.data import step_of
 from pamer_lab.ui.audit.queue import OUTCOME_COLOURS
@@ -138,7 +139,7 @@ def _steps(row: Mapping[str, Any], steps: Sequence[int], ranks: Mapping[int, Map
             words, colour = CHECKS[step.check]
             st.markdown(f":{colour}[{words}]{_hashes(step)}")
             if step.detail:
-                st.text(one_line(step.detail, 200))
+                st.text(one_line(readable(step.detail), 200))
             body(step.text, key=f"{side}-{row['audit_id']}-{number}")
 
 
@@ -168,7 +169,7 @@ def _candidates(row: Mapping[str, Any], known: Provenance) -> None:
                 "Score": entry["score"],
                 "Chosen": "✓" if entry["step"] in chosen else "",
                 "Restored": "in part" if entry["step"] in in_part else "✓" if entry["step"] in cited else "",
-                "What happened": details.get(entry["step"], ""),
+                "What happened": readable(details.get(entry["step"], "")),
                 "Summary": str(entry["memory_id"]),
             }
             for entry in entries

@@ -19,6 +19,7 @@ from pamer_lab.audit.reviews import VERDICTS
 from pamer_lab.audit.tables import NOTE_CHARACTERS
 from pamer_lab.errors import LabError
 from pamer_lab.figures.text import one_line
+from pamer_lab.memory.summary import readable
 from pamer_lab.ui.audit.data import reviews
 from pamer_lab.ui.audit.queue import drafts, move_selection, open_selection
 from pamer_lab.ui.audit.reviewer import ask_name
@@ -83,7 +84,7 @@ def review_form(row: Mapping[str, Any], entry: Entry, shown: Sequence[Entry], re
             sorted({*chosen, *range(int(row["turn"])), *start}),
             start,
             key=f"wanted-{case}",
-            format_func=lambda step: f"{step}: {one_line(details[step], 50)}" if details.get(step) else str(step),
+            format_func=lambda step: f"{step}: {one_line(readable(details[step]), 50)}" if details.get(step) else str(step),
             help=HINTS["wanted"],
             placeholder="none is needed",
         )

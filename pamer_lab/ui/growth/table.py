@@ -73,7 +73,7 @@ def comparison(runs: pl.DataFrame, policies: Sequence[str], baseline: str) -> No
         "Auxiliary": "Tokens of the policy's own model calls, such as summaries. The `embedded` profile makes none.",
         "Cached input": HINTS["cached"],
         "Uncached vs baseline": "Input that a prefix cache cannot serve. A context that is rewritten often is shorter, but cached less.",
-        "Evidence in context": f"Share of evidence that was verbatim in the context when it was used. {HINTS['evidence']}",
+        "Evidence in context": HINTS["in_context"],
         EVIDENCE_CHANGE: "In percentage points; higher is better.",
         "Cost vs base": HINTS["cost"],
         "Cost vs baseline": "Per trace, at the chosen prices.",

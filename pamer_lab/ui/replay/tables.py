@@ -111,7 +111,7 @@ def accounts(runs: Sequence[Run]) -> None:
             "Policy": st.column_config.TextColumn(pinned=True),
             "Change %": st.column_config.NumberColumn(format="%+.1f", help="Total tokens relative to base."),
             "Cost vs base": st.column_config.NumberColumn(format="%.2f", help=HINTS["cost"]),
-            "In context %": st.column_config.NumberColumn(format="%.1f", help=HINTS["evidence"]),
+            "In context %": st.column_config.NumberColumn(format="%.1f", help=HINTS["in_context"]),
         },
     )
     own = {run.head.policy: {"Currency": prices.currency, "Prices": prices.name} | counting(run) for run in runs}
@@ -168,7 +168,7 @@ def evidence(run: Run) -> None:
         return
     counts = ", ".join(f"{rates[fate]:,} {FATE_WORDS[fate]}" for fate in FATES if rates[fate])
     st.markdown(
-        f"**{rates['in_context_pct']:.1f} %** of {counted(rates['uses'], 'use')} were in the context: {counts}.", help=HINTS["evidence"]
+        f"**{rates['in_context_pct']:.1f} %** of {counted(rates['uses'], 'use')} were in the context: {counts}.", help=HINTS["in_context"]
     )
     lost = st.toggle("Only evidence missing from the context", key="lost", bind="query-params")
     shown = [fate for fate in found if not lost or fate.survival in ("memory", "gone")]

@@ -12,6 +12,7 @@ import streamlit as st
 from pamer_lab.decisions import spans_of
 from pamer_lab.figures.text import counted, share
 from pamer_lab.figures.theme import ACTION_WORDS, DROP_SIGN, SIGNS
+from pamer_lab.memory.summary import readable
 from pamer_lab.probes.margins import vote_margins
 from pamer_lab.probes.readout import logit
 from pamer_lab.runs.alignment import Row, sent_and_seen
@@ -194,7 +195,7 @@ def _memory(run: Run, turn: Turn) -> None:
         st.markdown(f"**{verb} memory {entry.sequence}** · {entry.tokens:,} tokens → {entry.summary_tokens:,} · {in_code(name, 60)}")
         if turn.action == "compress":
             body(entry.summary, key=f"memory-{turn.t}-{entry.sequence}")
-        table([{"Step": block.step, "Tokens": block.tokens, "What happened": block.detail} for block in entry.blocks])
+        table([{"Step": block.step, "Tokens": block.tokens, "What happened": readable(block.detail)} for block in entry.blocks])
     if turn.restored_steps:
         part = set(turn.restored_in_part)
         steps = ", ".join(f"{step} (restored in part)" if step in part else str(step) for step in turn.restored_steps)

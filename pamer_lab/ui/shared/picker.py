@@ -12,7 +12,7 @@ from pamer_lab.ui.shared.text import in_code
 from pamer_lab.ui.shared.widgets import missing_trace
 
 LABEL = "open-trace-label"
-"""Session key of what the open trace is called, for when it is gone."""
+"""Session key of the open trace's id and what it is called, for when it is gone."""
 
 
 def name_of(row: dict[str, Any]) -> str:
@@ -51,10 +51,11 @@ def pick_trace(rows: Sequence[dict[str, Any]], *, on_change: Callable[[], None] 
     known = {row["trace_id"]: row for row in rows}
     known |= rows_named([name for name in (wanted, first) if name and name not in known])
     missing = wanted not in known and "trace" in st.query_params
+    was_open, label = st.session_state.get(LABEL, ("", ""))
     if missing:
-        missing_trace(wanted)
+        missing_trace(wanted, label if was_open == wanted else "")
     elif wanted and wanted not in known:
-        removed = str(st.session_state.get(LABEL) or wanted)
+        removed = label if was_open == wanted else wanted
         st.warning(f"The trace {in_code(removed, 120)} that you had open is no longer in this workspace. Another one is shown.")
     if not known:
         if not missing:
@@ -84,5 +85,11 @@ def pick_trace(rows: Sequence[dict[str, Any]], *, on_change: Callable[[], None] 
         st.caption(f"Listed: {len(known):,} of {total:,} traces, those stored last. Search on Traces finds the others.")
     if picked is not None:
         choose("trace", picked)
-        st.session_state[LABEL] = trace_label(known[picked])
+        st.session_state[LABEL] = picked, trace_label(known[picked])
     return picked
+
+
+def leave_removed() -> None:
+    """For a part of a page, which is redrawn without `pick_trace`: where the trace has been removed, the page is drawn anew and says so."""
+    if not rows_named([chosen("trace")]):
+        st.rerun()

@@ -60,8 +60,11 @@ def sentences() -> Iterator[None]:
         st.error(in_code(str(error), 600))
 
 
-def missing_trace(trace_id: str) -> None:
-    """What a link needs when its trace is not here."""
+def missing_trace(trace_id: str, open_before: str = "") -> None:
+    """What a link needs when its trace is not here; `open_before` names a trace that was open and has been removed since."""
+    if open_before:
+        st.warning(f"The trace {in_code(open_before, 120)} that you had open is no longer in this workspace. Choose another one.")
+        return
     st.error(f"The trace {in_code(trace_id, 80)} in this link is not in this workspace.")
     st.markdown("Import its file on the Traces page. The same file always gets the same id, so the link will work.")
     st.page_link("pages/traces.py", label="Go to Traces", icon=":material/list_alt:")

@@ -40,6 +40,8 @@ HINTS = {
     "equal_tokens": "The policy against a sliding window, or a periodic summary, of the size that uses as many tokens. "
     "Interpolated between the sizes that ran, base as the largest; differences are paired by task, with 95 % bootstraps.",
     "evidence": "Names, numbers and addresses that first appeared in a tool result and were used by a later action. Matched verbatim.",
+    "in_context": "In context: in the request when a later action used it, verbatim, restored or in a summary. Evidence: names, numbers "
+    "and addresses that first appeared in a tool result and were used by a later action. Matched verbatim.",
     "restored_in_part": "The request contains an excerpt: the block exceeds the evidence budget, or the recall agent quoted passages.",
     "whatif": "Recomputes every decision from the stored logits. No model is called.",
     "vote": "How many heads must vote yes before older history is compressed.",
