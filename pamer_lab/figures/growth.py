@@ -58,7 +58,7 @@ def mean_context(
             legend={"orientation": "h", "y": 1.02, "yanchor": "bottom"},
         )
     )
-    for policy in policies:
+    for policy in sorted(policies, key=lambda name: not highlight or name in highlight):  # faint lines first: those after them lie on top
         part = means.filter(pl.col("policy") == policy)
         if part.is_empty():
             continue

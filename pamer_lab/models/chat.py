@@ -6,9 +6,9 @@ attempt is tried again with back-off, a refused request is not; a prompt longer 
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from pamer_lab.errors import InputError, ModelError
 from pamer_lab.models.attempts import BadAnswer, DoesNotFit, server_client, with_attempts
@@ -32,6 +32,8 @@ __all__ = [
     "schema_fault",
     "without_thinking",
 ]
+
+T = TypeVar("T")
 
 ChatMessages = Sequence[Mapping[str, str]]
 """`{"role": ..., "content": ...}`, in order."""
@@ -157,24 +159,27 @@ class ChatClient:
         self._client = server_client(settings)
 
     def complete(self, messages: ChatMessages, *, max_tokens: int, schema: Mapping[str, Any] | None = None) -> ChatAnswer:
-        what = f"{self.name} at {self._settings.base_url}"
+        answer, before = self._attempted(lambda: self._ask(messages, max_tokens, schema))
+        return replace(answer, usage=answer.usage + before)
+
+    def create(self, messages: ChatMessages, max_tokens: int, **more: Any) -> tuple[Any, ChatUsage]:
+        """The server's answer as it came, for what an answer's text does not hold, and what failed attempts before it took."""
+        return self._attempted(lambda: self._create(messages, max_tokens, **more))
+
+    def _attempted(self, call: Callable[[], T]) -> tuple[T, ChatUsage]:
+        """The first result, and what the attempts before it took; an error carries what all of them took."""
         used: list[ChatUsage] = []
         try:
-            answer = with_attempts(
-                lambda: self._ask(messages, max_tokens, schema),
-                what=what,
+            found = with_attempts(
+                call,
+                what=f"{self.name} at {self._settings.base_url}",
                 attempts=self._settings.attempts,
                 failed=lambda error: used.append(_cost(error)),
             )
         except ModelError as error:
             set_usage(error, sum(used, usage_of(error)))
             raise
-        return replace(answer, usage=sum(used, answer.usage))
-
-    def create(self, messages: ChatMessages, max_tokens: int, **more: Any) -> Any:
-        """The server's answer as it came, for what an answer's text does not hold."""
-        what = f"{self.name} at {self._settings.base_url}"
-        return with_attempts(lambda: self._create(messages, max_tokens, **more), what=what, attempts=self._settings.attempts)
+        return found, sum(used, NO_USAGE)
 
     def _ask(self, messages: ChatMessages, max_tokens: int, schema: Mapping[str, Any] | None) -> ChatAnswer:
         shape: dict[str, Any] = {}

@@ -46,8 +46,8 @@ def draft(chat: Chat, messages: ChatMessages, max_tokens: int) -> Draft:
 
 
 def _asked(chat: ChatClient, messages: ChatMessages, max_tokens: int) -> Draft:
-    answer = chat.create(messages, max_tokens, logprobs=True)
-    usage = reported(answer) or UNKNOWN_USAGE
+    answer, before = chat.create(messages, max_tokens, logprobs=True)
+    usage = (reported(answer) or UNKNOWN_USAGE) + before
     try:
         entries = answer.choices[0].logprobs.content
         found = [(mended(str(entry.token)), math.exp(min(float(entry.logprob), 0.0))) for entry in entries]

@@ -19,6 +19,7 @@ from pamer_lab.models.chat import ChatClient, LocalChat
 from pamer_lab.models.draft import draft, drafted_states, next_action
 from pamer_lab.models.frozen import load_frozen
 from pamer_lab.models.profiles import ChatSettings, load_profile
+from pamer_lab.models.usage import UNKNOWN_USAGE, ChatUsage, usage_of
 from pamer_lab.policies.availability import why_not
 from pamer_lab.policies.registry import parse_policy
 from pamer_lab.policies.resources import RunResources
@@ -34,10 +35,12 @@ ALWAYS = Parts(embedder=PARTS.embedder, probe=FixedProbe())
 class _Server(BaseHTTPRequestHandler):
     asked: list[dict[str, Any]]
     answer: dict[str, Any]
+    broken = 0
+    """Answers that break off, before those that do not."""
 
     def do_POST(self) -> None:
         self.asked.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
-        body = json.dumps(self.answer).encode()
+        body = json.dumps(self.answer).encode()[: 9 if len(self.asked) <= self.broken else None]
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
         self.end_headers()
@@ -126,6 +129,16 @@ def test_a_gate_that_fails_lets_recall_go_on_and_its_call_is_counted(
     turns = gated(kind, tmp_path, chat, monkeypatch)
     assert turns[4].action == "recall" and turns[4].error
     assert [entry.input_tokens for entry in turns[4].spent if entry.operation == "gate"] == [50]
+
+
+def test_a_draft_counts_the_attempts_that_failed_before_it(server: tuple[type[_Server], ChatClient]) -> None:
+    handler, chat = server
+    handler.answer, handler.broken = answered("search", [0.9]), 2
+    with pytest.raises(ModelError) as failed:
+        draft(chat, next_action("text"), 4)
+    assert usage_of(failed.value) == UNKNOWN_USAGE
+    patient = ChatClient(chat._settings.model_copy(update={"attempts": 2}))
+    assert draft(patient, next_action("text"), 4).usage == ChatUsage(50, 1, "recorded", calls=2, unknown=1)
 
 
 def test_the_gate_is_off_by_default_and_its_runs_are_their_own(tmp_path: Path) -> None:

@@ -67,6 +67,7 @@ def test_twenty_lines_are_told_apart_by_colour_and_dash() -> None:
 
 def test_highlighted_policies_keep_their_looks_and_the_others_become_faint() -> None:
     figure = figures.mean_context(_means(MANY), MANY, LIGHT, highlight=["acon", "memgpt"])
+    assert {trace.line.color for trace in figure.data[: len(MANY) - 2]} == {LIGHT["faint"]}  # drawn first, so under the others
     upper = {trace.name: trace for trace in figure.data if trace.yaxis in (None, "y") and trace.name}
     assert {name for name, trace in upper.items() if trace.showlegend is not False} == {"acon", "memgpt"}
     assert {trace.line.color for name, trace in upper.items() if name not in ("acon", "memgpt")} == {LIGHT["faint"]}
