@@ -130,3 +130,13 @@ def test_the_browsers_back_leaves_the_page_in_one_press_however_many_turns_were_
     open_turns(page)
     page.go_back()
     page.wait_for_url("about:blank")
+
+
+def test_a_key_pressed_after_the_trace_was_removed_in_another_tab_says_that_it_is_gone(visitor: Visitor, folder: Path) -> None:
+    replay(long_trace(6, trace_id="t-removed"), "base", Workspace(folder))
+    page = visitor.open("/replay?trace=t-removed&policies=base&turn=0")
+    expect(page.locator(".st-key-turn input")).to_have_value("0")
+    Workspace(folder).remove_trace("t-removed")
+    page.keyboard.press("j")
+    expect(page.get_by_test_id("stAlert").filter(has_text="that you had open")).to_be_visible()
+    expect(page.locator(".js-plotly-plot")).to_have_count(0)
