@@ -58,7 +58,7 @@ def main(arguments: list[str] | None = None) -> int:
         if args.trust_profile:
             _trust(args.profile)
         command = importlib.import_module(f"pamer_lab.commands.{COMMANDS[args.command].module}")
-        with _turn(args.command), _stdout_for_json(args.json and not _in_lines()):
+        with _turn(args.command):
             result = command.run(args)
         if _in_lines():
             _line(result=result)
@@ -122,13 +122,6 @@ def _turn(command: str) -> "AbstractContextManager[None]":
             say(f"waiting for {ahead} other {'job' if ahead == 1 else 'jobs'} in this workspace")
 
     return in_line(default_workspace(), waiting=waiting)
-
-
-def _stdout_for_json(alone: bool) -> "AbstractContextManager[object]":
-    """What libraries print goes to stderr where stdout is for one JSON object; Ray prints a line for each worker that dies."""
-    from contextlib import nullcontext, redirect_stdout
-
-    return redirect_stdout(sys.stderr) if alone else nullcontext()
 
 
 def _in_lines() -> bool:

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from pamer_lab.cli import main
-from pamer_lab.commands import prices
 from pamer_lab.workspace import Workspace
 from tests.pages.conftest import chat, put
 
@@ -112,17 +111,6 @@ def test_an_unknown_option_is_told_by_the_parser(capsys: pytest.CaptureFixture[s
     with pytest.raises(SystemExit) as stopped:
         main(["import", "--nonsense"])
     assert stopped.value.code == 2 and "Traceback" not in capsys.readouterr().err
-
-
-def test_what_a_library_prints_is_not_among_the_json(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    def talking(args: object) -> dict[str, int]:
-        print("(raylet) a worker died")
-        return {"kills": 1}
-
-    monkeypatch.setattr(prices, "run", talking)
-    assert main(["prices", "--json"]) == 0
-    said = capsys.readouterr()
-    assert json.loads(said.out) == {"kills": 1} and "raylet" in said.err
 
 
 def test_a_reader_that_goes_away_and_a_stop_leave_no_traceback(places: dict[str, str]) -> None:
