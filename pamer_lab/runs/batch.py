@@ -1,12 +1,10 @@
 """Several traces through several policies, in worker processes, with progress and the time that is left.
 
 A job is one trace with all its policies of a kind, so that a worker computes each hidden state once for all of them; policies without
-heads go first, on every trace, and what needs a model is queued behind them. Whatever happens
-to a worker, its finished turns are stored, its unfinished runs are reported as failed, and replaying the batch again
-computes only what is missing.
+heads go first, on every trace, and what needs a model is queued behind them. Whatever happens to a worker, its finished turns are
+stored, its unfinished runs are reported as failed, and replaying the batch again computes only what is missing.
 """
 
-import os
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -34,6 +32,8 @@ TIDY_EVERY = 32
 """Traces between two looks at how many small files their commits have left; reading and writing slow down with their number."""
 FORECAST_EVERY = 1.0
 """Seconds between two sums over all runs of the time that is left."""
+BELIEVED = 5.0
+"""Seconds of reading for which the estimate counts against what is seen: the first steps come unevenly."""
 STOPPED = "the batch was stopped; finished turns are kept, and replaying again continues from there"
 
 
@@ -155,7 +155,7 @@ class BatchState:
     def _added_up(self) -> float:
         """As estimated, corrected by how long reading and each policy's turns really take."""
         expected, seconds = self.reading
-        slower = seconds / expected if expected > 0 else 1.0
+        slower = (seconds + BELIEVED) / (expected + BELIEVED)
         left = 0.0
         for trace_id, length in self.lengths.items():
             for policy in self.policies:
@@ -226,16 +226,6 @@ def fast_first(policies: Sequence[str]) -> list[tuple[str, ...]]:
     slow = {policy for policy in policies if parse_policy(policy).needs_models}
     parts = (tuple(policy for policy in policies if (policy in slow) == last) for last in (False, True))
     return [part for part in parts if part]
-
-
-def default_processes(policies: Sequence[str], traces: int, engine: Engine | None = None) -> int:
-    """Worker processes where the caller names none: one for policies with models, which then share the model and all cores; the others
-    compute in one thread each. On a cluster as many as fit."""
-    if engine is not None and engine.name != "local":
-        return min(traces, engine.capacity())
-    if any(parse_policy(policy).needs_models for policy in policies) or traces < 2:
-        return 0
-    return min(traces, os.cpu_count() or 1)
 
 
 def _check_policies(policies: Sequence[str], workspace: Workspace, options: BatchOptions) -> Factory:

@@ -192,7 +192,7 @@ class _Replaying:
         trace_id = self.timeline.trace.trace_id
         self.guessed = asked.known(self.policy, trace_id) is None
         left = asked.cost(self.policy, trace_id, size, self.stored).seconds
-        self.head = msgspec.structs.replace(self.head, estimated=round(self.head.taken + left, 3))
+        self.head = msgspec.structs.replace(self.head, estimated=round(self.head.taken + left, 4))
         self.store.put_head(self.head)
         self.began = time.monotonic()
 
@@ -222,7 +222,7 @@ class _Replaying:
             return
         self.guessed = False
         left = spent / len(new) * (self.timeline.turns - len(self.turns))
-        self.head = msgspec.structs.replace(self.head, estimated=round(self.head.taken + time.monotonic() - self.began + left, 3))
+        self.head = msgspec.structs.replace(self.head, estimated=round(self.head.taken + time.monotonic() - self.began + left, 4))
         self.store.put_head(self.head)
 
     def _ask_whether_to_stop(self) -> None:
@@ -240,7 +240,7 @@ class _Replaying:
         counted = totals(self.timeline, self.turns)
         if status == "done" and "embedder" in self.policy.needs and isinstance(embedder := self.resources.embedder, KeptEmbeddings):
             embedder.flush()
-        taken = round(self.head.taken + time.monotonic() - self.began, 3)
+        taken = round(self.head.taken + time.monotonic() - self.began, 4)
         self.head = msgspec.structs.replace(self.head, status=status, error=error, totals=counted, finished=_now(), taken=taken)
         self.store.put_head(self.head)
         remember_commits(self.resources.factory.workspace.path, self.store.commits)
