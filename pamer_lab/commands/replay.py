@@ -26,7 +26,8 @@ from pamer_lab.models.profiles import load_profile
 from pamer_lab.policies.availability import expanded, refused
 from pamer_lab.policies.registry import DEFAULT_POLICIES, parse_policy
 from pamer_lab.prices import PriceTable, find_prices
-from pamer_lab.runs.batch import BatchOptions, BatchProgress, Outcome, default_processes, replay_batch
+from pamer_lab.runs.batch import BatchOptions, default_processes, replay_batch
+from pamer_lab.runs.batch_state import BatchProgress, Outcome
 from pamer_lab.runs.cost import FREE, run_cost
 from pamer_lab.runs.divergence import first_divergence
 from pamer_lab.runs.drops import drops

@@ -58,6 +58,8 @@ class Cost:
     """Of one turn."""
     store_seconds: float = 0.0
     """Of the first and last commit."""
+    known: bool = False
+    """A run or a trial says how long a turn takes; else that is a first guess."""
 
     @property
     def seconds(self) -> float:
@@ -254,7 +256,8 @@ class Estimator:
         tokens = 0 if stored >= turns or self._was_read(policy, trace_id, turns) else self._read(policy, size, turns - stored)
         pace = self.pace.seconds(tokens, self.depth(policy)) if tokens else 0.0
         known = self.known(policy, trace_id)
-        return Cost(tokens, max(turns - stored, 0), pace, self.turn_seconds(policy, trace_id, size), known.storing if known else 0.0)
+        storing = known.storing if known else 0.0
+        return Cost(tokens, max(turns - stored, 0), pace, self.turn_seconds(policy, trace_id, size), storing, known is not None)
 
     def _was_read(self, policy: Policy, trace_id: str, turns: int) -> bool:
         """Whether another run of this workspace read the states that a policy needs."""

@@ -1,8 +1,8 @@
 """Runs in the workspace: one row per run, one per turn, and each added text once per run.
 
-Order of writes: texts, then the turns that name them, so that a stored turn is always complete; the run's row is written
-first as `running` and again when it ends. A crash leaves the turns that were written, and the next replay of the same run
-continues after them. Rows are appended; `tidy` merges the small files that many appends leave.
+Order of writes: texts, then the turns that name them, so that a stored turn is always complete; the run's row is written before them as
+`running` and again when it ends, or, of a run that has ended by then, once behind them. A crash leaves the turns that were written, and
+the next replay of the same run continues after them. Rows are appended; `tidy` merges the small files that many appends leave.
 """
 
 import time
@@ -36,11 +36,18 @@ class RunStore:
         self._items: dict[str, tuple[Item, ...]] = {}
         """Items of the turn written last, by run."""
         self.commits: list[float] = []
-        """Seconds of each commit of texts or turns so far."""
+        """Seconds of each commit of new rows so far."""
 
     def put_head(self, head: RunInfo) -> None:
         """Write the run's row, new or changed."""
         self.database.upsert(RUNS, [run_row(head)])
+
+    def add_head(self, head: RunInfo) -> None:
+        """Write the row of a run that has none; where other machines write too, one may have come meanwhile."""
+        if self.database.remote:
+            self.put_head(head)
+        else:
+            self._add(RUNS, [run_row(head)])
 
     def add_turns(self, run_id: str, turns: Sequence[Turn]) -> None:
         """Append finished turns in one commit, after the texts they name."""
@@ -94,6 +101,10 @@ class RunStore:
     def stored_count(self, run_id: str) -> int:
         """How many turns are stored; cheap, for following a running replay."""
         return self.database.count(TURNS, equals("run_id", run_id)) if self.database.exists(TURNS) else 0
+
+    def has_rows(self, run_id: str) -> bool:
+        """Whether turns or their texts are stored, also of a run without a row of its own: its process was killed before that."""
+        return any(self.database.exists(spec) and self.database.count(spec, equals("run_id", run_id)) for spec in (TEXTS, TURNS))
 
     def last_turn(self, run_id: str) -> Turn | None:
         """The newest stored turn, without its items."""

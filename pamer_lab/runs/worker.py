@@ -4,6 +4,8 @@ It can be killed at any moment: finished turns are in the store. A run that is i
 """
 
 import time
+from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -35,6 +37,8 @@ class Job(msgspec.Struct, frozen=True):
     heads: str = ""
     batch: str = ""
     """Names the batch; the run that a lost worker of it left belongs to whoever goes on."""
+    expected: dict[str, float] = {}
+    """Seconds by policy, where whoever gives the job knows them."""
 
 
 class Note(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -60,7 +64,7 @@ class Note(msgspec.Struct, frozen=True, omit_defaults=True):
 
 def work(job: Job, tell: Any) -> None:
     """Replay one job, telling of turns and ends; an error in one policy does not stop the others."""
-    workspace = Workspace(job.workspace)
+    workspace = _opened(job.workspace, job.batch)
     for policy in job.policies:
         last = 0.0
 
@@ -77,6 +81,7 @@ def work(job: Job, tell: Any) -> None:
                 tell(Note(policy, read=progress.done, to_read=progress.total))
 
         options = ReplayOptions(job.profile, job.device, job.turn_limit, job.fresh, watch, reading, heads=job.heads, owner=job.batch)
+        options = replace(options, expected=job.expected.get(policy))
         try:
             tell(Note(policy, doing=_first_steps(job, policy, workspace)))
             run = replay(job.trace_id, policy, workspace, options)
@@ -87,6 +92,12 @@ def work(job: Job, tell: Any) -> None:
         except LabError as error:
             tell(Note(policy, status="failed", error=str(error)))
     tell(Note(finished=True))
+
+
+@lru_cache(maxsize=1)
+def _opened(address: str, batch: str) -> Workspace:
+    """A workspace whose tables stay open from job to job of one batch."""
+    return Workspace(address)
 
 
 def _first_steps(job: Job, policy: str, workspace: Workspace) -> str:

@@ -12,7 +12,8 @@ from pamer_lab.engines import Engine, parse_engine
 from pamer_lab.errors import InputError
 from pamer_lab.models.profiles import load_profile
 from pamer_lab.models.tokenizer import profile_tokens
-from pamer_lab.runs.batch import BatchOptions, BatchProgress, replay_batch
+from pamer_lab.runs.batch import BatchOptions, replay_batch
+from pamer_lab.runs.batch_state import BatchProgress
 from pamer_lab.runs.turn_rows import TEXTS, TURNS
 from pamer_lab.workspace import RUNS, Workspace
 from tests.runs.making import long_trace

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from pamer_lab.errors import Cancelled
-from pamer_lab.runs.batch import BatchOptions, BatchProgress, default_processes, replay_batch
+from pamer_lab.runs.batch import BatchOptions, default_processes, replay_batch
+from pamer_lab.runs.batch_state import BatchProgress
 from pamer_lab.workspace import Workspace, queue
 from pamer_lab.workspace.queue import in_line
 from tests.runs.making import estimated, long_trace
