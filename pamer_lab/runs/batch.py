@@ -7,6 +7,7 @@ computes only what is missing.
 """
 
 import os
+import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -135,8 +136,16 @@ class _Batch:
         """Jobs that ended."""
         self._last: dict[str, float] = {}
         """When each trace was last heard of."""
+        self._tidying: threading.Thread | None = None
 
     def run(self, jobs: Sequence[Job], engine: Engine) -> None:
+        try:
+            self._work_off(jobs, engine)
+        finally:
+            if self._tidying is not None:
+                self._tidying.join()
+
+    def _work_off(self, jobs: Sequence[Job], engine: Engine) -> None:
         if self.workers:
             crew = Crew(engine, "pamer_lab.runs.worker", Note, self._told, self._lost, cancelled=self.cancelled, stopped=STOPPED)
             crew.run(jobs, self.workers)
@@ -162,8 +171,9 @@ class _Batch:
             self.report(replace(progress, read=note.read, to_read=note.to_read))
             self._ended += note.finished
             tidy = note.finished and self._ended % TIDY_EVERY == 0
-        if tidy:
-            self.store.tidy()
+            if tidy and not (self._tidying and self._tidying.is_alive()):  # beside the work: no worker waits for it
+                self._tidying = threading.Thread(target=self.store.tidy, daemon=True)
+                self._tidying.start()
         if self.cancelled() and not self.workers:
             raise Cancelled(STOPPED)
 

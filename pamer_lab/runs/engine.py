@@ -36,11 +36,12 @@ from pamer_lab.runs.commits import remember_commits
 from pamer_lab.runs.estimate import Estimator
 from pamer_lab.runs.store import RunStore
 from pamer_lab.runs.timeline import Timeline
+from pamer_lab.runs.turn_rows import TEXTS, TURNS
 from pamer_lab.runs.turns import replay_turns
 from pamer_lab.runs.values import Run, RunInfo, Status, Turn
 from pamer_lab.storage.leases import lease
 from pamer_lab.trajectory.values import Trace
-from pamer_lab.workspace import TraceSize, Workspace
+from pamer_lab.workspace import RUNS, TraceSize, Workspace
 
 STORE_EVERY = 0.25
 """Seconds; turns that follow each other faster are stored in one commit."""
@@ -112,16 +113,19 @@ def _replay(trace: Trace | str, policy: str | Policy, workspace: Workspace, opti
     head = head_of(timeline, chosen, resources, demo)
     resources.session_id, resources.trace_id = head.run_id, head.trace_id
     remember_profile(profile, workspace.path)
-    with _alone(workspace, head.run_id, options.owner):
-        return _Replaying(timeline, chosen, head, RunStore(workspace), options, resources).run()
+    with _alone(workspace, head.run_id, options.owner) as begun:
+        return _Replaying(timeline, chosen, head, RunStore(workspace), options, resources).run(begun)
 
 
 @contextmanager
-def _alone(workspace: Workspace, run: str, owner: str) -> Iterator[None]:
-    """No other process works on this run meanwhile, nor another machine where the workspace is in an object store."""
+def _alone(workspace: Workspace, run: str, owner: str) -> Iterator[bool]:
+    """No other process works on this run meanwhile, nor another machine where the workspace is in an object store.
+
+    Says whether one may have begun it on this machine: a killed process leaves its lock's file."""
     lock = FileLock(workspace.path / "locks" / f"{run}.lock")
     try:
         Path(lock.lock_file).parent.mkdir(parents=True, exist_ok=True)
+        begun = Path(lock.lock_file).exists()
         lock.acquire(timeout=0)
     except Timeout as error:
         raise InputError(f"run {run} is being replayed by another process; follow it, or wait until it ends") from error
@@ -129,12 +133,12 @@ def _alone(workspace: Workspace, run: str, owner: str) -> Iterator[None]:
         raise StorageError(f"the workspace {workspace.path} cannot be written ({error.strerror or error})") from error
     try:
         if not workspace.remote:
-            yield
+            yield begun
             return
         with lease(workspace.database, run, owner or uuid4().hex) as ours:
             if not ours:
                 raise InputError(f"run {run} is being replayed on another machine; follow it, or wait until it ends")
-            yield
+            yield True
     finally:
         lock.release()
 
@@ -155,8 +159,9 @@ class _Replaying:
         """The run's row is there."""
         self.began = time.monotonic()
 
-    def run(self) -> Run:
-        if (complete := self._take_up()) is not None:
+    def run(self, begun: bool) -> Run:
+        """`begun`: an earlier replay may have left turns without a row."""
+        if (complete := self._take_up(begun)) is not None:
             return complete
         self.resources.forget_from(self.stored)
         if self.listed or self.policy.needs_models:  # others are not worth a row before they have turns
@@ -175,15 +180,15 @@ class _Replaying:
             raise
         return self._end("done")
 
-    def _take_up(self) -> Run | None:
+    def _take_up(self, begun: bool) -> Run | None:
         """What an earlier replay has left of this run; returned where it is complete."""
         name = self.head.run_id
         if self.options.fresh:
             self.store.remove(name)
             return None
-        known = self.store.head(name)
+        known = self.store.head(name) if self.store.has(RUNS, name) else None
         self.listed = known is not None
-        if known is None and not self.store.has_rows(name):
+        if known is None and not (begun and any(self.store.has(spec, name) for spec in (TEXTS, TURNS))):
             return None
         self.turns = self.store.turns(name)
         self.stored = len(self.turns)

@@ -102,9 +102,9 @@ class RunStore:
         """How many turns are stored; cheap, for following a running replay."""
         return self.database.count(TURNS, equals("run_id", run_id)) if self.database.exists(TURNS) else 0
 
-    def has_rows(self, run_id: str) -> bool:
-        """Whether turns or their texts are stored, also of a run without a row of its own: its process was killed before that."""
-        return any(self.database.exists(spec) and self.database.count(spec, equals("run_id", run_id)) for spec in (TEXTS, TURNS))
+    def has(self, spec: TableSpec, run_id: str) -> bool:
+        """Whether one of the tables has something of a run; cheaper than reading it."""
+        return self.database.exists(spec) and bool(self.database.count(spec, equals("run_id", run_id)))
 
     def last_turn(self, run_id: str) -> Turn | None:
         """The newest stored turn, without its items."""
@@ -180,8 +180,6 @@ class RunStore:
 
     def _turns(self, run_ids: Sequence[str], *, texts: bool = True) -> dict[str, list[Turn]]:
         found: dict[str, list[Turn]] = {run_id: [] for run_id in run_ids}
-        if not self.database.exists(TURNS):
-            return found
         rows = {(row["run_id"], row["t"]): row for row in self.database.rows(TURNS, where=is_in("run_id", run_ids))}
         known = self._load_texts(run_ids) if texts else {}
         for run_id, ordered in found.items():
