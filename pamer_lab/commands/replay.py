@@ -38,6 +38,7 @@ from pamer_lab.runs.store import RunStore
 from pamer_lab.runs.timeline import lay_out
 from pamer_lab.runs.values import FIXED_ACTIONS, STATUS_WORDS, Run
 from pamer_lab.storage.files import write_whole
+from pamer_lab.studies.study import ALL
 from pamer_lab.workspace import Workspace
 from pamer_lab.workspace.ingest import import_paths
 
@@ -123,9 +124,12 @@ def _policies(given: str, factory: Factory) -> list[str]:
 
 
 def _trace_ids(given: list[str], workspace: Workspace, tokens: MessageTokens) -> list[str]:
-    """Ids as they are; files and folders are imported first."""
+    """Ids as they are, and those of the whole workspace; files and folders are imported first."""
     ids: list[str] = []
     for name in given:
+        if name == ALL:
+            ids += [row["trace_id"] for row in workspace.trace_rows()]
+            continue
         if name.strip() and not Path(name).exists():
             ids.append(workspace.trace(name).trace.trace_id)
             continue
@@ -133,6 +137,8 @@ def _trace_ids(given: list[str], workspace: Workspace, tokens: MessageTokens) ->
         for rejection in imported.rejected:
             raise InputError(rejection.reason, path=rejection.path, where=rejection.where)
         ids += [row["trace_id"] for row in imported.traces]
+    if ALL in given and not ids:
+        raise InputError(f"the workspace {workspace.path} has no traces; import some: pamer-lab import TRACE...")
     return list(dict.fromkeys(ids))
 
 
