@@ -26,7 +26,8 @@ from pamer_lab.models.profiles import load_profile
 from pamer_lab.policies.availability import expanded, refused
 from pamer_lab.policies.registry import DEFAULT_POLICIES, parse_policy
 from pamer_lab.prices import PriceTable, find_prices
-from pamer_lab.runs.batch import BatchOptions, BatchProgress, Outcome, replay_batch
+from pamer_lab.runs.batch import BatchOptions, replay_batch
+from pamer_lab.runs.batch_state import BatchProgress, Outcome
 from pamer_lab.runs.cost import FREE, run_cost
 from pamer_lab.runs.divergence import first_divergence
 from pamer_lab.runs.drops import drops
@@ -38,6 +39,7 @@ from pamer_lab.runs.timeline import lay_out
 from pamer_lab.runs.values import FIXED_ACTIONS, STATUS_WORDS, Run
 from pamer_lab.runs.worker import default_processes
 from pamer_lab.storage.files import write_whole
+from pamer_lab.studies.study import ALL
 from pamer_lab.workspace import Workspace
 from pamer_lab.workspace.ingest import import_paths
 
@@ -124,9 +126,12 @@ def _policies(given: str, factory: Factory) -> list[str]:
 
 
 def _trace_ids(given: list[str], workspace: Workspace, tokens: MessageTokens) -> list[str]:
-    """Ids as they are; files and folders are imported first."""
+    """Ids as they are, and those of the whole workspace; files and folders are imported first."""
     ids: list[str] = []
     for name in given:
+        if name == ALL:
+            ids += [row["trace_id"] for row in workspace.trace_rows()]
+            continue
         if name.strip() and not Path(name).exists():
             ids.append(workspace.trace(name).trace.trace_id)
             continue
@@ -134,6 +139,8 @@ def _trace_ids(given: list[str], workspace: Workspace, tokens: MessageTokens) ->
         for rejection in imported.rejected:
             raise InputError(rejection.reason, path=rejection.path, where=rejection.where)
         ids += [row["trace_id"] for row in imported.traces]
+    if ALL in given and not ids:
+        raise InputError(f"the workspace {workspace.path} has no traces; import some: pamer-lab import TRACE...")
     return list(dict.fromkeys(ids))
 
 

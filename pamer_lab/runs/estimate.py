@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import islice
 from typing import Literal
 
 from pamer_lab.controller.heads_probe import HeadsProbe
@@ -37,6 +38,8 @@ policies that never ran here. `router` was measured on a real trace of 131 turns
 REFERENCE, REFERENCE_TOKENS = 1.6e11, 500
 """Operations a second of the matrix product where `TURN` was measured, on two cores, and tokens of a block there."""
 
+OTHERS = 200
+"""Policies on traces, beside the longest of each, that are looked at for something to try."""
 ALIKE = 50
 """Runs of a policy that are looked at for its time per turn."""
 LOADED = 0.5
@@ -59,6 +62,8 @@ class Cost:
     """Of one turn."""
     store_seconds: float = 0.0
     """Of the first and last commit."""
+    known: bool = False
+    """A run or a trial says how long a turn takes; else that is a first guess."""
 
     @property
     def seconds(self) -> float:
@@ -178,7 +183,8 @@ class Estimator:
         policies = {name: policy for name in todo if is_light(policy := parse_policy(name), self.factory)}
         ranked = sorted(asked, key=lambda trace_id: -sizes[trace_id].turns)
         first = {name: max(todo[name], key=lambda trace_id: sizes[trace_id].turns) for name in policies if todo[name]}
-        others = [(name, trace_id) for trace_id in ranked for name in first if trace_id != first[name] and trace_id in todo[name]]
+        asked_of = {name: set(todo[name]) - {trace_id} for name, trace_id in first.items()}
+        others = islice(((name, trace_id) for trace_id in ranked for name in first if trace_id in asked_of[name]), OTHERS)
 
         def unknown(pairs: Iterable[tuple[str, str]]) -> list[tuple[Policy, str]]:
             return [(policies[name], trace_id) for name, trace_id in pairs if not self._knows(policies[name], trace_id)]
@@ -251,7 +257,8 @@ class Estimator:
         tokens = 0 if stored >= turns or self._was_read(policy, trace_id, turns) else self._read(policy, size, turns - stored)
         pace = self.pace.seconds(tokens, self.depth(policy)) if tokens else 0.0
         known = self.known(policy, trace_id, size.later_tokens / max(size.turns, 1))
-        return Cost(tokens, max(turns - stored, 0), pace, self.turn_seconds(policy, trace_id, size), known.storing if known else 0.0)
+        storing = known.storing if known else 0.0
+        return Cost(tokens, max(turns - stored, 0), pace, self.turn_seconds(policy, trace_id, size), storing, known is not None)
 
     def _was_read(self, policy: Policy, trace_id: str, turns: int) -> bool:
         """Whether another run of this workspace read the states that a policy needs."""

@@ -12,8 +12,8 @@ from pamer_lab.policies.registry import parse_policy
 from pamer_lab.runs.trial import Trial
 from pamer_lab.runs.values import RunInfo
 
-COMMITS = 2
-"""Of a run that stores its first turn and then the others."""
+COMMITS = 1
+"""Of a run that is stored at its end."""
 RECENT = 60.0
 """Seconds for which a trial speaks for the load of the machine."""
 MOST_LARGER = 20.0

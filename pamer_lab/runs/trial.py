@@ -65,7 +65,7 @@ class Trial:
     tokens: float
     """Of a block, as the mean over the complete trace."""
     commits: int = 0
-    """Of a run that stores its first turn and then the others; texts that turns name are commits of their own."""
+    """Of a run that is stored at its end; texts that turns name are a commit of their own."""
     commit: float = 0.0
     """Seconds of one, as the median over those of all policies that were tried together, in a new store."""
     stretch: float = 0.0
@@ -183,11 +183,9 @@ def _enough(run: float, seconds: float) -> float:
 
 
 def commits_of(turns: Sequence[Turn], store: RunStore) -> int:
-    """Store a trial's turns as a run does, the first one and the others; how many commits that took."""
+    """Store a trial's turns as a short run does; how many commits that took."""
     before = len(store.commits)
-    run = f"trial-{before}"
-    store.add_turns(run, turns[:1])
-    store.add_turns(run, turns[1:])
+    store.add_turns(f"trial-{before}", turns)
     return len(store.commits) - before
 
 

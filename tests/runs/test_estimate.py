@@ -16,7 +16,8 @@ from pamer_lab.models.speed import EFFICIENCY, LOADING, MEASURED, guessed_blocks
 from pamer_lab.policies.registry import parse_policy
 from pamer_lab.runs import engine
 from pamer_lab.runs import estimate as estimates
-from pamer_lab.runs.batch import BELIEVED, BatchOptions, BatchProgress, BatchState, replay_batch
+from pamer_lab.runs.batch import BatchOptions, replay_batch
+from pamer_lab.runs.batch_state import BELIEVED, BatchProgress, BatchState
 from pamer_lab.runs.engine import ReplayOptions, replay
 from pamer_lab.runs.estimate import REFERENCE, REFERENCE_TOKENS, Cost, Estimator, estimate, guessed_turn
 from pamer_lab.runs.store import RunStore

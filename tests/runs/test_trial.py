@@ -76,10 +76,10 @@ def test_storing_counts_once_for_a_run_however_many_turns_it_has(workspace: Work
     trace = long_trace(6, trace_id="t-6")
     workspace.add_traces([trace], estimated())
     (trial,) = try_policies([(BASE, "t-6")], [], factory(workspace))
-    assert trial.commits == 2 and trial.commit > 0
+    assert trial.commits == 1 and trial.commit > 0
     asked = Estimator(factory(workspace))
     cost = asked.costs({"base": ["t-6"]})["base", "t-6"]
-    assert cost.seconds == pytest.approx(6 * trial.seconds + 2 * trial.commit)
+    assert cost.seconds == pytest.approx(6 * trial.seconds + trial.commit)
 
 
 def test_a_commit_takes_what_the_newest_ones_of_the_workspace_took(workspace: Workspace) -> None:
@@ -88,8 +88,8 @@ def test_a_commit_takes_what_the_newest_ones_of_the_workspace_took(workspace: Wo
     remember_commits(workspace.path, [1.0] * KEPT)
     remember_commits(workspace.path, [3.0, 90.0, 3.0] * (KEPT // 3))
     cost = Estimator(factory(workspace)).costs({"base": ["t-6"]})["base", "t-6"]
-    assert cost.store_seconds == 2 * 3.0
-    assert cost.seconds == pytest.approx(6 * trial.seconds + 6.0)
+    assert cost.store_seconds == 3.0
+    assert cost.seconds == pytest.approx(6 * trial.seconds + 3.0)
 
 
 def test_a_run_remembers_its_commits(workspace: Workspace) -> None:
@@ -185,7 +185,7 @@ def test_policies_that_write_summaries_come_last_and_find_what_those_before_them
 def test_texts_of_turns_are_commits_of_their_own_and_a_commit_is_the_same_for_all_policies(workspace: Workspace) -> None:
     workspace.add_traces([long_trace(30, trace_id="t-30")], estimated())
     found = try_policies([(BASE, "t-30"), (parse_policy("periodic-summary:5"), "t-30")], [], factory(workspace))
-    assert [trial.commits for trial in found] == [2, 3]
+    assert [trial.commits for trial in found] == [1, 2]
     assert len({trial.commit for trial in found}) == 1
 
 
