@@ -13,9 +13,13 @@ import pytest
 from filelock import FileLock
 
 import pamer_lab
+from pamer_lab.controller.probe import TextProbe
 from pamer_lab.decisions import Decision
 from pamer_lab.errors import Cancelled, InputError, StorageError
+from pamer_lab.factory import Parts
 from pamer_lab.memory import MemoryStore
+from pamer_lab.models.embedder import HashingEmbedder
+from pamer_lab.models.kept_embeddings import EMBEDDINGS, KeptEmbeddings
 from pamer_lab.policies.interface import History
 from pamer_lab.policies.sliding_window import SlidingWindow
 from pamer_lab.runs import engine
@@ -270,3 +274,11 @@ def test_a_removed_run_takes_its_memories_along(workspace: Workspace) -> None:
     assert memories.sessions().get(run.run_id)
     RunStore(workspace).remove(run.run_id)
     assert RunStore(workspace).head(run.run_id) is None and run.run_id not in memories.sessions()
+
+
+def test_a_stopped_run_keeps_the_vectors_it_embedded(workspace: Workspace) -> None:
+    kept = KeptEmbeddings(HashingEmbedder(64), workspace.database)
+    parts = Parts(embedder=kept, probe=TextProbe())
+    with pytest.raises(Cancelled):
+        replay(long_trace(30), f"pamer+{SMALL}", workspace, ReplayOptions(parts=parts, cancelled=lambda: bool(kept._known)))
+    assert workspace.database.count(EMBEDDINGS) == len(kept._known)
