@@ -58,7 +58,7 @@ class RecallAgent(Protocol):
 def checked(packet: Packet, blocks: Sequence[Evidence]) -> Packet:
     """The packet, if it cites only text of the chosen steps; it then names the steps cited in part."""
     if not isinstance(packet, Packet):
-        raise SelectionRefusedError("invalid packet: the recall agent answered something else")
+        raise SelectionRefusedError("invalid packet: the recall agent's answer has the wrong form")
     archived = {block.covered.step: block_text(block.messages).strip() for block in blocks}
     complete: set[int] = set()
     for citation in packet.citations:

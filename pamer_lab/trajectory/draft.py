@@ -151,7 +151,7 @@ class Draft:
         used: set[str] = set()
         for number, call in enumerate(calls):
             if number == MOST_CALLS:
-                raise self.fault(where, f"holds more than {MOST_CALLS:,} calls in one message")
+                raise self.fault(where, f"has more than {MOST_CALLS:,} calls in one message")
             own = call.id or f"call_{turn}_{number}"
             if own in used:
                 self.warn(where, f"call id {own!r} is used twice in one message; the second became '{own}#{number}'")

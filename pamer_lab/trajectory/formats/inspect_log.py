@@ -50,7 +50,7 @@ def read(document: Document) -> Iterator[Draft]:
         header = document.root
         samples = list(get.placed(get.items(header, "samples"), "samples"))
     if not samples:
-        raise FormatError("holds no samples (a header alone?); export the log with its samples")
+        raise FormatError("contains no samples (only a header?); export the log with its samples")
     for where, sample in samples:
         draft = Draft(NAME, where=where)
         yield _read_one(draft, draft.expect(sample, "", "a sample"), get.obj(header, "eval"), document.budget)

@@ -61,7 +61,7 @@ def read(document: Document) -> Iterator[Draft]:
 def _read_one(found: Found) -> Draft:
     draft = Draft(NAME, where=found.where, orphans="as_user")
     if "." in found.path or "[" in found.path:
-        draft.warn(found.path, f"no known place of messages: took the longest list of them, {len(found.messages)} items", "guess")
+        draft.warn(found.path, f"unknown layout: the longest list of messages was used ({len(found.messages)} items)", "guess")
     value = found.value if isinstance(found.value, dict) else {}
     read_facts(draft, {**value, "usage": get.some(value, *USAGE)})
     draft.model = draft.model or get.text(get.obj(value, "model"), "model", "id", "name")
@@ -69,7 +69,7 @@ def _read_one(found: Found) -> Draft:
     for where, item in get.placed(in_order(draft, found.messages, found.path), found.path):
         message = normal(item)
         if message is None:
-            draft.unread(item if isinstance(item, str) else "item that is no message", where)
+            draft.unread(item if isinstance(item, str) else "item that is not a message", where)
         else:
             messages.append(message)
     add_system(draft, value, messages)
