@@ -39,16 +39,17 @@ LONGEST_LINE = 1_000
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one command and return its exit code."""
+    started = arguments is None
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     name = next((word for word in arguments if word in COMMANDS), "")
     try:
         if any("\0" in word for word in arguments):
             raise InputError("an argument contains a NUL character")
         args = _parser(only=name).parse_args(arguments)
-        if _in_lines():
+        if started:
             from pamer_lab.jobs import stop_when_terminated
 
-            stop_when_terminated()
+            stop_when_terminated(by_hand=not _in_lines())
         if args.workspace:
             os.environ["PAMER_LAB_HOME"] = args.workspace
         if args.command not in READING:

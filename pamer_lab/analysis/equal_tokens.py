@@ -1,7 +1,8 @@
 """Policies against a window and a periodic summary that use as many tokens.
 
 A yardstick is a policy with one size, run at two or more sizes; the base agent is its largest. Between two sizes, evidence and cost are
-interpolated in pooled tokens. Differences are paired by task, with 95 % bootstraps over tasks. Pure: knows runs as costs and rates.
+interpolated in pooled tokens. Differences are paired by task, with 95 % bootstraps over tasks; a resample in which the policy uses fewer
+tokens than the smallest size has no difference and is left out. Pure: knows runs as costs and rates.
 """
 
 import re
@@ -45,7 +46,7 @@ def _row(name: str, yardstick: str, sizes: list[str], by_policy: Mapping[str, Se
     measured = _against(sums.sum(axis=1))
     picks = np.random.default_rng(seed).integers(0, len(tasks), (RESAMPLES, len(tasks)))
     again = [found for pick in picks if (found := _against(sums[:, pick].sum(axis=1)))]
-    row = {"policy": name, "yardstick": yardstick, "traces": len(common), "tasks": len(tasks)}
+    row = {"policy": name, "yardstick": yardstick, "traces": len(common), "tasks": len(tasks), "resamples": len(again)}
     row["tokens_vs_base"] = float(sums[0, :, 0].sum() / sums[0, :, 1].sum())
     for at, unit in enumerate(("evidence", "cost")):
         low, high = np.percentile([found[at] for found in again], [2.5, 97.5]).tolist() if measured and again else (None, None)
@@ -79,7 +80,7 @@ def equal_tokens_markdown(rows: Sequence[Mapping[str, Any]]) -> str:
         "| policy | tokens vs base | yardstick at equal tokens | evidence, points | cost vs base |",
         "| --- | ---: | --- | ---: | ---: |",
     ]
-    for row in sorted(rows, key=lambda row: (row["yardstick"], -(row["evidence_difference"] or -999.0))):
+    for row in sorted(rows, key=_best_first):
         cells = (
             ("no size uses so few tokens", "")
             if row["evidence_difference"] is None
@@ -89,8 +90,13 @@ def equal_tokens_markdown(rows: Sequence[Mapping[str, Any]]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _best_first(row: Mapping[str, Any]) -> tuple[str, bool, float]:
+    difference = row["evidence_difference"]
+    return row["yardstick"], difference is None, -(difference or 0.0)
+
+
 def signed_range(row: Mapping[str, Any], unit: str, digits: int) -> str:
-    """A difference with its sign, and its interval where there are several tasks."""
-    if row["tasks"] < 2:
+    """A difference with its sign, and its interval where several tasks give one."""
+    if row["tasks"] < 2 or row[f"{unit}_low"] is None:
         return f"{row[f'{unit}_difference']:+.{digits}f}"
     return f"{row[f'{unit}_difference']:+.{digits}f} [{row[f'{unit}_low']:+.{digits}f}, {row[f'{unit}_high']:+.{digits}f}]"

@@ -24,8 +24,8 @@ from pamer_lab.policies.resources import RunResources, factory_of
 from pamer_lab.prices import PriceTable
 from pamer_lab.runs.accounting import totals
 from pamer_lab.runs.acting import Acting
+from pamer_lab.runs.beginning import run_id
 from pamer_lab.runs.cost import run_cost
-from pamer_lab.runs.engine import run_id
 from pamer_lab.runs.timeline import lay_out
 from pamer_lab.runs.values import Run, RunInfo
 from pamer_lab.trajectory.values import Message, Tool, ToolCall, Trace

@@ -83,7 +83,8 @@ REVIEWS = TableSpec(
 
 MOST_STEP = 1_000_000
 """Turns and steps of one trace; the reader takes fewer."""
-MOST_TOKENS = 10**12
+MOST_TOKENS = 10**9
+"""Of one request, message or step."""
 NOTE_CHARACTERS = 10_000
 NAME_CHARACTERS = 200
 """Of a reviewer's name."""

@@ -27,7 +27,8 @@ from pamer_lab.bench.catalogue import TURNS_EACH, compare, short_traces
 from pamer_lab.bench.measure import say
 from pamer_lab.blocks import EstimatedCounter, MessageTokens
 from pamer_lab.engines import Engine, EngineSpec, LocalEngine, open_engine
-from pamer_lab.runs.batch import BatchOptions, BatchProgress, replay_batch
+from pamer_lab.runs.batch import BatchOptions, replay_batch
+from pamer_lab.runs.batch_state import BatchProgress
 from pamer_lab.runs.store import RunStore
 from pamer_lab.runs.turn_rows import TEXTS, TURNS
 from pamer_lab.workspace import RUNS, Workspace

@@ -95,7 +95,8 @@ def _policies(parser: argparse.ArgumentParser) -> None:
 
 
 def _replay(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("traces", nargs="*", metavar="TRACE", help="ids of imported traces, or trace files and folders")
+    named = f"ids of imported traces, trace files and folders, or {study_options.WORKSPACE}: all of the workspace"
+    parser.add_argument("traces", nargs="*", metavar="TRACE", help=named)
     parser.add_argument(
         "--policy",
         default="",

@@ -26,7 +26,8 @@ from pamer_lab.models.profiles import load_profile
 from pamer_lab.policies.availability import expanded, refused
 from pamer_lab.policies.registry import DEFAULT_POLICIES, parse_policy
 from pamer_lab.prices import PriceTable, find_prices
-from pamer_lab.runs.batch import BatchOptions, BatchProgress, Outcome, default_processes, replay_batch
+from pamer_lab.runs.batch import BatchOptions, replay_batch
+from pamer_lab.runs.batch_state import BatchProgress, Outcome
 from pamer_lab.runs.cost import FREE, run_cost
 from pamer_lab.runs.divergence import first_divergence
 from pamer_lab.runs.drops import drops
@@ -36,7 +37,9 @@ from pamer_lab.runs.export import run_json
 from pamer_lab.runs.store import RunStore
 from pamer_lab.runs.timeline import lay_out
 from pamer_lab.runs.values import FIXED_ACTIONS, STATUS_WORDS, Run
+from pamer_lab.runs.worker import default_processes
 from pamer_lab.storage.files import write_whole
+from pamer_lab.studies.study import ALL
 from pamer_lab.workspace import Workspace
 from pamer_lab.workspace.ingest import import_paths
 
@@ -62,10 +65,11 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     for name, reason in refused([name for name in names if name.partition(":")[0] not in asked_for], trace_ids, workspace).items():
         say(f"{name} is left out: {reason}")
         names.remove(name)
+    takes = estimate(dict.fromkeys(names, trace_ids), factory, turn_limit=args.turn_limit)
     if args.estimate:
-        return {"estimate": asdict(estimate(dict.fromkeys(names, trace_ids), factory, turn_limit=args.turn_limit))}
+        return {"estimate": asdict(takes)}
     with engine_of(args, factory.profile if any(parse_policy(name).needs_models for name in names) else None) as engine:
-        processes = args.processes if args.processes >= 0 else default_processes(names, len(trace_ids), engine)
+        processes = args.processes if args.processes >= 0 else default_processes(names, len(trace_ids), takes.seconds, engine)
         options = BatchOptions(args.profile, args.device, args.turn_limit, args.fresh, processes, args.heads)
         outcomes = replay_batch(trace_ids, names, workspace, options, engine=engine, report=_report())
     for outcome in outcomes:
@@ -122,9 +126,12 @@ def _policies(given: str, factory: Factory) -> list[str]:
 
 
 def _trace_ids(given: list[str], workspace: Workspace, tokens: MessageTokens) -> list[str]:
-    """Ids as they are; files and folders are imported first."""
+    """Ids as they are, and those of the whole workspace; files and folders are imported first."""
     ids: list[str] = []
     for name in given:
+        if name == ALL:
+            ids += [row["trace_id"] for row in workspace.trace_rows()]
+            continue
         if name.strip() and not Path(name).exists():
             ids.append(workspace.trace(name).trace.trace_id)
             continue
@@ -132,6 +139,8 @@ def _trace_ids(given: list[str], workspace: Workspace, tokens: MessageTokens) ->
         for rejection in imported.rejected:
             raise InputError(rejection.reason, path=rejection.path, where=rejection.where)
         ids += [row["trace_id"] for row in imported.traces]
+    if ALL in given and not ids:
+        raise InputError(f"the workspace {workspace.path} has no traces; import some: pamer-lab import TRACE...")
     return list(dict.fromkeys(ids))
 
 

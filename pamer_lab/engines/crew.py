@@ -1,4 +1,5 @@
-"""Jobs given to the workers of an engine until all are done: one at a time each, or several short ones where asking costs.
+"""Jobs given to the workers of an engine until all are done: one at a time each, or several short ones where asking costs, the next
+before the last of them is done, so that a worker never waits for its caller.
 
 A job whose worker is lost (killed, its node gone, a fault in our program), or that says it is worth another attempt, is given to a
 fresh worker, `ATTEMPTS` times in all; then it is reported as lost and the others continue. A job is tried again alone, so that none is
@@ -20,7 +21,9 @@ ATTEMPTS = 3
 LOOK_EVERY = 0.1
 """Seconds between two looks at whether to stop."""
 SENT_SECONDS = 3.0
-"""Work that a worker is sent at once, where jobs are shorter."""
+"""Work that a worker has at once, where jobs are shorter."""
+PACE_OF = 16
+"""Newest jobs by which the next ones are expected to take as long."""
 
 
 class CrewNote(Protocol):
@@ -58,8 +61,8 @@ class Crew(Generic[JobT, NoteT]):
         self._queue: Queue[tuple[JobT, int]] = Queue()
         """Jobs with the number of their attempt. Not a SimpleQueue: where two threads wait, its `get` may outlast its timeout."""
         self._open = 0
-        self._pace = (0, 0.0)
-        """Jobs that were done, and the seconds of their workers."""
+        self._seconds: deque[float] = deque(maxlen=PACE_OF)
+        """Of the newest jobs, without the first of each worker, which loads what it needs."""
         self._lock = threading.Lock()
         self._workers: list[Worker] = []
         self._fault: BaseException | None = None
@@ -93,16 +96,18 @@ class Crew(Generic[JobT, NoteT]):
     def _serve(self, count: int) -> None:
         try:
             worker: Worker | None = None
+            warm = False
             while self._open and not self._cancelled():
                 if worker is None or not worker.running:
-                    worker = self._start(count)
+                    worker, warm = self._start(count), False
                 if not worker.ready(LOOK_EVERY) and worker.running:
                     continue  # a cluster may have no room yet; others work meanwhile
                 try:
                     first = self._queue.get(timeout=LOOK_EVERY)
                 except Empty:  # another worker may yet lose its job
                     continue
-                self._work(worker, deque([first, *self._more(first[1], worker.ahead, count)]))
+                self._work(worker, first, count, warm)
+                warm = True
             if worker is not None:
                 worker.no_more()
         except BaseException as error:  # of the caller's listeners, or of starting a worker: it would go unnoticed in a thread
@@ -114,13 +119,15 @@ class Crew(Generic[JobT, NoteT]):
         self._workers = [*(known for known in self._workers if known.running), worker]
         return worker
 
-    def _more(self, attempt: int, most: int, workers: int) -> list[tuple[JobT, int]]:
-        """Jobs to send along with one: as many short ones as a worker takes at once, and a fair part of what is left."""
-        done, seconds = self._pace
-        fair = self._queue.qsize() // (2 * workers) if workers > 1 else self._queue.qsize() + 1
-        most = min(most, fair, int(SENT_SECONDS * done / seconds) if seconds else 1)
+    def _more(self, worker: Worker, has: int, workers: int) -> list[tuple[JobT, int]]:
+        """Jobs for a worker that has some, once half of what it should have is done: short ones, and a fair part of what is left."""
+        if not self._seconds:
+            return []
+        pace, left = sum(self._seconds) / len(self._seconds), self._queue.qsize()
+        fair = max(2, left // (2 * workers)) if workers > 1 else left + has
+        wanted = min(worker.ahead, fair, int(SENT_SECONDS / max(pace, 0.001)))
         found: list[tuple[JobT, int]] = []
-        while attempt == 1 and len(found) < most - 1 and not self._queue.empty():
+        while has <= wanted // 2 and has + len(found) < wanted:
             try:
                 entry = self._queue.get_nowait()
             except Empty:
@@ -131,7 +138,10 @@ class Crew(Generic[JobT, NoteT]):
             found.append(entry)
         return found
 
-    def _work(self, worker: Worker, sent: deque[tuple[JobT, int]]) -> None:
+    def _work(self, worker: Worker, first: tuple[JobT, int], workers: int, warm: bool) -> None:
+        """One job, and as long as there are short ones that were never tried, those too; `warm`: it is not the worker's first."""
+        alone = first[1] > 1
+        sent = deque([first, *([] if alone else self._more(worker, 1, workers))])
         began = time.monotonic()
         worker.give([job for job, _ in sent])
         for note in worker.answers(self._notes):
@@ -141,19 +151,22 @@ class Crew(Generic[JobT, NoteT]):
             if note.again or note.finished:
                 sent.popleft()
                 now = time.monotonic()
-                self._ended(job, attempt, note.again, now - began)
-                began = now
-            if not sent:
-                return
+                if warm:
+                    self._seconds.append(now - began)
+                began, warm = now, True
+                self._ended(job, attempt, note.again)
+                if not sent:
+                    return
+                if not alone and self._open and (more := self._more(worker, len(sent), workers)):
+                    worker.give([job for job, _ in more])
+                    sent += more
         if not self._cancelled() and self._open:
             (job, attempt), *rest = sent
             for entry in rest:
                 self._queue.put(entry)
             self._again(job, attempt, f"its worker ended ({worker.why_ended()})")
 
-    def _ended(self, job: JobT, attempt: int, again: str, seconds: float) -> None:
-        with self._lock:
-            self._pace = (self._pace[0] + 1, self._pace[1] + seconds)
+    def _ended(self, job: JobT, attempt: int, again: str) -> None:
         if again:
             self._again(job, attempt, again)
         else:

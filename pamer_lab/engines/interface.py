@@ -29,7 +29,7 @@ class Worker(Protocol):
     """One worker: sent jobs, it does them one after another and answers with notes."""
 
     ahead: int
-    """Short jobs that are worth sending at once."""
+    """Short jobs that it may have at once."""
 
     @property
     def running(self) -> bool:
@@ -39,7 +39,7 @@ class Worker(Protocol):
         """Wait until it has started, or the time is over; False where it has not."""
 
     def give(self, jobs: Sequence[object]) -> None:
-        """Jobs, at least one and at most `ahead`."""
+        """Jobs, at least one, behind those it has; at most `ahead` in all."""
 
     def answers(self, kind: type[Answer]) -> Iterator[Answer]:
         """What it says about the jobs, in their order, until the caller has heard enough or the worker ends."""

@@ -1,8 +1,8 @@
 """The engine of a Ray cluster: each worker is an actor that runs the same program as a local worker.
 
 Jobs and notes travel as JSON, few jobs per actor at a time and few notes ahead of their reader, so that nothing gathers in Ray's object
-store. A message through Ray takes milliseconds: short jobs are sent several at once, and notes are gathered. Results go from the actor
-into the workspace. Credentials are not sent: each node has them in its own environment.
+store. A message through Ray takes milliseconds: short jobs are sent several at once, ahead of their turn, and notes are gathered into
+one stream per actor. Results go from the actor into the workspace. Credentials are not sent: each node has them in its own environment.
 """
 
 import os
@@ -36,52 +36,64 @@ PATIENCE = 20.0
 INSTALL = "--engine ray needs Ray, which is not installed here: pip install 'pamer-lab[ray]'"
 
 
+Said = bytes | BaseException | None
+"""A note; empty: what was said so far should be sent; None: nothing more comes; an error: why nothing more comes."""
+
+
 class Serving:
-    """The actor: `work(job, tell)` of a module, as a stream of notes."""
+    """The actor: `work(job, tell)` of a module, one job at a time in a thread of its own, and its notes as one stream."""
 
     def __init__(self, module: str, version: str) -> None:
         if version != __version__:
             raise RuntimeError(f"this node has pamer-lab {__version__}, the caller {version}; install the same version on every node")
         self._module = import_module(module)
         self._stopping = threading.Event()
+        self._jobs: queue.Queue[bytes] = queue.Queue()
+        self._notes: queue.Queue[Said] = queue.Queue(NOTES_AHEAD)
 
     def started(self) -> int:
         return os.getpid()
 
     def stop(self) -> None:
         self._stopping.set()
+        self._jobs.put(b"[]")
 
-    def work(self, jobs: bytes) -> Iterator[bytes]:
+    def take(self, jobs: bytes) -> None:
+        """Jobs to do after those that are there."""
+        self._jobs.put(jobs)
+
+    def notes(self) -> Iterator[bytes]:
         """Lists of notes as they come; a fault of the program itself is raised at the end."""
-        notes: queue.Queue[bytes | BaseException | None] = queue.Queue(NOTES_AHEAD)
-
-        def tell(note: Any) -> None:
-            notes.put(msgspec.json.encode(note))
-            if self._stopping.is_set():
-                raise KeyboardInterrupt
-
-        def run() -> None:
-            try:
-                for job in msgspec.json.decode(jobs, type=list[self._module.Job]):  # type: ignore[name-defined]
-                    self._module.work(job, tell)
-                notes.put(None)
-            except BaseException as error:
-                notes.put(error)
-
-        threading.Thread(target=run, daemon=True).start()
-        last: bytes | BaseException | None = b""
+        threading.Thread(target=self._work, daemon=True).start()
+        last: Said = b""
         while isinstance(last, bytes):
-            *gathered, last = _gathered(notes)
-            yield b"[" + b",".join([*gathered, *([last] if isinstance(last, bytes) else [])]) + b"]"
+            found = _gathered(self._notes)
+            last = found[-1]
+            yield b"[" + b",".join(note for note in found if isinstance(note, bytes) and note) + b"]"
         if last is not None:
             raise RuntimeError(f"{type(last).__name__}: {last}")
 
+    def _work(self) -> None:
+        try:
+            while not self._stopping.is_set():
+                for job in msgspec.json.decode(self._jobs.get(), type=list[self._module.Job]):  # type: ignore[name-defined]
+                    self._module.work(job, self._tell)
+                self._notes.put(b"")
+            self._notes.put(None)
+        except BaseException as error:
+            self._notes.put(error)
 
-def _gathered(notes: "queue.Queue[bytes | BaseException | None]") -> list[Any]:
+    def _tell(self, note: Any) -> None:
+        self._notes.put(msgspec.json.encode(note))
+        if self._stopping.is_set():
+            raise KeyboardInterrupt
+
+
+def _gathered(notes: "queue.Queue[Said]") -> list[Said]:
     """The notes of the next moments, at least one; after what is no note comes nothing."""
-    found: list[Any] = [notes.get()]
+    found = [notes.get()]
     until = time.monotonic() + NOTE_EVERY
-    while isinstance(found[-1], bytes) and len(found) < NOTES_AHEAD:
+    while found[-1] and isinstance(found[-1], bytes) and len(found) < NOTES_AHEAD:
         try:
             found.append(notes.get(timeout=max(0.0, until - time.monotonic())))
         except queue.Empty:
@@ -96,8 +108,8 @@ class RayWorker:
 
     def __init__(self, actor: Any) -> None:
         self._actor = actor
-        self._started = actor.started.remote()
-        self._notes: Any = None
+        self._started = self._taken = actor.started.remote()
+        self._notes = actor.notes.options(num_returns="streaming", _generator_backpressure_num_objects=NOTES_AHEAD).remote()
         self._ended = ""
 
     @property
@@ -116,10 +128,13 @@ class RayWorker:
         return bool(done)
 
     def give(self, jobs: Sequence[object]) -> None:
+        import ray
+
+        message = msgspec.json.encode(jobs)
         if self.running:
-            self._notes = self._actor.work.options(num_returns="streaming", _generator_backpressure_num_objects=NOTES_AHEAD).remote(
-                msgspec.json.encode(jobs)
-            )
+            with suppress(Exception):  # an actor that has died says so in its notes
+                ray.get(self._taken)  # two calls of a threaded actor may change places
+                self._taken = self._actor.take.remote(message)
 
     def answers(self, kind: type[Answer]) -> Iterator[Answer]:
         import ray
@@ -146,8 +161,9 @@ class RayWorker:
     def stop(self) -> None:
         import ray
 
-        with suppress(Exception):
-            ray.wait([self._notes.completed()], timeout=PATIENCE)
+        if self.running:
+            with suppress(Exception):
+                ray.wait([self._notes.completed()], timeout=PATIENCE)
         self.no_more()
 
     def why_ended(self) -> str:
@@ -217,6 +233,7 @@ def _connect(address: str) -> bool:
         import ray
     except ImportError as error:
         raise InputError(INSTALL) from error
+    _speak_on_stderr()
     if ray.is_initialized():
         return False
     address = address or os.environ.get("RAY_ADDRESS", "")
@@ -233,6 +250,20 @@ def _connect(address: str) -> bool:
     except Exception as error:
         where = f"no Ray cluster answers at {address}" if address else "Ray cannot start a cluster on this machine"
         raise InputError(f"{where} ({_words(error)})") from error
+
+
+def _speak_on_stderr() -> None:
+    """Ray prints what it has to say of lost workers on standard output, where a command's result goes; no setting changes that."""
+    from ray._private import worker
+
+    plain = worker.print_to_stdstream
+    if plain.__module__ != worker.__name__:  # changed before
+        return
+
+    def on_stderr(data: dict[str, Any], *words: Any, **named: Any) -> None:
+        plain({**data, "is_err": True}, *words, **named)
+
+    worker.print_to_stdstream = on_stderr
 
 
 def _resources() -> dict[str, float]:

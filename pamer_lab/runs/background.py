@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pamer_lab.jobs import OneAtATime, Progress, Work
-from pamer_lab.runs.batch import BatchOptions, Outcome, replay_batch
+from pamer_lab.runs.batch import BatchOptions, replay_batch
+from pamer_lab.runs.batch_state import Outcome
 from pamer_lab.workspace import Workspace
 
 

@@ -6,25 +6,23 @@ to a worker, its finished turns are stored, its unfinished runs are reported as 
 computes only what is missing.
 """
 
-import os
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from uuid import uuid4
 
-from pamer_lab.counts import counted
 from pamer_lab.engines import Engine, LocalEngine
 from pamer_lab.engines.crew import Crew
 from pamer_lab.errors import Cancelled
 from pamer_lab.factory import Factory
-from pamer_lab.jobs import Progress
 from pamer_lab.models.profiles import load_profile
 from pamer_lab.models.trust import require_confirmed
 from pamer_lab.policies.registry import parse_policy
 from pamer_lab.policies.resources import RunResources, factory_of
-from pamer_lab.runs.estimate import Cost, Estimator
+from pamer_lab.runs.batch_state import BatchProgress, BatchState, Outcome
+from pamer_lab.runs.estimate import Estimator
 from pamer_lab.runs.store import RunStore
 from pamer_lab.runs.worker import Job, Note, work
 from pamer_lab.workspace import Workspace
@@ -32,8 +30,6 @@ from pamer_lab.workspace.queue import in_line
 
 TIDY_EVERY = 32
 """Traces between two looks at how many small files their commits have left; reading and writing slow down with their number."""
-FORECAST_EVERY = 1.0
-"""Seconds between two sums over all runs of the time that is left."""
 STOPPED = "the batch was stopped; finished turns are kept, and replaying again continues from there"
 
 
@@ -50,132 +46,6 @@ class BatchOptions:
     """Worker processes; 0 works in this process."""
     heads: str = ""
     """Name or folder of the heads that vote; empty: the profile's, else those that fit its model."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class BatchProgress(Progress):
-    """How far a batch is; the time left is by the measured time per turn of each policy."""
-
-    what: str = "turns"
-    runs_done: int
-    runs: int
-    latest: str = ""
-    """The trace and policy that moved on."""
-    doing: str = ""
-    """What a worker does before its next turn, such as loading a model; empty while turns come."""
-    read: int = 0
-    """Tokens of the trace whose states are computed, while the next ones are."""
-    to_read: int = 0
-    ahead: int = 0
-    """Replays and studies that came earlier and have not ended."""
-
-    @property
-    def line(self) -> str:
-        if self.ahead:
-            return f"{self.counted}, waiting for {counted(self.ahead, 'other job')} in this workspace"
-        first = f"{self.doing}; " if self.doing else ""
-        reading = f", reading states: {self.read:,} of {self.to_read:,} tokens of the trace" if self.to_read else ""
-        return f"{first}{self.counted}, {self.runs_done:,} of {counted(self.runs, 'run')}{reading}{self.time_left}"
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What became of one run of the batch."""
-
-    trace_id: str
-    policy: str
-    run_id: str
-    status: str
-    error: str = ""
-
-
-@dataclass
-class BatchState:
-    """What is known about a batch so far; changed under `lock`."""
-
-    lengths: dict[str, int]
-    policies: tuple[str, ...]
-    began: float = field(default_factory=time.monotonic)
-    lock: threading.Lock = field(default_factory=threading.Lock)
-    done: dict[tuple[str, str], int] = field(default_factory=dict)
-    """Turns that are there, by trace and policy."""
-    outcomes: dict[tuple[str, str], Outcome] = field(default_factory=dict)
-    expected: dict[tuple[str, str], Cost] = field(default_factory=dict)
-    """What each run should take, by trace and policy."""
-    read: dict[tuple[str, str], float] = field(default_factory=dict)
-    """Share of a run's states that is read."""
-    begun: set[tuple[str, str]] = field(default_factory=set)
-    """Runs that read or have turns; what passed before that was loading, and says nothing of their pace."""
-    paces: dict[str, tuple[int, float]] = field(default_factory=dict)
-    """Turns and seconds seen, by policy."""
-    reading: tuple[float, float] = (0.0, 0.0)
-    """Seconds that reading should have taken so far, and those that it took."""
-    turns_done: int = 0
-    total: int = 0
-    """Turns of all runs."""
-    forecast: tuple[float, float] = (float("-inf"), 0.0)
-    """When the time left was last added up, over all runs, and what it was."""
-
-    def __post_init__(self) -> None:
-        self.total = sum(self.lengths.values()) * len(self.policies)
-
-    def take(self, trace_id: str, note: Note, since: float) -> None:
-        key = (trace_id, note.policy)
-        before = self.done.get(key, 0)
-        counts = key in self.begun
-        if note.to_read:
-            share = note.read / note.to_read
-            if counts:
-                expected, seconds = self.reading
-                self.reading = (expected + (share - self.read.get(key, 0.0)) * self.cost(key).read_seconds, seconds + since)
-            self.read[key] = share
-        if note.done > before:
-            self.read.setdefault(key, 1.0)  # turns that come without reading find their states
-            if counts:
-                turns, seconds = self.paces.get(note.policy, (0, 0.0))
-                self.paces[note.policy] = (turns + note.done - before, seconds + since)
-            self.done[key] = note.done
-        if note.to_read or note.done:
-            self.begun.add(key)
-        if note.status:
-            self.outcomes[key] = Outcome(trace_id, note.policy, note.run_id, note.status, note.error)
-            self.done[key], self.read[key] = self.lengths[trace_id], 1.0
-        self.turns_done += self.done.get(key, 0) - before
-
-    def cost(self, key: tuple[str, str]) -> Cost:
-        return self.expected.get(key, Cost(0, self.lengths[key[0]], 0.0, 0.0))
-
-    def seconds_left(self) -> float:
-        """Of all runs; added up again after a while, since there may be many."""
-        now = time.monotonic()
-        if now - self.forecast[0] >= FORECAST_EVERY or len(self.outcomes) == len(self.lengths) * len(self.policies):
-            self.forecast = (now, self._added_up())
-        return self.forecast[1]
-
-    def _added_up(self) -> float:
-        """As estimated, corrected by how long reading and each policy's turns really take."""
-        expected, seconds = self.reading
-        slower = seconds / expected if expected > 0 else 1.0
-        left = 0.0
-        for trace_id, length in self.lengths.items():
-            for policy in self.policies:
-                key = (trace_id, policy)
-                turns, spent = self.paces.get(policy, (0, 0.0))
-                pace = spent / turns if turns else self.cost(key).turn_seconds
-                left += (length - self.done.get(key, 0)) * pace + (1 - self.read.get(key, 0.0)) * self.cost(key).read_seconds * slower
-        return left
-
-    def progress(self, workers: int, latest: str, doing: str = "") -> BatchProgress:
-        return BatchProgress(
-            done=self.turns_done,
-            total=self.total,
-            runs_done=len(self.outcomes),
-            runs=len(self.lengths) * len(self.policies),
-            seconds=time.monotonic() - self.began,
-            seconds_left=self.seconds_left() / max(workers, 1),
-            latest=latest,
-            doing=doing,
-        )
 
 
 def replay_batch(
@@ -206,9 +76,13 @@ def replay_batch(
     common |= {"heads": options.heads, "batch": uuid4().hex}
     engine = engine or LocalEngine()
     for part in fast_first(policies):
-        jobs = [Job(workspace.address, trace_id, part, **common) for trace_id in unique]  # type: ignore[arg-type]
+        light = not parse_policy(part[0]).needs_models
+        jobs = [
+            Job(workspace.address, trace_id, part, expected=state.known_seconds(trace_id, part) if light else {}, **common)  # type: ignore[arg-type]
+            for trace_id in unique
+        ]
         batch = _Batch(state, min(options.processes, len(jobs)), report, cancelled, RunStore(workspace))
-        if parse_policy(part[0]).needs_models and engine.name == "local":
+        if not light and engine.name == "local":
             with in_line(workspace.path, waiting=lambda ahead: report(replace(state.progress(1, ""), ahead=ahead)), cancelled=cancelled):
                 batch.run(jobs, engine)
         else:
@@ -226,16 +100,6 @@ def fast_first(policies: Sequence[str]) -> list[tuple[str, ...]]:
     slow = {policy for policy in policies if parse_policy(policy).needs_models}
     parts = (tuple(policy for policy in policies if (policy in slow) == last) for last in (False, True))
     return [part for part in parts if part]
-
-
-def default_processes(policies: Sequence[str], traces: int, engine: Engine | None = None) -> int:
-    """Worker processes where the caller names none: one for policies with models, which then share the model and all cores; the others
-    compute in one thread each. On a cluster as many as fit."""
-    if engine is not None and engine.name != "local":
-        return min(traces, engine.capacity())
-    if any(parse_policy(policy).needs_models for policy in policies) or traces < 2:
-        return 0
-    return min(traces, os.cpu_count() or 1)
 
 
 def _check_policies(policies: Sequence[str], workspace: Workspace, options: BatchOptions) -> Factory:
@@ -261,8 +125,16 @@ class _Batch:
         """Jobs that ended."""
         self._last: dict[str, float] = {}
         """When each trace was last heard of."""
+        self._tidying: threading.Thread | None = None
 
     def run(self, jobs: Sequence[Job], engine: Engine) -> None:
+        try:
+            self._work_off(jobs, engine)
+        finally:
+            if self._tidying is not None:
+                self._tidying.join()
+
+    def _work_off(self, jobs: Sequence[Job], engine: Engine) -> None:
         if self.workers:
             crew = Crew(engine, "pamer_lab.runs.worker", Note, self._told, self._lost, cancelled=self.cancelled, stopped=STOPPED)
             crew.run(jobs, self.workers)
@@ -288,8 +160,9 @@ class _Batch:
             self.report(replace(progress, read=note.read, to_read=note.to_read))
             self._ended += note.finished
             tidy = note.finished and self._ended % TIDY_EVERY == 0
-        if tidy:
-            self.store.tidy()
+            if tidy and not (self._tidying and self._tidying.is_alive()):  # beside the work: no worker waits for it
+                self._tidying = threading.Thread(target=self.store.tidy, daemon=True)
+                self._tidying.start()
         if self.cancelled() and not self.workers:
             raise Cancelled(STOPPED)
 

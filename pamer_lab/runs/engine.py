@@ -4,24 +4,21 @@ The engine shows the policy only what comes before the turn, checks its decision
 id is a hash of what determines it (trace, policy, settings, models, tokenizer, turn limit), so replaying the same thing
 again finds the stored turns and computes only the missing ones; a run that is complete is returned as it is. Turns are
 stored at once, except that turns which come faster than `STORE_EVERY` (or than the disk can follow) are stored together: a
-killed process loses no more than that. One process at a time works on a run (the system releases a dead process's lock).
+killed process loses no more than that. A run without models that ends sooner is stored at its end, without a row that says
+`running`. One process at a time works on a run (the system releases a dead process's lock).
 """
 
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 from uuid import uuid4
 
 import msgspec
 from filelock import FileLock, Timeout
 
-from pamer_lab.blocks import MessageTokens
 from pamer_lab.errors import Cancelled, InputError, StorageError
 from pamer_lab.factory import Factory, Parts
 from pamer_lab.features.values import OnProgress
@@ -34,19 +31,18 @@ from pamer_lab.policies.registry import parse_policy
 from pamer_lab.policies.resources import RunResources, factory_of
 from pamer_lab.reviewer_mode import refuse_in_reviewer_mode
 from pamer_lab.runs.accounting import totals
+from pamer_lab.runs.beginning import head_of, now, timeline_of
 from pamer_lab.runs.commits import remember_commits
 from pamer_lab.runs.estimate import Estimator
 from pamer_lab.runs.store import RunStore
-from pamer_lab.runs.timeline import Timeline, lay_out
+from pamer_lab.runs.timeline import Timeline
+from pamer_lab.runs.turn_rows import TEXTS, TURNS
 from pamer_lab.runs.turns import replay_turns
 from pamer_lab.runs.values import Run, RunInfo, Status, Turn
-from pamer_lab.storage import equals
 from pamer_lab.storage.leases import lease
 from pamer_lab.trajectory.values import Trace
-from pamer_lab.workspace import TraceSize, Workspace
+from pamer_lab.workspace import RUNS, TraceSize, Workspace
 
-VERSION = 2
-"""Raised whenever the same inputs would give other turns, so that no run mixes two programs' turns."""
 STORE_EVERY = 0.25
 """Seconds; turns that follow each other faster are stored in one commit."""
 CORRECT_AFTER = 0.5
@@ -80,6 +76,8 @@ class ReplayOptions:
     """Name or folder of the heads that vote; empty: the profile's, else those that fit its model."""
     owner: str = ""
     """Who replays, in a workspace that machines share; whoever has the same name goes on with what another has left. Empty: nobody else."""
+    expected: float | None = None
+    """Seconds that the run should take, of a policy without models; None: they are estimated first."""
 
 
 def replay(trace: Trace | str, policy: str | Policy, workspace: Workspace | None = None, options: ReplayOptions | None = None) -> Run:
@@ -109,22 +107,25 @@ def _replay(trace: Trace | str, policy: str | Policy, workspace: Workspace, opti
     require_confirmed(profile)
     factory = Factory(profile, workspace, options.device, options.heads, options.parts)
     resources = RunResources(factory_of(chosen, factory))
-    timeline, demo = _timeline(trace, workspace, resources.tokens, options.turn_limit)
+    timeline, demo = timeline_of(trace, workspace, resources.tokens, options.turn_limit)
     if isinstance(chosen, PlainPolicy) and (reason := chosen.missing() or chosen.refuses(timeline.trace)):
         raise InputError(reason)
-    head = _head(timeline, chosen, resources, demo)
+    head = head_of(timeline, chosen, resources, demo)
     resources.session_id, resources.trace_id = head.run_id, head.trace_id
     remember_profile(profile, workspace.path)
-    with _alone(workspace, head.run_id, options.owner):
-        return _Replaying(timeline, chosen, head, RunStore(workspace), options, resources).run()
+    with _alone(workspace, head.run_id, options.owner) as begun:
+        return _Replaying(timeline, chosen, head, RunStore(workspace), options, resources).run(begun)
 
 
 @contextmanager
-def _alone(workspace: Workspace, run: str, owner: str) -> Iterator[None]:
-    """No other process works on this run meanwhile, nor another machine where the workspace is in an object store."""
+def _alone(workspace: Workspace, run: str, owner: str) -> Iterator[bool]:
+    """No other process works on this run meanwhile, nor another machine where the workspace is in an object store.
+
+    Says whether one may have begun it on this machine: a killed process leaves its lock's file."""
     lock = FileLock(workspace.path / "locks" / f"{run}.lock")
     try:
         Path(lock.lock_file).parent.mkdir(parents=True, exist_ok=True)
+        begun = Path(lock.lock_file).exists()
         lock.acquire(timeout=0)
     except Timeout as error:
         raise InputError(f"run {run} is being replayed by another process; follow it, or wait until it ends") from error
@@ -132,12 +133,12 @@ def _alone(workspace: Workspace, run: str, owner: str) -> Iterator[None]:
         raise StorageError(f"the workspace {workspace.path} cannot be written ({error.strerror or error})") from error
     try:
         if not workspace.remote:
-            yield
+            yield begun
             return
         with lease(workspace.database, run, owner or uuid4().hex) as ours:
             if not ours:
                 raise InputError(f"run {run} is being replayed on another machine; follow it, or wait until it ends")
-            yield
+            yield True
     finally:
         lock.release()
 
@@ -154,21 +155,17 @@ class _Replaying:
         self.stored = self.before = 0
         self.guessed = False
         """The time of a turn was guessed: nothing like this policy has run or been tried here."""
+        self.listed = False
+        """The run's row is there."""
         self.began = time.monotonic()
 
-    def run(self) -> Run:
-        known = None if self.options.fresh else self.store.head(self.head.run_id)
-        if self.options.fresh:
-            self.store.remove(self.head.run_id)
-        if known is not None:
-            self.turns = self.store.turns(self.head.run_id)
-            self.stored = len(self.turns)
-            if known.status == "done" and self.stored == known.turns:
-                return Run(known, tuple(self.turns))
-            self.store.forget_after(self.head.run_id, self.stored)
-            self.head = msgspec.structs.replace(self.head, started=known.started, taken=known.taken)
+    def run(self, begun: bool) -> Run:
+        """`begun`: an earlier replay may have left turns without a row."""
+        if (complete := self._take_up(begun)) is not None:
+            return complete
         self.resources.forget_from(self.stored)
-        self.store.put_head(self.head)
+        if self.listed or self.policy.needs_models:  # others are not worth a row before they have turns
+            self._put_head()
         try:
             self._expect()
             self._loop()
@@ -183,23 +180,48 @@ class _Replaying:
             raise
         return self._end("done")
 
+    def _take_up(self, begun: bool) -> Run | None:
+        """What an earlier replay has left of this run; returned where it is complete."""
+        name = self.head.run_id
+        if self.options.fresh:
+            self.store.remove(name)
+            return None
+        known = self.store.head(name) if self.store.has(RUNS, name) else None
+        self.listed = known is not None
+        if known is None and not (begun and any(self.store.has(spec, name) for spec in (TEXTS, TURNS))):
+            return None
+        self.turns = self.store.turns(name)
+        self.stored = self.before = len(self.turns)
+        if known is not None:
+            if known.status == "done" and self.stored == known.turns:
+                return Run(known, tuple(self.turns))
+            self.head = msgspec.structs.replace(self.head, started=known.started, taken=known.taken)
+        self.store.forget_after(name, self.stored)
+        return None
+
     def _expect(self) -> None:
         """Load what the policy needs, and say how long the rest should take."""
+        left = self.options.expected
+        if left is None:
+            left = self._estimated()
+        self.head = msgspec.structs.replace(self.head, estimated=round(self.head.taken + left, 4))
+        if self.listed:
+            self._put_head()
+        self.began = time.monotonic()
+
+    def _estimated(self) -> float:
+        """Seconds that the rest should take, once models are there."""
         line = self.timeline
         size = TraceSize(line.turns, line.prefix_tokens + line.tools_tokens, line.cumulative[max(line.turns - 1, 0)])
         asked = Estimator(self.resources.factory)
         asked.load(self.policy, self.resources)
-        trace_id = self.timeline.trace.trace_id
-        self.guessed = asked.known(self.policy, trace_id) is None
-        left = asked.cost(self.policy, trace_id, size, self.stored).seconds
-        self.head = msgspec.structs.replace(self.head, estimated=round(self.head.taken + left, 3))
-        self.store.put_head(self.head)
-        self.began = time.monotonic()
+        cost = asked.cost(self.policy, line.trace.trace_id, size, self.stored)
+        self.guessed = not cost.known
+        return cost.seconds
 
     def _loop(self) -> None:
-        self.before = len(self.turns)
         self._ask_whether_to_stop()
-        last_stored, wait = time.monotonic(), 0.0  # the first turn at once: who follows the run sees that it goes on
+        last_stored, wait = time.monotonic(), STORE_EVERY
         for turn in replay_turns(
             self.timeline, self.policy, self.resources, tuple(self.turns), progress=self.options.reading, cancelled=self.options.cancelled
         ):
@@ -222,75 +244,40 @@ class _Replaying:
             return
         self.guessed = False
         left = spent / len(new) * (self.timeline.turns - len(self.turns))
-        self.head = msgspec.structs.replace(self.head, estimated=round(self.head.taken + time.monotonic() - self.began + left, 3))
-        self.store.put_head(self.head)
+        self.head = msgspec.structs.replace(self.head, estimated=round(self.head.taken + time.monotonic() - self.began + left, 4))
+        self._put_head()
 
     def _ask_whether_to_stop(self) -> None:
         if len(self.turns) < self.timeline.turns and self.options.cancelled():
             raise Cancelled(f"stopped before turn {len(self.turns)} of {self.timeline.turns}; replaying again continues from there")
 
+    def _put_head(self) -> None:
+        if self.listed:
+            self.store.put_head(self.head)
+        else:
+            self.store.add_head(self.head)
+        self.listed = True
+
     def _flush(self) -> None:
+        """Store the newest turns of a run that goes on."""
+        if not self.listed:
+            self._put_head()
+        self._add_turns()
+
+    def _add_turns(self) -> None:
         if self.stored < len(self.turns):
             self.resources.save()
             self.store.add_turns(self.head.run_id, self.turns[self.stored :])
             self.stored = len(self.turns)
 
     def _end(self, status: Status, error: str = "") -> Run:
-        self._flush()
+        self._add_turns()
         counted = totals(self.timeline, self.turns)
-        if status == "done" and "embedder" in self.policy.needs and isinstance(embedder := self.resources.embedder, KeptEmbeddings):
+        embeds = "embedder" in self.policy.needs and len(self.turns) > self.before
+        if embeds and isinstance(embedder := self.resources.embedder, KeptEmbeddings):
             embedder.flush()
-        taken = round(self.head.taken + time.monotonic() - self.began, 3)
-        self.head = msgspec.structs.replace(self.head, status=status, error=error, totals=counted, finished=_now(), taken=taken)
-        self.store.put_head(self.head)
+        taken = round(self.head.taken + time.monotonic() - self.began, 4)
+        self.head = msgspec.structs.replace(self.head, status=status, error=error, totals=counted, finished=now(), taken=taken)
+        self._put_head()
         remember_commits(self.resources.factory.workspace.path, self.store.commits)
         return Run(self.head, tuple(self.turns))
-
-
-def run_id(trace_id: str, policy: str, settings: dict[str, Any], tokenizer: str, turn_limit: int) -> str:
-    """The id of the run that these inputs determine."""
-    parts = [VERSION, trace_id, policy, settings, tokenizer, turn_limit]
-    return "r-" + sha256(msgspec.json.encode(parts, order="sorted")).hexdigest()[:16]
-
-
-def _timeline(trace: Trace | str, workspace: Workspace, tokens: MessageTokens, turn_limit: int) -> tuple[Timeline, bool]:
-    if isinstance(trace, Trace):
-        known = workspace.path.exists() and workspace.trace_rows(equals("trace_id", trace.trace_id))
-        if not known:
-            workspace.add_traces([trace], tokens)
-        return lay_out(trace, tokens, turn_limit=turn_limit), bool(known and known[0]["demo"])
-    stored = workspace.trace(trace)
-    counts = stored.message_tokens if stored.row["tokenizer"] == tokens.counter.name else None
-    return lay_out(stored.trace, tokens, turn_limit=turn_limit, counts=counts), bool(stored.row["demo"])
-
-
-def _head(timeline: Timeline, policy: Policy, resources: RunResources, demo: bool) -> RunInfo:
-    trace, settings = timeline.trace, policy.settings(resources)
-    limit = timeline.turns if timeline.turns < len(timeline.pieces.blocks) else 0
-    # Runs are shown by profile, so that of another profile is another run even where both decide alike.
-    named = {} if resources.profile.name == "embedded" else {"profile": resources.profile.name}
-    return RunInfo(
-        run_id=run_id(trace.trace_id, policy.name, settings | named, timeline.tokenizer, limit),
-        trace_id=trace.trace_id,
-        question_id=trace.question_id,
-        task_id=trace.task_id,
-        policy=policy.name,
-        profile=resources.profile.name,
-        settings=settings,
-        heads=resources.heads_identity() if policy.needs_models else {},
-        tokenizer=timeline.tokenizer,
-        tokens_kind=timeline.kind,
-        turns=timeline.turns,
-        trace_turns=len(timeline.pieces.blocks),
-        prefix_tokens=timeline.prefix_tokens,
-        tools_tokens=timeline.tools_tokens,
-        block_tokens=tuple(timeline.block_tokens[: timeline.turns]),
-        incomplete=tuple(block.index for block in timeline.pieces.blocks[: timeline.turns] if not block.complete),
-        started=_now(),
-        demo=demo,
-        times=timeline.times[: timeline.turns],
-    )
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds")

@@ -1,8 +1,8 @@
 """Runs in the workspace: one row per run, one per turn, and each added text once per run.
 
-Order of writes: texts, then the turns that name them, so that a stored turn is always complete; the run's row is written
-first as `running` and again when it ends. A crash leaves the turns that were written, and the next replay of the same run
-continues after them. Rows are appended; `tidy` merges the small files that many appends leave.
+Order of writes: texts, then the turns that name them, so that a stored turn is always complete; the run's row is written before them as
+`running` and again when it ends, or, of a run that has ended by then, once behind them. A crash leaves the turns that were written, and
+the next replay of the same run continues after them. Rows are appended; `tidy` merges the small files that many appends leave.
 """
 
 import time
@@ -36,11 +36,18 @@ class RunStore:
         self._items: dict[str, tuple[Item, ...]] = {}
         """Items of the turn written last, by run."""
         self.commits: list[float] = []
-        """Seconds of each commit of texts or turns so far."""
+        """Seconds of each commit of new rows so far."""
 
     def put_head(self, head: RunInfo) -> None:
         """Write the run's row, new or changed."""
         self.database.upsert(RUNS, [run_row(head)])
+
+    def add_head(self, head: RunInfo) -> None:
+        """Write the row of a run that has none; where other machines write too, one may have come meanwhile."""
+        if self.database.remote:
+            self.put_head(head)
+        else:
+            self._add(RUNS, [run_row(head)])
 
     def add_turns(self, run_id: str, turns: Sequence[Turn]) -> None:
         """Append finished turns in one commit, after the texts they name."""
@@ -94,6 +101,10 @@ class RunStore:
     def stored_count(self, run_id: str) -> int:
         """How many turns are stored; cheap, for following a running replay."""
         return self.database.count(TURNS, equals("run_id", run_id)) if self.database.exists(TURNS) else 0
+
+    def has(self, spec: TableSpec, run_id: str) -> bool:
+        """Whether one of the tables has something of a run; cheaper than reading it."""
+        return self.database.exists(spec) and bool(self.database.count(spec, equals("run_id", run_id)))
 
     def last_turn(self, run_id: str) -> Turn | None:
         """The newest stored turn, without its items."""
@@ -169,8 +180,6 @@ class RunStore:
 
     def _turns(self, run_ids: Sequence[str], *, texts: bool = True) -> dict[str, list[Turn]]:
         found: dict[str, list[Turn]] = {run_id: [] for run_id in run_ids}
-        if not self.database.exists(TURNS):
-            return found
         rows = {(row["run_id"], row["t"]): row for row in self.database.rows(TURNS, where=is_in("run_id", run_ids))}
         known = self._load_texts(run_ids) if texts else {}
         for run_id, ordered in found.items():

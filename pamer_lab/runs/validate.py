@@ -7,7 +7,7 @@ totals if it is finished, a state for each earlier block of every turn, and ever
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, get_args
+from typing import Annotated, Any, get_args
 
 import msgspec
 import pyarrow as pa
@@ -36,27 +36,32 @@ PACKED_BYTES, HEAD_BYTES = 2_000_000, 10_000_000
 ITEMS_FREE, ITEMS_PER_BLOCK = 100, 4
 """Items that any turn may have, and how many more for each block before it."""
 ROWS_AT_ONCE = 1_000
+COUNTS = ("raw_tokens", "active_tokens", "candidate_tokens", "output_tokens", "cached_tokens")
+"""Columns of a turn that count tokens."""
+
+_Total = Annotated[int, msgspec.Meta(ge=0, le=10**12)]
+"""Tokens of all requests of a run."""
 
 
 class _Part(msgspec.Struct):
-    input: int
-    output: int
-    cached: int = 0
-    turns_with_usage: int = 0
+    input: _Total
+    output: _Total
+    cached: _Total = 0
+    turns_with_usage: _Total = 0
 
 
 class _Totals(msgspec.Struct):
     """What is read of a finished run's totals."""
 
-    main_input: int
-    main_output: int
-    aux_input: int
-    aux_output: int
-    total: int
-    base_total: int
-    peak_active: int
-    cached_input: int
-    uncached_input: int
+    main_input: _Total
+    main_output: _Total
+    aux_input: _Total
+    aux_output: _Total
+    total: _Total
+    base_total: _Total
+    peak_active: _Total
+    cached_input: _Total
+    uncached_input: _Total
     reduction_pct: float
     auxiliary: dict[str, _Part]
     recorded: _Part | None
@@ -69,7 +74,7 @@ def admit(tables: Mapping[str, pa.Table], path: str = "") -> None:
     texts = tables[TEXTS.name]
     known = set(zip(texts["run_id"].to_pylist(), texts["text_id"].to_pylist(), strict=True))
     counts: dict[tuple[str, int], tuple[list[Span], int]] = {}
-    for row in _rows(tables[TURNS.name].select(["run_id", "t", "action", "states", "restored_steps", *HEADS, *PACKED])):
+    for row in _rows(tables[TURNS.name].select(["run_id", "t", "action", "states", "restored_steps", *COUNTS, *HEADS, *PACKED])):
         counts[row["run_id"], row["t"]] = _turn(row, known, path)
     for (run, t), (stayed, own) in counts.items():
         before = _number(*counts.get((run, t - 1), ([], 0)))
@@ -116,7 +121,7 @@ def _turn(row: dict[str, Any], texts: set[tuple[str, str]], path: str) -> tuple[
     steps = [*(row["restored_steps"] or ()), *(step for item in items for step in item.in_part)]
     if not all(0 <= first <= last <= t + 1 for first, last in spans) or not are_steps(steps, t):
         raise FormatError("refers to blocks that the turn does not have", path=path, where=where)
-    if not all(0 <= item.tokens <= MOST_TOKENS for item in items):
+    if not all(0 <= count <= MOST_TOKENS for count in (*(item.tokens for item in items), *(row[name] or 0 for name in COUNTS))):
         raise FormatError("has an impossible token count", path=path, where=where)
     if any(item.text and (row["run_id"], item.text) not in texts for item in items):
         raise FormatError("refers to a text that is not in the file", path=path, where=where)

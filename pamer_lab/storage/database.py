@@ -8,6 +8,7 @@ In an object store a commit is a conditional write, and what was read is kept on
 
 import time
 from collections.abc import Callable, Sequence
+from math import isqrt
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,8 @@ from pamer_lab.storage.open_tables import Tables
 from pamer_lab.storage.read_cache import ReadCache
 from pamer_lab.storage.specs import TableSpec
 
-TIDY_EVERY = 64
-"""Versions of a table between two compactions; each commit adds a small file, and reading slows down with their number."""
+TIDY_FROM = 64
+"""Small files from which joining them is worth it, in a small table; each commit adds one, and reading slows down with their number."""
 TIDY_ATTEMPTS = 4
 """How often a compaction is tried that others' writes come before."""
 INDEX_FROM = 10_000
@@ -54,9 +55,9 @@ class Database:
     def upsert(self, spec: TableSpec, rows: Sequence[dict[str, Any]] | pa.Table, *, replace: bool = True) -> int:
         """Add rows by key in one commit; a row with a known key replaces the old one, or is left out."""
 
-        def write(table: Any) -> None:
+        def write(table: Any) -> Any:
             merge = table.merge_insert(list(spec.key)).when_not_matched_insert_all()
-            (merge.when_matched_update_all() if replace else merge).execute(spec.arrow(rows))
+            return (merge.when_matched_update_all() if replace else merge).execute(spec.arrow(rows))
 
         return self._write(spec, write)
 
@@ -67,10 +68,11 @@ class Database:
         """
         added = 0
 
-        def write(table: Any) -> None:
+        def write(table: Any) -> Any:
             nonlocal added
             result = table.merge_insert(list(spec.key)).when_not_matched_insert_all().execute(spec.arrow(rows))
             added = int(result.num_inserted_rows)
+            return result
 
         version = self._write(spec, write)
         return added, version
@@ -82,11 +84,12 @@ class Database:
         """
         changed = 0
 
-        def write(table: Any) -> None:
+        def write(table: Any) -> Any:
             nonlocal changed
             merge = table.merge_insert(list(spec.key)).when_matched_update_all(where=condition).when_not_matched_insert_all()
             result = merge.execute(spec.arrow([row]))
             changed = int(result.num_inserted_rows) + int(result.num_updated_rows)
+            return result
 
         self._write(spec, write)
         return changed == 1
@@ -94,14 +97,16 @@ class Database:
     def tidy(self, spec: TableSpec) -> bool:
         """Join the small files of many commits where enough have gathered, and index a large table; True if files were joined now.
 
-        Only a matter of speed: a compaction that loses a race or fails leaves the table as it was.
+        Only a matter of speed: a compaction that loses a race or fails leaves the table as it was. It writes every row again, so that the
+        larger a table, the more files are left to gather.
         """
         try:
             self._tables.refuse(spec)
             table = self.table(spec)
-            if spec.indexed and int(table.count_rows()) >= INDEX_FROM and not table.list_indices():
+            rows = int(table.count_rows())
+            if spec.indexed and rows >= INDEX_FROM and not table.list_indices():
                 self.index(spec, spec.indexed)
-            if int(table.stats()["fragment_stats"]["num_fragments"]) < TIDY_EVERY:
+            if int(table.stats()["fragment_stats"]["num_fragments"]) < max(TIDY_FROM, isqrt(rows)):
                 return False
             for attempt in range(TIDY_ATTEMPTS):
                 try:
@@ -146,7 +151,7 @@ class Database:
     def index(self, spec: TableSpec, columns: Sequence[str]) -> None:
         """Make scalar indexes, so that a filter on these columns reads no other rows; existing ones take in new rows."""
 
-        def write(table: Any) -> None:
+        def write(table: Any) -> Any:
             from lancedb.index import BTree
 
             known = {name for index in table.list_indices() for name in index.columns}
@@ -154,6 +159,7 @@ class Database:
                 if column not in known:
                     table.create_index(column, config=BTree())
             table.optimize()
+            return table
 
         self._write(spec, write)
 
@@ -176,13 +182,13 @@ class Database:
         self._tables.forget(spec.name)
         return faults.recover(self.uri, spec)
 
-    def _write(self, spec: TableSpec, write: Callable[[Any], None]) -> int:
+    def _write(self, spec: TableSpec, write: Callable[[Any], Any]) -> int:
+        """`write` returns what knows the version that it made."""
         self._tables.refuse(spec)
         for attempt in range(ATTEMPTS):
             table = self.table(spec)
             try:
-                write(table)
-                return int(table.version)
+                return int(write(table).version)
             except Exception as error:
                 if not faults.lost_race(error) or attempt == ATTEMPTS - 1:
                     raise self._tables.fault(spec, "written", error) from error

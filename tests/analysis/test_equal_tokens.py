@@ -3,7 +3,7 @@ from dataclasses import replace
 
 import pytest
 
-from pamer_lab.analysis.equal_tokens import equal_tokens, equal_tokens_markdown
+from pamer_lab.analysis.equal_tokens import equal_tokens, equal_tokens_markdown, signed_range
 from pamer_lab.analysis.frontier import frontier
 from pamer_lab.analysis.outcomes import Outcome
 
@@ -60,3 +60,15 @@ def test_traces_without_evidence_or_cost_have_no_row() -> None:
     for nothing in ({"kept": 0, "uses": 0}, {"cost": 0.0, "base": 0.0}, {"tokens": 0, "base_tokens": 0}):
         entries = [replace(entry, **nothing) for entry in [*WINDOWS, *runs("pamer", 400, 90)]]  # type: ignore[arg-type]
         assert frontier(entries)["equal_tokens"] == []
+
+
+def test_a_difference_of_nothing_stands_between_gains_and_losses_and_a_missing_one_last() -> None:
+    rows = found(*runs("loses", 800, 90), *runs("same", 800, 97), *runs("gains", 800, 99), *runs("small", 100, 50))
+    lines = equal_tokens_markdown([{**row, "evidence_difference": 0.0} if row["policy"] == "same" else row for row in rows]).splitlines()
+    assert [line.split(" | ")[0].strip("| ") for line in lines[2:]] == ["gains", "same", "loses", "small"]
+
+
+def test_resamples_without_a_yardstick_are_counted_out_and_may_leave_no_interval() -> None:
+    (row,) = found(*runs("pamer", 400, 90))
+    assert row["resamples"] == 1_000
+    assert "[" not in signed_range({**row, "evidence_low": None, "evidence_high": None}, "evidence", 1)

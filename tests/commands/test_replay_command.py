@@ -53,6 +53,16 @@ def test_a_file_is_imported_and_replayed_with_the_contracts_keys(
     assert {row["policy"] for row in result["policies"]} == set(PLAIN.split(",")) and result["mean_context"][0]["running"] == 1
 
 
+def test_the_whole_workspace_is_replayed_by_one_word(workspace: Workspace, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["replay", "@workspace", "--policy", "base"]) == 2  # it is empty
+    for turns in (3, 5):
+        (tmp_path / f"{turns}.json").write_bytes(to_native(long_trace(turns)))
+        assert main(["import", str(tmp_path / f"{turns}.json")]) == 0
+    capsys.readouterr()
+    assert main(["replay", "@workspace", "--policy", "base", "--json"]) == 0
+    assert sorted(len(run["turns"]) for run in json.loads(capsys.readouterr().out)["runs"]) == [3, 5]
+
+
 def test_an_estimate_replays_nothing(workspace: Workspace, trace_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["replay", str(trace_file), "--policy", PLAIN, "--estimate", "--turn-limit", "4", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)["estimate"]

@@ -88,12 +88,16 @@ def test_a_listener_that_fails_ends_the_crew_with_its_error(engine: Engine, tmp_
 
 
 class Quick:
-    """A worker that has done every job at once, and an engine of such workers; `sent`: jobs of each message."""
+    """A worker that does each job at once when asked for its next note, and an engine of such workers.
+
+    `sent`: jobs of each message; `waiting`: how many jobs it had left at the end of each."""
 
     name, ahead, running = "quick", 64, True
 
     def __init__(self) -> None:
         self.sent: list[int] = []
+        self.has = 0
+        self.waiting: list[int] = []
 
     def start(self, module: str, workers: int) -> "Quick":
         return self
@@ -103,9 +107,13 @@ class Quick:
 
     def give(self, jobs: Sequence[object]) -> None:
         self.sent.append(len(jobs))
+        self.has += len(jobs)
 
     def answers(self, kind: type[Note]) -> Iterator[Note]:
-        return iter([Note(finished=True)] * self.sent[-1])
+        while self.has:
+            self.has -= 1
+            self.waiting.append(self.has)
+            yield Note(finished=True)
 
     def no_more(self) -> None:
         """Nothing to end."""
@@ -113,8 +121,9 @@ class Quick:
     interrupt = stop = no_more
 
 
-def test_a_single_worker_is_sent_all_that_fits_a_message() -> None:
+def test_a_single_worker_is_sent_short_jobs_before_it_has_done_the_last() -> None:
     quick, told = Quick(), list[Job]()
     crew: Crew[Job, Note] = Crew(cast(Engine, quick), "", Note, lambda job, note: told.append(job), lambda job, why: None)
     crew.run([Job(str(number), "") for number in range(200)], 1)
-    assert quick.sent == [1, 64, 64, 64, 7] and len(told) == 200
+    assert quick.sent == [1, 1, 64, 32, 32, 32, 32, 6] and [job.name for job in told] == [str(number) for number in range(200)]
+    assert [number for number, left in enumerate(quick.waiting) if not left] == [0, 1, 199], "it waits for a message only at first"

@@ -1,18 +1,25 @@
 """Replays on a Ray cluster: the same rows as in processes of this machine, and what the command says."""
 
 import json
+import os
+import signal
 import sys
+import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+import ray
 
 from pamer_lab.cli import main
 from pamer_lab.engines import Engine, parse_engine
+from pamer_lab.engines.ray_cluster import RayWorker
 from pamer_lab.errors import InputError
 from pamer_lab.models.profiles import load_profile
 from pamer_lab.models.tokenizer import profile_tokens
-from pamer_lab.runs.batch import BatchOptions, BatchProgress, replay_batch
+from pamer_lab.runs.batch import BatchOptions, replay_batch
+from pamer_lab.runs.batch_state import BatchProgress
 from pamer_lab.runs.turn_rows import TEXTS, TURNS
 from pamer_lab.workspace import RUNS, Workspace
 from tests.runs.making import long_trace
@@ -62,6 +69,28 @@ def test_the_command_names_its_engine(cluster: Engine, workspace: Workspace, cap
     assert main(["replay", *ids, "--policy", "base", "--workers", "0", "--json"]) == 0
     local = json.loads(capsys.readouterr().out)
     assert local["engine"] == {"name": "local", "workers": 0} and local["runs"] == found["runs"]
+
+
+def test_a_worker_that_is_killed_leaves_nothing_but_json_on_standard_output(
+    cluster: Engine, workspace: Workspace, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, ids = filled(workspace.path, traces=2)
+    plain, killed = RayWorker.give, list[int]()
+
+    def giving(worker: RayWorker, jobs: Sequence[object]) -> None:
+        plain(worker, jobs)
+        if not killed:
+            killed.append(ray.get(worker._started))
+            os.kill(killed[0], signal.SIGKILL)
+
+    monkeypatch.setattr(RayWorker, "give", giving)
+    assert main(["replay", *ids, "--policy", "base", "--engine", "ray", "--workers", "1", "--json"]) == 0
+    out, err = capsys.readouterr()
+    end = time.monotonic() + 60
+    while "(raylet)" not in err + out and time.monotonic() < end:  # Ray speaks some moments after the fact
+        more = capsys.readouterr()
+        out, err = out + more.out, err + more.err
+    assert "(raylet)" in err and [run["status"] for run in json.loads(out)["runs"]] == ["done", "done"] and killed
 
 
 def test_without_ray_the_message_says_how_to_install_it(

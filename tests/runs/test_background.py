@@ -8,7 +8,8 @@ import pytest
 
 from pamer_lab.errors import Cancelled, InputError
 from pamer_lab.runs.background import Background
-from pamer_lab.runs.batch import BatchOptions, BatchProgress, Outcome, replay_batch
+from pamer_lab.runs.batch import BatchOptions, replay_batch
+from pamer_lab.runs.batch_state import BatchProgress, Outcome
 from pamer_lab.runs.store import RunStore
 from pamer_lab.workspace import Workspace
 from tests.runs.test_batch import filled

@@ -13,7 +13,8 @@ import pytest
 from pamer_lab.errors import Cancelled
 from pamer_lab.models.profiles import load_profile
 from pamer_lab.models.tokenizer import profile_tokens
-from pamer_lab.runs.batch import BatchOptions, BatchProgress, fast_first, replay_batch
+from pamer_lab.runs.batch import BatchOptions, fast_first, replay_batch
+from pamer_lab.runs.batch_state import BatchProgress
 from pamer_lab.runs.engine import replay
 from pamer_lab.runs.store import RunStore
 from pamer_lab.workspace import Workspace

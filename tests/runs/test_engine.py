@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -21,9 +22,11 @@ from pamer_lab.runs import engine
 from pamer_lab.runs.engine import ReplayOptions, replay
 from pamer_lab.runs.ledger import LedgerError
 from pamer_lab.runs.store import RunStore
+from pamer_lab.runs.turn_rows import TEXTS, TURNS
 from pamer_lab.runs.values import Turn
+from pamer_lab.storage import TableSpec
 from pamer_lab.trajectory.formats.native import to_native
-from pamer_lab.workspace import Workspace
+from pamer_lab.workspace import RUNS, Workspace
 from tests.runs.making import PARTS, SMALL, long_trace, untimed
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -158,6 +161,40 @@ def test_a_run_that_broke_between_its_memories_and_its_turns_goes_on(
     assert plain(run.turns) == plain(whole.turns) and run.totals == whole.totals
     stored = [MemoryStore(place.database).load(run.run_id).memories for place in (workspace, Workspace(tmp_path / "other"))]
     assert [memory.memory_id for memory in stored[0]] == [memory.memory_id for memory in stored[1]] and stored[0]
+
+
+def test_a_short_run_is_one_commit_of_each_table(workspace: Workspace) -> None:
+    trace, tables = long_trace(6), (RUNS, TURNS, TEXTS)
+    replay(trace, "base", workspace)
+    before = {spec.name: workspace.database.version(spec) for spec in tables}
+    replay(trace, "periodic-summary:2", workspace)
+    assert {spec.name: workspace.database.version(spec) - before[spec.name] for spec in tables} == {
+        RUNS.name: 1,
+        TURNS.name: 1,
+        TEXTS.name: 1 + (before[TEXTS.name] == 0),  # the table's own first version
+    }
+
+
+@pytest.mark.parametrize("broken", [TURNS, RUNS], ids=lambda spec: spec.name)
+def test_a_short_run_that_broke_before_its_row_goes_on_and_doubles_nothing(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, broken: TableSpec
+) -> None:
+    trace, policy, plain_add = long_trace(6), "periodic-summary:2", RunStore._add
+
+    def breaking(store: RunStore, spec: TableSpec, rows: list[dict[str, Any]]) -> None:
+        if spec is broken:
+            raise StorageError("killed")
+        plain_add(store, spec, rows)
+
+    monkeypatch.setattr(RunStore, "_add", breaking)
+    with pytest.raises(StorageError, match="killed"):
+        replay(trace, policy, workspace)
+    monkeypatch.undo()
+    assert not RunStore(workspace).heads() and workspace.database.count(TEXTS)
+    run = replay(trace, policy, workspace)
+    assert run.head.status == "done" and workspace.database.count(TURNS) == 6
+    texts = [(row["run_id"], row["text_id"]) for row in workspace.database.rows(TEXTS)]
+    assert len(texts) == len(set(texts)) and RunStore(workspace).run(run.run_id).turns == run.turns
 
 
 def test_turns_behind_a_gap_are_computed_again(workspace: Workspace) -> None:

@@ -67,7 +67,7 @@ def test_a_run_whose_names_are_none_is_refused(workspace: Workspace, run: Run, t
 
 def test_a_finished_run_has_totals_that_are_numbers(workspace: Workspace, run: Run, tmp_path: Path) -> None:
     body = pack_runs(workspace, [run.run_id], Scan("keys"))
-    for totals in ({}, run.totals | {"recorded": {"input": EVIL, "output": 1}}):
+    for totals in ({}, run.totals | {"recorded": {"input": EVIL, "output": 1}}, run.totals | {"total": -1}, run.totals | {"total": 10**18}):
         with pytest.raises(FormatError, match=run.run_id):
             unpack_runs(Workspace(tmp_path / "other"), forged(body, RUNS, [run_row(msgspec.structs.replace(run.head, totals=totals))]))
 
@@ -99,6 +99,8 @@ def test_a_row_that_differs_from_its_head_is_refused(workspace: Workspace, run: 
         {"stored": msgspec.msgpack.encode([(5, 10**11)])},
         {"stored": msgspec.msgpack.encode([(-(10**9), 0)])},
         {"restored_steps": [2**31 - 1]},
+        {"active_tokens": -1},
+        {"raw_tokens": 10**11},
         {"items": b"\x91" * 100_000},
         {"items": bytes(PACKED_BYTES + 1)},
     ],

@@ -17,7 +17,8 @@ from pamer_lab.report.config import RunChoice
 from pamer_lab.report.replay_part import choice_of
 from pamer_lab.reviewer_mode import reviewer_mode
 from pamer_lab.runs.background import Batch
-from pamer_lab.runs.batch import BatchOptions, BatchProgress
+from pamer_lab.runs.batch import BatchOptions
+from pamer_lab.runs.batch_state import BatchProgress
 from pamer_lab.runs.divergence import first_divergence
 from pamer_lab.runs.engine import ReplayOptions
 from pamer_lab.ui.shared.following import LOOK_EVERY, progress_bar

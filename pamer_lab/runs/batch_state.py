@@ -1,0 +1,147 @@
+"""How far a batch of replays is, what became of each run, and the time that is left. Starts nothing."""
+
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from pamer_lab.counts import counted
+from pamer_lab.jobs import Progress
+from pamer_lab.runs.estimate import Cost
+from pamer_lab.runs.worker import Note
+
+BELIEVED = 5.0
+"""Seconds of reading for which the estimate counts against what is seen: the first steps come unevenly."""
+FORECAST_EVERY = 1.0
+"""Seconds between two sums over all runs of the time that is left."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BatchProgress(Progress):
+    """How far a batch is; the time left is by the measured time per turn of each policy."""
+
+    what: str = "turns"
+    runs_done: int
+    runs: int
+    latest: str = ""
+    """The trace and policy that moved on."""
+    doing: str = ""
+    """What a worker does before its next turn, such as loading a model; empty while turns come."""
+    read: int = 0
+    """Tokens of the trace whose states are computed, while the next ones are."""
+    to_read: int = 0
+    ahead: int = 0
+    """Replays and studies that came earlier and have not ended."""
+
+    @property
+    def line(self) -> str:
+        if self.ahead:
+            return f"{self.counted}, waiting for {counted(self.ahead, 'other job')} in this workspace"
+        first = f"{self.doing}; " if self.doing else ""
+        reading = f", reading states: {self.read:,} of {self.to_read:,} tokens of the trace" if self.to_read else ""
+        return f"{first}{self.counted}, {self.runs_done:,} of {counted(self.runs, 'run')}{reading}{self.time_left}"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one run of the batch."""
+
+    trace_id: str
+    policy: str
+    run_id: str
+    status: str
+    error: str = ""
+
+
+@dataclass
+class BatchState:
+    """What is known about a batch so far; changed under `lock`."""
+
+    lengths: dict[str, int]
+    policies: tuple[str, ...]
+    began: float = field(default_factory=time.monotonic)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    done: dict[tuple[str, str], int] = field(default_factory=dict)
+    """Turns that are there, by trace and policy."""
+    outcomes: dict[tuple[str, str], Outcome] = field(default_factory=dict)
+    expected: dict[tuple[str, str], Cost] = field(default_factory=dict)
+    """What each run should take, by trace and policy."""
+    read: dict[tuple[str, str], float] = field(default_factory=dict)
+    """Share of a run's states that is read."""
+    begun: set[tuple[str, str]] = field(default_factory=set)
+    """Runs that read or have turns; what passed before that was loading, and says nothing of their pace."""
+    paces: dict[str, tuple[int, float]] = field(default_factory=dict)
+    """Turns and seconds seen, by policy."""
+    reading: tuple[float, float] = (0.0, 0.0)
+    """Seconds that reading should have taken so far, and those that it took."""
+    turns_done: int = 0
+    total: int = 0
+    """Turns of all runs."""
+    forecast: tuple[float, float] = (float("-inf"), 0.0)
+    """When the time left was last added up, over all runs, and what it was."""
+
+    def __post_init__(self) -> None:
+        self.total = sum(self.lengths.values()) * len(self.policies)
+
+    def take(self, trace_id: str, note: Note, since: float) -> None:
+        key = (trace_id, note.policy)
+        before = self.done.get(key, 0)
+        counts = key in self.begun
+        if note.to_read:
+            share = note.read / note.to_read
+            if counts:
+                expected, seconds = self.reading
+                self.reading = (expected + (share - self.read.get(key, 0.0)) * self.cost(key).read_seconds, seconds + since)
+            self.read[key] = share
+        if note.done > before:
+            self.read.setdefault(key, 1.0)  # turns that come without reading find their states
+            if counts:
+                turns, seconds = self.paces.get(note.policy, (0, 0.0))
+                self.paces[note.policy] = (turns + note.done - before, seconds + since)
+            self.done[key] = note.done
+        if note.to_read or note.done:
+            self.begun.add(key)
+        if note.status:
+            self.outcomes[key] = Outcome(trace_id, note.policy, note.run_id, note.status, note.error)
+            self.done[key], self.read[key] = self.lengths[trace_id], 1.0
+        self.turns_done += self.done.get(key, 0) - before
+
+    def cost(self, key: tuple[str, str]) -> Cost:
+        return self.expected.get(key, Cost(0, self.lengths[key[0]], 0.0, 0.0))
+
+    def known_seconds(self, trace_id: str, policies: Sequence[str]) -> dict[str, float]:
+        """What a trace's runs should take, by policy; those that were only guessed are left out."""
+        costs = {policy: self.expected.get((trace_id, policy)) for policy in policies}
+        return {policy: cost.seconds for policy, cost in costs.items() if cost is not None and cost.known}
+
+    def seconds_left(self) -> float:
+        """Of all runs; added up again after a while, since there may be many."""
+        now = time.monotonic()
+        if now - self.forecast[0] >= FORECAST_EVERY or len(self.outcomes) == len(self.lengths) * len(self.policies):
+            self.forecast = (now, self._added_up())
+        return self.forecast[1]
+
+    def _added_up(self) -> float:
+        """As estimated, corrected by how long reading and each policy's turns really take."""
+        expected, seconds = self.reading
+        slower = (seconds + BELIEVED) / (expected + BELIEVED)
+        left = 0.0
+        for trace_id, length in self.lengths.items():
+            for policy in self.policies:
+                key = (trace_id, policy)
+                turns, spent = self.paces.get(policy, (0, 0.0))
+                pace = spent / turns if turns else self.cost(key).turn_seconds
+                left += (length - self.done.get(key, 0)) * pace + (1 - self.read.get(key, 0.0)) * self.cost(key).read_seconds * slower
+        return left
+
+    def progress(self, workers: int, latest: str, doing: str = "") -> BatchProgress:
+        return BatchProgress(
+            done=self.turns_done,
+            total=self.total,
+            runs_done=len(self.outcomes),
+            runs=len(self.lengths) * len(self.policies),
+            seconds=time.monotonic() - self.began,
+            seconds_left=self.seconds_left() / max(workers, 1),
+            latest=latest,
+            doing=doing,
+        )
