@@ -39,16 +39,17 @@ LONGEST_LINE = 1_000
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one command and return its exit code."""
+    started = arguments is None
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     name = next((word for word in arguments if word in COMMANDS), "")
     try:
         if any("\0" in word for word in arguments):
             raise InputError("an argument contains a NUL character")
         args = _parser(only=name).parse_args(arguments)
-        if _in_lines():
+        if started:
             from pamer_lab.jobs import stop_when_terminated
 
-            stop_when_terminated()
+            stop_when_terminated(by_hand=not _in_lines())
         if args.workspace:
             os.environ["PAMER_LAB_HOME"] = args.workspace
         if args.command not in READING:
@@ -230,7 +231,9 @@ def _parser(only: str) -> argparse.ArgumentParser:
     common.add_argument("--json", action="store_true", help="print exactly one JSON object on stdout")
     common.add_argument("--workspace", metavar="DIR", default="", help="workspace folder (default: .pamer-lab, or PAMER_LAB_HOME)")
     common.add_argument("--profile", metavar="NAME|FILE.toml|hf:ID", default="embedded", help=PROFILE_HELP)
-    common.add_argument("--trust-profile", action="store_true", help="confirm once where a profile file sends text and keys")
+    common.add_argument(
+        "--trust-profile", action="store_true", help="confirm, once, that a profile file may send text and keys to the servers it names"
+    )
     common.add_argument("--device", default="auto", help="auto, cpu, cuda[:N] or mps")
     parser = _Parser(prog="pamer-lab", description="A replay lab for the memory of long-horizon LLM agents.")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")

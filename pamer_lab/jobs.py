@@ -38,6 +38,8 @@ class Progress:
     """What is counted, in the plural: `turns`, `tokens`."""
     seconds: float = 0.0
     """Seconds so far; 0 where they say nothing about the speed."""
+    there: float = 0.0
+    """Share of the complete work that was done before, and is not counted."""
     seconds_left: float | None = None
     """None while nothing is known."""
 
@@ -45,6 +47,11 @@ class Progress:
     def share(self) -> float:
         """From 0 to 1."""
         return min(self.done / self.total, 1.0) if self.total else 0.0
+
+    @property
+    def share_of_all(self) -> float:
+        """From 0 to 1, with what was done before."""
+        return self.there + (1 - self.there) * self.share
 
     @property
     def counted(self) -> str:
@@ -249,10 +256,18 @@ class Process:
         return code
 
 
-def stop_when_terminated() -> None:
-    """From now on SIGTERM interrupts this process as Ctrl-C does."""
+def stop_when_terminated(*, by_hand: bool = False) -> None:
+    """From now on SIGTERM interrupts this process as Ctrl-C does, once: while it puts away its work, further signals go unheard.
+
+    Ctrl-C reaches a command and its workers, and the command then ends the workers as well. `by_hand`: somebody sits before this process,
+    whose second Ctrl-C ends it at once.
+    """
+    heard = (signal.SIGTERM,) if by_hand else (signal.SIGTERM, signal.SIGINT)
 
     def interrupt(number: int, frame: object) -> None:
+        for one in heard:
+            signal.signal(one, signal.SIG_IGN)
         raise KeyboardInterrupt
 
-    signal.signal(signal.SIGTERM, interrupt)
+    for one in heard:
+        signal.signal(one, interrupt)

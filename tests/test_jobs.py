@@ -2,6 +2,7 @@
 
 import os
 import re
+import signal
 import threading
 from pathlib import Path
 
@@ -22,6 +23,19 @@ try:
 except KeyboardInterrupt:
     print('{"said": "put away"}', flush=True)
     sys.exit(3)
+"""
+
+PUTS_AWAY = """
+import sys
+from pamer_lab.jobs import stop_when_terminated
+stop_when_terminated()
+try:
+    print('{"said": "working"}', flush=True)
+    sys.stdin.readline()
+except KeyboardInterrupt:
+    print('{"said": "putting away"}', flush=True)
+    sys.stdin.readline()
+    print('{"said": "put away"}', flush=True)
 """
 
 
@@ -51,6 +65,20 @@ def test_a_stopped_process_puts_away_what_it_has(program: str) -> None:
     assert [line.said for line in answers] == ["put away"] and process.wait() == 3
 
 
+def test_a_second_signal_does_not_disturb_a_process_that_puts_away_its_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "puts_away.py").write_text(PUTS_AWAY)
+    monkeypatch.syspath_prepend(tmp_path)
+    process = Process("puts_away")
+    answers = process.answers(Line)
+    assert next(answers).said == "working"
+    process.interrupt()
+    assert next(answers).said == "putting away"
+    process.interrupt()
+    process._process.send_signal(signal.SIGINT)  # Ctrl-C reaches a command and its workers
+    process.send({"word": "go on"})
+    assert next(answers).said == "put away" and process.wait() == 0
+
+
 def test_sending_to_a_process_that_is_gone_is_no_error(program: str) -> None:
     process = Process("a_module_that_is_not_there")
     assert process.wait() == 1
@@ -71,6 +99,7 @@ def test_a_command_that_another_process_runs_answers_in_lines() -> None:
 def test_progress_knows_its_share_and_the_time_left() -> None:
     progress = Progress(done=30, total=120, what="tokens", seconds=10, seconds_left=30)
     assert progress.share == 0.25 and re.search(r"\b30\b.*\b120\b.*\b3\b", progress.line)
+    assert Progress(done=1, total=4, what="tokens", there=0.5).share_of_all == 0.625
     assert Progress(done=0, total=0, what="turns").share == 0 and Progress(done=0, total=5, what="turns").time_left == ""
     assert "2 min" in Progress(done=1, total=5, what="turns", seconds_left=120).time_left
 

@@ -70,6 +70,12 @@ class MessageTokens:
         """How many counts are remembered before the memory is emptied."""
         self._known: dict[Message, int] = {}
 
+    def apart(self) -> "MessageTokens":
+        """One that knows the same counts, and remembers new ones for itself."""
+        found = MessageTokens(self.counter, limit=self._limit)
+        found._known.update(self._known)
+        return found
+
     def counts(self, messages: Sequence[Message]) -> list[int]:
         """Tokens of each message in its rendered form; of more messages than are remembered, none is kept."""
         if len(messages) > self._limit:

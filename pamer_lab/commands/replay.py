@@ -26,7 +26,7 @@ from pamer_lab.models.profiles import load_profile
 from pamer_lab.policies.availability import expanded, refused
 from pamer_lab.policies.registry import DEFAULT_POLICIES, parse_policy
 from pamer_lab.prices import PriceTable, find_prices
-from pamer_lab.runs.batch import BatchOptions, default_processes, replay_batch
+from pamer_lab.runs.batch import BatchOptions, replay_batch
 from pamer_lab.runs.batch_state import BatchProgress, Outcome
 from pamer_lab.runs.cost import FREE, run_cost
 from pamer_lab.runs.divergence import first_divergence
@@ -37,6 +37,7 @@ from pamer_lab.runs.export import run_json
 from pamer_lab.runs.store import RunStore
 from pamer_lab.runs.timeline import lay_out
 from pamer_lab.runs.values import FIXED_ACTIONS, STATUS_WORDS, Run
+from pamer_lab.runs.worker import default_processes
 from pamer_lab.storage.files import write_whole
 from pamer_lab.studies.study import ALL
 from pamer_lab.workspace import Workspace
@@ -64,10 +65,11 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     for name, reason in refused([name for name in names if name.partition(":")[0] not in asked_for], trace_ids, workspace).items():
         say(f"{name} is left out: {reason}")
         names.remove(name)
+    takes = estimate(dict.fromkeys(names, trace_ids), factory, turn_limit=args.turn_limit)
     if args.estimate:
-        return {"estimate": asdict(estimate(dict.fromkeys(names, trace_ids), factory, turn_limit=args.turn_limit))}
+        return {"estimate": asdict(takes)}
     with engine_of(args, factory.profile if any(parse_policy(name).needs_models for name in names) else None) as engine:
-        processes = args.processes if args.processes >= 0 else default_processes(names, len(trace_ids), engine)
+        processes = args.processes if args.processes >= 0 else default_processes(names, len(trace_ids), takes.seconds, engine)
         options = BatchOptions(args.profile, args.device, args.turn_limit, args.fresh, processes, args.heads)
         outcomes = replay_batch(trace_ids, names, workspace, options, engine=engine, report=_report())
     for outcome in outcomes:
@@ -98,10 +100,10 @@ def _table(result: dict[str, Any], prices: PriceTable, args: argparse.Namespace)
     made = ["pamer-lab", "replay", "TRACES", *policy, "--prices", prices.name, "--table", "FILE.md"]
     parts = (
         "Where the cost comes from, each part relative to the base agent's bill. `previous request only`: the cost if the cache kept no "
-        "older request. Breaks: requests that do not begin with the one before."
+        "older request. Breaks: requests that do not begin with the previous one."
     )
     equal = (
-        "At equal tokens: what a policy has over a sliding window, or a periodic summary, of the size that uses as many tokens "
+        "At equal tokens: a policy compared with a sliding window, or a periodic summary, of the size that uses as many tokens "
         f"(interpolated between sizes; paired by task).\n\n{equal_tokens_markdown(found['equal_tokens'])}\n"
     )
     compared = equal if found["equal_tokens"] else ""

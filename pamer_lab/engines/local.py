@@ -7,6 +7,11 @@ from pamer_lab.engines.interface import Worker
 from pamer_lab.jobs import Process
 
 
+def cores() -> int:
+    """Cores that this process may use; the system can give it fewer than the machine has."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 class LocalWorker(Process):
     """A process that does the jobs of one module."""
 
@@ -38,7 +43,7 @@ class LocalEngine:
     name = "local"
 
     def capacity(self) -> int:
-        return os.cpu_count() or 1
+        return cores()
 
     def start(self, module: str, workers: int) -> Worker:
         threads = str(max(1, self.capacity() // max(workers, 1)))

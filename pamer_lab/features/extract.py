@@ -65,7 +65,7 @@ def extract(
         nonlocal done
         done += count
         if progress:
-            progress(_progress(done, max(total, done), time.perf_counter() - started))
+            progress(_progress(done, max(total, done), time.perf_counter() - started, hits / len(plan.points)))
         if cancel and cancel():
             raise Cancelled("extraction was stopped; what was finished is kept")
 
@@ -90,9 +90,9 @@ def extract(
     )
 
 
-def _progress(done: int, total: int, seconds: float) -> Progress:
+def _progress(done: int, total: int, seconds: float, there: float) -> Progress:
     left = (total - done) * seconds / done if done else None
-    return Progress(done=done, total=total, what="tokens", seconds=seconds, seconds_left=left)
+    return Progress(done=done, total=total, what="tokens", seconds=seconds, seconds_left=left, there=there)
 
 
 def estimate(

@@ -1,13 +1,15 @@
 """How fast this machine reads hidden states: measured by every extraction, stored in the workspace, and used to estimate the next.
 
 A pace is blocks times tokens a second, so that one figure serves every layer: a pass to block 12 of 30 goes no deeper. It is kept per
-model and device in `pace.json`; a new measurement counts as much as all before it, so that a busy machine gets a matching estimate.
+model and device in `pace.json`, with the speed of the matrix product at that time; a new measurement counts as much as all before it. The
+same product, measured again, says how much faster or slower the machine is now: other programs may have begun or ended.
 The one source of time estimates for replays and studies.
 """
 
 import contextlib
 import json
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -17,7 +19,7 @@ import numpy as np
 from pamer_lab.errors import LabError
 from pamer_lab.models.frozen import FrozenModel, chosen_model, model_name
 from pamer_lab.models.profiles import Profile
-from pamer_lab.models.speed import LOADING, guessed_blocks, profile_shape
+from pamer_lab.models.speed import LOADING, guessed_blocks, matrix_speed, profile_shape
 from pamer_lab.opening import parse_json, read_text
 from pamer_lab.storage.files import write_whole
 
@@ -59,7 +61,7 @@ def pace_of(profile: Profile, folder: Path, device: str = "auto") -> Pace:
     devices = DEVICES if device == "auto" else (device.partition(":")[0],)
     known = next((found[key] for kind in devices if (key := _key(name, kind)) in found), {})
     if "blocks" in known:
-        return Pace(float(known["blocks"]), float(known.get("loading", LOADING)), "measured")
+        return Pace(_now(known), float(known.get("loading", LOADING)), "measured")
     return Pace(guessed_blocks(profile), float(known.get("loading", LOADING)), "guessed")
 
 
@@ -73,7 +75,7 @@ def remember(folder: Path, model: FrozenModel, *, blocks: float = 0.0, loading: 
     """Keep what was just measured; a workspace that cannot be written keeps nothing."""
     found = _read(folder)
     own = found.setdefault(_key(model.name, model.device.partition(":")[0]), {})
-    for name, value in (("blocks", blocks), ("loading", loading)):
+    for name, value in (("blocks", blocks), ("matrix", matrix_speed() if blocks else 0.0), ("loading", loading)):
         if value > 0:
             own[name] = (own.get(name, value) + value) / 2
     try:
@@ -86,11 +88,16 @@ def loaded_pace(model: FrozenModel, folder: Path | None, depth: int) -> float:
     """Blocks times tokens a second of a loaded model: as remembered, else measured now and remembered."""
     known = _read(folder).get(_key(model.name, model.device.partition(":")[0]), {}) if folder else {}
     if "blocks" in known:
-        return float(known["blocks"])
+        return _now(known)
     found = measure(model, depth)
     if folder:
         remember(folder, model, blocks=found)
     return found
+
+
+def _now(known: Mapping[str, float]) -> float:
+    """The pace that was measured, at the present speed of the machine."""
+    return float(known["blocks"]) * (matrix_speed() / known["matrix"] if known.get("matrix") else 1.0)
 
 
 def measure(model: FrozenModel, depth: int) -> float:

@@ -16,8 +16,10 @@ EFFICIENCY = 0.6
 """Share of the matrix product's speed at which a pass runs, attention and norms included; `bench replay` measures it."""
 LOADING = 25.0
 """Seconds that loading the models takes at most, on two cores."""
-ROWS, WIDTH, ROUNDS = 512, 1024, 3
-"""Size of the measured product; the shortest of so many rounds counts."""
+ROWS, WIDTH, ROUNDS, LONGEST = 512, 1024, 10, 1.5
+"""Size of the measured product, how often it is made, and the seconds after which no other begins."""
+COMPUTING, RECENT = 0.06, 5.0
+"""Seconds that a measurement computes, longer than a turn on a shared core, and for which it holds: the load of a machine changes."""
 
 
 @dataclass(frozen=True)
@@ -68,15 +70,32 @@ def guessed_blocks(profile: Profile) -> float:
     return EFFICIENCY * matrix_speed() / profile_shape(profile).operations
 
 
-@lru_cache(maxsize=1)
 def matrix_speed() -> float:
-    """Operations a second of a matrix product in float32, measured once per process in a few hundredths of a second."""
+    """Operations a second of a matrix product in float32, measured now in about a tenth of a second: other programs slow it down."""
+    return _matrix_speed(int(time.monotonic() // RECENT))
+
+
+@lru_cache(maxsize=1)
+def _matrix_speed(moment: int) -> float:
     import numpy as np
 
     left, right = np.ones((ROWS, WIDTH), dtype=np.float32), np.ones((WIDTH, WIDTH), dtype=np.float32)
-    best = float("inf")
-    for _ in range(ROUNDS + 1):
-        began = time.perf_counter()
+    _ = left @ right  # the first one also starts the threads
+    began, rounds = time.perf_counter(), 0
+    while rounds < ROUNDS and time.perf_counter() - began < LONGEST:
         _ = left @ right
-        best = min(best, time.perf_counter() - began)
-    return 2.0 * ROWS * WIDTH * WIDTH / best
+        rounds += 1
+    return 2.0 * ROWS * WIDTH * WIDTH * rounds / (time.perf_counter() - began)
+
+
+def stretch() -> float:
+    """How much longer a single thread takes now than it computes, because other programs run; at least 1."""
+    return _stretch(int(time.monotonic() // RECENT))
+
+
+@lru_cache(maxsize=1)
+def _stretch(moment: int) -> float:
+    wall, cpu = time.perf_counter(), time.thread_time()
+    while (computed := time.thread_time() - cpu) < COMPUTING:
+        sum(range(1000))
+    return max(1.0, (time.perf_counter() - wall) / computed)

@@ -6,7 +6,6 @@ to a worker, its finished turns are stored, its unfinished runs are reported as 
 computes only what is missing.
 """
 
-import os
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -101,16 +100,6 @@ def fast_first(policies: Sequence[str]) -> list[tuple[str, ...]]:
     slow = {policy for policy in policies if parse_policy(policy).needs_models}
     parts = (tuple(policy for policy in policies if (policy in slow) == last) for last in (False, True))
     return [part for part in parts if part]
-
-
-def default_processes(policies: Sequence[str], traces: int, engine: Engine | None = None) -> int:
-    """Worker processes where the caller names none: one for policies with models, which then share the model and all cores; the others
-    compute in one thread each. On a cluster as many as fit."""
-    if engine is not None and engine.name != "local":
-        return min(traces, engine.capacity())
-    if any(parse_policy(policy).needs_models for policy in policies) or traces < 2:
-        return 0
-    return min(traces, os.cpu_count() or 1)
 
 
 def _check_policies(policies: Sequence[str], workspace: Workspace, options: BatchOptions) -> Factory:

@@ -10,6 +10,8 @@ from pamer_lab.jobs import Progress
 from pamer_lab.runs.estimate import Cost
 from pamer_lab.runs.worker import Note
 
+BELIEVED = 5.0
+"""Seconds of reading for which the estimate counts against what is seen: the first steps come unevenly."""
 FORECAST_EVERY = 1.0
 """Seconds between two sums over all runs of the time that is left."""
 
@@ -122,7 +124,7 @@ class BatchState:
     def _added_up(self) -> float:
         """As estimated, corrected by how long reading and each policy's turns really take."""
         expected, seconds = self.reading
-        slower = seconds / expected if expected > 0 else 1.0
+        slower = (seconds + BELIEVED) / (expected + BELIEVED)
         left = 0.0
         for trace_id, length in self.lengths.items():
             for policy in self.policies:

@@ -191,7 +191,7 @@ class _Replaying:
         if known is None and not (begun and any(self.store.has(spec, name) for spec in (TEXTS, TURNS))):
             return None
         self.turns = self.store.turns(name)
-        self.stored = len(self.turns)
+        self.stored = self.before = len(self.turns)
         if known is not None:
             if known.status == "done" and self.stored == known.turns:
                 return Run(known, tuple(self.turns))
@@ -204,7 +204,7 @@ class _Replaying:
         left = self.options.expected
         if left is None:
             left = self._estimated()
-        self.head = msgspec.structs.replace(self.head, estimated=round(self.head.taken + left, 3))
+        self.head = msgspec.structs.replace(self.head, estimated=round(self.head.taken + left, 4))
         if self.listed:
             self._put_head()
         self.began = time.monotonic()
@@ -220,7 +220,6 @@ class _Replaying:
         return cost.seconds
 
     def _loop(self) -> None:
-        self.before = len(self.turns)
         self._ask_whether_to_stop()
         last_stored, wait = time.monotonic(), STORE_EVERY
         for turn in replay_turns(
@@ -245,7 +244,7 @@ class _Replaying:
             return
         self.guessed = False
         left = spent / len(new) * (self.timeline.turns - len(self.turns))
-        self.head = msgspec.structs.replace(self.head, estimated=round(self.head.taken + time.monotonic() - self.began + left, 3))
+        self.head = msgspec.structs.replace(self.head, estimated=round(self.head.taken + time.monotonic() - self.began + left, 4))
         self._put_head()
 
     def _ask_whether_to_stop(self) -> None:
@@ -274,9 +273,10 @@ class _Replaying:
     def _end(self, status: Status, error: str = "") -> Run:
         self._add_turns()
         counted = totals(self.timeline, self.turns)
-        if status == "done" and "embedder" in self.policy.needs and isinstance(embedder := self.resources.embedder, KeptEmbeddings):
+        embeds = "embedder" in self.policy.needs and len(self.turns) > self.before
+        if embeds and isinstance(embedder := self.resources.embedder, KeptEmbeddings):
             embedder.flush()
-        taken = round(self.head.taken + time.monotonic() - self.began, 3)
+        taken = round(self.head.taken + time.monotonic() - self.began, 4)
         self.head = msgspec.structs.replace(self.head, status=status, error=error, totals=counted, finished=now(), taken=taken)
         self._put_head()
         remember_commits(self.resources.factory.workspace.path, self.store.commits)

@@ -11,18 +11,20 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import islice
 from typing import Literal
 
 from pamer_lab.controller.heads_probe import HeadsProbe
 from pamer_lab.errors import LabError
 from pamer_lab.factory import Factory
 from pamer_lab.features.pace import Pace, depth_of, loaded_pace, pace_of, remember
-from pamer_lab.models.speed import matrix_speed
+from pamer_lab.models.speed import matrix_speed, stretch
 from pamer_lab.policies.availability import is_light, loads
 from pamer_lab.policies.interface import Need, Policy, Resources
 from pamer_lab.policies.registry import parse_policy
 from pamer_lab.policies.resources import factory_of
 from pamer_lab.runs.commits import usual_commit
+from pamer_lab.runs.known import ByPolicy, Known, by_size, most_like, of_run, of_trial
 from pamer_lab.runs.samples import sample_run_ids
 from pamer_lab.runs.store import RunStore, newest
 from pamer_lab.runs.trial import Trial, trials, try_policies
@@ -36,6 +38,8 @@ policies that never ran here. `router` was measured on a real trace of 131 turns
 REFERENCE, REFERENCE_TOKENS = 1.6e11, 500
 """Operations a second of the matrix product where `TURN` was measured, on two cores, and tokens of a block there."""
 
+OTHERS = 200
+"""Policies on traces, beside the longest of each, that are looked at for something to try."""
 ALIKE = 50
 """Runs of a policy that are looked at for its time per turn."""
 LOADED = 0.5
@@ -64,21 +68,6 @@ class Cost:
     @property
     def seconds(self) -> float:
         return self.read_seconds + self.turns * self.turn_seconds + (self.store_seconds if self.turns else 0.0)
-
-
-@dataclass(frozen=True)
-class Known:
-    """How long a turn took in a run or a trial."""
-
-    policy: str
-    trace_id: str
-    tokens: float
-    """Of a block, in the mean."""
-    seconds: float = 0.0
-    """Of a turn; 0: `run_id` knows."""
-    run_id: str = ""
-    storing: float = 0.0
-    """Of the run's commits, where `seconds` is without them."""
 
 
 @dataclass(frozen=True)
@@ -142,21 +131,23 @@ class Estimator:
         return depth_of(self.factory.profile, layer)
 
     @cached_property
-    def _tried(self) -> list[Known]:
+    def _tried(self) -> ByPolicy:
         """What was tried here with this profile, the newest last."""
-        return self._of_trials([trial for trial in trials(self.factory.workspace.path) if trial.profile == self.factory.profile.name])
+        return ByPolicy(
+            self._of_trials([trial for trial in trials(self.factory.workspace.path) if trial.profile == self.factory.profile.name])
+        )
 
     def _of_trials(self, found: Sequence[Trial]) -> list[Known]:
-        commit = usual_commit(self.factory.workspace.path)
-        return [
-            Known(trial.policy, trial.trace_id, trial.tokens, trial.seconds, storing=trial.commits * (commit or trial.commit))
-            for trial in found
-        ]
+        return [of_trial(trial, self._commit) for trial in found]
+
+    @cached_property
+    def _commit(self) -> float:
+        return usual_commit(self.factory.workspace.path)
 
     def _measured(self, heads: Sequence[RunInfo]) -> list[Known]:
         """Those of these runs that say how long a turn takes here."""
         profile, samples = self.factory.profile.name, sample_run_ids()
-        return [_of_run(head) for head in heads if head.profile == profile and head.taken and head.run_id not in samples]
+        return [of_run(head, self._commit) for head in heads if head.profile == profile and head.taken and head.run_id not in samples]
 
     def _alike(self, policy: Policy) -> list[Known]:
         """Some runs of the same policy; where there are none, of its class; else of any, if it has heads."""
@@ -178,35 +169,45 @@ class Estimator:
         for head in self._store.heads(trace_ids=wanted):
             self._by_trace[head.trace_id].append(head)
 
-    def known(self, policy: Policy, trace_id: str) -> Known | None:
-        """What is most like a policy's turns on a trace; a policy with heads that never ran is like another one with heads."""
-        found = [*self._tried, *self._alike(policy), *self._measured(self._runs_of(trace_id))]
-        ranked = [(_likeness(known, policy, trace_id), number) for number, known in enumerate(found)]
-        likeness, number = max(ranked, default=(0, 0))
-        return found[number] if likeness else None
+    def known(self, policy: Policy, trace_id: str, tokens: float = 0.0) -> Known | None:
+        """What is most like a policy's turns on a trace with blocks of so many tokens; a policy with heads that never ran is like another
+        one with heads."""
+        found = [*self._tried.like(policy), *self._alike(policy), *self._measured(self._runs_of(trace_id))]
+        return most_like(found, policy, trace_id, tokens)
 
     def try_unknown(self, todo: Mapping[str, Sequence[str]]) -> None:
-        """Try every policy that can be tried, on the longest of its traces, where nothing is known of it there."""
+        """Try every policy that can be tried where nothing is known of it, on the longest of its traces, then for a while on the others."""
         asked = {trace_id for names in todo.values() for trace_id in names}
         self._load_runs(asked)
         sizes = self.factory.workspace.trace_sizes(asked)
-        longest = {name: max(ids, key=lambda trace_id: sizes[trace_id].turns) for name, ids in todo.items() if ids}
-        policies = [(parse_policy(name), trace_id) for name, trace_id in longest.items()]
-        waiting = [pair for pair in policies if is_light(pair[0], self.factory) and _likeness_of(self.known(*pair), *pair) < SAME]
-        self._tried += self._of_trials(try_policies(waiting, self.factory))
+        policies = {name: policy for name in todo if is_light(policy := parse_policy(name), self.factory)}
+        ranked = sorted(asked, key=lambda trace_id: -sizes[trace_id].turns)
+        first = {name: max(todo[name], key=lambda trace_id: sizes[trace_id].turns) for name in policies if todo[name]}
+        asked_of = {name: set(todo[name]) - {trace_id} for name, trace_id in first.items()}
+        others = islice(((name, trace_id) for trace_id in ranked for name in first if trace_id in asked_of[name]), OTHERS)
+
+        def unknown(pairs: Iterable[tuple[str, str]]) -> list[tuple[Policy, str]]:
+            return [(policies[name], trace_id) for name, trace_id in pairs if not self._knows(policies[name], trace_id)]
+
+        self._tried.add(self._of_trials(try_policies(unknown(first.items()), unknown(others), self.factory)))
+
+    def _knows(self, policy: Policy, trace_id: str) -> bool:
+        """Whether the policy ran or was tried on this very trace."""
+        found = self.known(policy, trace_id)
+        return found is not None and (found.policy, found.trace_id) == (policy.name, trace_id)
 
     def turn_seconds(self, policy: Policy, trace_id: str, size: TraceSize) -> float:
         """What one turn should take; between traces half of it grows with the size of their blocks."""
         tokens = size.later_tokens / max(size.turns, 1)
-        found = self.known(policy, trace_id)
+        found = self.known(policy, trace_id, tokens)
         if found is None:
-            return guessed_turn(policy) * _by_size(tokens, REFERENCE_TOKENS)
-        return self._seconds_of(found) * (_by_size(tokens, found.tokens) if found.trace_id != trace_id else 1.0)
+            return guessed_turn(policy) * by_size(tokens, REFERENCE_TOKENS)
+        return self._seconds_of(found) * (by_size(tokens, found.tokens) if found.trace_id != trace_id else 1.0)
 
     def _seconds_of(self, known: Known) -> float:
         """Seconds of one turn; of a run read from the store once, since one run often speaks for many traces."""
         if known.seconds:
-            return known.seconds
+            return known.seconds * (stretch() / known.stretch if known.stretch else 1.0)
         if known.run_id not in self._seconds:
             self._seconds[known.run_id] = self._store.seconds_per_turn(known.run_id)
         return self._seconds[known.run_id]
@@ -255,7 +256,7 @@ class Estimator:
         turns = min(size.turns, self.turn_limit) if self.turn_limit else size.turns
         tokens = 0 if stored >= turns or self._was_read(policy, trace_id, turns) else self._read(policy, size, turns - stored)
         pace = self.pace.seconds(tokens, self.depth(policy)) if tokens else 0.0
-        known = self.known(policy, trace_id)
+        known = self.known(policy, trace_id, size.later_tokens / max(size.turns, 1))
         storing = known.storing if known else 0.0
         return Cost(tokens, max(turns - stored, 0), pace, self.turn_seconds(policy, trace_id, size), storing, known is not None)
 
@@ -283,40 +284,6 @@ class Estimator:
         read = size.head_tokens + retained(policy) * size.later_tokens * turns // size.turns
         limit = self.factory.profile.probe_limit
         return min(read, turns * limit) if limit else read
-
-
-SAME = 4
-"""Likeness of the same policy on the same trace; less: on another trace, of the same class, another with heads; 0: nothing alike."""
-
-
-def _likeness(known: Known, policy: Policy, trace_id: str) -> int:
-    if known.policy == policy.name:
-        return SAME if known.trace_id == trace_id else 3
-    try:
-        other = parse_policy(known.policy)
-    except LabError:  # a policy of another version of the program
-        return 0
-    return 2 if type(other) is type(policy) else 1 if other.needs_models and policy.needs_models else 0
-
-
-def _likeness_of(known: Known | None, policy: Policy, trace_id: str) -> int:
-    return _likeness(known, policy, trace_id) if known else 0
-
-
-def _of_run(head: RunInfo) -> Known:
-    """A run that read states knows its turns' own times; else everything that it took is its turns'."""
-    tokens = sum(head.block_tokens) / max(len(head.block_tokens), 1)
-    own = head.taken / head.turns if head.status == "done" and head.turns and not head.heads else 0.0
-    return Known(head.policy, head.trace_id, tokens, own, head.run_id)
-
-
-def _by_size(tokens: float, other: float) -> float:
-    """How much longer a turn takes with blocks of another size: half of it is the same at any size."""
-    return 0.5 + 0.5 * min(tokens / other, MOST_LARGER) if other else 1.0
-
-
-MOST_LARGER = 20.0
-"""Times by which blocks count as larger at most; what a turn reads has limits."""
 
 
 def retained(policy: Policy) -> int:

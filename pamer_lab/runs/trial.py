@@ -36,17 +36,21 @@ FILE = "trials.json"
 KEPT = 500
 """Trials that are remembered; the oldest are forgotten."""
 MOST = 2.0
-"""Seconds that all trials of one estimate take together, about."""
+"""Seconds that all trials of one estimate take together, about: of each policy on one trace, and of them on other traces."""
+LEAST = 0.02
+"""Seconds of a trial on another trace; of many traces only so many are tried."""
 ALONE = 1.0
 """Seconds that one of them takes, about."""
 LONGER, SHARE = 2.5, 0.25
-"""A trial goes on while it is less than this share of what the run would take, at most so many times its seconds."""
+"""A trial takes at most so many times its seconds: where it reaches the end in them, or is less than this share of the run."""
 LEAST_TURNS = 4
 """Turns from which a trial means something."""
 NEWEST = 20
 """Turns of a trial that the others count like, at least: policies that work every few turns do so several times in them."""
 
 Clock = Callable[[], float]
+Pair = tuple[Policy, str]
+"""A policy and a trace's id."""
 
 
 @dataclass(frozen=True)
@@ -61,9 +65,13 @@ class Trial:
     tokens: float
     """Of a block, as the mean over the complete trace."""
     commits: int = 0
-    """Of a run that stores its first turn and then the others; texts that turns name are commits of their own."""
+    """Of a run that is stored at its end; texts that turns name are a commit of their own."""
     commit: float = 0.0
     """Seconds of one, as the median over those of all policies that were tried together, in a new store."""
+    stretch: float = 0.0
+    """How much longer the trials took than they computed, because other programs ran."""
+    at: float = 0.0
+    """When it was, in seconds since 1970."""
 
 
 class Taken(NamedTuple):
@@ -80,6 +88,12 @@ class Taken(NamedTuple):
         return Taken(self.wall - other.wall, self.cpu - other.cpu)
 
 
+def stretched(taken: Sequence[Taken]) -> float:
+    """How much longer trials took than they computed."""
+    wall, cpu = (sum(one) for one in zip(*taken, strict=True)) if taken else (0.0, 0.0)
+    return max(1.0, wall / cpu) if cpu else 1.0
+
+
 def evened(taken: Sequence[Taken]) -> list[float]:
     """For each trial, what its time is to be multiplied by so that all waited for a processor alike: other programs interrupt a few of
     many short trials for long, and will interrupt other runs. The times still add up to what all took."""
@@ -88,29 +102,40 @@ def evened(taken: Sequence[Taken]) -> list[float]:
     return [waited * one.cpu / one.wall if one.wall and cpu else 1.0 for one in taken]
 
 
-def try_policies(waiting: Sequence[tuple[Policy, str]], factory: Factory) -> list[Trial]:
+def try_policies(waiting: Sequence[Pair], others: Sequence[Pair], factory: Factory) -> list[Trial]:
     """Try policies on traces one after another and remember what was found; those that do not run are left out.
 
     As in a batch, a policy finds what those before it have read and summarised; the batch itself finds none of it. Policies that write
-    summaries come last, with the time that the others leave: they take most of it.
+    summaries come last, with the time that the others leave: they take most of it. `others`: tried as long as there is time.
     """
-    found: list[Trial] = []
-    taken: list[Taken] = []
-    apart, end = _apart(factory), time.monotonic() + MOST
+    found: list[tuple[Trial, Taken]] = []
+    apart = _apart(factory)
     with uncollected(), TemporaryDirectory(prefix="pamer-lab-", ignore_cleanup_errors=True) as folder:
         store = RunStore(Workspace(folder))
-        for number, (policy, trace_id) in enumerate(sorted(waiting, key=lambda pair: "summariser" in pair[0].needs)):
-            seconds = max(end - time.monotonic(), 0.0) / (len(waiting) - number)
-            if tried := try_policy(policy, trace_id, apart, min(seconds, ALONE), store):
-                found.append(tried[0])
-                taken.append(tried[1])
+        for pairs, least in ((waiting, 0.0), (others, LEAST)):
+            end, left = time.monotonic() + MOST, sorted(pairs, key=lambda pair: "summariser" in pair[0].needs)
+            weights = _weights(left, [trial for trial, _ in found])
+            for number, (policy, trace_id) in enumerate(left):
+                seconds = (end - time.monotonic()) * weights[number] / sum(weights[number:])
+                if least and seconds <= 0:
+                    break
+                if tried := try_policy(policy, trace_id, apart, min(max(seconds, least), ALONE), store):
+                    found.append(tried)
     forget_lines()
-    found = [
-        replace(trial, commit=statistics.median(store.commits), seconds=trial.seconds * load)
-        for trial, load in zip(found, evened(taken), strict=True)
+    loads, waited, now = evened([taken for _, taken in found]), stretched([taken for _, taken in found]), time.time()
+    trials = [
+        replace(trial, commit=statistics.median(store.commits), seconds=trial.seconds * load, stretch=waited, at=now)
+        for (trial, _), load in zip(found, loads, strict=True)
     ]
-    _remember(factory.workspace.path, found)
-    return found
+    _remember(factory.workspace.path, trials)
+    return trials
+
+
+def _weights(pairs: Sequence[Pair], tried: Sequence[Trial]) -> list[float]:
+    """How the time is divided among trials: by what a turn of each policy took on another trace; equally where that is not known."""
+    seconds = {trial.policy: trial.seconds for trial in tried}
+    usual = statistics.mean(seconds.values()) if seconds else 1.0
+    return [seconds.get(policy.name, usual) for policy, _ in pairs]
 
 
 def try_policy(policy: Policy, trace_id: str, factory: Factory, seconds: float, store: RunStore) -> tuple[Trial, Taken] | None:
@@ -141,7 +166,7 @@ def turn_seconds(
         turns.append(turn)
         marks.append(clock())
         spent = marks[-1] - began
-        if len(turns) >= LEAST_TURNS and spent > min(LONGER * seconds, max(seconds, SHARE * spent / len(turns) * line.turns)):
+        if len(turns) >= LEAST_TURNS and spent > _enough(spent / len(turns) * line.turns, seconds):
             break
     packing = clock()
     packed("", turns)
@@ -151,20 +176,25 @@ def turn_seconds(
     return (spent + (line.turns - len(turns)) * later) / line.turns + packing, turns
 
 
+def _enough(run: float, seconds: float) -> float:
+    """How long a trial of about so many seconds goes on, if the run would take `run`."""
+    most = LONGER * seconds
+    return most if run <= most else min(most, max(seconds, SHARE * run))
+
+
 def commits_of(turns: Sequence[Turn], store: RunStore) -> int:
-    """Store a trial's turns as a run does, the first one and the others; how many commits that took."""
+    """Store a trial's turns as a short run does; how many commits that took."""
     before = len(store.commits)
-    run = f"trial-{before}"
-    store.add_turns(run, turns[:1])
-    store.add_turns(run, turns[1:])
+    store.add_turns(f"trial-{before}", turns)
     return len(store.commits) - before
 
 
 def _apart(factory: Factory) -> Factory:
-    """The factory with summaries of its own, so that neither the trial nor the run finds what the other has written."""
-    summariser = factory.summariser
-    fresh = CachedSummariser(summariser.inner) if isinstance(summariser, CachedSummariser) else summariser
-    return replace(factory, parts=replace(factory.parts, summariser=fresh))
+    """The factory with counts and summaries of its own, so that neither the trial nor the run finds what the other has made."""
+    parts = replace(factory.parts, tokens=factory.tokens.apart())
+    if isinstance(parts.summariser, CachedSummariser):
+        parts = replace(parts, summariser=CachedSummariser(parts.summariser.inner))
+    return replace(factory, parts=parts)
 
 
 def trials(folder: Path) -> list[Trial]:

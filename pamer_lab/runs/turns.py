@@ -61,6 +61,6 @@ def _of_all(timeline: Timeline, start: int, piece: range, progress: OnProgress) 
     read = [timeline.cumulative[t] - timeline.cumulative[start] for t in (piece.start, piece.stop, timeline.turns)]
 
     def report(own: Progress) -> None:
-        progress(replace(own, done=read[0] + round(own.share * (read[1] - read[0])), total=read[2]))
+        progress(replace(own, done=read[0] + round(own.share_of_all * (read[1] - read[0])), total=read[2]))
 
     return report

@@ -1,15 +1,19 @@
-"""What a worker of any engine does to replay: one trace through some policies.
+"""What a worker of any engine does to replay: one trace through some policies; and how many workers there are.
 
 It can be killed at any moment: finished turns are in the store. A run that is interrupted is marked as cancelled.
 """
 
+import gc
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
 import msgspec
 
+from pamer_lab.engines import Engine
+from pamer_lab.engines.local import cores
 from pamer_lab.errors import LabError, StorageError
 from pamer_lab.factory import Factory
 from pamer_lab.jobs import Progress
@@ -22,6 +26,18 @@ from pamer_lab.workspace import Workspace
 
 REPORT_EVERY = 0.2
 """Seconds between two progress lines."""
+WORTH_WORKERS = 10.0
+"""Seconds of work from which worker processes are started; that takes a few seconds."""
+
+
+def default_processes(policies: Sequence[str], traces: int, seconds: float, engine: Engine | None = None) -> int:
+    """Worker processes where the caller names none: one for policies with models, which share the model and all cores; the others compute
+    in one thread each, and in this process where it would be done before workers have started. On a cluster as many as fit."""
+    if engine is not None and engine.name != "local":
+        return min(traces, engine.capacity())
+    if any(parse_policy(policy).needs_models for policy in policies) or traces < 2 or seconds < WORTH_WORKERS:
+        return 0
+    return min(traces, cores())
 
 
 class Job(msgspec.Struct, frozen=True):
@@ -64,6 +80,7 @@ class Note(msgspec.Struct, frozen=True, omit_defaults=True):
 
 def work(job: Job, tell: Any) -> None:
     """Replay one job, telling of turns and ends; an error in one policy does not stop the others."""
+    gc.freeze()  # what is loaded now stays; looking through it again takes longer than a short run
     workspace = _opened(job.workspace, job.batch)
     for policy in job.policies:
         last = 0.0

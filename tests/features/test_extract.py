@@ -92,9 +92,10 @@ def test_a_cancelled_run_keeps_what_was_finished_and_the_next_one_goes_on(tiny_f
     seen: list[Progress] = []
     with pytest.raises(Cancelled):
         extract_traces([make_trace(8)], model, workspace=workspace, progress=seen.append, cancel=lambda: len(seen) == 3)
-    assert seen[-1].done < seen[-1].total and seen[-1].what == "tokens"
-    again = extract_traces([make_trace(8)], model, workspace=workspace)
+    assert seen[-1].done < seen[-1].total and seen[-1].what == "tokens" and seen[-1].there == 0
+    again = extract_traces([make_trace(8)], model, workspace=workspace, progress=seen.append)
     assert 0 < again.cache_hits < len(again.points)
+    assert seen[-1].there == again.cache_hits / len(again.points) and seen[-1].share_of_all == 1
 
 
 def test_a_changed_serialiser_does_not_reuse_old_vectors(

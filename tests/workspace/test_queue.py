@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from pamer_lab.errors import Cancelled
-from pamer_lab.runs.batch import BatchOptions, default_processes, replay_batch
+from pamer_lab.runs.batch import BatchOptions, replay_batch
 from pamer_lab.runs.batch_state import BatchProgress
+from pamer_lab.runs.worker import WORTH_WORKERS, default_processes
 from pamer_lab.workspace import Workspace, queue
 from pamer_lab.workspace.queue import in_line
 from tests.runs.making import estimated, long_trace
@@ -67,6 +68,10 @@ def test_a_batch_with_models_waits_in_the_queue_and_says_so(workspace: Workspace
 
 
 def test_policies_with_models_share_one_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("os.cpu_count", lambda: 4)
-    assert default_processes(["pamer", "base"], 9) == default_processes(["base"], 1) == 0
-    assert default_processes(["base"], 9) == 4 and default_processes(["base"], 3) == 3
+    monkeypatch.setattr("os.sched_getaffinity", lambda process: {0, 1, 2, 3}, raising=False)
+    assert default_processes(["pamer", "base"], 9, 1e6) == default_processes(["base"], 1, 1e6) == 0
+    assert default_processes(["base"], 9, 1e6) == 4 and default_processes(["base"], 3, 1e6) == 3
+
+
+def test_short_work_starts_no_worker() -> None:
+    assert default_processes(["base"], 9, WORTH_WORKERS / 2) == 0 < default_processes(["base"], 9, 2 * WORTH_WORKERS)

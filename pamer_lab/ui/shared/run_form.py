@@ -115,9 +115,8 @@ def run_panel(trace_id: str, choice: Choice, found: dict[str, RunInfo]) -> None:
         )
     for policy in started:
         head, turns = found[policy], run_store().stored_count(found[policy].run_id)
-        if turns or head.status != "cancelled":
-            why = in_code(head.error, 300) if head.error else "stopped"
-            st.warning(f"**{policy}** has {turns:,} of {counted(head.turns, 'turn')}: {why}.")
+        why = in_code(head.error, 300) if head.status == "failed" else STATUS_WORDS["cancelled"]  # killed is stopped, too
+        st.warning(f"**{policy}** has {turns:,} of {counted(head.turns, 'turn')}: {why}.")
 
 
 def _other_heads(head: RunInfo, factory: Factory) -> bool:
@@ -164,7 +163,8 @@ def estimated(todo: Mapping[str, Sequence[str]], factory: Factory) -> tuple[Esti
     """The cost of replaying these traces, and the time in words."""
     asked = tuple((policy, tuple(trace_ids)) for policy, trace_ids in todo.items())
     found = _estimate(str(workspace().path), (version(), table_version(TRACES)), asked, factory.profile.name, factory)
-    return found, f"about {duration(found.seconds)} ({BASES[found.basis]})"
+    time = f"about {duration(found.seconds)}" if found.seconds >= 1 else "under 1 s"
+    return found, f"{time} ({BASES[found.basis]})"
 
 
 def what_it_takes(trace_id: str, todo: Sequence[str], choice: Choice) -> str:

@@ -1,0 +1,97 @@
+"""How long turns took in runs and trials, and which of these is most like a run to come."""
+
+import math
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from pamer_lab.errors import LabError
+from pamer_lab.policies.interface import Policy
+from pamer_lab.policies.registry import parse_policy
+from pamer_lab.runs.trial import Trial
+from pamer_lab.runs.values import RunInfo
+
+COMMITS = 1
+"""Of a run that is stored at its end."""
+RECENT = 60.0
+"""Seconds for which a trial speaks for the load of the machine."""
+MOST_LARGER = 20.0
+"""Times by which blocks count as larger at most; what a turn reads has limits."""
+
+
+@dataclass(frozen=True)
+class Known:
+    """How long a turn took in a run or a trial."""
+
+    policy: str
+    trace_id: str
+    tokens: float
+    """Of a block, in the mean."""
+    seconds: float = 0.0
+    """Of a turn; 0: `run_id` knows."""
+    run_id: str = ""
+    storing: float = 0.0
+    """Of the run's commits, which are not in `seconds`."""
+    stretch: float = 0.0
+    """How much longer everything took then because other programs ran; 0: as now, or not known."""
+
+
+def of_trial(trial: Trial, commit: float) -> Known:
+    """What a trial found; `commit`: seconds of one in this workspace, 0 where that is not known."""
+    recent = time.time() - trial.at < RECENT
+    storing = trial.commits * (commit or trial.commit)
+    return Known(trial.policy, trial.trace_id, trial.tokens, trial.seconds, storing=storing, stretch=0.0 if recent else trial.stretch)
+
+
+def of_run(head: RunInfo, commit: float) -> Known:
+    """A run that read states knows its turns' own times; else everything that it took, but for its commits, is its turns'."""
+    tokens = sum(head.block_tokens) / max(len(head.block_tokens), 1)
+    if head.status != "done" or not head.turns or head.heads:
+        return Known(head.policy, head.trace_id, tokens, run_id=head.run_id)
+    storing = min(COMMITS * commit, head.taken / 2)
+    return Known(head.policy, head.trace_id, tokens, (head.taken - storing) / head.turns, head.run_id, storing)
+
+
+class ByPolicy:
+    """What is known, found by the policy or its class without looking at everything."""
+
+    def __init__(self, known: Iterable[Known]) -> None:
+        self._found: defaultdict[str, list[Known]] = defaultdict(list)
+        self.add(known)
+
+    def add(self, known: Iterable[Known]) -> None:
+        for one in known:
+            self._found[one.policy.partition(":")[0]].append(one)
+
+    def like(self, policy: Policy) -> list[Known]:
+        return self._found.get(policy.name.partition(":")[0], [])
+
+
+def most_like(found: Sequence[Known], policy: Policy, trace_id: str, tokens: float) -> Known | None:
+    """The same policy on the same trace; else on the one whose blocks are most alike; else one of its class; else another with heads.
+
+    Among equals the newest, which comes last.
+    """
+    ranked = [(_likeness(known, policy, trace_id), -_apart(known.tokens, tokens), number) for number, known in enumerate(found)]
+    likeness, _, number = max(ranked, default=(0, 0.0, 0))
+    return found[number] if likeness else None
+
+
+def _likeness(known: Known, policy: Policy, trace_id: str) -> int:
+    if known.policy == policy.name:
+        return 4 if known.trace_id == trace_id else 3
+    try:
+        other = parse_policy(known.policy)
+    except LabError:  # a policy of another version of the program
+        return 0
+    return 2 if type(other) is type(policy) else 1 if other.needs_models and policy.needs_models else 0
+
+
+def _apart(tokens: float, other: float) -> float:
+    return abs(math.log((tokens + 1) / (other + 1))) if other else 0.0
+
+
+def by_size(tokens: float, other: float) -> float:
+    """How much longer a turn takes with blocks of another size: half of it is the same at any size."""
+    return 0.5 + 0.5 * min(tokens / other, MOST_LARGER) if other else 1.0
