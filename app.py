@@ -9,8 +9,7 @@ from starlette.middleware import Middleware
 
 from pamer_lab.ui.shared.gate import Gate, announced, mode_of_this_start
 from pamer_lab.ui.shared.page import ICON, ROUTED
-from pamer_lab.ui.shared.preload import Preload
-from pamer_lab.ui.shared.server_start import send_at_once, warm_up, warmed
+from pamer_lab.ui.shared.server_start import Preload, send_at_once, warm_up, warmed
 
 if __name__ != "__main__":  # `streamlit run` imports this file once for the server, and runs it for each view of a page
     warming = warm_up()

@@ -1,4 +1,4 @@
-"""Writes `docs/policies.md` from what every policy states about itself: `python docs/policies.py`. A test compares the page with this."""
+"""Writes `docs/policies.md` from the policy classes: `python docs/policies.py`. A test compares the page with this."""
 
 import sys
 from pathlib import Path
@@ -12,18 +12,22 @@ from pamer_lab.policies.registry import describe_policies, describe_presets  # n
 PAGE = PROJECT / "docs" / "policies.md"
 HEAD = """# Policies
 
-Written by `python docs/policies.py` from the classes in `pamer_lab/policies/`. `pamer-lab policies` shows the same and says which of
-them can run here; `pamer-lab replay TRACE --policy all` runs those, and with `--estimate` says first how long that takes.
+This page is written by `python docs/policies.py` from the classes in `pamer_lab/policies/`. `pamer-lab policies` prints the same and
+which of them can run here; `pamer-lab replay TRACE --policy all` runs those. Add `--estimate` to see first how long that takes.
 
-Four things hold for every result. **Actions are fixed**: a method that made the agent search again in the paper (a window of five
-blocks: +56 % tokens) shows fewer tokens here. **Decisions that an agent makes itself** (SelfCompact, Self-GC, reading SAM's pages) are
-made by a separate model or rule, named in the run. **No policy sees the future**: a test shuffles what comes after a turn and finds
-the same decision. **Where a summary fails**, the request of that turn is sent as it was recorded, complete, and the next turn goes on from
-the last summary; a plan, an edit or a page that fails changes nothing.
+Four things apply to every result:
+
+- **Actions are fixed.** A method that made the agent search again in the paper (a window of five blocks: +56 % tokens) shows fewer tokens
+  here.
+- **Decisions that an agent makes itself** (SelfCompact, Self-GC, reading SAM's pages) are made by a separate model or rule, which
+  the run names.
+- **No policy sees the future.** A test shuffles what comes after a turn and gets the same decision.
+- **If a summary fails**, the complete request of that turn is sent as recorded, and the next turn continues from the last summary. A plan,
+  an edit or a page that fails changes nothing.
 
 Results on sample and real traces: `docs/policy-results.md`.
 
-"Rests on" says where a fact comes from: the method's own code, its paper, somebody's note about it, or our own inference.
+"Based on" says where a fact comes from: the method's own code, its paper, somebody's note about it, or our own inference.
 """
 
 
@@ -42,17 +46,17 @@ def written() -> str:
 PRESETS_HEAD = """
 ## Agent programs by name
 
-What a program or library does is often a policy with certain parameters. These names can be given instead
-(`--policy base,codex,cline`, or `programs` for all of them); the run has the policy's own name. Only the rule is the program's:
-summaries are written as everywhere here, and the differences listed under the policy apply.
+Many programs and libraries use one of these policies with certain parameters. You can give their names instead
+(`--policy base,codex,cline`, or `programs` for all of them); the run is stored under the policy's own name. Only the rule is that of the
+program: summaries are written as for all policies here, and the differences listed under the policy apply.
 
 | name | policy | known from |
 | --- | --- | --- |
 """
 PRESETS_FOOT = """
-Libraries without default settings have no name of their own, since users choose: LangChain's summarisation middleware keeps 20 messages
-after a trigger that must be given (`auto-compact:T:tail=10`); Google ADK's `token_threshold` with `event_retention_size` is
-`auto-compact:T:tail=K`, while its `compaction_interval` counts user turns, of which most recorded runs have one; AutoGen's
+Libraries without default settings have no name here, since users choose the settings. LangChain's summarisation middleware keeps 20
+messages after a trigger that the user must set (`auto-compact:T:tail=10`). Google ADK's `token_threshold` with `event_retention_size` is
+`auto-compact:T:tail=K`; its `compaction_interval` counts user turns, of which most recorded runs have only one. AutoGen's
 `BufferedChatCompletionContext` keeps the newest messages (`sliding-window:K`). Cursor's code is not public.
 """
 
@@ -74,7 +78,7 @@ def _entry(entry: dict) -> str:
     if not entry["acts_live"]:
         lines.append("- Replay only: it cannot act on a running agent.")
     lines += [f"- Source: {text}" for text in entry["sources"]]
-    lines += [f"- Rests on ({fact['basis']}): {fact['text']}" for fact in entry["facts"]]
+    lines += [f"- Based on ({fact['basis']}): {fact['text']}" for fact in entry["facts"]]
     lines += [f"- Differs: {text}" for text in entry["deviations"]]
     return "\n".join(lines) + "\n"
 

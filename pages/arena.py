@@ -32,7 +32,7 @@ def main() -> None:
     ended()
     if not known:
         st.markdown(
-            "An agent acts on the context that each policy leaves it, in small worlds with known answers. Unlike a replay, this shows "
+            "An agent acts on the context that each policy gives it, in small worlds with known answers. Unlike a replay, this shows "
             "what forgetting costs: repeated searches and wrong answers."
         )
         hint = "" if reviewer_mode() else " Start one below: the default takes about a minute and needs no model."

@@ -231,7 +231,9 @@ def _parser(only: str) -> argparse.ArgumentParser:
     common.add_argument("--json", action="store_true", help="print exactly one JSON object on stdout")
     common.add_argument("--workspace", metavar="DIR", default="", help="workspace folder (default: .pamer-lab, or PAMER_LAB_HOME)")
     common.add_argument("--profile", metavar="NAME|FILE.toml|hf:ID", default="embedded", help=PROFILE_HELP)
-    common.add_argument("--trust-profile", action="store_true", help="confirm once where a profile file sends text and keys")
+    common.add_argument(
+        "--trust-profile", action="store_true", help="confirm, once, that a profile file may send text and keys to the servers it names"
+    )
     common.add_argument("--device", default="auto", help="auto, cpu, cuda[:N] or mps")
     parser = _Parser(prog="pamer-lab", description="A replay lab for the memory of long-horizon LLM agents.")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")

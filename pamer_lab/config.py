@@ -87,7 +87,7 @@ def local_folder(place: str | Path) -> Path:
             folder.mkdir(parents=True, exist_ok=True)
             marker.write_text(address, encoding="utf-8")
     except OSError as error:
-        raise InputError(f"cannot be written ({error.strerror}); set {CACHE_VARIABLE} to a folder that can", path=str(folder)) from error
+        raise InputError(f"cannot be written ({error.strerror}); set {CACHE_VARIABLE} to a writable folder", path=str(folder)) from error
     return folder
 
 
@@ -95,7 +95,9 @@ def _folder_of(address: str) -> Path:
     """The folder that a `file://` address names on this machine."""
     parts = urlsplit(address)
     if parts.netloc not in ("", "localhost") or parts.query or not parts.path.strip("/"):
-        raise InputError("a file:// workspace is a folder of this machine, without host, credentials or options: file:///path/of/workspace")
+        raise InputError(
+            "a file:// workspace must be a folder on this machine, without host, credentials or options, such as file:///path/to/workspace"
+        )
     return Path(unquote(parts.path))
 
 

@@ -75,4 +75,4 @@ class StudyJobs(OneAtATime[Job]):
         if found is not None and found.result is not None:
             job.study_ids.append(str(found.result["study_id"]))
         else:
-            job.error = found.error if found is not None else f"the study ended with code {code} and said nothing"
+            job.error = found.error if found is not None else f"the study ended with code {code} and no message"

@@ -103,7 +103,7 @@ def _message(answer: Any) -> Message:
     if not isinstance(wanted, list):
         raise BadAnswer("its calls are not a list")
     if len(wanted) > MOST_CALLS:
-        raise AgentError(f"the agent made {len(wanted):,} calls at once, of at most {MOST_CALLS}")
+        raise AgentError(f"the agent made {len(wanted):,} calls at once; the limit is {MOST_CALLS}")
     for number, call in enumerate(wanted):
         function = getattr(call, "function", None)
         if function is None:
@@ -115,7 +115,7 @@ def _message(answer: Any) -> Message:
     known = Usage(used[0] or 0, used[1] or 0) if all(isinstance(number, int) for number in used) else None
     content = _text(getattr(said, "content", ""))
     if (size := len(content) + sum(len(call.arguments) + len(call.name) for call in calls)) > MOST_CHARACTERS:
-        raise AgentError(f"the agent's answer is too long: {size:,} characters, of at most {MOST_CHARACTERS:,}")
+        raise AgentError(f"the agent's answer is too long: {size:,} characters; the limit is {MOST_CHARACTERS:,}")
     return Message("assistant", content, tuple(calls), usage=known)
 
 

@@ -69,7 +69,7 @@ class CommandAgent:
         words = [word.replace("{task}", str(path)).replace("{work}", str(work)) for word in self.words]
         code, said, complaint = run_limited(words, child_environment(url) | given, work, self.time_limit)
         if code is None:
-            raise AgentError(f"the agent was not done after {self.time_limit:g} seconds, or printed without end")
+            raise AgentError(f"the agent did not finish within {self.time_limit:g} seconds, or printed too much")
         if code:
             last = complaint.strip().splitlines()[-1:] or [""]
             raise AgentError(without_secrets(f"the agent ended with exit code {code}: {last[0][:STDERR_SHOWN]}".rstrip(": ")))

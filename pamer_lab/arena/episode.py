@@ -35,7 +35,7 @@ ANSWERED = "answered"
 """How an episode ends that is graded; every other end is a failure with its reason."""
 OUT_OF_TURNS = "no turns were left"
 """Why an episode ended whose agent never answered."""
-NO_ANSWER = "the agent answered nothing"
+NO_ANSWER = "the agent gave no answer"
 BROKE_PROTOCOL = "the agent broke the protocol"
 SAME_CALLS = 5
 """Equal calls in a row after which an agent loops."""
@@ -156,7 +156,7 @@ class Running:
 def _fault(said: Message) -> str:
     """What is wrong with an agent's message; nothing where the protocol is kept."""
     if said.role != "assistant":
-        return f"{BROKE_PROTOCOL}: a {said.role} message is no answer"
+        return f"{BROKE_PROTOCOL}: a {said.role} message is not an answer"
     found = violations([Message("user", ""), said])
     return f"{BROKE_PROTOCOL}: {found[0].reason}" if found else ""
 

@@ -87,7 +87,7 @@ class WorldTask:
 
     def reward(self, printed: str, work: Path) -> float:
         if not printed.strip():
-            raise AgentError("the agent answered nothing")
+            raise AgentError("the agent gave no answer")
         return self.task.grade(printed).share
 
     def counted(self, share: float) -> float:
@@ -125,7 +125,7 @@ class SuiteTask:
         environment = dict(os.environ) | {name: str(value) for name, value in places.items()}
         code, verdict, complaint = run_limited(self._words(), environment, work, GRADER_SECONDS, kept=work.parent)
         if code is None:
-            raise AgentError(f"the grader failed: it was not done after {GRADER_SECONDS:g} seconds, or printed without end")
+            raise AgentError(f"the grader failed: it did not finish within {GRADER_SECONDS:g} seconds, or printed too much")
         if code == NOT_RUN:
             raise AgentError(f"the grader failed: {complaint[:200]}")
         return read_reward(verdict, code)
@@ -164,7 +164,7 @@ def read_suite(folder: str, grader: str = "") -> list[SuiteTask]:
     """The tasks of a folder, by name; refused where there is none, or a task has no grader."""
     root, words = Path(folder).resolve(), tuple(shlex.split(grader))
     if not root.is_dir():
-        raise InputError("is no folder", path=folder)
+        raise InputError("is not a folder", path=folder)
     found = [path for path in sorted(root.iterdir()) if path.is_dir() and any((path / name).is_file() for name in NAMES)]
     if not found:
         raise InputError(f"has no task: a task is a folder with {', '.join(NAMES[:-1])} or {NAMES[-1]}", path=folder)

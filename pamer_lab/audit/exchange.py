@@ -173,7 +173,7 @@ def _row(spec: TableSpec, row: dict[str, Any], number: int, source: Path) -> dic
         (check_selection if spec is SELECTIONS else check_review)(value)
         return value
     except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
-        raise FormatError(f"holds a value of the wrong kind ({error})", path=str(source), where=f"row {number}") from error
+        raise FormatError(f"has a value of the wrong type ({error})", path=str(source), where=f"row {number}") from error
 
 
 def _value(kind: pa.DataType, text: str | None) -> Any:

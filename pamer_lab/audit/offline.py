@@ -72,10 +72,10 @@ def read_reviews(source: Path, body: bytes) -> OfflineReviews:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise FormatError(f"is not a file of reviews from a share page ({error})", path=str(source)) from error
     if len(found.reviews) > MOST_REVIEWS:
-        raise FormatError(f"holds {len(found.reviews):,} reviews; the limit is {MOST_REVIEWS:,}", path=str(source))
+        raise FormatError(f"has {len(found.reviews):,} reviews; the limit is {MOST_REVIEWS:,}", path=str(source))
     for number, review in enumerate(found.reviews, 1):
         if review.created_at.tzinfo is None:
             raise FormatError("its time has no time zone", path=str(source), where=f"review {number}")
         if not is_time(review.created_at):
-            raise FormatError("its time is in no year that can be shown", path=str(source), where=f"review {number}")
+            raise FormatError("its time is outside the supported years", path=str(source), where=f"review {number}")
     return found

@@ -116,7 +116,7 @@ def check_selection(row: Mapping[str, Any]) -> None:
         if not 0 <= (row[name] or 0) <= MOST_TOKENS:
             raise ValueError(f"{name} is not a count")
     if not is_time(row["created_at"]):
-        raise ValueError("its time is in no year that can be shown")
+        raise ValueError("its time is outside the supported years")
 
 
 def check_review(row: Mapping[str, Any]) -> None:
@@ -128,4 +128,4 @@ def check_review(row: Mapping[str, Any]) -> None:
     if len(row["reviewer"] or "") > NAME_CHARACTERS:
         raise ValueError(f"the reviewer's name is longer than {NAME_CHARACTERS} characters")
     if not is_time(row["created_at"]):
-        raise ValueError("its time is in no year that can be shown")
+        raise ValueError("its time is outside the supported years")

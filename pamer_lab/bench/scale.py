@@ -9,6 +9,7 @@ in the store (`catalogue.py`). The cluster runs before anything is timed; its st
 """
 
 import os
+import random
 import signal
 import statistics
 import tempfile
@@ -39,6 +40,9 @@ ROUNDS = 5
 TIMES = 10
 """How many times more traces the growth is measured with."""
 KILLS = 100
+KILL_WITHIN = 0.06
+"""Seconds after a sign of life."""
+LOOK_EVERY = 0.1
 CATALOGUE = (1_000, 100_000)
 POLICY = "sliding-window:3"
 
@@ -82,7 +86,15 @@ class Clocks:
 
 def _cpu() -> float:
     """Processor time of all workers that run, of either engine."""
-    return sum(sum(child.cpu_times()[:2]) for child in psutil.Process().children(recursive=True) if _works(child))
+    return sum(_spent(child) for child in psutil.Process().children(recursive=True) if _works(child))
+
+
+def _spent(process: psutil.Process) -> float:
+    """Processor time so far; of one that has ended, none."""
+    try:
+        return float(sum(process.cpu_times()[:2]))
+    except psutil.Error:
+        return 0.0
 
 
 def timed(folder: Path, count: int, engine: Engine, workers: int) -> Clocks:
@@ -156,25 +168,33 @@ def kills(folder: Path, traces: int) -> Measured:
 
 
 def killing(folder: Path, engine: Engine, kills: int) -> dict[str, Any]:
-    """Kill a worker again and again while a batch runs, start the batch again until all is done, and count what is stored."""
+    """Kill a worker again and again while a batch runs, start the batch again until all is done, and count what is stored.
+
+    A kill comes within the time of a trace after a worker has spoken, so that most fall among writes and not into the start of a worker.
+    """
     workspace, ids = filled(folder, 40)
     database = workspace.database
-    done, over = 0, threading.Event()
+    done, over, spoken = 0, threading.Event(), threading.Event()
+    chance = random.Random(0)  # noqa: S311
 
     def kill() -> None:
         nonlocal done
-        while done < kills and not over.wait(0.3):
+        while done < kills and not over.is_set():
+            if not spoken.wait(LOOK_EVERY) or over.wait(chance.uniform(0, KILL_WITHIN)):
+                continue
             found = [child for child in psutil.Process().children(recursive=True) if _works(child)]
             if found:
-                os.kill(found[done % len(found)].pid, signal.SIGKILL)
+                os.kill(max(found, key=_spent).pid, signal.SIGKILL)
                 done += 1
+            spoken.clear()
 
     rounds = 0
     while done < kills or rounds == 0:
         over.clear()
         thread = threading.Thread(target=kill, daemon=True)
         thread.start()
-        outcomes = replay_batch(ids, [POLICY], workspace, BatchOptions(processes=2, fresh=rounds % 4 == 3), engine=engine)
+        options = BatchOptions(processes=2, fresh=rounds % 4 == 3)
+        outcomes = replay_batch(ids, [POLICY], workspace, options, engine=engine, report=lambda progress: spoken.set())
         over.set()
         thread.join()
         rounds += 1

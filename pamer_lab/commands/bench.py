@@ -46,7 +46,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         raise UnknownNameError("bench", args.name, sorted(BENCHES))
     bench = importlib.import_module(f"pamer_lab.bench.{BENCHES[args.name]}")
     if args.paths and args.name not in OVER_TRACES:
-        raise InputError(f"bench {args.name} makes its own input and takes no path; benches over traces: {', '.join(OVER_TRACES)}")
+        raise InputError(f"bench {args.name} creates its own input and takes no path; benches over traces: {', '.join(OVER_TRACES)}")
     if args.count is not None and (args.name not in COUNTED or args.count < 1):
         raise InputError(f"--count must be at least 1, and works with {' and '.join(COUNTED)}")
     options = _parts(args.name, args.part or (), getattr(bench, "PARTS", ())) | (

@@ -93,7 +93,7 @@ class Speaker:
 def _names(text: str) -> list[str]:
     names = [name.strip() for name in text.split(",") if name.strip()]
     if not names:
-        raise InputError(f"{text!r} names nothing")
+        raise InputError(f"{text!r} contains no name")
     return names
 
 

@@ -39,7 +39,9 @@ def live_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--deadline", type=float, default=DEADLINE, metavar="S", help="maximum seconds to wait for a decision (default: %(default)s)"
     )
-    parser.add_argument("--gate", choices=["priced", "none"], default="priced", help="edit only where it pays, or always (default: priced)")
+    parser.add_argument(
+        "--gate", choices=["priced", "none"], default="priced", help="edit only if it pays off, or always (default: priced)"
+    )
     parser.add_argument("--port", type=int, default=0, metavar="N", help="port on 127.0.0.1 (default: a free one)")
 
 

@@ -11,7 +11,7 @@ HISTORY_HELP = (
     "full); full: everything before the decision (default: %(default)s)"
 )
 HEADS_HELP = "heads to use (see pamer-lab heads list); default: the packaged heads for the profile's model, else the only registered ones"
-ENGINE_HELP = "local: processes of this machine; ray: a Ray cluster, here or at ADDRESS (docs/scale.md; default: %(default)s)"
+ENGINE_HELP = "local: processes on this machine; ray: a Ray cluster, here or at ADDRESS (docs/scale.md; default: %(default)s)"
 HISTORIES = ("full", "recorded")
 HISTORY = "recorded"
 PRICES = "relative-0.1"
@@ -58,5 +58,5 @@ def labels(parser: argparse.ArgumentParser) -> None:
         type=as_path,
         default=None,
         metavar="FILE.csv",
-        help="columns file and repository: sources of traces (default: their folder)",
+        help="CSV with the columns file and repository, which names the source of each trace (default: its folder)",
     )

@@ -100,8 +100,8 @@ def _replay(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--policy",
         default="",
-        help="NAME[,NAME...]; all: every policy that can run here, light: those without a model, programs: what agent programs do at their "
-        "own settings, or a family; see pamer-lab policies",
+        help="NAME[,NAME...]; or all (every policy that can run here), light (those without a model), programs (agent programs with their "
+        "default settings), or a family; see pamer-lab policies",
     )
     parser.add_argument("--turn-limit", type=int, default=0, metavar="N", help="replay only the first N turns of each trace")
     engine(parser)
@@ -115,7 +115,7 @@ def _replay(parser: argparse.ArgumentParser) -> None:
 
 def _runs(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("what", choices=["list", "export", "import"], help="what to do")
-    parser.add_argument("names", nargs="*", metavar="RUN|FILE", help="for export: run ids (none: every finished run); for import: files")
+    parser.add_argument("names", nargs="*", metavar="RUN|FILE", help="for export: run ids (default: every finished run); for import: files")
     parser.add_argument("--out", default="", metavar="FILE", help="for export: the file to write")
     scan(parser, "export")
 
@@ -127,10 +127,8 @@ def _whatif(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--vote", metavar="N", type=int, default=None, help="heads that must agree")
     parser.add_argument("--min-candidate", metavar="TOKENS", type=int, default=None, help="minimum candidate size (tokens)")
     parser.add_argument("--retained", metavar="BLOCKS", type=int, default=None, help="complete blocks kept (approximate)")
-    parser.add_argument(
-        "--horizon", metavar="TURNS", type=int, default=None, help="compress only where it pays back within this many turns"
-    )
-    parser.add_argument("--prices", metavar="NAME|FILE.toml", default="", help="price table of that rule (see pamer-lab prices)")
+    parser.add_argument("--horizon", metavar="TURNS", type=int, default=None, help="compress only if it pays back within this many turns")
+    parser.add_argument("--prices", metavar="NAME|FILE.toml", default="", help="price table for --horizon (see pamer-lab prices)")
 
 
 def _report(parser: argparse.ArgumentParser) -> None:
@@ -183,7 +181,7 @@ COMMANDS: dict[str, Command] = {
     ),
     "generate": Command("generate", "write labelled synthetic traces", _generate),
     "arena": Command(
-        "arena", "let an agent act on the context each policy leaves it, and compare success, tokens and cost", live_options.arena
+        "arena", "let an agent act on the context that each policy gives it, and compare success, tokens and cost", live_options.arena
     ),
     "prepare": Command("prepare", "verify and prepare the embedded weights once, so that later starts are fast", _none),
     "memory": Command("memory", "check the stored memories: orphans, missing blocks, hash mismatches, duplicates", _memory),

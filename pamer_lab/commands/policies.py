@@ -86,7 +86,7 @@ def show(result: dict[str, Any]) -> None:
         print(f"{entry['name']}{parameters}  ({entry['family']})\n    {entry['description']}")
         print("".join(f"    {name}: {text}\n" for name, text in entry["takes"].items()), end="")
         print("".join(f"    source: {text}\n" for text in entry["sources"]), end="")
-        print("".join(f"    rests on ({fact['basis']}): {fact['text']}\n" for fact in entry["facts"]), end="")
+        print("".join(f"    based on ({fact['basis']}): {fact['text']}\n" for fact in entry["facts"]), end="")
         print("".join(f"    differs: {text}\n" for text in entry["deviations"]), end="")
         if entry["needs"]:
             print(f"    needs: {', '.join(entry['needs'])}")

@@ -100,10 +100,10 @@ def _table(result: dict[str, Any], prices: PriceTable, args: argparse.Namespace)
     made = ["pamer-lab", "replay", "TRACES", *policy, "--prices", prices.name, "--table", "FILE.md"]
     parts = (
         "Where the cost comes from, each part relative to the base agent's bill. `previous request only`: the cost if the cache kept no "
-        "older request. Breaks: requests that do not begin with the one before."
+        "older request. Breaks: requests that do not begin with the previous one."
     )
     equal = (
-        "At equal tokens: what a policy has over a sliding window, or a periodic summary, of the size that uses as many tokens "
+        "At equal tokens: a policy compared with a sliding window, or a periodic summary, of the size that uses as many tokens "
         f"(interpolated between sizes; paired by task).\n\n{equal_tokens_markdown(found['equal_tokens'])}\n"
     )
     compared = equal if found["equal_tokens"] else ""

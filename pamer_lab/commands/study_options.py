@@ -6,12 +6,14 @@ from pamer_lab.commands.option_groups import as_path, engine, history, labels
 
 PROMPT_HELP = "system prompt prepended to each trace's own in every probe input (default: the profile's)"
 FUTURE_HELP = (
-    "none: the model sees what the agent saw; action: also the recorded next action, as the paper's annotator (default: %(default)s)"
+    "none: the model sees what the agent saw; action: also the recorded next action, like the paper's annotator (default: %(default)s)"
 )
 STUDENTS_LAYER = (
     "layer of students and heads; preferred: by validation; teacher: where the teacher reads (default: preferred; final for paper)"
 )
-CONDITIONS_LAYER = "layer all conditions are read at; preferred: by validation on the Full Context (default: preferred; final for paper)"
+CONDITIONS_LAYER = (
+    "layer at which all conditions are read; preferred: by validation on the Full Context (default: preferred; final for paper)"
+)
 HINT_HELP = "context hint in the students' input (default: none; faithful for paper)"
 TEACHER_HELP = "full: students also learn from probes on the full context (default); none: from labels alone"
 FUTURES = ("none", "action")
@@ -19,7 +21,7 @@ SEEDS = "0,1,2,3,4"
 HORIZON = 5
 SPLITS = ("question", "source")
 CAPS = "8K,16K"
-STATES_MEMORY_HELP = "states in memory at once; where a study has more, probes read them from the workspace in parts (default: 4000)"
+STATES_MEMORY_HELP = "states in memory at once; if a study has more, probes read them from the workspace in parts (default: 4000)"
 WORKSPACE = "@workspace"
 """In place of traces: all labelled ones of the workspace."""
 
@@ -47,7 +49,7 @@ def study(parser: argparse.ArgumentParser) -> None:
         "--split-by",
         choices=SPLITS,
         default="question",
-        help="what stays in one part of a split: a question, or a source (default: question)",
+        help="what a split keeps together: a question or a source (default: question)",
     )
     parser.add_argument("--probe-prompt", default=None, metavar="TEXT|@FILE", help=PROMPT_HELP)
     engine(parser)
@@ -96,7 +98,7 @@ def controls(parser: argparse.ArgumentParser) -> None:
 
 def compact(parser: argparse.ArgumentParser) -> None:
     study(parser)
-    parser.add_argument("--conditions", default="all", help="names or groups with commas, or all (default: %(default)s)")
+    parser.add_argument("--conditions", default="all", help="comma-separated names or groups, or all (default: %(default)s)")
     parser.add_argument("--sample", type=int, default=0, metavar="N", help="about N decision points, the same share of every question")
     parser.add_argument("--sample-seed", type=int, default=0, metavar="S", help="which sample (default: %(default)s)")
     parser.add_argument("--layer", default="", help=CONDITIONS_LAYER)
@@ -134,7 +136,7 @@ def label(parser: argparse.ArgumentParser) -> None:
         type=int,
         default=1024,
         metavar="TOKENS",
-        help="label compression only where older blocks hold at least this many tokens (default: %(default)s)",
+        help="label compression only if older blocks have at least this many tokens (default: %(default)s)",
     )
     parser.add_argument(
         "--out", type=as_path, default=None, metavar="FILE.jsonl", help="also write the labelled traces to this file, in our own format"

@@ -150,11 +150,11 @@ def parse_seeds(text: str) -> list[int]:
     try:
         seeds = [int(part) for part in text.split(",")]
     except ValueError:
-        raise InputError(f"--seeds takes numbers with commas between them, such as 0,1,2, not {text!r}") from None
+        raise InputError(f"--seeds takes comma-separated numbers, such as 0,1,2, not {text!r}") from None
     if wrong := [seed for seed in seeds if not 0 <= seed < SEED_END]:
         raise InputError(f"--seeds takes numbers from 0 to {SEED_END - 1}, not {wrong[0]}")
     if wrong := [seed for seed, times in Counter(seeds).items() if times > 1]:
-        raise InputError(f"--seeds names {wrong[0]} twice; name each seed once, or the same split counts as two")
+        raise InputError(f"--seeds names {wrong[0]} twice; the same split would count as two")
     if len(seeds) > MOST_DIFFERENCES:
         raise InputError(f"--seeds takes at most {MOST_DIFFERENCES} numbers (the exact paired test tries every sign), not {len(seeds)}")
     return seeds

@@ -61,7 +61,7 @@ class Compressor:
         raw = [pack(request.chat_of_block(number)) for number in plan.old]
         for number, block in zip(plan.old, raw, strict=True):
             if unpack(block) != request.chat_of_block(number):
-                raise LabError(f"block {number} is not archived as it was sent")
+                raise LabError(f"block {number} differs from its archived copy")
         with stage("summary"):
             summary = self._summary(plan, spent)
         with stage("embedding"):

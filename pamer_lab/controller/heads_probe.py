@@ -55,6 +55,6 @@ def _require(heads: HeadSet, model: FrozenModel) -> HeadSet:
         if found[name] not in known:
             words = f"{layers[0]} to {layers[-2]} and {layers[-1]}" if name == "layer" else known[0]
             raise InputError(
-                f"these heads have {name} {found[name]!r}, and there is {words}; train heads for it: {TRAIN}", path=heads.folder
+                f"these heads have {name} {found[name]!r}, but {words} is needed; train heads for it: {TRAIN}", path=heads.folder
             )
     return heads

@@ -79,7 +79,7 @@ def checked(
             raise UnsafeInjectionError("recalled memory must be one user message of text")
         body = content.removeprefix(OPENING).removesuffix(CLOSING)
         if len(content) - len(body) != len(OPENING) + len(CLOSING) or OPENING in body or CLOSING in body or "<|" in body:
-            raise UnsafeInjectionError("recalled memory is not fenced, or holds a chat template's mark")
+            raise UnsafeInjectionError("recalled memory is not fenced, or contains a chat template token")
     active = [entry for number in numbers for entry in request.blocks[number].of(request.messages)]
     found += violations([*request.messages[: request.prefix_end], *active])
     if found:

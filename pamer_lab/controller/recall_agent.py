@@ -21,6 +21,8 @@ from pamer_lab.memory.summary import block_text, clip, kept_pieces
 from pamer_lab.memory.terms import terms
 from pamer_lab.models.chat import Chat
 
+INVALID = "invalid packet"
+
 
 @dataclass(frozen=True)
 class Citation:
@@ -58,20 +60,20 @@ class RecallAgent(Protocol):
 def checked(packet: Packet, blocks: Sequence[Evidence]) -> Packet:
     """The packet, if it cites only text of the chosen steps; it then names the steps cited in part."""
     if not isinstance(packet, Packet):
-        raise SelectionRefusedError("invalid packet: the recall agent answered something else")
+        raise SelectionRefusedError(f"{INVALID}: the recall agent's answer has the wrong form")
     archived = {block.covered.step: block_text(block.messages).strip() for block in blocks}
     complete: set[int] = set()
     for citation in packet.citations:
         if citation.step not in archived:
-            raise SelectionRefusedError(f"invalid packet: it cites step {citation.step}, which was not chosen")
+            raise SelectionRefusedError(f"{INVALID}: it cites step {citation.step}, which was not chosen")
         if not citation.text.strip():
-            raise SelectionRefusedError(f"invalid packet: it cites step {citation.step} without a text")
+            raise SelectionRefusedError(f"{INVALID}: it cites step {citation.step} without a text")
         text, source = citation.text.strip(), archived[citation.step]
         shown = break_template_tokens(source)  # as a model gets it: with chat template marks broken
         if text in (source, shown):
             complete.add(citation.step)
         elif not verbatim(text, source) and not verbatim(text, shown):
-            raise SelectionRefusedError(f"invalid packet: its text for step {citation.step} is not in the archived block")
+            raise SelectionRefusedError(f"{INVALID}: its text for step {citation.step} is not in the archived block")
     return replace(packet, in_part=tuple(step for step in packet.steps if step not in complete))
 
 

@@ -23,6 +23,7 @@ from pamer_lab.studies.drafts import DRAFT_CHARACTERS, drafted
 GateKind = Literal["always", "flare", "self-rag", "probing-rag"]
 """`always`: recall is never asked about. `flare`: a draft of the next action has an uncertain token. `self-rag`: the chat model says so.
 `probing-rag`: a probe reads the hidden states of the frozen model's own draft."""
+GATE_FAILED = "the recall gate failed"
 DRAFT_TOKENS = 64
 """FLARE's look-ahead."""
 UNCERTAIN, MASKED = 0.8, 0.4
@@ -61,7 +62,7 @@ class GatedRecall:
             usage = usage_of(error)
             spent = (Spent.of("gate", self._gate.name, usage),) if usage.calls else ()
             found = self._found(plan, "", spent)
-            return replace(found, spent=(*spent, *found.spent), error=f"recall gate: {error}")
+            return replace(found, spent=(*spent, *found.spent), error=f"{GATE_FAILED}: {error}")
         if not said.recall:
             return Recalled((), said.reason, spent=said.spent)
         found = self._found(plan, said.query, said.spent)

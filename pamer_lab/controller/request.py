@@ -237,7 +237,7 @@ def read_message(item: Any, where: str) -> Message:
     except FormatError as error:
         raise FormatError(error.reason, where=where) from error
     if content.calls or content.results:
-        raise FormatError("holds tool calls or results as content parts, not in OpenAI's shape", where=where)
+        raise FormatError("has tool calls or results as content parts, not in OpenAI's format", where=where)
     answers, name = item.get("tool_call_id") or "", item.get("name") or ""
     if not isinstance(answers, str) or not isinstance(name, str):
         raise FormatError("has a name or tool_call_id that is not text", where=where)

@@ -74,7 +74,7 @@ def select(session: SessionMemory, answer: Any) -> Selection:
     _check_ids(summary_ids, steps, session)
     memories = tuple(session.by_id[name] for name in sorted(summary_ids))
     if faults := memory_faults(memories):
-        raise SelectionRefusedError(f"a chosen summary is not sound: {faults[0]}")
+        raise SelectionRefusedError(f"a chosen summary is damaged: {faults[0]}")
     allowed = {block.step: block for memory in memories for block in memory.blocks}
     known = {block.step for memory in session.memories for block in memory.blocks}
     for step in steps:
@@ -97,7 +97,7 @@ def evidence(selection: Selection, archive: Mapping[str, RawBlock]) -> tuple[Evi
             chat = tuple(unpack(raw))
             messages = tuple(read_message(item, f"step {block.step}") for item in chat)
         except (StorageError, InputError, ValueError) as error:
-            raise SelectionRefusedError(f"the raw block of step {block.step} is not as it was archived ({error})") from error
+            raise SelectionRefusedError(f"the raw block of step {block.step} has changed since it was archived ({error})") from error
         if not _complete(messages):
             raise SelectionRefusedError(f"the raw block of step {block.step} is not complete")
         found.append(Evidence(owner[block.step], block, chat, messages))
@@ -110,9 +110,9 @@ def _shape(answer: Any) -> tuple[list[str], list[int], str]:
         raise SelectionRefusedError(f"malformed: the answer must be an object with the keys {', '.join(sorted(KEYS))} and goal")
     summary_ids, steps, goal = answer["summary_ids"], answer["raw_steps_needed"], answer.get("goal", "")
     if not isinstance(goal, str) or len(goal) > GOAL_CHARACTERS:
-        raise SelectionRefusedError("malformed: the goal is not a text of a sentence or two")
+        raise SelectionRefusedError("malformed: the goal is not a short text")
     if not isinstance(summary_ids, list) or not all(type(name) is str for name in summary_ids):
-        raise SelectionRefusedError("malformed: summary_ids is not a list of texts")
+        raise SelectionRefusedError("malformed: summary_ids is not a list of strings")
     if not isinstance(steps, list) or not all(type(step) is int for step in steps):
         raise SelectionRefusedError("malformed: raw_steps_needed is not a list of step numbers")
     return summary_ids, steps, goal

@@ -56,6 +56,6 @@ class ControllerSettings(Settings):
     def _vote_is_possible(self) -> "ControllerSettings":
         if self.vote > self.heads:
             raise ValueError(
-                f"a vote of {self.vote} needs at least as many heads, and there are {self.heads}: lower the vote, or train more heads"
+                f"a vote of {self.vote} needs at least as many heads, but there are {self.heads}: lower the vote, or train more heads"
             )
         return self

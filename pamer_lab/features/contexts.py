@@ -56,5 +56,5 @@ def decision_index(pieces: Cut, t: int, length: int) -> int:
 
 def _explicit(messages: Sequence[Message], chosen: Sequence[int], end: int) -> tuple[Message, ...]:
     if list(chosen) != sorted(set(chosen)) or (chosen and (chosen[0] < 0 or chosen[-1] >= end)):
-        raise InputError(f"message numbers of a context must ascend and be before the decision ({end} messages)")
+        raise InputError(f"message numbers of a context must be ascending and come before the decision ({end} messages)")
     return tuple(messages[index] for index in chosen)

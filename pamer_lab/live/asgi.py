@@ -57,11 +57,11 @@ def refusal(headers: list[tuple[bytes, bytes]]) -> str:
         found.setdefault(name.decode("latin-1").lower(), []).append(value.decode("latin-1"))
     hosts, origins = found.get("host", []), found.get("origin", [])
     if len(hosts) != 1 or not host_allowed(hosts[0]):
-        return "the proxy answers under names of this computer only"
+        return "the proxy accepts only host names of this computer"
     if any(not own_origin(origin, hosts[0]) for origin in origins):
-        return "the proxy does not answer to pages of other sites"
+        return "the proxy does not accept requests from pages of other sites"
     if not origins and (found.get("sec-fetch-site") or [""])[0] in ("cross-site", "same-site"):
-        return "the proxy does not answer to pages of other sites"
+        return "the proxy does not accept requests from pages of other sites"
     return ""
 
 

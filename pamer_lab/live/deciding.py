@@ -143,7 +143,7 @@ class Decider:
         except Exception:  # not even counted; the bytes are what matters
             sent, body = "original", wire.body
         return Deciding(
-            turns, sent, body, "sent as it came", reason, edit=thread.view is not None, view=thread.view if sent == "kept" else None
+            turns, sent, body, "sent unchanged", reason, edit=thread.view is not None, view=thread.view if sent == "kept" else None
         )
 
     def _best(self, thread: Thread, wire: Wire, history: History) -> tuple[Sent, bytes]:
@@ -163,7 +163,7 @@ class Decider:
             history = growing.at(t)
             items = (*history.head(), *history.raw([(0, t)]))
             stored = known[-1].stored if known else ()
-            decision = Decision("fallback", "the request was sent as it came", items, stored=stored, error=reason)
+            decision = Decision("fallback", "the request was sent unchanged", items, stored=stored, error=reason)
             found.append(made_turn(decision, history, previous, tokens))
             previous = items
         return tuple(found), growing.at_now()

@@ -212,7 +212,7 @@ class Desk:
         thread = self._catch_all(call.api, who)
         call.thread, call.wire = thread, None
         reason, path = (without(text, secrets_of(call.headers)) for text in (reason, call.path))
-        call.asked = Asked(time.time_ns(), call.at, 0, 0, reason="sent as it came", fallback=reason, client_bytes=len(call.body), path=path)
+        call.asked = Asked(time.time_ns(), call.at, 0, 0, reason="sent unchanged", fallback=reason, client_bytes=len(call.body), path=path)
         self.threads.append(thread, call.asked)
 
     def _failed(self, call: Call, error: Exception) -> None:
@@ -222,7 +222,7 @@ class Desk:
             if call.thread is None:
                 self._unread(call, reason)
             elif call.asked is None:
-                call.asked = Asked(time.time_ns(), call.at, 0, len(call.thread.record.digests), reason="sent as it came", fallback=reason)
+                call.asked = Asked(time.time_ns(), call.at, 0, len(call.thread.record.digests), reason="sent unchanged", fallback=reason)
                 self.threads.append(call.thread, call.asked)
         except Exception:  # the answer must not depend on the record
             return

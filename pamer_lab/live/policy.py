@@ -53,7 +53,7 @@ def live_policy(text: str, options: LiveOptions) -> Policy:
     policy = parse_policy(text)
     bound = policy.name.partition(":")[0] in BOUNDS
     if bound or not policy.acts_live:
-        why = "is a bound of the arena, not a method," if bound else "needs more than the past"
+        why = "is one of the arena's bounds, not a method," if bound else "needs more than the past"
         raise InputError(f"policy {text!r} {why} and cannot run live; these can: {', '.join(live_policies())}")
     if policy.name == BASE:
         return policy

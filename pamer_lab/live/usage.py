@@ -76,7 +76,7 @@ def read_answer(api: Api, body: bytes, headers: dict[str, str]) -> Answer:
         except orjson.JSONDecodeError:
             return Answer(error="the answer is not JSON")
     if not isinstance(value, dict):
-        return Answer(error=error or "the answer has no known shape")
+        return Answer(error=error or "the answer has an unknown format")
     try:
         message = read_answer_message(api, value)
     except (FormatError, KeyError, TypeError, AttributeError, IndexError) as fault:
@@ -111,7 +111,7 @@ def decoded(body: bytes, encoding: str) -> bytes:
     """A body without its content encoding, up to the most that is read; `ValueError` for one that is not known."""
     names = [part.strip().lower() for part in encoding.split(",") if part.strip()]
     if len(names) > MOST_ENCODINGS:
-        raise ValueError(f"{len(names)} content encodings, one in the other")
+        raise ValueError(f"{len(names)} nested content encodings")
     for name in reversed(names):
         body = _decoded(body, name)
     return body
@@ -135,4 +135,4 @@ def _decoded(body: bytes, name: str) -> bytes:
             with pa.input_stream(pa.BufferReader(body), compression="zstd" if name == "zstd" else "brotli") as stream:
                 found: bytes = stream.read(MOST_BYTES)
                 return found
-    raise ValueError(f"content encoding {name!r} is not known")
+    raise ValueError(f"unknown content encoding {name!r}")

@@ -159,9 +159,9 @@ def pack(messages: Sequence[dict[str, Any]]) -> RawBlock:
     try:
         body = json.dumps(list(messages), separators=(",", ":"), allow_nan=False).encode("ascii")
     except (TypeError, ValueError) as error:
-        raise StorageError(f"a block holds a value that JSON cannot keep ({error})") from error
+        raise StorageError(f"a block contains a value that JSON cannot represent ({error})") from error
     if json.loads(body) != list(messages):
-        raise StorageError("a block does not come back from JSON as it was; only plain JSON values can be archived")
+        raise StorageError("a block changes when it is stored as JSON; only plain JSON values can be archived")
     return RawBlock(hashlib.sha256(body).hexdigest(), body)
 
 

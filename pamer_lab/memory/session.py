@@ -115,7 +115,7 @@ class SessionMemory:
                 "use the embedder the session started with"
             )
         if self.memories[0].vector.size != query.size:
-            raise StorageError(f"the query vector has {query.size} dimensions, the memory's have {self.memories[0].vector.size}")
+            raise StorageError(f"the query vector has {query.size} dimensions, the stored vectors have {self.memories[0].vector.size}")
 
 
 def assemble(session_id: str, stored: Iterable[Memory], archived: "set[str] | None" = None) -> SessionMemory:

@@ -5,12 +5,12 @@ attempt is tried again with back-off, a refused request is not; a prompt longer 
 """
 
 import json
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeVar
 
 from pamer_lab.errors import InputError, ModelError
+from pamer_lab.models.answers import mended, parsed_answer
 from pamer_lab.models.attempts import BadAnswer, DoesNotFit, server_client, with_attempts
 from pamer_lab.models.frozen import FrozenModel
 from pamer_lab.models.profiles import ChatSettings, Profile
@@ -18,39 +18,12 @@ from pamer_lab.models.usage import NO_USAGE, UNKNOWN_USAGE, ChatUsage, UsageKind
 from pamer_lab.redaction import without_keys
 from pamer_lab.reviewer_mode import refuse_in_reviewer_mode
 
-__all__ = [
-    "Chat",
-    "ChatAnswer",
-    "ChatClient",
-    "ChatMessages",
-    "ChatUsage",
-    "LocalChat",
-    "UsageKind",
-    "load_chat",
-    "mended",
-    "parsed_answer",
-    "schema_fault",
-    "without_thinking",
-]
+__all__ = ["Chat", "ChatAnswer", "ChatClient", "ChatMessages", "ChatUsage", "LocalChat", "UsageKind", "load_chat"]
 
 T = TypeVar("T")
 
 ChatMessages = Sequence[Mapping[str, str]]
 """`{"role": ..., "content": ...}`, in order."""
-
-_THINKING = re.compile(r"\A\s*<think>.*?</think>\s*", re.DOTALL)
-_HALF = re.compile("[\ud800-\udfff]")
-"""Half a surrogate pair."""
-_FENCED = re.compile(r"\A```(?:json)?[ \t\r]*\n(.*)\n```\Z", re.DOTALL)
-_TYPES: dict[str, tuple[type, ...]] = {
-    "object": (dict,),
-    "array": (list,),
-    "string": (str,),
-    "integer": (int,),
-    "number": (int, float),
-    "boolean": (bool,),
-    "null": (type(None),),
-}
 
 
 @dataclass(frozen=True)
@@ -93,59 +66,6 @@ def load_chat(profile: Profile, model: FrozenModel | None = None) -> Chat | None
             if model is None:
                 raise InputError("a local chat needs the loaded frozen model")
             return LocalChat(model)
-
-
-def without_thinking(text: str) -> str:
-    """What a model answered after its thinking, without space around it."""
-    return _THINKING.sub("", text).strip()
-
-
-def mended(text: str) -> str:
-    """A server's text as UTF-8 can hold it: no file and no request takes half a surrogate pair, so each becomes U+FFFD."""
-    return _HALF.sub("\ufffd", text)
-
-
-def parsed_answer(text: str, schema: Mapping[str, Any] | None) -> str:
-    """The answer's text without an empty thinking part; with a schema, checked JSON."""
-    text = without_thinking(text)
-    if schema is None:
-        if not text:
-            raise BadAnswer("the answer is empty")
-        return text
-    fenced = _FENCED.match(text)
-    text = fenced.group(1).strip() if fenced else text
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise BadAnswer(f"the answer is not JSON ({error})") from error
-    fault = schema_fault(value, schema)
-    if fault:
-        raise BadAnswer(f"the answer's JSON does not fit: {fault}")
-    return mended(json.dumps(value, ensure_ascii=False)) if "\\u" in text else text
-
-
-def schema_fault(value: Any, schema: Mapping[str, Any], place: str = "answer") -> str:
-    """What is wrong with a value, or nothing; knows types, required and extra keys, items and enumerations."""
-    wanted = schema.get("type")
-    kinds = [wanted] if isinstance(wanted, str) else list(wanted or [])
-    if kinds and not any(isinstance(value, _TYPES[kind]) and (kind == "boolean" or not isinstance(value, bool)) for kind in kinds):
-        return f"{place} is {type(value).__name__}, not {' or '.join(kinds)}"
-    if "enum" in schema and value not in schema["enum"]:
-        return f"{place} is {value!r}, not one of {schema['enum']}"
-    if isinstance(value, dict):
-        known = schema.get("properties", {})
-        for key in schema.get("required", []):
-            if key not in value:
-                return f"{place}.{key} is missing"
-        for key, item in value.items():
-            if key not in known and schema.get("additionalProperties") is False:
-                return f"{place}.{key} is not known"
-            if key in known and (fault := schema_fault(item, known[key], f"{place}.{key}")):
-                return fault
-    if isinstance(value, list) and "items" in schema:
-        faults = (schema_fault(item, schema["items"], f"{place}[{number}]") for number, item in enumerate(value))
-        return next((fault for fault in faults if fault), "")
-    return ""
 
 
 class ChatClient:
@@ -216,7 +136,7 @@ class ChatClient:
             raise BadAnswer("the answer does not have exactly one choice")
         text = getattr(getattr(choices[0], "message", None), "content", None)
         if not isinstance(text, str):
-            raise BadAnswer("the answer holds no text")
+            raise BadAnswer("the answer contains no text")
         truncated = choices[0].finish_reason == "length"
         if schema is not None and truncated:
             # At temperature 0 another attempt is cut at the same place.

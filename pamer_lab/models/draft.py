@@ -14,7 +14,8 @@ import numpy.typing as npt
 
 from pamer_lab.blocks.marks import break_template_tokens
 from pamer_lab.errors import ModelError
-from pamer_lab.models.chat import Chat, ChatClient, ChatMessages, LocalChat, mended, reported
+from pamer_lab.models.answers import mended
+from pamer_lab.models.chat import Chat, ChatClient, ChatMessages, LocalChat, reported
 from pamer_lab.models.frozen import FrozenModel
 from pamer_lab.models.usage import UNKNOWN_USAGE, ChatUsage, set_usage
 

@@ -118,7 +118,7 @@ class EmbeddingClient:
                 raise BadAnswer("the answer contains something that is not a vector")
             if len(vector) != self.dimensions:
                 # Another attempt gives the same length: the profile or the server must change.
-                raise ModelError(f"{self._settings.model} answers {len(vector)} dimensions, and the profile asks for {self.dimensions}")
+                raise ModelError(f"{self._settings.model} returned {len(vector)} dimensions, but the profile expects {self.dimensions}")
             seen.add(index)
             try:
                 rows[index] = vector

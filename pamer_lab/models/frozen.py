@@ -177,7 +177,7 @@ def _parts(decoder: Any, name: str) -> tuple[Any, Any]:
     blocks = next((getattr(decoder, key) for key in ("layers", "h", "blocks") if hasattr(decoder, key)), None)
     norm = next((getattr(decoder, key) for key in ("norm", "ln_f", "final_layernorm", "norm_f") if hasattr(decoder, key)), None)
     if blocks is None or norm is None:
-        raise ModelError(f"{name!r} ({type(decoder).__name__}) has no blocks and final norm that can be found")
+        raise ModelError(f"the blocks and the final norm of {name!r} ({type(decoder).__name__}) cannot be found")
     return blocks, norm
 
 

@@ -51,9 +51,7 @@ def _address(text: str) -> str:
 
 def _key_variable(text: str) -> str:
     if not KEY_VARIABLE.fullmatch(text):
-        raise ValueError(
-            "the variable of a key must be HF_TOKEN or end in _API_KEY or _API_TOKEN, in capitals; copy the key into such a variable"
-        )
+        raise ValueError("a key variable must be HF_TOKEN or end in _API_KEY or _API_TOKEN, in capitals; copy the key into such a variable")
     return text
 
 
@@ -253,7 +251,7 @@ def _hub_profile(text: str) -> Profile:
     """The embedded profile with the frozen model that follows `hf:`: a hub id, or a folder."""
     model = text.removeprefix(HUB)
     if not _HUB_ID.fullmatch(model) and not (model and Path(model).expanduser().is_dir()):
-        raise InputError(f"{text!r} is not a profile: hf: is followed by a hub id such as Qwen/Qwen3-0.6B, or a model folder")
+        raise InputError(f"{text!r} is not a profile: hf: must be followed by a hub id such as Qwen/Qwen3-0.6B, or a model folder")
     return Profile(name=text, frozen_model=FrozenSettings(model=model))
 
 

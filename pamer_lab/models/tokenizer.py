@@ -129,7 +129,7 @@ def profile_counter(profile: Profile) -> TokenCounter:
         return embedded_counter()
     folder = model_folder(model)
     if folder is None:
-        raise InputError(f"the tokenizer of {model} is not on this machine, and tokens are counted with it; get it: {remedy(model)}")
+        raise InputError(f"the tokenizer of {model} is needed to count tokens and is not on this machine; get it: {remedy(model)}")
     return _folder_counter(folder, model_name(model))
 
 
@@ -155,6 +155,6 @@ def _folder_counter(folder: Path, name: str) -> TokenCounter:
     except Exception as error:  # whatever transformers raises for a folder without a usable tokenizer
         reason = str(error).strip().splitlines()[0][:200] if str(error).strip() else type(error).__name__
         raise InputError(
-            f"holds no tokenizer that can be loaded ({reason}); put the model's tokenizer.json there", path=str(folder)
+            f"contains no tokenizer that can be loaded ({reason}); put the model's tokenizer.json there", path=str(folder)
         ) from error
     return LoadedCounter(tokenizer, name)

@@ -64,5 +64,5 @@ def _confirmed() -> Sequence[str]:
     except ValueError as error:
         raise InputError(f"is not JSON ({error}); correct or remove it", path=str(path)) from error
     if not isinstance(found, list) or len(found) > MOST_ENTRIES or not all(isinstance(item, str) for item in found):
-        raise InputError("is not a list of texts; correct or remove it", path=str(path))
+        raise InputError("is not a list of strings; correct or remove it", path=str(path))
     return found

@@ -30,6 +30,6 @@ class Budget:
         self._bytes -= size
         self._messages -= messages
         if self._bytes < 0:
-            raise InputError(f"would become more than {self.most / 1e6:,.0f} MB of text; it repeats the same parts too often")
+            raise InputError(f"would expand to more than {self.most / 1e6:,.0f} MB of text; it repeats the same parts too often")
         if self._messages < 0:
-            raise InputError(f"holds more than {self._most_messages:,} messages; split it")
+            raise InputError(f"has more than {self._most_messages:,} messages; split it")

@@ -44,11 +44,11 @@ def read_arrow(body: bytes, schema: pa.Schema, missing: tuple[pa.Field, ...] = (
         rows = 0
         for message in iter(lambda: _next(messages), None):
             if message.type != "record batch" or _is_compressed(message.metadata.to_pybytes()):
-                raise InputError("holds compressed or dictionary-encoded rows; export it again")
+                raise InputError("contains compressed or dictionary-encoded rows; export it again")
             batch = pa.ipc.read_record_batch(message, given)
             rows += batch.num_rows
             if rows > MOST_ROWS or len(batches) >= MOST_BATCHES:
-                raise InputError(f"holds more than {MOST_ROWS:,} rows in one table; split it")
+                raise InputError(f"contains more than {MOST_ROWS:,} rows in one table; split it")
             batch.validate(full=True)
             _check_times(batch)
             batches.append(batch)
@@ -65,7 +65,7 @@ def _check_times(batch: pa.RecordBatch) -> None:
         if pa.types.is_timestamp(column.type):
             found = pc.min_max(column.view(pa.int64())).as_py()
             if found["min"] is not None and not EARLIEST <= found["min"] <= found["max"] <= LATEST:
-                raise InputError("holds a time outside the years 1 to 9999")
+                raise InputError("contains a time outside the years 1 to 9999")
 
 
 def _next(messages: Any) -> Any:
@@ -80,7 +80,7 @@ def _check_columns(given: pa.Schema, schema: pa.Schema, missing: tuple[pa.Field,
     absent = [column for column in missing if column.name not in given.names]
     wanted = {column.name: column.type for column in schema if column not in absent}
     if len(given.names) != len(wanted) or {column.name: column.type for column in given} != wanted:
-        raise InputError("has other columns than this program writes; record the runs again")
+        raise InputError("does not have the columns that this program writes; export the runs again with this version")
     return absent
 
 

@@ -27,8 +27,8 @@ class Acm(PlainPolicy):
         ("code", "query_memory(summary_id, query) answers from the archive; its result is an ordinary tool result"),
     )
     deviations: ClassVar[tuple[str, ...]] = (
-        "exact only where the trace has the calls with their results; the policy that makes such calls needs its 9B weights",
-        "a failed call is known by its error mark or its empty result",
+        "exact only if the trace has the calls with their results; the model that makes such calls has 9B weights, which are not used",
+        "a failed call is recognised by its error mark or its empty result",
     )
     family: ClassVar[Family] = "method"
     needs: ClassVar[tuple[Need, ...]] = ("recorded calls",)

@@ -16,7 +16,7 @@ from pamer_lab.policies.interface import Fact, Family, History, Need, PolicySess
 from pamer_lab.policies.plain import Arranged, PlainPolicy, Shortened, SummarySession
 
 _SOURCES = ("ACON, microsoft/acon", "PaMER paper, ACON-Core (a name we found nowhere else)")
-_GUIDELINE = "the guideline is not optimised: ACON's contribution needs paired runs that succeed and fail, which a replay cannot give"
+_GUIDELINE = "the guideline is not optimised: ACON's contribution needs paired runs that succeed and fail, which a replay cannot provide"
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Acon(PlainPolicy):
     facts: ClassVar[tuple[Fact, ...]] = (
         (
             "note",
-            "everything but the first user message and the last turn is counted; strictly over 4,096 tokens it is compressed",
+            "everything except the first user message and the last turn is counted; above 4,096 tokens it is compressed",
         ),
         ("code", "configurations that its prompt optimiser writes: threshold 2,048, preserve_last_k_turns 1, history_summary_rule reset"),
         ("note", "history_summary_rule: reset (default) or accumulate; on a failure the run continues uncompressed"),
@@ -78,13 +78,13 @@ class AconObservation(PlainPolicy):
         (
             "note",
             "each new tool output over 1,024 tokens (400 in generated configurations) is rewritten "
-            "in view of task and history; the raw one is gone",
+            "with task and history in view; the raw output is lost",
         ),
     )
     deviations: ClassVar[tuple[str, ...]] = (
-        "off-policy: the recorded agent acted on the raw result, so its actions do not follow from what this policy shows",
+        "off-policy: the recorded agent acted on the raw result, not on what this policy shows",
         _GUIDELINE,
-        "a result is rewritten in view of the task only",
+        "a result is rewritten with only the task in view",
     )
     family: ClassVar[Family] = "method"
     needs: ClassVar[tuple[Need, ...]] = ("summariser",)

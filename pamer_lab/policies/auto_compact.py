@@ -27,13 +27,12 @@ class AutoCompact(PlainPolicy):
             "Codex compacts at 90 % of the model's window; the first context, user messages up to 20,000 tokens and the summary remain",
         ),
         ("code", "Gemini CLI compresses from half of the model's window on; the newest 30 % of the history by size stay verbatim"),
-        ("note", "Claude Code compacts where 13,000 tokens of the window are left after 20,000 for the summary: 167,000 of 200,000"),
+        ("note", "Claude Code reserves 20,000 tokens for the summary and compacts when 13,000 more are left: at 167,000 of 200,000"),
         ("inferred", "the default of 160,000 is 80 % of 200,000; what stays verbatim differs between programs, so both are parameters"),
     )
     deviations: ClassVar[tuple[str, ...]] = (
-        "system prompt and task stay verbatim; some programs put the task into the summary; later user messages go into the summary, "
-        "where Codex keeps them",
-        "a compaction may cut before any agent turn; Gemini CLI cuts only before a user's message, and so never in a session that has one",
+        "system prompt and task stay verbatim (some programs summarise the task); later user messages are summarised (Codex keeps them)",
+        "a compaction may cut before any agent turn; Gemini CLI cuts only before a user message, so never in a session with a single one",
         "the summary reads the last summary and the blocks after it, and is written as PaMER's are (1,024 tokens)",
     )
     family: ClassVar[Family] = "host"

@@ -18,7 +18,7 @@ class Base:
     sources: ClassVar[tuple[str, ...]] = ("PaMER paper, base agent",)
     facts: ClassVar[tuple[Fact, ...]] = (
         ("paper", "the base agent sends its complete history; its peak was 280K tokens"),
-        ("note", "WorkBuddyBench's own default compacts at 200,000 tokens, so the paper must have changed that and does not say so"),
+        ("note", "WorkBuddyBench compacts at 200,000 tokens by default, so the paper must have changed this setting without saying so"),
     )
     family: ClassVar[Family] = "baseline"
     needs: ClassVar[tuple[Need, ...]] = ()
@@ -26,7 +26,7 @@ class Base:
     offered: ClassVar[Offered] = "first"
     acts_live: ClassVar[bool] = True
     deviations: ClassVar[tuple[str, ...]] = (
-        "an agent whose own harness compacts is replayed without that; recorded compactions are shown separately",
+        "if the agent's harness compacts, the replay does not; recorded compactions are shown separately",
     )
 
     @property

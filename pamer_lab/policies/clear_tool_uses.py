@@ -26,10 +26,10 @@ class ClearToolUses(PlainPolicy):
         "langchain-ai/langchain, langchain/agents/middleware/context_editing.py, ClearToolUsesEdit",
     )
     facts: ClassVar[tuple[Fact, ...]] = (
-        ("paper", "Anthropic's documentation: the oldest tool results are cleared over the trigger; 100,000 tokens, newest 3 uses kept"),
-        ("paper", "clear_at_least: where less than that could be cleared, nothing is, since clearing breaks the cached prefix"),
+        ("paper", "Anthropic's documentation: over the trigger of 100,000 tokens, all but the newest 3 tool results are cleared"),
+        ("paper", "clear_at_least: if less than that could be cleared, nothing is, since clearing breaks the cached prefix"),
         ("code", "LangChain's defaults are the same (trigger 100,000, keep 3, clear_at_least 0); its placeholder is the one used here"),
-        ("inferred", "what was cleared stays cleared, and the trigger looks at the request as it is edited"),
+        ("inferred", "cleared results stay cleared, and the trigger looks at the edited request"),
     )
     deviations: ClassVar[tuple[str, ...]] = (
         "calls keep their arguments (clear_tool_inputs is off by default), and no tool is excluded",

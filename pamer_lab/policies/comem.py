@@ -20,12 +20,15 @@ class CoMem(PlainPolicy):
     sources: ClassVar[tuple[str, ...]] = ("CoMem, horizon-llm/CoMem",)
     facts: ClassVar[tuple[Fact, ...]] = (
         ("code", "at step s with (s + 1) mod k = 0 and s > 0 a summary of all steps so far is started; k = 4 in the evaluation scripts"),
-        ("code", "steps are never dropped from its source: each summary is written from everything again"),
+        ("code", "each summary is written again from all steps"),
         ("code", "the memory model writes up to 2,048 tokens at temperature 0"),
-        ("code", "until the first summary the history is complete; then task, summary and the steps that it does not cover"),
+        (
+            "code",
+            "until the first summary the history is complete; then the request has task, summary and the steps that it does not cover",
+        ),
     )
     deviations: ClassVar[tuple[str, ...]] = (
-        "CoMem schedule, prompted memory model: the trained 4B memory model is not used, and summaries have 1,024 tokens",
+        "only CoMem's schedule: a prompted model replaces the trained 4B memory model, and summaries have 1,024 tokens",
         "task, summary and steps stay separate messages; the optimised schedule that waits one more window is left out",
         "a source over about 40,000 characters is clipped, as for all summaries here; once a message would keep fewer than 120 characters "
         "of it (from 334 messages on), a summary is written from the last one's text and the new steps",

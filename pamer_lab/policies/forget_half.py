@@ -23,15 +23,18 @@ class ForgetHalf(PlainPolicy):
         "Roo Code, truncateConversation",
     )
     facts: ClassVar[tuple[Fact, ...]] = (
-        ("code", "Cline: from 160,000 of 200,000 tokens on, half of the messages after the first user-assistant pair go, oldest first"),
-        ("code", "Cline: three quarters go where half of the request would still be over the limit"),
-        ("code", "OpenHands: over 100 events, the newest 50 stay and those of `keep_first`"),
+        (
+            "code",
+            "Cline: from 160,000 of 200,000 tokens on, half of the messages after the first user-assistant pair are removed, oldest first",
+        ),
+        ("code", "Cline: three quarters are removed if half of the request would still be over the limit"),
+        ("code", "OpenHands: over 100 events, the newest 50 and those of `keep_first` stay"),
         ("code", "Roo Code removes half of the messages after the first, rounded down to pairs"),
     )
     deviations: ClassVar[tuple[str, ...]] = (
         "complete blocks are counted and dropped, not single messages",
         "Cline first removes repeated file reads and drops nothing if that saves 30 %; dedupe-reads does that here",
-        "Cline and Roo Code look at the usage of the request before, here the size of this one; no notice is added",
+        "Cline and Roo Code look at the usage of the previous request, this policy at the size of the current one; no notice is added",
     )
     family: ClassVar[Family] = "host"
     look: ClassVar[LineLook] = LineLook("sky", "longdashdot")

@@ -21,13 +21,16 @@ class KeepLastTokens(PlainPolicy):
     description: ClassVar[str] = "the newest N tokens of tool output stay; older results are cleared once enough can go"
     sources: ClassVar[tuple[str, ...]] = ("anomalyco/opencode, packages/opencode/src/session/compaction.ts, prune",)
     facts: ClassVar[tuple[Fact, ...]] = (
-        ("code", "opencode protects the newest 40,000 tokens of tool output (PRUNE_PROTECT) and prunes only if more than 20,000 go"),
+        (
+            "code",
+            "opencode protects the newest 40,000 tokens of tool output (PRUNE_PROTECT) and prunes only if more than 20,000 can be removed",
+        ),
         ("code", "what is pruned stays pruned"),
         ("note", "a pruned output is replaced by the placeholder used here"),
     )
     deviations: ClassVar[tuple[str, ...]] = (
         "the results of one block are cleared together; opencode clears them one by one",
-        "opencode leaves the last two user turns alone, and so prunes nothing in a session with one user message; "
+        "opencode keeps the last two user turns, and therefore prunes nothing in a session with one user message; "
         "neither these nor its protected tool (`skill`) are protected here",
     )
     family: ClassVar[Family] = "host"

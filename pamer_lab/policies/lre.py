@@ -44,7 +44,7 @@ class Lre(PlainPolicy):
     description: ClassVar[str] = "the newest steps stay; older ones stay verbatim by a learned score per token, within a budget"
     sources: ClassVar[tuple[str, ...]] = ("LRE, arXiv 2606.20954; NusRAT-LiA/LRE",)
     facts: ClassVar[tuple[Fact, ...]] = (
-        ("note", "the last 5 steps always stay; others by score per token within 2,048 tokens, verbatim and in order"),
+        ("note", "the last 5 steps always stay; others stay by score per token within 2,048 tokens, verbatim and in order"),
         ("note", "L2 logistic regression, C = 1, balanced classes, up to 1,000 iterations, nine causal features"),
         ("note", "a step is positive if an identifier that it introduced is reused in at least three later steps"),
         ("inferred", "rare-word density needs a list of frequencies: here, the share of words that no earlier step has"),

@@ -19,13 +19,13 @@ class MemGpt(PlainPolicy):
         ("code", "the first kept message is at round((1 - 0.30) * n) of n messages, then the next assistant message: the newest 30 % stay"),
         ("code", "the summary is a user message after the system message and covers everything between it and the first kept message"),
         ("code", "messages are clipped to 2,000 characters for the summary"),
-        ("code", "the window is 32,000 tokens where none is set (global_max_context_window_limit)"),
+        ("code", "the window is 32,000 tokens if none is set (global_max_context_window_limit)"),
         ("note", "memory pressure is announced at 0.75 of the window"),
-        ("inferred", "eviction happens where the request would not fit the window; here from `pressure` of it on"),
+        ("inferred", "eviction happens when the request would not fit into the window; here, when it exceeds the share `pressure` of it"),
     )
     deviations: ClassVar[tuple[str, ...]] = (
         "the task stays verbatim; Letta evicts it with the other messages",
-        "summaries are written as PaMER's are: 40,000 characters of source are shared among the messages instead",
+        "summaries are written as PaMER's are: the messages share 40,000 characters of source instead",
         "core and archival memory are edited by the agent itself and cannot be replayed",
         "incomplete blocks are never evicted",
     )

@@ -25,11 +25,11 @@ class ObservationMasking(PlainPolicy):
     )
     facts: ClassVar[tuple[Fact, ...]] = (
         ("paper", "observations older than a window of M = 10 turns are replaced by a placeholder; reasoning and actions stay"),
-        ("code", "the placeholder says how many lines were left out; the first observation, which holds the task, always stays"),
+        ("code", "the placeholder says how many lines were left out; the first observation, which contains the task, always stays"),
         ("code", "SWE-agent's own configuration has n = 5; with `polling` = p the number masked changes only every p turns, for the cache"),
     )
     deviations: ClassVar[tuple[str, ...]] = (
-        "a result that the placeholder would not shorten stays",
+        "a result that the placeholder would not shorten is kept",
         "in traces without tool messages the environment's user messages are the results",
     )
     family: ClassVar[Family] = "host"

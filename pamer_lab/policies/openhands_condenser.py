@@ -19,15 +19,18 @@ class OpenHandsCondenser(PlainPolicy):
         "OpenHands/software-agent-sdk, openhands-sdk/openhands/sdk/context/condenser/llm_summarizing_condenser.py",
     )
     facts: ClassVar[tuple[Fact, ...]] = (
-        ("code", "condenses where the view has more than max_size = 120 events; keep_first = 4 events always stay"),
-        ("code", "the newest max_size // 2 - keep_first - 1 events stay; those between become a summary, written in view of the last one"),
+        ("code", "condenses if the view has more than max_size = 120 events; keep_first = 4 events always stay"),
+        (
+            "code",
+            "the newest max_size // 2 - keep_first - 1 events stay; those in between become a summary, written with the last one in view",
+        ),
         ("code", "earlier versions have max_size = 100 and keep_first = 1"),
-        ("inferred", "events are messages: keep_first is system prompt, task and the first step"),
+        ("inferred", "events are taken as messages: keep_first covers system prompt, task and the first step"),
     )
     deviations: ClassVar[tuple[str, ...]] = (
-        "blocks stay together, so that the newest ones may be a few messages less",
+        "blocks stay together, so a few messages less may remain",
         "summaries are written as PaMER's are (1,024 tokens), from the last summary and the raw blocks after it",
-        "the limit in tokens that can be set there is left out (auto-compact has one), and so are the agent's own requests to condense",
+        "its optional token limit is left out (auto-compact has one), and so are the agent's own requests to condense",
     )
     family: ClassVar[Family] = "host"
     needs: ClassVar[tuple[Need, ...]] = ("summariser",)

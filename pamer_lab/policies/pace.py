@@ -24,9 +24,9 @@ QUERY_CHARACTERS, ANSWER_TOKENS = 15_000, 10_000
 """Of the released code: what is embedded of a query, and what it leaves for the answer."""
 _OURS = (
     "embeddings and summaries are the profile's (BGE-M3 and a cheap chat model in the original); the brief form is the step's index line",
-    "each step has its forms from one summary; the original asks for both in one JSON call per chunk of 200 tokens or more",
-    "glimpse, the tool that shows a step again, is the agent's own and cannot be replayed",
-    "a form that would be no shorter than the step is left out for the next longer one",
+    "both forms of a step come from one summary; the original asks for both in one JSON call per chunk of 200 tokens or more",
+    "glimpse, the tool that shows a step again, is called by the agent and cannot be replayed",
+    "a form that is no shorter than the step is replaced by the next longer one",
 )
 
 
@@ -70,10 +70,10 @@ class PacePaper(_Shared):
     facts: ClassVar[tuple[Fact, ...]] = (
         (
             "paper",
-            "relative weight: softmax(cosine / 0.3) over the scored steps, times their number; query: task and last two steps",
+            "relative weight: softmax(cosine / 0.3) over the scored steps, times their number; query: the task and the last two steps",
         ),
         ("paper", "limits 0.4, 0.8, 1.5 times 1 + 0.5 * pressure; pressure is the larger of t / T_max and the last context over 128K"),
-        ("paper", "T_max is the 95th percentile of task length on validation data; 100, the code's limit of rounds, is used for it here"),
+        ("paper", "T_max is the 95th percentile of task length on validation data; here it is 100, the code's limit of rounds"),
     )
     deviations: ClassVar[tuple[str, ...]] = _OURS
     look: ClassVar[LineLook] = LineLook("sky", "solid")
@@ -109,7 +109,7 @@ class PaceCode(_Shared):
         ("code", "limits 0.3, 0.7, 1.5 until half of 100 rounds or 110K tokens, then linear to 0.8, 1.2, 2.5; cosines are floored at 0"),
         (
             "code",
-            "older steps get 60 % of 100,000 tokens less 10,000 and the task; from where they are over it, they take shorter forms",
+            "older steps get 60 % of 100,000 tokens less 10,000 and the task; steps beyond that take shorter forms",
         ),
         ("code", "glimpse is commented out"),
     )

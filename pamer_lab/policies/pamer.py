@@ -26,7 +26,10 @@ class Pamer(CachedPamerPolicy):
     )
     sources: ClassVar[tuple[str, ...]] = ("PaMER paper, Algorithm 1",)
     facts: ClassVar[tuple[Fact, ...]] = (
-        ("paper", "from 1,024 tokens of older blocks on, five heads read prefix and Recent2; three votes store a summary of them"),
+        (
+            "paper",
+            "from 1,024 tokens of older blocks on, five heads read prefix and Recent2; with three votes, a summary of them is stored",
+        ),
         ("paper", "a request that does not compress gets the three summaries nearest to task and Recent2; never both in one request"),
         ("paper", "a summary has at most 1,024 tokens and reads about 40,000 characters"),
         ("code", "FLARE's configuration: a draft of 64 tokens, recall under a probability of 0.8, query without tokens under 0.4, top 2"),
@@ -37,14 +40,14 @@ class Pamer(CachedPamerPolicy):
     deviations: ClassVar[tuple[str, ...]] = (
         "the embedded profile reads a small model and writes extractive summaries; the paper reads Qwen3.5-9B and asks it for summaries",
         "inject=append puts recalled summaries after the newest block, each once until the next compression, and gate=priced compresses "
-        "only where that pays; the paper does neither",
+        "only if that pays off; the paper does neither",
         "recall=flare and recall=self-rag ask the chat model before memory is searched, after FLARE (a draft of 64 tokens, recall if one "
         "is less probable than 0.8, those under 0.4 leave the query; FLARE takes two passages, here `top`) and Self-RAG (asked in words: "
         "its retrieve token needs its weights)",
         "recall=probing-rag drafts 16 tokens with the frozen model and adds up one linear probe for each of six layers, from a third to "
         "eight ninths of the depth, after Probing-RAG (gemma-2b's layers 6 to 16, an MLP with two hidden layers, labels from right "
         "answers); ours is fitted on recall labels by `pamer-lab policies --fit-probing-rag TRACES`",
-        "logits are also read where the controller does not ask (logits=all), for what-if; decisions are the same without",
+        "logits are also computed at turns where the controller does not ask (logits=all), for what-if; this does not change decisions",
     )
 
     recall: str = field(default="always", metadata={"choices": get_args(GateKind)})
@@ -84,21 +87,21 @@ class PamerPlus(CachedPamerPolicy):
 
     title: ClassVar[str] = "pamer+"
     recalls: ClassVar[Recalls] = "steps"
-    description: ClassVar[str] = "PaMER that restores only the raw steps a router names, each checked and kept for audit"
+    description: ClassVar[str] = "PaMER that restores only the raw steps a router selects, each checked and recorded for audit"
     sources: ClassVar[tuple[str, ...]] = ("PaMER paper, Algorithm 2",)
     facts: ClassVar[tuple[Fact, ...]] = (
         ("paper", "compression is Algorithm 1's; a router reads Recent2 and an index of summaries with step details"),
-        ("paper", "the steps that it names are checked and restored raw; an unknown step is refused"),
+        ("paper", "the steps that it names are checked and restored verbatim; an unknown step is rejected"),
     )
     needs: ClassVar[tuple[Need, ...]] = ("heads", "embedder", "summariser", "router")
     look: ClassVar[LineLook] = LineLook("vermilion", "solid", filled=True, width=2.5)
     offered: ClassVar[Offered] = "first"
     deviations: ClassVar[tuple[str, ...]] = (
-        "as for pamer; the embedded profile's router and recall agent are deterministic, the paper asks an LLM router and recall agent",
+        "as for pamer; router and recall agent of the embedded profile are deterministic, while the paper uses an LLM for both",
         "the router sees Recent2, summaries and step details only; router=archive also reads every raw archived block and asks no model, "
         "which the paper's router never does",
         "inject=append puts restored steps after the newest block, each once until the next compression, and gate=priced compresses only "
-        "where that pays; the paper does neither",
+        "if that pays off; the paper does neither",
     )
 
     router: str = field(default="index", metadata={"choices": ("index", "archive")})
@@ -120,9 +123,9 @@ class PamerNoRecall(PamerPolicy):
 
     title: ClassVar[str] = "pamer-no-recall"
     recalls: ClassVar[Recalls] = ""
-    description: ClassVar[str] = "PaMER without recall: compressed blocks stay away"
+    description: ClassVar[str] = "PaMER without recall: compressed blocks are not brought back"
     sources: ClassVar[tuple[str, ...]] = ("PaMER paper, ablation w/o Recall",)
-    facts: ClassVar[tuple[Fact, ...]] = (("paper", "the row leaves recall out and keeps compression"),)
+    facts: ClassVar[tuple[Fact, ...]] = (("paper", "the ablation leaves out recall and keeps compression"),)
     deviations: ClassVar[tuple[str, ...]] = ("as for pamer; in replay the agent cannot search again for what it lost",)
 
 
@@ -134,8 +137,8 @@ class PamerNoCompression(PamerPolicy):
     removes: ClassVar[bool] = False
     description: ClassVar[str] = "PaMER without compression: memories are written and recalled, and the full history stays"
     sources: ClassVar[tuple[str, ...]] = ("PaMER paper, ablation w/o Compression",)
-    facts: ClassVar[tuple[Fact, ...]] = (("paper", "the row leaves compression out and has more tokens than the base agent"),)
+    facts: ClassVar[tuple[Fact, ...]] = (("paper", "the ablation leaves out compression and has more tokens than the base agent"),)
     deviations: ClassVar[tuple[str, ...]] = (
         "the paper does not say what is recalled when nothing is compressed: here memories are written where PaMER would compress",
-        "so a request is never shorter than base's, which fits the paper's row (more tokens than the base agent)",
+        "a request is therefore never shorter than base's, which agrees with the paper (more tokens than the base agent)",
     )

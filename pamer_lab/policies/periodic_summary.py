@@ -23,8 +23,8 @@ class PeriodicSummary(PlainPolicy):
     description: ClassVar[str] = "every N complete blocks, all but the newest become a summary that stays in the context"
     sources: ClassVar[tuple[str, ...]] = ("PaMER paper, Periodic Summary (n = 3, 5)",)
     facts: ClassVar[tuple[Fact, ...]] = (
-        ("paper", "n is 3 or 5; what is summarised, and what stays, is not given"),
-        ("inferred", "every n blocks, all before the newest one become one summary; the new one replaces the last (ACON's word: reset)"),
+        ("paper", "n is 3 or 5; the paper does not say what is summarised and what stays"),
+        ("inferred", "every n blocks, all before the newest one become one summary; the new one replaces the last (ACON calls this reset)"),
     )
     family: ClassVar[Family] = "baseline"
     needs: ClassVar[tuple[Need, ...]] = ("summariser",)
@@ -32,12 +32,12 @@ class PeriodicSummary(PlainPolicy):
     offered: ClassVar[Offered] = "first"
     acts_live: ClassVar[bool] = True
     deviations: ClassVar[tuple[str, ...]] = (
-        "the paper gives N only: here N counts complete blocks that have left the newest `keep`",
+        "the paper gives only N: here N counts complete blocks older than the newest `keep`",
         "reset writes one new summary of everything older, from the raw blocks while each message can keep 120 characters of the source "
         "budget, then from the last summary's text and the new slice; accumulate adds a summary of the new slice",
         "summaries are written as PaMER's are (about 40,000 characters of source, 1,024 tokens), so that only the trigger differs",
         "after two failed summaries the oldest waiting blocks alone are summarised (with the last summary's text, in reset)",
-        "raw blocks are not archived: what the summary does not say is gone",
+        "raw blocks are not archived: what the summary leaves out is lost",
     )
 
     n: int = field(default=5, metadata={"least": 1})

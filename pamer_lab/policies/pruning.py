@@ -38,11 +38,11 @@ class LinePrune(PlainPolicy):
             "code",
             "SWE-Pruner leaves outputs under 500 characters, keeps gaps of one line, and marks removed runs of lines",
         ),
-        ("inferred", "recorded traces have no focus question: the agent's words and its call's arguments take its place"),
+        ("inferred", "recorded traces have no focus question: the agent's text and the arguments of its call replace it"),
     )
     deviations: ClassVar[tuple[str, ...]] = (
         "not SWE-Pruner: a line is scored by shared words, not by a 0.6B model",
-        "a result is pruned when it leaves the newest `keep` blocks, since the recorded agent saw it complete",
+        "a result is pruned when it leaves the newest `keep` blocks, since the recorded agent saw it in full",
     )
     family: ClassVar[Family] = "pruning"
     look: ClassVar[LineLook] = LineLook("brown", "dash")

@@ -205,7 +205,7 @@ def parse_policy(text: str) -> Policy:
     name, *given = [part.strip() for part in text.strip().split(":")]
     if name in PRESETS:
         if given:
-            raise InputError(f"{name!r} is another name for {PRESETS[name].policy}; give parameters to that")
+            raise InputError(f"{name!r} is an alias of {PRESETS[name].policy}; give the parameters to that policy")
         return parse_policy(PRESETS[name].policy)
     known = POLICIES | BOUNDS
     if name not in known:

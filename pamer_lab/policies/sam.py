@@ -35,15 +35,15 @@ class Sam(PlainPolicy):
     facts: ClassVar[tuple[Fact, ...]] = (
         ("code", "everything after the first user message is flushed, without a recent tail; turns are packed into pages of 30,000 tokens"),
         ("paper", "pages have 32K tokens"),
-        ("paper", "the soft budget is 64K of a 128K window; each page gets a cue for going on"),
+        ("paper", "the soft budget is 64K of a 128K window; each page gets a cue that helps to continue"),
         ("code", "the memory tool reads at most five pages for a goal"),
     )
     deviations: ClassVar[tuple[str, ...]] = (
-        "cues are written by the profile's summariser, in 1,024 tokens at most (8,192 in the code); the trained memory model was not found",
+        "cues are written by the profile's summariser, in at most 1,024 tokens (8,192 in the code); the trained memory model was not found",
         "cues are messages after the task, not part of it",
         "read=none is the paper's summary-only ablation; read=pages chooses pages by the names they share with the newest two blocks, "
-        "where the original agent asks",
-        "incomplete blocks stay in the context; a block longer than a page is one page, where the code cuts it into several",
+        "while in the original the agent asks for them",
+        "incomplete blocks stay in the context; a block longer than a page is one page, while the code splits it",
     )
     family: ClassVar[Family] = "method"
     needs: ClassVar[tuple[Need, ...]] = ("summariser",)

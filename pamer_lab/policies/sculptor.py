@@ -38,14 +38,14 @@ class Sculptor(PlainPolicy):
         ("paper", "tools in three families: fragment the context; summarise, hide and restore, reversibly; exact search"),
         (
             "note",
-            "one note counts eight tools (fragment_context, summary_fragment, revert_summary, ...); names and limits are from such notes",
+            "one note lists eight tools (fragment_context, summary_fragment, revert_summary, ...); names and limits are from such notes",
         ),
         ("note", "the author's later skill edits a call and its result together and aims at 30 to 50 % less"),
         ("inferred", "fragments are blocks; there is no fixed trigger, so the editor is asked every few blocks"),
     )
     deviations: ClassVar[tuple[str, ...]] = (
-        "a separate editor is prompted; in the original the acting model calls the tools, also after training for it",
-        "exact search over the context is the agent's own and is not replayed",
+        "a separate model is prompted to edit; in the original the acting model, prompted or trained, calls the tools",
+        "exact search over the context is called by the agent and is not replayed",
     )
     family: ClassVar[Family] = "method"
     needs: ClassVar[tuple[Need, ...]] = ("chat",)

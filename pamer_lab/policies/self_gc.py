@@ -30,11 +30,11 @@ _FACTS: tuple[Fact, ...] = (
         "note",
         "a plan is checked and applied only if its savings beat the invalidated cache; folded objects can come back",
     ),
-    ("inferred", "savings are counted over `payback` turns; the descriptions give no horizon, 10 is ours"),
+    ("inferred", "savings are counted over `payback` turns; the descriptions give no horizon, 10 is our choice"),
     (
         "inferred",
-        "objects are blocks here; a masked result keeps 3,200 characters, as in an independent re-implementation, there 800 of its "
-        "beginning and 2,400 of its end, here half each",
+        "objects are blocks here; a masked result keeps 3,200 characters, as in an independent re-implementation (there 800 of its "
+        "beginning and 2,400 of its end, here half each)",
     ),
 )
 
@@ -62,7 +62,7 @@ class SelfGc(_Shared):
     title: ClassVar[str] = "self-gc"
     description: ClassVar[str] = "a language model plans which old steps to fold, mask, prune or restore; the plan is checked first"
     deviations: ClassVar[tuple[str, ...]] = (
-        "restoring is the planner's decision; in the original the agent asks for it; the planner is asked only over the limit",
+        "the planner decides what to restore, while in the original the agent asks for it; the planner is called only over the limit",
         "the planner is the profile's chat model; the original's default is Qwen3.6-Plus",
     )
     needs: ClassVar[tuple[Need, ...]] = ("chat",)

@@ -20,15 +20,18 @@ from pamer_lab.policies.plain import PlainPolicy, Results, SummarySession
 
 _SOURCES = ("SelfCompact, arXiv 2606.23525; tianjianl/selfcompact",)
 _FACTS: tuple[Fact, ...] = (
-    ("note", "compact if a unit of work is closed, 3 to 5 concrete facts sum it up, there was progress since the last time, and not stuck"),
+    (
+        "note",
+        "compact if a unit of work is closed, 3 to 5 concrete facts sum it up, there was progress since, and it is not stuck",
+    ),
     ("note", "stuck: at least 3 of the last 4 searches gave nothing new"),
     ("note", "forced at 0.30 of the window; afterwards only task and summary remain, nothing verbatim"),
     ("note", "the answer quotes its evidence; the question costs about 60 output tokens, and summaries have 1,000 to 3,000 tokens"),
 )
 _OURS = (
-    "how often the model is asked was not found: here every `interval` blocks",
-    "the search rubric serves all traces; summaries are written as PaMER's are",
-    "a step without its results stays in the context",
+    "no source says how often the model is asked: here every `interval` blocks",
+    "the search rubric is used for all traces; summaries are written as PaMER's are",
+    "a step without results stays in the context",
 )
 LATEST = 4
 """Newest results that tell whether the agent is stuck."""
@@ -56,12 +59,12 @@ class SelfCompact(_Shared):
     """Asks the profile's chat model at every probe point, and counts what that costs."""
 
     title: ClassVar[str] = "selfcompact"
-    description: ClassVar[str] = "a language model is asked by a rubric whether to compact now; only task and summary remain then"
+    description: ClassVar[str] = "a language model is asked by a rubric whether to compact now; if so, only task and summary remain"
     deviations: ClassVar[tuple[str, ...]] = (
         *_OURS,
         "a separate model is asked, and reads the task and at most the last 24,000 characters of the steps; the original asks the acting "
         "model in its own context and reuses its cache",
-        "so the question's input is billed as uncached here; cached=true bills it as read from the cache, as the original's would be",
+        "the input of the question is therefore billed as uncached; cached=true bills it as read from the cache, as in the original",
     )
     needs: ClassVar[tuple[Need, ...]] = ("chat", "summariser")
     look: ClassVar[LineLook] = LineLook("purple", "dash")
@@ -81,7 +84,7 @@ class SelfCompactRules(_Shared):
     description: ClassVar[str] = "a stand-in for SelfCompact without a model: its rubric's points are decided by rules"
     deviations: ClassVar[tuple[str, ...]] = (
         *_OURS,
-        "not SelfCompact: a unit is closed when the newest result holds no error, and summarisable after three new identifiers",
+        "not SelfCompact: a unit is closed if the newest result contains no error, and can be summarised after three new identifiers",
     )
     needs: ClassVar[tuple[Need, ...]] = ("summariser",)
     look: ClassVar[LineLook] = LineLook("purple", "dashdot")

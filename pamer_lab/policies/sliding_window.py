@@ -19,8 +19,8 @@ class SlidingWindow:
     description: ClassVar[str] = "the prefix and the newest K complete blocks; older blocks are dropped"
     sources: ClassVar[tuple[str, ...]] = ("PaMER paper, Sliding Window (K = 5, 10, 20)", "qhjqhj00/cabeza, context/recent_k.py")
     facts: ClassVar[tuple[Fact, ...]] = (
-        ("paper", "K is 5, 10 or 20; neither its unit nor a trigger is given"),
-        ("note", "cabeza does it only over a soft token budget, keeps the newest 10 closed tool turns and adds a notice"),
+        ("paper", "K is 5, 10 or 20; the paper gives neither its unit nor a trigger"),
+        ("note", "cabeza applies it only over a soft token budget, keeps the newest 10 closed tool turns and adds a notice"),
         ("inferred", "K counts complete blocks, so that a call never loses its result"),
     )
     family: ClassVar[Family] = "baseline"
@@ -30,7 +30,7 @@ class SlidingWindow:
     acts_live: ClassVar[bool] = True
     deviations: ClassVar[tuple[str, ...]] = (
         "the paper gives K without its unit: here K counts complete blocks, and the window is applied at every turn",
-        "with budget=N it is applied only while the request is over N tokens, as public implementations do; no notice is added",
+        "with budget=N it is applied only while the request exceeds N tokens, as in public implementations; no notice is added",
     )
 
     k: int = field(default=5, metadata={"least": 1})

@@ -27,15 +27,15 @@ class SwePruner(PlainPolicy):
     description: ClassVar[str] = "older tool results keep the lines that SWE-Pruner's 0.6B model finds relevant to what the agent asked"
     sources: ClassVar[tuple[str, ...]] = ("Ayanami1314/swe-pruner at afd42ed, package swe-pruner 0.1.1 (MIT)",)
     facts: ClassVar[tuple[Fact, ...]] = (
-        ("code", "lines whose score is at least the threshold stay, so do gaps of one line; removed runs become (filtered N lines)"),
+        ("code", "lines that score at least the threshold stay, and so do gaps of one line; removed runs become (filtered N lines)"),
         ("code", "threshold 0.5 (0.4 in the SWE-bench configuration), chunks that overlap by 50 tokens, 8,192 tokens of model input"),
         ("code", "outputs under 500 characters and failed calls leave the output as it is"),
-        ("inferred", "recorded traces have no focus question: the agent's words and its call's arguments take its place"),
+        ("inferred", "recorded traces have no focus question: the agent's text and the arguments of its call replace it"),
     )
     deviations: ClassVar[tuple[str, ...]] = (
-        "the original prunes an output before the agent sees it; here when it leaves the newest `keep` blocks, since the recorded agent "
-        "saw it complete (keep=0 prunes at once)",
-        "every output is pruned; the original asks only where the agent attached a question",
+        "the original prunes an output before the agent sees it; here it is pruned when it leaves the newest `keep` blocks, since the "
+        "recorded agent saw it in full (keep=0 prunes immediately)",
+        "every output is pruned; the original prunes only if the agent attached a question",
     )
     family: ClassVar[Family] = "pruning"
     needs: ClassVar[tuple[Need, ...]] = ("weights",)

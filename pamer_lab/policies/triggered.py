@@ -79,12 +79,12 @@ class RandomWhen(TriggeredPolicy):
         *SHARED_FACTS,
         (
             "inferred",
-            "the chance counts at turns where pamer would ask its heads; 0.2 is near what the packaged heads do on the museum demo",
+            "the chance applies at turns where pamer would ask its heads; 0.2 is near the rate of the packaged heads on the museum demo",
         ),
     )
     deviations: ClassVar[tuple[str, ...]] = (
-        "no original to deviate from; for an equal frequency set the rate to compressions by turns with a candidate of the minimum size, "
-        "from a run of pamer",
+        "no original to deviate from; for an equal frequency, set the rate to the compressions of a pamer run divided by its turns with a "
+        "candidate of the minimum size",
     )
     look: ClassVar[LineLook] = LineLook("blue", "dash")
 
@@ -102,11 +102,11 @@ class ThresholdWhen(TriggeredPolicy):
     """A size decides, as in most agent programs."""
 
     title: ClassVar[str] = "threshold-when"
-    description: ClassVar[str] = "PaMER's memory and recall; older blocks are compressed as soon as there are so many tokens of them"
+    description: ClassVar[str] = "PaMER's memory and recall; older blocks are compressed as soon as they exceed T tokens"
     sources: ClassVar[tuple[str, ...]] = ("our own control: what the heads' choice of the moment is worth",)
     facts: ClassVar[tuple[Fact, ...]] = (
         *SHARED_FACTS,
-        ("inferred", "4,096 is near the largest candidates that the packaged heads compress on the museum demo"),
+        ("inferred", "4,096 is close to the largest candidates that the packaged heads compress on the museum demo"),
     )
     deviations: ClassVar[tuple[str, ...]] = ("no original to deviate from",)
     look: ClassVar[LineLook] = LineLook("blue", "dot")

@@ -23,10 +23,10 @@ class TruncateResults(PlainPolicy):
     description: ClassVar[str] = "a tool result over N tokens keeps its beginning and end once it has left the newest blocks"
     sources: ClassVar[tuple[str, ...]] = ("agent programs' limits on tool output",)
     facts: ClassVar[tuple[Fact, ...]] = (
-        ("inferred", "programs differ in their limits and cut when a result arrives; 1,000 tokens and two recent blocks are ours"),
+        ("inferred", "programs differ in their limits and cut when a result arrives; 1,000 tokens and two recent blocks are our choice"),
     )
     deviations: ClassVar[tuple[str, ...]] = (
-        "the cut is made when a result has left the newest `keep` complete blocks, since the recorded agent saw it complete",
+        "a result is cut when it has left the newest `keep` complete blocks, since the recorded agent saw it in full",
         "tokens are converted to characters by the result's own ratio",
     )
     family: ClassVar[Family] = "host"

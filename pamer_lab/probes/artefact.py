@@ -69,7 +69,7 @@ class HeadSet:
             raise ModelError(f"{self.stack.count} heads have {self.stack.count} seeds, not {len(self.seeds)}")
         for name, known in CHOICES.items():
             if getattr(self, name) not in known:
-                raise ModelError(f"{name} is one of {', '.join(known)}, not {getattr(self, name)!r}")
+                raise ModelError(f"{name} must be one of {', '.join(known)}, not {getattr(self, name)!r}")
 
     @property
     def width(self) -> int:
@@ -110,13 +110,13 @@ class HeadSet:
         """These heads, if they belong to the model; otherwise an `InputError` that says how to train new ones."""
         if model_name != self.model_name or width != self.width:
             raise InputError(
-                f"these heads read {self.model_name} (width {self.width}), and the model is {model_name} (width {width}); "
+                f"these heads read {self.model_name} (width {self.width}), but the model is {model_name} (width {width}); "
                 f"train heads for it: {TRAIN}",
                 path=self.folder,
             )
         if fingerprint and self.model_fingerprint and fingerprint != self.model_fingerprint:
             raise InputError(
-                f"these heads read another {model_name} (its configuration or weights differ: {self.model_fingerprint[:12]}, "
+                f"these heads were trained on another {model_name} (its configuration or weights differ: {self.model_fingerprint[:12]}, "
                 f"here {fingerprint[:12]}); train heads for this one: {TRAIN}",
                 path=self.folder,
             )
@@ -190,7 +190,7 @@ def _read_facts(folder: Path) -> dict[str, Any]:
         raise InputError(f"cannot be read ({error}); train new heads: {TRAIN}", path=str(path)) from error
     if not isinstance(facts, dict) or facts.get("format") != FORMAT:
         found = facts.get("format") if isinstance(facts, dict) else None
-        raise InputError(f"is of format {found}, and this program reads {FORMAT}; train new heads: {TRAIN}", path=str(path))
+        raise InputError(f"has format {found}, but this program reads {FORMAT}; train new heads: {TRAIN}", path=str(path))
     return facts
 
 
@@ -213,7 +213,7 @@ def _read_stack(folder: Path, sha256: str) -> HeadStack:
     except TypeError as error:
         fault = str(error)
     if fault:
-        raise InputError(f"does not hold heads ({fault}); train new ones: {TRAIN}", path=str(path))
+        raise InputError(f"does not contain heads ({fault}); train new ones: {TRAIN}", path=str(path))
     return stack
 
 

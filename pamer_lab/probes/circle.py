@@ -208,7 +208,7 @@ def require_finite(feature_set: int, numbers: Numbers, rows: Floats) -> None:
     wrong = np.flatnonzero(~np.isfinite(rows).all(-1))
     if len(wrong):
         raise ProbeError(
-            f"feature set {feature_set} holds NaN or infinity at row {numbers[wrong[0]]} ({len(wrong)} of {len(rows)} rows); "
+            f"feature set {feature_set} contains NaN or infinity at row {numbers[wrong[0]]} ({len(wrong)} of {len(rows)} rows); "
             "no probe can learn from it: compute these states again, with a float32 model if this one runs in half precision"
         )
 

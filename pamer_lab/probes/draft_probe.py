@@ -70,7 +70,7 @@ def read_probe(path: Path) -> DraftProbe:
         raise InputError(f"not a probe for drafts ({error}); fit it again: {FIT}", path=str(path)) from error
     widths = {len(row) for row in found.weights}
     if not found.layers or len(widths) != 1 or {len(found.weights), len(found.bias)} != {len(found.layers)}:
-        raise InputError(f"layers, weights and bias differ in number; fit it again: {FIT}", path=str(path))
+        raise InputError(f"the numbers of layers, weights and biases differ; fit it again: {FIT}", path=str(path))
     return found
 
 
@@ -115,7 +115,7 @@ def fit(examples: Examples) -> tuple[list[list[float]], list[float], dict[str, A
     questions = len(set(examples.questions))
     if not 0 < positives < len(examples.labels) or questions < 2:
         raise InputError(
-            f"{len(examples.labels)} labelled points of {questions} questions, {positives} positive: more are needed to fit a probe"
+            f"{len(examples.labels)} labelled points from {questions} questions ({positives} positive) are too few to fit a probe"
         )
     weights, bias = _regressions(examples.states, examples.labels)
     facts = {"points": len(examples.labels), "positives": positives, "questions": questions, "auroc": _left_out(examples)}

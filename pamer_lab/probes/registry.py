@@ -148,7 +148,7 @@ RESERVED = frozenset({"default"})
 def check_name(name: str) -> None:
     """Refuse a name that cannot be registered, before anything is trained."""
     if name in RESERVED:
-        raise InputError(f"{name!r} means the heads that fit the model; choose another name")
+        raise InputError(f"{name!r} is reserved for the heads that fit the model; choose another name")
     if not is_name(name):
         raise InputError(f"{name!r} cannot name heads: use letters, digits, dot, plus, hyphen and underscore, 64 at most")
     if (PACKAGED / name / FACTS).is_file():

@@ -40,7 +40,7 @@ def split_by_question(question_ids: Sequence[str], seed: int, words: str = "ques
     if len(questions) < MINIMUM_QUESTIONS:
         raise InputError(
             f"a question-grouped {'/'.join(f'{share:.0%}'[:-1] for share in SHARES)} split needs at least {MINIMUM_QUESTIONS} {words}, "
-            f"and these traces have {len(questions)}; add traces of other {words} (replicas of one do not count)"
+            f"but these traces have {len(questions)}; add traces of other {words} (replicas do not count)"
         )
     ordered = sorted(questions, key=lambda question: hashlib.sha256(f"{seed}/{question}".encode()).digest())
     validation, test = (max(1, round(share * len(ordered))) for share in SHARES[1:])

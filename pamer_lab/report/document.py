@@ -37,7 +37,7 @@ def growth_part(section: GrowthSection, workspace: Workspace, prices: PriceTable
     """The section's data."""
     runs = run_table(workspace, [choice.run_id for choice in section.runs])
     if runs.is_empty():
-        raise InputError("none of the runs named for context growth is done; replay them first")
+        raise InputError("none of the runs named for context growth is finished; replay them first")
     turns = turn_table(workspace, runs)
     series: dict[str, dict[str, list[int]]] = {
         part["run_id"][0]: {"active": part["active_tokens"].to_list(), "raw": part["raw_tokens"].to_list()}

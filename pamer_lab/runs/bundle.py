@@ -121,7 +121,7 @@ def _read(body: bytes, path: str) -> dict[str, pa.Table]:
         with zipfile.ZipFile(io.BytesIO(body)) as file:
             most = min(LARGEST, FREE_BYTES + MOST_EXPANSION * len(body))
             if sum(entry.file_size for entry in file.infolist()) > most:
-                raise FormatError(f"holds more than {most // 2**20} MiB of rows (a bomb?)", path=path)
+                raise FormatError(f"contains more than {most // 2**20} MiB of rows (a bomb?)", path=path)
             return {spec.name: _table_in(file, spec) for spec, _ in ORDER}
     except FormatError:
         raise
@@ -134,7 +134,7 @@ def _read(body: bytes, path: str) -> dict[str, pa.Table]:
 def _table_in(file: zipfile.ZipFile, spec: TableSpec) -> pa.Table:
     entry = file.getinfo(f"{spec.name}.arrow")
     if entry.compress_type not in METHODS:
-        raise InputError("is packed in a way we do not read", where=spec.name)
+        raise InputError("uses an unsupported compression method", where=spec.name)
     try:
         # What migrations added is missing in files from before.
         return read_arrow(file.read(entry), spec.schema, ADDED.get(spec.name, ()))

@@ -40,7 +40,7 @@ class Rule:
 
     def __post_init__(self) -> None:
         if self.horizon < 1 or self.retained < 0 or self.minimum_tokens < 0:
-            raise InputError("the rule needs a horizon of at least 1 turn, and no negative number of blocks or tokens")
+            raise InputError("the horizon must be at least 1 turn, and the numbers of blocks and tokens must not be negative")
 
     @classmethod
     def of(cls, label: Label) -> "Rule":

@@ -33,12 +33,12 @@ def _of_turn(timeline: Timeline, turn: Turn) -> Iterator[str]:
     if raw != sorted(set(raw)) or raw != [number for number, state in enumerate(turn.states) if state == "A"]:
         yield "the active blocks are not those of the request, once each and in order"
     if {number for number, state in enumerate(turn.states) if state == "."} != set(range(turn.t)) - set(raw) - told - kept:
-        yield "the absent blocks are not those that no item and no memory holds"
+        yield "the blocks marked absent are not exactly those that no item and no memory contains"
     sizes = timeline.block_tokens
     added = sum(item.tokens for item in turn.items if item.text)
     given = timeline.tools_tokens + timeline.prefix_tokens + sum(sizes[number] for number in raw) + added
     if not given == turn.active_tokens == sum(item.tokens for item in turn.items):
-        yield f"the items count {given} tokens, the turn says {turn.active_tokens}"
+        yield f"the items count {given} tokens, but the turn has {turn.active_tokens}"
     if not 0 <= turn.cached_tokens <= turn.active_tokens:
         yield f"{turn.cached_tokens} cached tokens of {turn.active_tokens}"
     request = [*messages[: timeline.pieces.prefix_end], *(message for number in raw for message in blocks[number].of(messages))]

@@ -30,7 +30,7 @@ class StoredDecisions:
         if not isinstance(rule, dict):
             why = "leaves every block in the request" if "rule" in run.head.settings else "decides without heads"
             needs = "pamer, pamer+ or pamer-no-recall"
-            raise InputError(f"run {run.run_id} is of {run.head.policy!r}, which {why}; what-if needs a run of {needs}")
+            raise InputError(f"run {run.run_id} used {run.head.policy!r}, which {why}; what-if needs a run of {needs}")
         self.run = run
         self.rule: dict[str, Any] = rule
         turns = run.turns

@@ -79,7 +79,7 @@ def recorded_timeline(trace: Trace, run: Run) -> Timeline:
     head, pieces = run.head, cut(trace.messages)
     if len(head.block_tokens) != len(pieces.blocks) or len(run.turns) != len(pieces.blocks):
         raise InputError(
-            f"run {head.run_id} covers {len(run.turns)} of {len(pieces.blocks)} turns, and its tokenizer {head.tokenizer} is not here"
+            f"run {head.run_id} covers {len(run.turns)} of {len(pieces.blocks)} turns, and its tokenizer {head.tokenizer} is missing"
         )
     return Timeline(
         trace=trace,

@@ -80,7 +80,7 @@ def admit(tables: Mapping[str, pa.Table], path: str = "") -> None:
         before = _number(*counts.get((run, t - 1), ([], 0)))
         inside = all(0 <= first <= last <= before for first, last in stayed)
         if not inside or _number(stayed, own) > ITEMS_FREE + ITEMS_PER_BLOCK * t:
-            raise FormatError("has more items than its blocks or the turn before give", path=path, where=f"run {run}, turn {t}")
+            raise FormatError("has more items than its blocks and the previous turn allow", path=path, where=f"run {run}, turn {t}")
     for row in _rows(tables[SELECTIONS.name]):
         try:
             check_selection(row)
@@ -89,7 +89,7 @@ def admit(tables: Mapping[str, pa.Table], path: str = "") -> None:
     for row in _rows(tables[MEMORIES.name].select(["memory_id", "sequence", "blocks"])):
         steps = [block["step"] for block in row["blocks"] or () if block is not None]
         if not are_steps(steps) or not 0 <= (row["sequence"] or 0) <= MOST_STEP:
-            raise FormatError("covers steps that no trace has", path=path, where=f"memory {str(row['memory_id'])[:60]}")
+            raise FormatError("covers steps that cannot exist", path=path, where=f"memory {str(row['memory_id'])[:60]}")
 
 
 def _rows(table: pa.Table) -> Iterator[dict[str, Any]]:
@@ -113,25 +113,25 @@ def _turn(row: dict[str, Any], texts: set[tuple[str, str]], path: str) -> tuple[
     if t is None or len(states) != t or len({len(row[name] or ()) for name in HEADS}) != 1:
         raise FormatError("has the wrong number of block states or votes for the turn", path=path, where=where)
     if any(len(row[name] or b"") > PACKED_BYTES for name in PACKED):
-        raise FormatError("holds more than this program writes for a turn", path=path, where=where)
+        raise FormatError("contains more than this program writes for a turn", path=path, where=where)
     packed = {name: _decoded(row[name], kind, path, where) for name, kind in PACKED.items()}
     entries = spelled(packed["items"])
     items = [entry for entry in entries if isinstance(entry, Item)]
     spans = [*packed["stored"], *(span for item in items for span in item.spans)]
     steps = [*(row["restored_steps"] or ()), *(step for item in items for step in item.in_part)]
     if not all(0 <= first <= last <= t + 1 for first, last in spans) or not are_steps(steps, t):
-        raise FormatError("names blocks that the turn does not have", path=path, where=where)
+        raise FormatError("refers to blocks that the turn does not have", path=path, where=where)
     if not all(0 <= count <= MOST_TOKENS for count in (*(item.tokens for item in items), *(row[name] or 0 for name in COUNTS))):
-        raise FormatError("counts tokens that no request has", path=path, where=where)
+        raise FormatError("has an impossible token count", path=path, where=where)
     if any(item.text and (row["run_id"], item.text) not in texts for item in items):
-        raise FormatError("names a text that is not in the file", path=path, where=where)
+        raise FormatError("refers to a text that is not in the file", path=path, where=where)
     return [entry for entry in entries if not isinstance(entry, Item)], len(items)
 
 
 def _run(row: dict[str, Any], path: str) -> None:
     where = f"run {row['run_id']}"
     if len(row["head"] or b"") > HEAD_BYTES:
-        raise FormatError("holds more about a run than this program writes", path=path, where=where)
+        raise FormatError("contains more about a run than this program writes", path=path, where=where)
     head: RunInfo = _decoded(row["head"], RunInfo, path, where)
     if head.status == "done":
         _decoded(msgspec.msgpack.encode(head.totals), _Totals, path, where)
@@ -139,7 +139,7 @@ def _run(row: dict[str, Any], path: str) -> None:
         raise FormatError("has different values for a run in its table and in its head", path=path, where=where)
     counts = (head.turns, head.trace_turns, len(head.block_tokens), *head.incomplete)
     if not all(0 <= count <= MOST_STEP for count in counts) or not all(0 <= count <= MOST_TOKENS for count in head.block_tokens):
-        raise FormatError("has more turns, blocks or tokens than any trace", path=path, where=where)
+        raise FormatError("has more turns, blocks or tokens than a trace can have", path=path, where=where)
     try:
         known = parse_policy(head.policy).name == head.policy
     except InputError:
@@ -157,4 +157,4 @@ def _decoded(body: bytes | None, kind: Any, path: str, where: str) -> Any:
     try:
         return msgspec.msgpack.decode(body or b"", type=kind)
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
-        raise FormatError(f"holds values of another kind ({error})", path=path, where=where) from error
+        raise FormatError(f"contains values of the wrong type ({error})", path=path, where=where) from error

@@ -99,7 +99,7 @@ class WhatIfRun(StoredDecisions):
         minimum = self.rule["minimum"] if changes.minimum is None else changes.minimum
         heads = max((len(turn.logits) for turn in self.run.turns), default=0)
         if changes.vote is not None and heads and not 1 <= changes.vote <= heads:
-            raise InputError(f"of {heads} heads, 1 to {heads} can be asked to agree, not {changes.vote}")
+            raise InputError(f"the vote must be from 1 to {heads}, the number of heads, not {changes.vote}")
         votes = self._votes(changes)
         answer = _Pass(self, self.windows(retained), minimum, votes >= vote, votes >= 0, self.gate(changes.horizon, changes.prices)).go()
         notes = list(self._notes(changes, answer))
@@ -145,7 +145,7 @@ class WhatIfRun(StoredDecisions):
             timed = "" if self.run.head.times else "; the run has no timestamps, so the cache is never cold"
             notes.append(f"edits must pay back within {counted(answer.gate.horizon, 'turn')} at the prices of {answer.gate.prices}{timed}")
             if answer.gate.appended and answer.actions != self.actions:
-                notes.append("after the first changed turn the rule goes by an estimate of the memory that would be appended")
+                notes.append("after the first changed turn the rule uses an estimate of the memory that would be appended")
         if answer.estimated.any():
             notes.append(f"tokens of {counted(int(answer.estimated.sum()), 'turn')} are based on an estimate of what would be recalled")
         return notes

@@ -19,8 +19,9 @@ import msgspec
 import pyarrow as pa
 
 from pamer_lab.counts import counted
+from pamer_lab.models.answers import without_thinking
 from pamer_lab.models.attempts import Unanswered
-from pamer_lab.models.chat import UsageKind, without_thinking
+from pamer_lab.models.chat import UsageKind
 from pamer_lab.models.usage import usage_of
 from pamer_lab.storage import TableSpec, is_in
 from pamer_lab.studies.questions import FUTURES, HISTORY_CHARACTERS, Future, Questions

@@ -117,7 +117,7 @@ def decisions_of(
         if recorded is not None:
             digest.update(f"/{[(event.before_message, event.replaced, event.summary, event.text) for event in recorded.events]}".encode())
     if not rows:
-        raise InputError("these traces hold no labels; give labelled traces, or label them: pamer-lab annotate TRACE... or label TRACE...")
+        raise InputError("these traces have no labels; give labelled traces, or label them: pamer-lab annotate TRACE... or label TRACE...")
     packed = np.array(rows, dtype=bool)  # [n, T, 2]
     return Decisions(
         tuple(keys),
@@ -132,14 +132,14 @@ def decisions_of(
 
 
 def _refuse_two_futures(traces: Sequence[Trace]) -> None:
-    """Labels by annotators that saw the next action and by some that did not answer different questions."""
+    """Refuse to mix labels of annotators that saw the next action with labels of others: they answer different questions."""
     origins = {label.origin for trace in traces for label in trace.labels if not by_hindsight(label)} - POSITIVES_ENOUGH
     informed = sorted(origin for origin in origins if origin.endswith(INFORMED_MARK))
     causal = sorted(origins.difference(informed))
     if informed and causal:
         raise InputError(
-            f"these traces mix labels whose annotator saw the next action ({informed[0]}) with labels whose annotator did not "
-            f"({causal[0]}); annotate all with one --future, and study those"
+            f"these traces mix labels made with the next action ({informed[0]}) and without it ({causal[0]}); "
+            "annotate all of them with the same --future"
         )
 
 
@@ -156,7 +156,7 @@ def make_splits(decisions: Decisions, seeds: Sequence[int] = SEEDS) -> tuple[tup
     for row, target in enumerate(TARGETS):
         if not decisions.counts[row].any():
             raise InputError(
-                f"these traces hold no {target} label at decision point {FIRST[target]} or later, and a study needs both targets; "
+                f"these traces have no {target} label at decision point {FIRST[target]} or later, and a study needs both targets; "
                 f"add traces that have some, or label these: pamer-lab annotate TRACE..."
             )
     groups, words = (decisions.groups, "sources") if decisions.groups else (decisions.questions, "questions")

@@ -26,7 +26,7 @@ def read_sources(path: Path) -> dict[tuple[str, ...], str]:
     except (OSError, ValueError, csv.Error) as error:
         raise InputError(f"the table of sources cannot be read ({error})", path=str(path)) from error
     if not rows or not {"file", "repository"} <= rows[0].keys():
-        raise InputError("a table of sources has the columns file and repository", path=str(path))
+        raise InputError("a table of sources needs the columns file and repository", path=str(path))
     return {PurePosixPath(row["file"]).parts: row["repository"] for row in rows}
 
 
@@ -37,4 +37,4 @@ def _source(trace: Trace, known: Mapping[tuple[str, ...], str] | None, table: Pa
     for start in range(len(parts)):
         if parts[start:] in known:
             return known[parts[start:]]
-    raise InputError(f"{'/'.join(parts[-2:]) or trace.trace_id} is not in the table of sources; add its line", path=str(table))
+    raise InputError(f"{'/'.join(parts[-2:]) or trace.trace_id} is not in the table of sources; add a line for it", path=str(table))

@@ -108,9 +108,9 @@ def _load_folder(path: Path, limits: ReadLimits, shown: str, roots: Sequence[Pat
     files = sorted(((file.name, file) for file in path.iterdir() if EVENT_FILE.match(file.name)), key=event_number)
     files = files or list(islice(pieces(path), limits.max_archive_members + 1))
     if not files:
-        raise InputError("holds no event-NNNNN files, and no message in files of its own", path=shown)
+        raise InputError("contains neither event-NNNNN files nor files of one message each", path=shown)
     if len(files) > limits.max_archive_members:
-        raise InputError(f"holds more than {limits.max_archive_members:,} files of events or messages, which is the limit", path=shown)
+        raise InputError(f"contains more than {limits.max_archive_members:,} event or message files, which is the limit", path=shown)
     read = ((name, read_file(file, limits.max_bytes, roots=roots)) for name, file in files)
     return parse_events(read, limits, name=shown)
 
@@ -123,7 +123,7 @@ def parse_events(files: Iterable[tuple[str, bytes]], limits: ReadLimits, *, name
     for file, data in files:
         total += len(data)
         if total > limits.max_bytes:
-            raise InputError(f"its files exceed together the limit of {mb(limits.max_bytes)}", path=name)
+            raise InputError(f"its files together exceed the limit of {mb(limits.max_bytes)}", path=name)
         digest.update(data)
         try:
             refuse_many_values(data, limits)
@@ -142,7 +142,7 @@ def _parse_zip(data: bytes, limits: ReadLimits, name: str) -> Document:
     """The JSON members of a zip in name order: the parts of one log, such as Inspect's `.eval`, or files that are read one by one."""
     members = tuple(json_members(data, limits))
     if not members:
-        raise InputError("is a zip with no JSON member")
+        raise InputError("is a zip without a JSON member")
     digest = hashlib.sha256(data).hexdigest()
     if not any(LOG_PART.match(member) for member, _ in members):
         return Document(name, "zip", digest, (), members=members)

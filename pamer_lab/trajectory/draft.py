@@ -10,26 +10,23 @@ from typing import Any, Literal
 
 from msgspec import structs
 
-from pamer_lab.counts import counted
 from pamer_lab.errors import FormatError, NotThisFormat
 from pamer_lab.trajectory.plain_values import MOST_DEPTH, NO_ARGUMENTS, is_deep, json_text, plain
-from pamer_lab.trajectory.tally import EMPTY_MESSAGE, EMPTY_RESULT, NO_ARGUMENTS_GIVEN, NO_NAME_GIVEN, Tally
+from pamer_lab.trajectory.tally import EMPTY_MESSAGE, EMPTY_RESULT, NO_ARGUMENTS_GIVEN, NO_NAME_GIVEN, Tally, bounded
 from pamer_lab.trajectory.values import Event, EventKind, Image, Label, Message, Source, Tool, ToolCall, Trace, Usage, Warning, WarningKind
 
 Orphans = Literal["refuse", "as_user"]
 """`refuse`: a result without its call makes the trace invalid. `as_user`: it is kept as a user message, with a warning
 (for sources that are known to lose calls, such as a log cut by a compaction)."""
 
-NO_MESSAGES = "holds no messages"
-NO_ASSISTANT = "holds no assistant message, so there is no decision point to look at"
+NO_MESSAGES = "contains no messages"
+NO_ASSISTANT = "contains no assistant message, so there is no decision point"
 UNNAMED = "unnamed_tool"
 """What a call is named whose source names none."""
 MOST_CALLS = 2_000
 """Calls of one message; real ones have a few, and each result is looked up among them."""
 RECORDS = ("line ", "[")
 """How the places of records begin, in a file of lines and in a list."""
-MAX_WARNINGS = 200
-"""Warnings kept per trace; the rest are counted in one last warning."""
 
 
 class Draft:
@@ -151,7 +148,7 @@ class Draft:
         used: set[str] = set()
         for number, call in enumerate(calls):
             if number == MOST_CALLS:
-                raise self.fault(where, f"holds more than {MOST_CALLS:,} calls in one message")
+                raise self.fault(where, f"has more than {MOST_CALLS:,} calls in one message")
             own = call.id or f"call_{turn}_{number}"
             if own in used:
                 self.warn(where, f"call id {own!r} is used twice in one message; the second became '{own}#{number}'")
@@ -238,14 +235,11 @@ class Draft:
         return texts + sum([len(call.arguments) for message in self.messages if message.tool_calls for call in message.tool_calls])
 
     def finish(self, source: Source, trace_id: str) -> Trace:
-        """The finished trace; refuses one that holds no agent turn."""
-        where = self.where
+        """The finished trace; refuses one without an agent turn."""
         if self._fault:
-            raise FormatError(self._fault.reason, where=self._fault.where or where)
-        if not self.messages:
-            raise FormatError(NO_MESSAGES, where=where)
+            raise FormatError(self._fault.reason, where=self._fault.where or self.where)
         if not any(message.role == "assistant" for message in self.messages):
-            raise FormatError(NO_ASSISTANT, where=where)
+            raise FormatError(NO_ASSISTANT if self.messages else NO_MESSAGES, where=self.where)
         reward = self.reward
         if reward is not None and not math.isfinite(reward):
             self.warn("reward", "is not a finite number; left out")
@@ -277,10 +271,7 @@ class Draft:
         return Tool(tool.name, tool.description, {})
 
     def _bounded_warnings(self) -> tuple[Warning, ...]:
-        kept = self.warnings[:MAX_WARNINGS]
-        if (left_out := len(self.warnings) - MAX_WARNINGS) > 0:
-            kept.append(Warning(self.where or "file", counted(left_out, "more warning of these kinds", "more warnings of these kinds")))
-        return (*kept, *(self.warning(*found) for found in self._tally.warnings()))
+        return (*bounded(self.warnings, self.where or "file"), *(self.warning(*found) for found in self._tally.warnings()))
 
     def _match(self, call_id: str, name: str) -> tuple[str, str]:
         if call_id and (call_id in self._open or not self._numbered):
@@ -303,7 +294,6 @@ class Draft:
             self.user(text, images=images, name=name, result=bool(name))  # unnamed, it is text like its call
             return
         if self.orphans == "refuse":
-            reason = f"{what} answers no open call of the assistant message before it; add the call or remove the result"
-            raise self.fault(place, reason)
+            raise self.fault(place, f"{what} answers no open call of the assistant message before it; add the call or remove the result")
         self.warn(place, f"{what} answers no open call; kept as a user message")
         self.user(text, images=images, name=name, result=True)

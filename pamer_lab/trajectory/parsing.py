@@ -150,7 +150,7 @@ def _parse_lines(data: bytes, max_records: int, notes: list[tuple[str, str]]) ->
             records.extend(Record(f"{where}, value {i + 1}", value) for i, value in enumerate(values))
             notes.append((where, f"{len(values)} {ON_ONE_LINE}"))
         if len(records) > max_records:
-            raise InputError(f"holds more than {max_records:,} records", where=where)
+            raise InputError(f"contains more than {max_records:,} records", where=where)
     if strays and len(strays) >= len(records):
         raise strays[0][1]
     if strays:

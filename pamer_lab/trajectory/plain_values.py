@@ -22,7 +22,7 @@ def json_text(value: Any) -> str:
     try:
         return NO_ARGUMENTS if value is None else orjson.dumps(value, default=str, option=orjson.OPT_NON_STR_KEYS).decode()
     except orjson.JSONEncodeError as error:
-        raise FormatError(f"holds arguments that cannot be written as JSON ({error})") from error
+        raise FormatError(f"has arguments that cannot be written as JSON ({error})") from error
 
 
 def is_deep(value: Any) -> bool:

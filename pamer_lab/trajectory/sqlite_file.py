@@ -114,7 +114,7 @@ def _guard(connection: sqlite3.Connection, limits: ReadLimits) -> None:
 def _names(connection: sqlite3.Connection) -> list[str]:
     found = connection.execute(ORDINARY).fetchmany(MOST_TABLES + 1)
     if len(found) > MOST_TABLES:
-        raise InputError(f"holds more than {MOST_TABLES} tables, indices and views")
+        raise InputError(f"contains more than {MOST_TABLES} tables, indices and views")
     plain = [name for name, sql in found if isinstance(name, str) and isinstance(sql, str) and PLAIN_TABLE.match(sql)]
     return [name for name in plain if not name.startswith("sqlite_")]
 
@@ -129,7 +129,7 @@ class _Budget:
         self.values -= len(row)
         self.bytes -= sum(len(value) for value in row if isinstance(value, str | bytes))
         if self.values < 0 or self.bytes < 0:
-            raise InputError("holds more rows than the limit; export the session as JSON, or raise PAMER_LAB_MAX_FILE_MB")
+            raise InputError("contains more rows than the limit; export the session as JSON, or raise PAMER_LAB_MAX_FILE_MB")
 
 
 def _rows(connection: sqlite3.Connection, name: str, budget: _Budget) -> Iterator[dict[str, Any]]:

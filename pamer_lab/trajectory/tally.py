@@ -1,16 +1,27 @@
-"""What a reader leaves out or finds empty, counted: each kind once, with how often and the first place.
+"""Counts of what a reader leaves out or finds empty, each kind with its first location; and the limit on a trace's warnings.
 
-Knows no trace and no format. Invariant: everything counted is in `warnings`, but what was `passed` on purpose, which is in `others` only.
+Knows no format. Invariant: everything counted is in `warnings`, except what was `passed` on purpose, which is only in `others`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from pamer_lab.trajectory.values import WarningKind
+from pamer_lab.counts import counted
+from pamer_lab.trajectory.values import Warning, WarningKind
 
 EMPTY_MESSAGE = "assistant message{s} without content"
 EMPTY_RESULT = "empty tool result{s}"
 NO_ARGUMENTS_GIVEN = "call{s} without arguments"
 NO_NAME_GIVEN = "call{s} without a tool's name"
+MAX_WARNINGS = 200
+"""Warnings kept per trace; the others are counted in one last warning."""
+
+
+def bounded(warnings: Sequence[Warning], where: str) -> list[Warning]:
+    """The first warnings, and one at `where` that counts the others."""
+    kept = list(warnings[:MAX_WARNINGS])
+    if left_out := len(warnings) - len(kept):
+        kept.append(Warning(where, counted(left_out, "more warning of these kinds", "more warnings of these kinds")))
+    return kept
 
 
 class Tally:

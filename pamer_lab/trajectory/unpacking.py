@@ -77,7 +77,7 @@ def json_members(data: bytes, limits: ReadLimits) -> Iterator[tuple[str, bytes]]
     """Name and bytes of a zip's members of JSON or JSON lines, in name order; hidden ones (`__MACOSX`) are no data."""
     entries = data.count(CENTRAL_ENTRY)  # `zipfile` builds an object per entry as soon as it opens
     if entries > limits.max_archive_members:
-        raise InputError(f"holds {entries:,} members; the limit is {limits.max_archive_members:,}")
+        raise InputError(f"has {entries:,} members; the limit is {limits.max_archive_members:,}")
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             members = sorted((info for info in archive.infolist() if _may_be_json(info.filename)), key=lambda info: info.filename)
@@ -87,7 +87,7 @@ def json_members(data: bytes, limits: ReadLimits) -> Iterator[tuple[str, bytes]]
             for info in members:
                 name = shown_name(info.filename)
                 if info.compress_type not in METHODS:
-                    raise InputError("is packed in a way we do not read; pack it with deflate", where=name)
+                    raise InputError("uses an unsupported compression method; pack it with deflate", where=name)
                 with archive.open(info) as member:
                     body = member.read(left + 1)
                 left -= len(body)
@@ -110,7 +110,7 @@ def refuse_many_values(data: bytes, limits: ReadLimits) -> None:
         return
     values = count_values(data)
     if values > most:
-        raise InputError(f"holds {values:,} JSON values; the limit is {most:,}. Split it, or raise PAMER_LAB_MAX_FILE_MB")
+        raise InputError(f"has {values:,} JSON values; the limit is {most:,}. Split it, or raise PAMER_LAB_MAX_FILE_MB")
 
 
 def marks(data: bytes) -> int:

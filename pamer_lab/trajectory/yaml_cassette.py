@@ -51,11 +51,11 @@ def read_cassette(data: bytes, limits: ReadLimits) -> Any:
         for values, event in enumerate(yaml.parse(data, Loader=yaml.CBaseLoader)):
             depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
             if isinstance(event, yaml.AliasEvent) or depth > MOST_DEPTH or values > limits.max_members:
-                raise InputError("is a YAML cassette with aliases, or nested too deep, or with too many values; record it again as JSON")
+                raise InputError("is a YAML cassette with aliases, or nested too deeply, or with too many values; record it again as JSON")
         return yaml.load(data, Loader=Loader)  # noqa: S506 - the base loader makes texts, lists and objects only
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f"line {mark.line + 1}" if mark else ""
         raise InputError(f"is not valid YAML ({getattr(error, 'problem', None) or 'unreadable'})", where=where) from error
     except RecursionError as error:
-        raise InputError("is YAML that is nested too deep") from error
+        raise InputError("is YAML that is nested too deeply") from error

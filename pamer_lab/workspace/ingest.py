@@ -55,7 +55,7 @@ def import_paths(
     """
     refuse_in_reviewer_mode("Reading a path", workspace.path)
     if roots is not None and not roots:
-        raise InputError("no folder may be read from a page")
+        raise InputError("pages may not read any folder")
     items = iter_traces(paths, roots=roots or ())
     return store_items(_labelled(items, labels) if labels else items, workspace, demo=demo, on_reject=on_reject, tokens=tokens)
 

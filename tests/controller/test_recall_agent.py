@@ -7,7 +7,7 @@ import pytest
 
 from pamer_lab.blocks import EstimatedCounter
 from pamer_lab.blocks.marks import break_template_tokens
-from pamer_lab.controller.recall_agent import Citation, Packet, QuotingAgent, RecallCache, checked, material, verbatim
+from pamer_lab.controller.recall_agent import INVALID, Citation, Packet, QuotingAgent, RecallCache, checked, material, verbatim
 from pamer_lab.controller.request import read_message
 from pamer_lab.controller.selection import Evidence, Selection, SelectionRefusedError
 from pamer_lab.memory import CoveredBlock, MemoryDraft
@@ -84,7 +84,7 @@ def test_a_passage_that_stands_in_the_block_is_restored_in_part(text: str) -> No
     ],
 )
 def test_a_text_that_does_not_stand_in_the_block_is_refused(text: str) -> None:
-    with pytest.raises(SelectionRefusedError, match=r"\b2\b"):
+    with pytest.raises(SelectionRefusedError, match=rf"^{INVALID}\b.*\b2\b"):
         checked(Packet((Citation(2, text),)), [block(2, 5), block(3, 5)])
 
 
@@ -98,7 +98,7 @@ def test_a_model_may_quote_a_block_as_it_was_shown_with_broken_marks() -> None:
 
 @pytest.mark.parametrize("packet", [Packet((Citation(9, "from elsewhere"),)), Packet((Citation(2, " "),)), {"evidence": []}, None], ids=str)
 def test_a_packet_that_cites_outside_the_selection_or_says_nothing_is_refused(packet: Any) -> None:
-    with pytest.raises(SelectionRefusedError):
+    with pytest.raises(SelectionRefusedError, match=f"^{INVALID}"):
         checked(packet, [block(2, 5)])
 
 

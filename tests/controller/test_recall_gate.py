@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from pamer_lab.controller import FixedProbe
+from pamer_lab.controller.recall_gate import GATE_FAILED
 from pamer_lab.errors import InputError, ModelError
 from pamer_lab.factory import Factory, Parts
 from pamer_lab.models.chat import ChatClient, LocalChat
@@ -127,7 +128,7 @@ def test_a_gate_that_fails_lets_recall_go_on_and_its_call_is_counted(
     handler, chat = server
     handler.answer = answered("no json and no probabilities")
     turns = gated(kind, tmp_path, chat, monkeypatch)
-    assert turns[4].action == "recall" and turns[4].error
+    assert turns[4].action == "recall" and GATE_FAILED in turns[4].error
     assert [entry.input_tokens for entry in turns[4].spent if entry.operation == "gate"] == [50]
 
 

@@ -4,8 +4,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from pamer_lab.blocks import EstimatedCounter
+from pamer_lab.models.answers import parsed_answer
 from pamer_lab.models.attempts import DoesNotFit
-from pamer_lab.models.chat import ChatAnswer, ChatMessages, ChatUsage, parsed_answer
+from pamer_lab.models.chat import ChatAnswer, ChatMessages, ChatUsage
 from pamer_lab.models.usage import set_usage
 
 

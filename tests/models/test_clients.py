@@ -7,7 +7,8 @@ import pytest
 
 from pamer_lab.errors import InputError, ModelError
 from pamer_lab.models import attempts
-from pamer_lab.models.chat import ChatAnswer, ChatClient, load_chat, schema_fault
+from pamer_lab.models.answers import schema_fault
+from pamer_lab.models.chat import ChatAnswer, ChatClient, load_chat
 from pamer_lab.models.embedder import EmbeddingClient
 from pamer_lab.models.profiles import ChatSettings, EmbeddingSettings, load_profile
 from pamer_lab.models.usage import NO_USAGE, UNKNOWN_USAGE, ChatUsage, usage_of

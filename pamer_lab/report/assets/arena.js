@@ -14,13 +14,13 @@ function arenaSection(section, number) {
   return el("section", { id: `s${number}` }, el("h2", { text: "Arena" }),
     el("p", { class: "facts" }, section.simulated ? badge("simulated agent", "estimated", "The agent is a program, not a language model") : badge("agent", "measured"),
       ` ${visible(section.agent)}; ${counted(n, "task")}, level ${visible(section.level)}, seed ${section.seed}; tokens measured with ${visible(section.tokenizer)}, costs simulated at ${visible(section.prices)}. `,
-      "The agent acts on what each policy lets it see."),
+      "The agent acts on the context that each policy gives it."),
     chart.node, arenaTable(rows), arenaPairs(section),
     el("details", { class: "block" }, el("summary", { text: `Outcome of ${counted(section.tasks.length, "episode")}` }), table([
       { title: "Task", number: true, value: (row) => row.task }, { title: "Policy", value: (row) => row.policy },
       { title: "Score", number: true, value: (row) => fixed(row.reward, 2) }, { title: "Ended", value: (row) => row.ended },
       { title: "Turns", number: true, value: (row) => row.turns }, { title: "Tokens", number: true, value: (row) => whole(row.total) },
-      { title: "Left base at turn", number: true, value: (row) => row.left_base_at }, { title: "Lost fact", value: (row) => row.lost_fact },
+      { title: "Diverged from base at turn", number: true, value: (row) => row.left_base_at }, { title: "Lost fact", value: (row) => row.lost_fact },
     ], section.tasks)));
 }
 

@@ -1,5 +1,5 @@
-// Selections of PaMER+: what was chosen, what was nearly chosen, what reviewers said, and a place to say more.
-// Reviews written here stay in this browser (where it lets a file keep anything) and leave as a JSON file that the lab imports.
+// Selections of PaMER+: chosen steps, other candidates, reviews, and a form for new reviews.
+// New reviews stay in this browser, if it lets a file store data, and are exported as a JSON file that PaMER Lab imports.
 
 const VERDICTS = ["right", "missing evidence", "unnecessary step", "wrong step"];
 const NEEDS_STEPS = new Set(["unnecessary step", "wrong step"]);  // where none was chosen, none is unnecessary or wrong

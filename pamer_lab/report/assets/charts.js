@@ -49,7 +49,7 @@ function axes(width, height, options) {
 
 const linePath = (points, x, y) => points.map(([a, b], n) => `${n ? "L" : "M"}${x(a).toFixed(1)},${y(b).toFixed(1)}`).join("");
 
-// Triangles and crosses, so that an event never rests on colour alone.
+// Triangles and crosses, so that events can be told apart without colour.
 function mark(kind, cx, cy, faint) {
   const shapes = {
     compress: `M${cx - 6},${cy - 13}h12l-6,10z`, recall: `M${cx - 4.5},${cy + 11}h9l-4.5,-8z`,

@@ -1,4 +1,4 @@
-// SHA-256 (FIPS 180-4) of a text's UTF-8 bytes, in hex. Written out because crypto.subtle is not there in every browser for files.
+// SHA-256 (FIPS 180-4) of a text's UTF-8 bytes, in hex. Implemented here because some browsers do not offer crypto.subtle to local files.
 
 const SHA_K = (() => {
   const primes = [];

@@ -56,7 +56,7 @@ function dotFigure(study, target) {
     (width) => dotChart(width, shown, { digits: 2, label: `AUROC of each row, ${target}` }));
 }
 
-// Token share against AUROC, one point per condition, with names that keep out of each other's way.
+// Token share against AUROC, one point per condition, with labels that do not overlap.
 function shareFigure(study, target) {
   const rows = study.rows.filter((row) => row.target === target && typeof row.mean === "number");
   const low = Math.floor(Math.min(0.5, ...rows.map((row) => row.mean)) * 10) / 10;

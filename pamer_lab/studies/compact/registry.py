@@ -74,6 +74,6 @@ def parse_caps(text: str) -> tuple[int, ...]:
             continue
         digits, factor = (number[:-1], 1024) if number.endswith("K") else (number, 1)
         if not re.fullmatch("0{0,20}[1-9][0-9]{0,8}", digits):
-            raise InputError(f"--caps takes tokens with commas between them, such as 8K,16K or 512, not {text!r}")
+            raise InputError(f"--caps takes comma-separated token counts, such as 8K,16K or 512, not {text!r}")
         caps.append(int(digits) * factor)
     return tuple(dict.fromkeys(caps))

@@ -63,7 +63,7 @@ def _read_one(value: Any, where: str) -> Draft:
     elif _has_items(value):
         _add_items(draft, value)
     else:
-        raise FormatError("holds neither `raw_history`, `history` nor `result` items", where=where)
+        raise FormatError("contains neither `raw_history`, `history` nor `result` items", where=where)
     return draft
 
 

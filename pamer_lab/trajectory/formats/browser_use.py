@@ -26,7 +26,7 @@ def detect(document: Document) -> bool:
 
 def read(document: Document) -> Iterator[Draft]:
     draft = Draft(NAME)
-    draft.warn("history", "holds states and actions, not messages; the messages were written from them, and the task is not known")
+    draft.warn("history", "contains states and actions, not messages; the messages were composed from them, and the task is unknown")
     for where, step in get.placed(document.root["history"], "history"):
         if isinstance(step, dict):
             _add_step(draft, step, where)

@@ -73,7 +73,7 @@ def read(document: Document) -> Iterator[Draft]:
             others, first = others + 1, first or where
     found = conversations(calls)
     if not found:
-        raise NotThisFormat("holds no request to a model with its answer")
+        raise NotThisFormat("contains no request to a model with its answer")
     for number, conversation in enumerate(found):
         draft = attempt(NAME, conversation[0].where, _read_one, conversation)
         if number == 0 and others:

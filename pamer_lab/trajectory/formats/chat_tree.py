@@ -111,5 +111,5 @@ def _role(draft: Draft, node: dict[str, Any], where: str) -> str:
         return "user" if by_user else "assistant"
     role = role_of(node.get("role"))
     if role not in ("assistant", "user", "system"):
-        draft.warn(where, f"has the role {node.get('role')!r}, which no rule knows; kept as the user's")
+        draft.warn(where, f"has the unknown role {node.get('role')!r}; kept as the user's")
     return role or "user"

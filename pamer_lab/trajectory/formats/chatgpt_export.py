@@ -99,7 +99,7 @@ def _add(draft: Draft, steps: list[Step], message: dict[str, Any], where: str) -
             else:
                 steps.append(Said("user", text, images))
         case other:
-            draft.warn(where, f"has the role {other!r}, which no rule knows; kept as a note")
+            draft.warn(where, f"has the unknown role {other!r}; kept as a note")
             steps.append(Mark("note", text, {"role": other}))
 
 

@@ -47,7 +47,7 @@ def read(document: Document) -> Iterator[Draft]:
             case kind:
                 draft.passed(str(kind), where, QUIET)
     if not any(isinstance(step, Said) for step in items.steps):
-        draft.warn("file", "the log holds the user's key strokes, not the prompts; they are missing")
+        draft.warn("file", "the log contains the user's keystrokes, not the prompts, which are missing")
     add_steps(draft, items.steps)
     yield draft
 

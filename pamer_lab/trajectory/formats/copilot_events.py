@@ -131,7 +131,7 @@ class _Reader:
             if own not in self.pieces:
                 self.log.close()
                 self.pieces[own] = self.log.agent("", where, thinking="".join([] if self.thoughts else self.thought_pieces))
-                self.draft.warn(where, "a message is only there in pieces; they were put together")
+                self.draft.warn(where, "a message was recorded in pieces; they were joined")
                 self.thought_pieces = []
             self.pieces[own].texts[-1] += text
 

@@ -21,7 +21,7 @@ def detect(document: Document) -> bool:
 def read(document: Document) -> Iterator[Draft]:
     draft = Draft(NAME)
     warn_strays(draft, document)
-    draft.warn("file", "a task log holds no calls of tools; record spans to see them")
+    draft.warn("file", "a task log contains no tool calls; record spans to see them")
     asked: list[str] = []
     for where, row in rows(document):
         before, task = len(draft.messages), get.text(row, "task")

@@ -97,7 +97,7 @@ def _read_one(found: Found) -> Draft:
 def _add(draft: Draft, item: Any, where: str, renamed: set[str]) -> None:
     role = _role(item)
     if role is None:
-        draft.warn(where, "is no message we can read; kept as an event")
+        draft.warn(where, "is not a readable message; kept as an event")
         draft.event("note", json_text(item))
         return
     key, _ = _speaker(item)

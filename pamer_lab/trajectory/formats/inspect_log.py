@@ -27,6 +27,7 @@ from pamer_lab.trajectory.values import ToolCall, Usage
 NAME = "inspect-eval-log"
 SUFFIXES = (".eval",)
 ATTACHMENT = re.compile(r"attachment://([0-9a-zA-Z]+)")
+NO_SAMPLES = "contains no samples (only a header?); export the log with its samples"
 GRADES = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
 
 
@@ -50,7 +51,7 @@ def read(document: Document) -> Iterator[Draft]:
         header = document.root
         samples = list(get.placed(get.items(header, "samples"), "samples"))
     if not samples:
-        raise FormatError("holds no samples (a header alone?); export the log with its samples")
+        raise FormatError(NO_SAMPLES)
     for where, sample in samples:
         draft = Draft(NAME, where=where)
         yield _read_one(draft, draft.expect(sample, "", "a sample"), get.obj(header, "eval"), document.budget)

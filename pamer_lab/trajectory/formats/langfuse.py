@@ -33,11 +33,11 @@ def read(document: Document) -> Iterator[Draft]:
     calls = [item for item in seen if item.get("type") == "GENERATION"]
     longest = max(seen, key=lambda item: len(messages_of(item.get("input"))), default=None)
     if longest is None:
-        raise FormatError("holds no observations")
+        raise FormatError("contains no observations")
     if len(messages_of(longest.get("input"))) >= len(calls):
         steps = _history(draft, longest)
     else:
-        draft.warn("observations", "no prompt repeats the history; it was put together from the answers and tools in the order of time")
+        draft.warn("observations", "no prompt repeats the history; it was assembled from the answers and tools in chronological order")
         steps = _sequence(draft, seen)
     steps += _unheard(draft, steps, seen)
     _add_facts(draft, get.obj(root, "trace") or root, calls, steps)

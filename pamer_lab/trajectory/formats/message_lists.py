@@ -1,7 +1,8 @@
 """Messages of frameworks that have names of their own for role and content: LlamaIndex, Semantic Kernel, Microsoft's Agent Framework,
 Haystack, Mastra, Agno, Zed threads, lists of ADK events, and items of OpenAI's Responses API (Agents SDK sessions, response dumps).
 
-The longest such list in each record is its conversation, wherever the file keeps it.
+The longest such list in each record is its conversation, wherever the file keeps it. Each message is first put under the vocabulary's
+names (`normal`). Invariant: an object in which no rule sees a message gives None, and no field that carries words is dropped.
 """
 
 from collections.abc import Iterator
@@ -10,19 +11,36 @@ from typing import Any
 from pamer_lab.trajectory.document import Document
 from pamer_lab.trajectory.draft import Draft
 from pamer_lab.trajectory.shared import get
-from pamer_lab.trajectory.shared.dialects import steps_of
+from pamer_lab.trajectory.shared.dialects import is_item, steps_of
 from pamer_lab.trajectory.shared.finding import Found, find, in_order, read_found, warn_others
 from pamer_lab.trajectory.shared.growing import is_agents
 from pamer_lab.trajectory.shared.messages import add_system, is_message, read_facts
-from pamer_lab.trajectory.shared.normal import is_dialect, normal
 from pamer_lab.trajectory.shared.rows import first_episode, first_episodes, head
 from pamer_lab.trajectory.shared.steps import add_steps
-from pamer_lab.trajectory.shared.usage import read_usage
+from pamer_lab.trajectory.shared.usage import BESIDE, read_usage
+from pamer_lab.trajectory.shared.vocabulary import CALL_IDS, TYPES, calls_beside, read_id, role_of
 
 NAME = "framework-messages"
 LOOKED_AT = 400
 """Messages of a plain chat that detection looks at."""
 USAGE = ("usage", "cumulative_token_usage", "metrics")
+ROLES = ("role", "_role", "author", "sender")
+CONTENT = ("content", "_content", "contents", "contentParts", "items", "blocks", "parts", "segments", "text", "message")
+OWN_CONTENT = {"_content", "contents", "contentParts", "items", "blocks", "segments"}
+"""Names of the content that the chat readers do not know."""
+KEPT = (
+    "name",
+    "reasoning",
+    "thinking_trace",
+    "reasoning_content",
+    "thinking",
+    "is_error",
+    "isError",
+    "metadata",
+    "meta",
+    "response_metadata",
+    *BESIDE,
+)
 
 
 def detect(document: Document) -> bool:
@@ -61,7 +79,7 @@ def read(document: Document) -> Iterator[Draft]:
 def _read_one(found: Found) -> Draft:
     draft = Draft(NAME, where=found.where, orphans="as_user")
     if "." in found.path or "[" in found.path:
-        draft.warn(found.path, f"no known place of messages: took the longest list of them, {len(found.messages)} items", "guess")
+        draft.warn(found.path, f"unknown layout: the longest list of messages was used ({len(found.messages)} items)", "guess")
     value = found.value if isinstance(found.value, dict) else {}
     read_facts(draft, {**value, "usage": get.some(value, *USAGE)})
     draft.model = draft.model or get.text(get.obj(value, "model"), "model", "id", "name")
@@ -69,7 +87,7 @@ def _read_one(found: Found) -> Draft:
     for where, item in get.placed(in_order(draft, found.messages, found.path), found.path):
         message = normal(item)
         if message is None:
-            draft.unread(item if isinstance(item, str) else "item that is no message", where)
+            draft.unread(item if isinstance(item, str) else "item that is not a message", where)
         else:
             messages.append(message)
     add_system(draft, value, messages)
@@ -77,3 +95,74 @@ def _read_one(found: Found) -> Draft:
     draft.usage = draft.usage or read_usage(get.obj(get.obj(value, "context_wrapper"), "usage") or None)
     warn_others(draft, found)
     return draft
+
+
+def normal(given: Any) -> dict[str, Any] | None:
+    """The message in our names; an item of the Responses API stays as it is; None where it is no message."""
+    if not isinstance(given, dict):
+        return None
+    value = _untagged(given)
+    if is_item(value) and not isinstance(value.get("role"), dict):
+        return value
+    key, content = _content(value)
+    role = role_of(get.text(content, "role")) or speaker(value)
+    if not role:
+        return None
+    if isinstance(content, dict):
+        key, content = next(((name, content[name]) for name in ("parts", "content", "text") if name in content), (key, content))
+    extra = get.obj(value, "additional_kwargs")
+    message = {name: value[name] for name in KEPT if value.get(name) is not None} | {"role": role}
+    if key == "parts" and not any(set(TYPES) & part.keys() for part in content if isinstance(part, dict)):
+        return message | {"parts": content}  # Gemini's, which have no types
+    if calls := calls_beside(value) or calls_beside(extra):
+        message["tool_calls"] = calls
+    if own := read_id(value, *CALL_IDS[:-1]) or read_id(extra, *CALL_IDS[:-1]):
+        message["tool_call_id"] = own
+    held = value.get("tool_results")
+    results = [{**one, "type": "tool_result"} for one in (held.values() if isinstance(held, dict) else held or ()) if isinstance(one, dict)]
+    message["content"] = [*get.as_list(content if content is not None else []), *results] if results else content
+    return message
+
+
+def is_dialect(value: Any) -> bool:
+    """Whether a message is one that the chat readers would misread."""
+    if not isinstance(value, dict):
+        return False
+    if _untagged(value) is not value or ("role" not in value and is_item(value)):
+        return True
+    if "_role" in value or isinstance(value.get("role"), dict):
+        return True
+    content = value.get("content")
+    return (content is None and any(get.objects(value, key) for key in OWN_CONTENT)) or (
+        isinstance(content, dict) and isinstance(content.get("parts"), list)
+    )
+
+
+def speaker(value: dict[str, Any]) -> str:
+    """Our name of who speaks, empty where no rule knows it; the role may be an object with its name inside."""
+    for key in ROLES:
+        given = value.get(key)
+        if role := role_of(get.text(given, "role", "value", "Label", "label") if isinstance(given, dict) else given):
+            return role
+    return ""
+
+
+def _untagged(value: dict[str, Any]) -> dict[str, Any]:
+    """A message out of its wrapper: `{"User": {...}}` (an enum of Rust, its tag the role), Grok's `response`, LM Studio's `versions`."""
+    tag, inner = next(iter(value.items()), ("", None))
+    if len(value) == 1 and isinstance(inner, dict) and tag[:1].isupper() and role_of(tag):
+        return {"role": tag, **inner}
+    if isinstance(answer := value.get("response"), dict) and "sender" in answer and "message" in answer:
+        return answer
+    versions = get.objects(value, "versions")
+    if versions and "currentlySelected" in value:
+        chosen = versions[min(get.count(value, "currentlySelected") or 0, len(versions) - 1)]
+        parts = [part for step in get.objects(chosen, "steps") for part in get.items(step, "content")]
+        return {**chosen, "content": parts} if parts else chosen
+    return value
+
+
+def _content(value: dict[str, Any]) -> tuple[str, Any]:
+    """(name, content) of the first field that says anything."""
+    held = [(key, value[key]) for key in CONTENT if value.get(key) is not None]
+    return next((pair for pair in held if pair[1]), held[0] if held else ("", None))

@@ -32,7 +32,7 @@ def read(document: Document) -> Iterator[Draft]:
     path = _path(nodes)
     asked = [(node, call) for node in path if (call := _completion(node))]
     if not asked:
-        raise FormatError("holds no recorded completions, so there are no messages")
+        raise FormatError("contains no recorded completions, so there are no messages")
     if prompt := get.text(get.obj(root, "agent"), "system_prompt"):
         draft.system(prompt)
     node, last = max(asked, key=lambda pair: len(pair[1]["input"]))
@@ -88,6 +88,6 @@ def _add_branches(draft: Draft, nodes: list[dict[str, Any]], path: list[dict[str
     on_path = {id(node) for node in path}
     others = [node for node in nodes if id(node) not in on_path]
     if others:
-        draft.warn("nodes", f"{len(others)} nodes are on branches that were left; their texts are kept as notes")
+        draft.warn("nodes", f"{len(others)} nodes are on abandoned branches; their texts are kept as notes")
     for node in others:
         draft.event("note", json_text(get.facts(node, "action", "observation", "message")), node=node.get("node_id"))

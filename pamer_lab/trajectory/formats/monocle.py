@@ -43,7 +43,7 @@ def read(document: Document) -> Iterator[Draft]:
             draft.unread("record without attributes", where)
     calls.sort(key=lambda span: get.text(span, "start_time"))
     if not calls:
-        raise FormatError("holds no model call with its prompt, so there are no messages")
+        raise FormatError("contains no model call with its prompt, so there are no messages")
     last = max(calls, key=lambda span: len(_prompt(span)))
     steps: list[Step] = []
     said = [*_prompt(last), _event(last, "data.output").get("response")]

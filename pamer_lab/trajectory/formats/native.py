@@ -53,7 +53,7 @@ def _read_one(value: Any, where: str) -> Draft:
     try:
         native = msgspec.convert(value, NativeTrace)
     except msgspec.ValidationError as error:
-        raise FormatError(f"does not fit our trace format: {error}", where=where) from error
+        raise FormatError(f"does not match our trace format: {error}", where=where) from error
     if native.pamer_lab != VERSION:
         raise FormatError(f"is version {native.pamer_lab} of our format; this program reads version {VERSION}", where=where)
     draft = Draft(NAME, where=where)
@@ -82,7 +82,9 @@ def _refuse_impossible(event: Event, count: int, where: str) -> None:
     if ends != sorted(ends) or any(start == end for start, end in event.replaced):
         raise FormatError(f"replaces {list(event.replaced)}, which are not ascending ranges before {event.before_message}", where=where)
     if event.summary is not None and not (event.replaced and event.before_message <= event.summary < count):
-        raise FormatError(f"names message {event.summary} as its summary; it needs `replaced` and a message from its place on", where=where)
+        raise FormatError(
+            f"names message {event.summary} as its summary; this needs `replaced`, and a message at or after the event", where=where
+        )
 
 
 def _refuse_unknown(value: Any, where: str) -> None:

@@ -64,7 +64,7 @@ def _add_input(items: Items, given: Any, facts: dict[str, Any]) -> None:
         items.say(Said("user", facts[key]))
         items.draft.warn("input", f"is empty; the task was taken from {key!r} in the metadata")
     else:
-        items.draft.warn("input", "is empty, so the task is not known")
+        items.draft.warn("input", "is empty, so the task is unknown")
 
 
 def _add_all(items: Items, values: Any, place: str) -> None:

@@ -145,7 +145,7 @@ def _warn_others(draft: Draft, document: Document) -> None:
         kept = {name[-1] for name in names if name[0] == "message"}
         for name in names:
             if name[0] == "part" and name[-2] not in kept:
-                draft.unread("part of a message that is not there", "/".join(name))
+                draft.unread("part of a missing message", "/".join(name))
     if document.kind != "jsonl":
         return
     is_run = any(_is_run_line(record.value) for record in document.records[:50])

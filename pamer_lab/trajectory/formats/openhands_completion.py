@@ -18,7 +18,7 @@ PROMPTS = ("fncall_messages", "messages")
 """Where the prompt is; the first is as it was before calls were rewritten into text, where both are logged."""
 
 LOGGED = {"args", "kwargs", "timestamp", "cost", "context_window", "latency_sec", "fncall_messages"}
-"""What OpenHands logs with a call; `outputs` beside them is DSPy's."""
+"""What OpenHands logs with a call; `outputs` next to them is DSPy's."""
 
 
 def detect(document: Document) -> bool:

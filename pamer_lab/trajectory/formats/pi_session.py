@@ -77,7 +77,7 @@ def read(document: Document) -> Iterator[Draft]:
             draft.passed(str(row.get("type")), where, QUIET)
         cut = (where, row) if row.get("type") in UNFINISHED else cut if row.get("type") != "message_end" else None
     if cut and get.obj(cut[1], "message").get("role") == "assistant":
-        draft.warn(cut[0], "the stream ends before this message does; what it held so far was kept")
+        draft.warn(cut[0], "the stream ends in the middle of this message; the recorded part was kept")
         steps += _message(draft, cut[1]["message"], cut[0])
     add_steps(draft, steps)
     yield draft

@@ -53,7 +53,7 @@ def read(document: Document) -> Iterator[Draft]:
         where = f"{conversation.exchanges[0].where} to {conversation.exchanges[-1].where}"
         draft = attempt(NAME, where, _read_one, conversation)
         if len(conversations) > 1:
-            draft.warn(where, f"the log holds {len(conversations)} conversations; this is number {number + 1}")
+            draft.warn(where, f"the log contains {len(conversations)} conversations; this is number {number + 1}")
         for place in stray if number == 0 else []:
             draft.warn(place, "is neither a request nor a response; left out")
         yield draft

@@ -38,7 +38,7 @@ def _read_one(value: Any, where: str) -> Draft:
         raise FormatError("is not an episode with a `traj` list", where=where)
     info = get.obj(value, "info")
     if not value["traj"]:
-        raise FormatError(f"holds no messages; the run failed with {get.text(info, 'error')!r}", where=where)
+        raise FormatError(f"contains no messages; the run failed with {get.text(info, 'error')!r}", where=where)
     draft = Draft(NAME, where=where)
     draft.task_id = draft.question_id = get.text(value, "task_id")
     draft.reward = get.amount(value, "reward")

@@ -35,7 +35,7 @@ def read(document: Document) -> Iterator[Draft]:
     for number, message in left:
         draft.event("note", json_text(message), chain=number)
     if left:
-        draft.warn("train_messages", f"{len(left)} messages of chains that the search left are kept as notes")
+        draft.warn("train_messages", f"{len(left)} messages of abandoned search chains are kept as notes")
     draft.tools = read_tools(answer.get("function"))
     draft.question_id = get.text(answer, "query")[:200]
     draft.reward = float(bool(document.root.get("win")))

@@ -45,7 +45,7 @@ def read(document: Document) -> Iterator[Draft]:
             found = True
             yield draft
     if not found:
-        raise NotThisFormat("holds no request of an agent with its answer" if not judged else "holds only the judge's requests")
+        raise NotThisFormat("contains no agent request with its answer" if not judged else "contains only the judge's requests")
 
 
 def _by_route(records: list[Row]) -> tuple[list[Row], list[Row]]:
@@ -78,7 +78,7 @@ def _read_trial(trial: str, records: list[Row]) -> Iterator[Draft]:
     for conversation in sorted(runs, key=lambda one: one is not main):
         draft = attempt(NAME, conversation[0].where, _read_one, conversation, trial, records, conversation is main)
         if conversation is main and stray:
-            draft.unread("record without an answer of a model", stray[0], len(stray))
+            draft.unread("record without a model answer", stray[0], len(stray))
         yield draft
 
 

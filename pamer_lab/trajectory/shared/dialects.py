@@ -122,7 +122,7 @@ def _of_message(draft: Draft, message: dict[str, Any], where: str, before: list[
             return []
         return [Turn(where, [text])]
     if given is not None and not role:
-        draft.warn(where, f"has the role {given!r}, which no rule knows; kept as a note")
+        draft.warn(where, f"has the unknown role {given!r}; kept as a note")
         return [Mark("note", content_of(draft, message.get("content"), where).text or json_text(message), {"role": given})]
     found = message_steps(draft, message, where)
     usage = usage_beside(message)

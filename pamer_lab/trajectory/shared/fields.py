@@ -33,7 +33,7 @@ def read_calls(value: Any) -> list[ToolCall]:
         if isinstance(item, str):
             item = _parsed(item)
         if not isinstance(item, dict):
-            raise FormatError(f"holds a call that is {type(item).__name__}, not an object", where="tool_calls")
+            raise FormatError(f"has a call that is {type(item).__name__}, not an object", where="tool_calls")
         calls.append(call_of(item))
     return calls
 
@@ -41,7 +41,7 @@ def read_calls(value: Any) -> list[ToolCall]:
 def _parsed(text: str) -> Any:
     value = get.parsed(text)
     if value is None and text.strip() != "null":
-        raise FormatError("holds a call that is text but not JSON", where="tool_calls")
+        raise FormatError("has a call that is text but not JSON", where="tool_calls")
     return value
 
 

@@ -139,5 +139,5 @@ def in_order(draft: Draft, messages: list[Any], where: str) -> list[Any]:
     known = [time for time in times if time is not None]
     if len(known) < len(times) or len(known) < 2 or not known[0] > known[-1] or known != sorted(known, reverse=True):
         return messages
-    draft.warn(where, "the newest message comes first in the file; they were put in order of their times")
+    draft.warn(where, "the newest message comes first in the file; the messages were sorted by time")
     return messages[::-1]

@@ -27,7 +27,7 @@ KNOWN = frozenset(
 """Fields of a message that are taken, or that carry nothing a conversation needs."""
 PLAIN_KEYS = frozenset(("role", "content", "name", "tool_calls", "tool_call_id", "timestamp", "id", "turn_idx"))
 SYSTEM = ("system_prompt", "systemPrompt", "system", "instructions", "system_message", "system_instruction", "systemInstruction")
-"""Fields beside the messages that hold the system prompt."""
+"""Fields next to the messages that contain the system prompt."""
 META = ("answer", "status", "domain", "source", "split", "tag", "category", "env_name", "termination_reason", "success")
 
 
@@ -49,7 +49,7 @@ def read_facts(draft: Draft, value: dict[str, Any]) -> None:
 
 
 def add_system(draft: Draft, value: Any, messages: list[Any]) -> None:
-    """The system prompt that an object keeps beside its messages, unless one of them is one."""
+    """The system prompt that an object keeps next to its messages, unless one of them is one."""
     given = get.some(value, *SYSTEM)
     if not isinstance(given, str | list | dict) or any(role_of(get.text(message, "role", "type")) == "system" for message in messages):
         return
@@ -176,7 +176,7 @@ def _add(draft: Draft, item: dict[str, Any], given: Any, where: str) -> None:
             _add_call_in_words(draft, content, where)
         case _:
             said = item.get("role")
-            draft.warn(where, f"has the role {said!r}, which no rule knows; kept as a note")
+            draft.warn(where, f"has the unknown role {said!r}; kept as a note")
             draft.event("note", json_text(item) if content.calls or content.results else content.text, role=said)
 
 
@@ -221,7 +221,7 @@ def _without_repeats(parts: list[ToolCall], calls: list[ToolCall]) -> list[ToolC
 
 def _add_call_in_words(draft: Draft, content: Content, where: str) -> None:
     """A message that is a call in words: the end of the turn before it, or a turn of its own."""
-    draft.warn(where, "is a call in words; kept as the agent's text")
+    draft.warn(where, "is a call written as text; kept as the agent's text")
     if draft.messages and (last := draft.messages[-1]).role == "assistant" and not last.tool_calls:
         draft.messages[-1] = structs.replace(last, content=f"{last.content}\n{content.text}" if last.content else content.text)
     else:

@@ -93,7 +93,7 @@ def _read_part(content: Content, part: Any, where: str) -> None:
         content.texts.append(part)
         return
     if not isinstance(part, dict):
-        raise FormatError(f"holds a part that is {type(part).__name__}, not text or an object", where=where)
+        raise FormatError(f"has a part that is {type(part).__name__}, not text or an object", where=where)
     match part.get("type"):
         case "text" | "input_text" | "output_text" if type(part.get("text")) is str:
             content.texts.append(part["text"])

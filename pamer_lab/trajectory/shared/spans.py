@@ -26,7 +26,7 @@ STARTS += ["createdAt", "created"]
 LANGFUSE = {"GENERATION", "SPAN", "EVENT", "AGENT", "TOOL", "CHAIN", "RETRIEVER", "EMBEDDING", "GUARDRAIL", "EVALUATOR"}
 
 FACTS = "model usage metrics usageDetails modelParameters extra tool_call_id costDetails totalCost config metadata".split()
-"""Fields beside the attributes that say something about a span."""
+"""Fields next to the attributes that describe a span."""
 OPIK = {"llm", "tool", "general", "guardrail"}
 
 

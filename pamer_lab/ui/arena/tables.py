@@ -67,7 +67,7 @@ def _outcome(entry: dict[str, Any]) -> str:
     if entry["left_base_at"] is None:
         return f"{said}, {entry['turns']} turns"
     lost = f", lost: {entry['lost_fact']}" if entry["lost_fact"] else ""
-    return f"{said}, {entry['turns']} turns; left base at turn {entry['left_base_at']}{lost}"
+    return f"{said}, {entry['turns']} turns; diverged from base at turn {entry['left_base_at']}{lost}"
 
 
 def show_outcomes(result: dict[str, Any]) -> None:

@@ -23,8 +23,8 @@ from pamer_lab.workspace import TRACES
 SAMPLE = 60
 """Labels that are drawn: about fifteen of each kind."""
 WORDS = {
-    ("recall", True): "Recall is needed: the action uses evidence that only older steps hold.",
-    ("recall", False): "Recall is not needed: the action uses nothing that only older steps hold.",
+    ("recall", True): "Recall is needed: the action uses evidence that only older steps contain.",
+    ("recall", False): "Recall is not needed: the action uses nothing that only older steps contain.",
     ("compression", True): "Compression is right: nothing older is used in the next {turns}.",
     ("compression", False): "Compression is wrong: something older is used in the next {turns}.",
 }
@@ -105,12 +105,14 @@ def _case(trace_id: str, label: Label, reviewer: str, own: LabelReview | None, n
         st.error(in_code(failed, 300))
     turns = 1 if label.target == "recall" else rule.horizon
     used, older = _used(str(workspace().path), table_version(TRACES), trace_id, label.t, turns, rule.retained)
-    st.markdown("Evidence that these turns use, and the steps that hold it:" if used else "The rule found no use of earlier evidence here.")
+    st.markdown(
+        "Evidence that these turns use, and the steps that contain it:" if used else "The rule found no use of earlier evidence here."
+    )
     if used:
         table([_use_row(use, older) for use in used])
     needed = [use for use in used if older.issuperset(use.blocks)]
     shown = {label.t: f"Turn {label.t}, the decision"} | {use.t: f"Turn {use.t}, which uses older evidence" for use in needed}
-    shown |= {step: f"Step {step}, which holds it" for step in label.steps or covering(needed)}
+    shown |= {step: f"Step {step}, which contains it" for step in label.steps or covering(needed)}
     blocks = cut(stored.trace.messages).blocks
     for block, title in shown.items():
         st.caption(title)

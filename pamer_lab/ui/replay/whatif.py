@@ -88,10 +88,10 @@ def _gate(rule: dict[str, Any]) -> dict[str, Any]:
     """Horizon and prices of the priced gate, where they differ from the run's; without the switch, a run that had no gate gets none."""
     stored = rule.get("gate") or {}
     switch, horizon, table = st.columns([2, 3, 3], gap="medium", vertical_alignment="center")
-    if not stored and not switch.toggle("Only edits that pay", key="pays", bind="query-params", help=HINTS["pays"]):
+    if not stored and not switch.toggle("Only edits that pay off", key="pays", bind="query-params", help=HINTS["pays"]):
         return {}
     if stored:
-        switch.markdown("Only edits that pay", help=HINTS["pays"])
+        switch.markdown("Only edits that pay off", help=HINTS["pays"])
     tables = tables_by_name()
     known = stored.get("horizon", HORIZON)
     turns = horizon.slider("Horizon (turns)", 0, max(100, known), known, key="horizon", bind="query-params", help=HINTS["horizon"])

@@ -109,7 +109,7 @@ class Gate:
         if scope["type"] == "http" and given is not None:
             await self._admit(scope, send, given)
         elif self._required and not _known(_cookie(headers)):
-            await _refuse(scope["type"], send, 401, "This dashboard is closed. " + CLOSED)
+            await _refuse(scope["type"], send, 401, "This dashboard needs a token. " + CLOSED)
         else:
             await self._app(scope, receive, send)
 
@@ -139,13 +139,15 @@ def refusal(kind: str, headers: Iterable[tuple[str, str]]) -> str:
         found.setdefault(name, []).append(value)
     hosts, origins, own = found.get("host", []), found.get("origin", []), _option("server.corsAllowedOrigins") or ()
     if len(hosts) != 1 or not host_allowed(hosts[0], _option("server.allowedHosts") or LOOPBACK):
-        return "The dashboard does not answer under this name; add it to server.allowedHosts if it is yours."
+        return "The dashboard does not accept this host name; add it to server.allowedHosts if it is yours."
     if len(origins) > 1 or any(not own_origin(origin, hosts[0], own) for origin in origins) or (kind == "websocket" and not origins):
-        return "The dashboard does not answer to pages of other sites; add the origin to server.corsAllowedOrigins if it is yours."
+        return (
+            "The dashboard does not accept requests from pages of other sites; add the origin to server.corsAllowedOrigins if it is yours."
+        )
     fetched = {name: (found.get(f"sec-fetch-{name}") or [""])[0] for name in ("site", "mode", "dest")}
     opened = fetched["mode"] == "navigate" and fetched["dest"] == "document"
     if not origins and fetched["site"] in ("cross-site", "same-site") and not opened:
-        return "The dashboard cannot be part of another site's page."
+        return "The dashboard cannot be embedded in another site's page."
     return ""
 
 

@@ -90,6 +90,6 @@ def pick_trace(rows: Sequence[dict[str, Any]], *, on_change: Callable[[], None] 
 
 
 def leave_removed() -> None:
-    """For a part of a page, which is redrawn without `pick_trace`: where the trace has been removed, the page is drawn anew and says so."""
+    """For a part of a page, which is redrawn without `pick_trace`: if the trace has been removed, the page is redrawn and says so."""
     if not rows_named([chosen("trace")]):
         st.rerun()

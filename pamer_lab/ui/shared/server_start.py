@@ -1,4 +1,4 @@
-"""The server's start: the home page is prepared (libraries, data, and in an empty workspace the demo traces), and connections send at once.
+"""A fast first page: it is prepared at the server's start (libraries, data, demo traces), sent without delay, and names the charts' script.
 
 The server answers once the page is ready, or after `MOST` seconds, whichever comes first.
 Invariant: a fault here is logged and ignored: the first visit does the same work and shows what is wrong.
@@ -10,13 +10,18 @@ import logging
 import os
 import socket
 import threading
+from collections.abc import MutableMapping
 from importlib import import_module
+from pathlib import Path
+from typing import Any
 
 import psutil
+import streamlit
 from streamlit.logger import get_logger
 from streamlit.runtime.caching import cache_data_api
 from streamlit.runtime.scriptrunner_utils import script_run_context
 
+from pamer_lab.ui.shared.gate import App, Message, Receive, Send
 from pamer_lab.ui.shared.loaders import first_rows
 
 MODULES = ("lancedb", "polars", "plotly.graph_objects", "tokenizers", "pamer_lab.ui.traces.library", "pamer_lab.ui.traces.adding")
@@ -24,6 +29,8 @@ MODULES = ("lancedb", "polars", "plotly.graph_objects", "tokenizers", "pamer_lab
 MOST = 10.0
 """Seconds that the server waits at most: a slow disk or a large library delays the first page, not the server."""
 NAME = "warm-up"
+SCRIPTS = Path(streamlit.__file__).parent / "static" / "static" / "js"
+CHARTS = "PlotlyChart.*.js"
 logger = logging.getLogger(__name__)
 
 
@@ -63,3 +70,31 @@ def send_at_once() -> None:
             if found.status == psutil.CONN_LISTEN:
                 with socket.socket(fileno=os.dup(found.fd)) as listening:
                     listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+
+def chart_link(scripts: Path = SCRIPTS) -> bytes:
+    """A `Link` header; the address is relative to the page, as Streamlit's own are, and the page's own scripts come first."""
+    return ", ".join(f"<./static/js/{path.name}>; rel=modulepreload; fetchpriority=low" for path in sorted(scripts.glob(CHARTS))).encode()
+
+
+class Preload:
+    """An ASGI layer that names Streamlit's script for charts in the answer to a page's address.
+
+    It is the largest by far, and without this the browser learns of it when the first chart arrives. Its name contains a hash, so it is
+    looked up in the installed Streamlit; one that has no such script gets no header.
+    """
+
+    def __init__(self, app: App, link: bytes | None = None) -> None:
+        self._app, self._link = app, chart_link() if link is None else link
+
+    async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+        async def sent(message: Message) -> None:
+            if message["type"] == "http.response.start" and _is_page(message):
+                message["headers"] = [*message["headers"], (b"link", self._link)]
+            await send(message)
+
+        await self._app(scope, receive, sent if self._link else send)
+
+
+def _is_page(message: Message) -> bool:
+    return any(name.lower() == b"content-type" and value.startswith(b"text/html") for name, value in message.get("headers", ()))

@@ -45,7 +45,7 @@ HINTS = {
     "restored_in_part": "The request contains an excerpt: the block exceeds the evidence budget, or the recall agent quoted passages.",
     "whatif": "Recomputes every decision from the stored logits. No model is called.",
     "vote": "How many heads must vote yes before older history is compressed.",
-    "pays": "Compress only where the heads vote for it and the edit pays back in time, the cache is cold, or the window is nearly full.",
+    "pays": "Compress only if the heads vote for it and the edit pays back in time, the cache is cold, or the window is nearly full.",
     "horizon": "An edit makes the cache write the blocks after it again. The savings must exceed that cost within this many turns.",
     "scale": "Multiplies every head's threshold (a probability). Below 1, heads vote yes sooner; above 1, later.",
     "candidate": "The candidate: the older blocks that could be compressed now. Below the minimum size, the heads do not run.",
@@ -54,7 +54,7 @@ HINTS = {
     "head_threshold": "The logit at which this head votes yes, chosen on validation data when the head was trained.",
     "margin": "The logit minus the threshold's logit. A positive margin is a yes vote.",
     "live_cost": "Both sides are priced with the same cache model and tokenizer on the requests that were sent: the model's view "
-    "against the client's history passed through unchanged. What the agent would have done without the policy is not known.",
+    "against the client's history passed through unchanged. What the agent would have done without the policy is unknown.",
     "baseline": "The policy that every change in the table is relative to.",
     "mean_peak": "The largest context of each trace under this policy, averaged over traces.",
     "common": "Compares policies on the same traces. If off, each policy uses all the traces it has.",

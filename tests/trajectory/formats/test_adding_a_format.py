@@ -13,7 +13,7 @@ from pamer_lab.workspace.ingest import import_paths
 GUIDE = (Path(__file__).resolve().parents[3] / "docs" / "adding-a-format.md").read_text()
 CODE = re.search(r"```python\n(\"\"\"Diaries.*?)```", GUIDE, re.DOTALL)
 SAMPLE = re.search(r"```json\n(.*?)```", GUIDE, re.DOTALL)
-LINE = re.search(r"^    \"(\w+)\",  +# before the general ones", GUIDE, re.MULTILINE)
+LINE = re.search(r"^    \"(\w+)\",  +# before", GUIDE, re.MULTILINE)
 
 
 @pytest.fixture

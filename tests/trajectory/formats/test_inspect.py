@@ -9,6 +9,7 @@ import orjson
 import pytest
 
 from pamer_lab.trajectory import Trace, read_bytes, read_traces
+from pamer_lab.trajectory.formats.inspect_log import NO_SAMPLES
 from tests.trajectory.formats.told import counts, only, raw_values, read_json_bytes, read_value, strings, told
 
 ABOUT = {"task": "quiz", "model": "prov/m", "run_id": "r"}
@@ -93,7 +94,7 @@ def test_a_call_that_the_provider_ran_is_a_call_with_its_result() -> None:
 
 def test_a_header_without_samples_is_refused() -> None:
     reading = read_bytes(orjson.dumps({"version": 2, "eval": ABOUT, "plan": {}, "samples": None}), "x.json")
-    assert not reading.traces and len(reading.rejected) == 1
+    assert (reading.traces, [fault.reason for fault in reading.rejected]) == ([], [NO_SAMPLES])
 
 
 def test_real_logs_keep_every_message_and_text(real_traces: Path) -> None:

@@ -1,6 +1,7 @@
 """What the reader tests share: everything a trace says, and an independent look at a source file."""
 
 import json
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,11 @@ def raw_values(path: Path) -> list[Any]:
             value, position = decoder.raw_decode(text, position)
             values.append(value)
         return values
+
+
+def numbers(text: str) -> list[int]:
+    """The numbers in a message, in order: what it says without its words."""
+    return [int(found) for found in re.findall(r"\d+", text)]
 
 
 def strings(value: Any, *, skip: Iterable[str] = ()) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from pamer_lab.ui.shared.preload import SCRIPTS, Preload, chart_link
+from pamer_lab.ui.shared.server_start import SCRIPTS, Preload, chart_link
 from tests.event_loops import finished
 
 
