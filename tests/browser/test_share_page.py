@@ -14,7 +14,7 @@ from pamer_lab.audit import AuditStore, ReviewStore, import_audit
 from pamer_lab.report.config import ReplaySection, ReportConfig
 from pamer_lab.report.making import make, write
 from pamer_lab.report.replay_part import choice_of
-from pamer_lab.runs.values import RunInfo
+from pamer_lab.runs.values import STATUS_WORDS, RunInfo
 from pamer_lab.workspace import Workspace
 from tests.report.world import HOSTILE, everything, filled
 from tests.runs.making import long_trace
@@ -158,6 +158,13 @@ def test_a_search_that_ended_early_says_where(file: Path, tmp_path: Path, open_f
         file, tmp_path, "section-0", lambda text: text.replace('"searched_to_turn":null', '"searched_to_turn":4711', 1), mend=True
     )
     assert "4711" in open_file(altered).locator("#s0 table").first.inner_text()
+
+
+def test_a_run_that_was_stopped_says_so_in_its_headline(file: Path, tmp_path: Path, open_file: Open) -> None:
+    word = STATUS_WORDS["cancelled"]
+    assert word not in open_file(file).locator("#s0").inner_text()
+    altered = _altered(file, tmp_path, "section-0", lambda text: text.replace('"status":"done"', f'"status":"{word}"'), mend=True)
+    assert word in open_file(altered).locator("#s0 p").first.inner_text()
 
 
 def test_damaged_data_is_said_to_be_damaged(file: Path, tmp_path: Path, open_file: Open) -> None:

@@ -101,8 +101,8 @@ function headline(run) {
   const last = run.turns[run.turns.length - 1], totals = run.totals;
   const end = last.raw ? 100 * (last.active / last.raw - 1) : 0;
   const parts = [
-    ` · ${counted(run.turns.length, "turn")} · ${short(last.raw)} → ${short(last.active)} tokens at the end (${signed(end, 1)} %)`,
-    "total" in totals ? ` · total ${signed(-totals.reduction_pct, 1)} %, peak ${short(totals.peak_active)}` : ` · ${run.status}`,
+    ` · ${counted(run.turns.length, "turn")}${run.status === "done" ? "" : ` (${run.status})`} · ${short(last.raw)} → ${short(last.active)} tokens at the end (${signed(end, 1)} %)`,
+    "total" in totals ? ` · total ${signed(-totals.reduction_pct, 1)} %, peak ${short(totals.peak_active)}` : "",
     ...[["compress", "compression"], ["recall", "recall"], ["fallback", "fallback"]].map(([action, word]) => {
       const count = run.turns.filter((turn) => turn.action === action).length;
       return count || action !== "fallback" ? ` · ${counted(count, word)}` : "";
