@@ -23,7 +23,7 @@ def test_a_sound_run_has_no_fault(tmp_path: Path) -> None:
         ({"states": "AAA"}, "3 states for 4 earlier blocks"),
         ({"states": "AA?A"}, "states for 4 earlier blocks"),
         ({"states": "AAAS"}, "the active blocks are not those"),
-        ({"active_tokens": 1}, "the turn says 1"),
+        ({"active_tokens": 1}, "the turn has 1"),
         ({"cached_tokens": 10**6}, "1000000 cached tokens"),
     ],
 )
