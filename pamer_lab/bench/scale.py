@@ -37,6 +37,8 @@ from pamer_lab.workspace import RUNS, Workspace
 HELP = "Ray against local workers on 200 short traces, 200 to 2,000 traces, kills, and a catalogue of 100,000 traces and runs"
 TRACES_TIMED = 200
 ROUNDS = 5
+WHILE_STARTING = 100
+"""Traces that one worker may do before the next has started."""
 TIMES = 10
 """How many times more traces the growth is measured with."""
 KILLS = 100
@@ -57,16 +59,16 @@ def filled(folder: Path, count: int) -> tuple[Workspace, list[str]]:
 
 @dataclass
 class Clocks:
-    """What a batch took: from its start, and from the moment when as many traces as workers were done."""
+    """What a batch took: from its start, and from the moment when so many traces were done that each worker works."""
 
-    workers: int
+    warm: int
     began: float = field(default_factory=time.perf_counter)
     first: tuple[float, float] = (0.0, 0.0)
     """Then: the time, and the workers' processor time so far."""
     last: tuple[float, float] = (0.0, 0.0)
 
     def see(self, progress: BatchProgress) -> None:
-        if not self.first[0] and progress.runs_done >= self.workers:
+        if not self.first[0] and progress.runs_done >= self.warm:
             self.first = time.perf_counter(), _cpu()
         if not self.last[0] and progress.runs_done == progress.runs:
             self.last = time.perf_counter(), _cpu()
@@ -98,9 +100,10 @@ def _spent(process: psutil.Process) -> float:
 
 
 def timed(folder: Path, count: int, engine: Engine, workers: int) -> Clocks:
-    """What it takes to replay so many traces, and one for each worker, in a new workspace."""
-    workspace, ids = filled(folder, workers + count)
-    clocks = Clocks(workers)
+    """What it takes to replay so many traces, after those that are done while the workers start, in a new workspace."""
+    warm = 1 + WHILE_STARTING * (workers - 1)
+    workspace, ids = filled(folder, warm + count)
+    clocks = Clocks(warm)
     outcomes = replay_batch(ids, [POLICY], workspace, BatchOptions(processes=workers), engine=engine, report=clocks.see)
     assert all(outcome.status == "done" for outcome in outcomes)
     return clocks
