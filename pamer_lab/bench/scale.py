@@ -9,6 +9,7 @@ in the store (`catalogue.py`). The cluster runs before anything is timed; its st
 """
 
 import os
+import random
 import signal
 import statistics
 import tempfile
@@ -36,9 +37,14 @@ from pamer_lab.workspace import RUNS, Workspace
 HELP = "Ray against local workers on 200 short traces, 200 to 2,000 traces, kills, and a catalogue of 100,000 traces and runs"
 TRACES_TIMED = 200
 ROUNDS = 5
+WHILE_STARTING = 100
+"""Traces that one worker may do before the next has started."""
 TIMES = 10
 """How many times more traces the growth is measured with."""
 KILLS = 100
+KILL_WITHIN = 0.06
+"""Seconds after a sign of life."""
+LOOK_EVERY = 0.1
 CATALOGUE = (1_000, 100_000)
 POLICY = "sliding-window:3"
 
@@ -53,16 +59,16 @@ def filled(folder: Path, count: int) -> tuple[Workspace, list[str]]:
 
 @dataclass
 class Clocks:
-    """What a batch took: from its start, and from the moment when as many traces as workers were done."""
+    """What a batch took: from its start, and from the moment when so many traces were done that each worker works."""
 
-    workers: int
+    warm: int
     began: float = field(default_factory=time.perf_counter)
     first: tuple[float, float] = (0.0, 0.0)
     """Then: the time, and the workers' processor time so far."""
     last: tuple[float, float] = (0.0, 0.0)
 
     def see(self, progress: BatchProgress) -> None:
-        if not self.first[0] and progress.runs_done >= self.workers:
+        if not self.first[0] and progress.runs_done >= self.warm:
             self.first = time.perf_counter(), _cpu()
         if not self.last[0] and progress.runs_done == progress.runs:
             self.last = time.perf_counter(), _cpu()
@@ -82,13 +88,22 @@ class Clocks:
 
 def _cpu() -> float:
     """Processor time of all workers that run, of either engine."""
-    return sum(sum(child.cpu_times()[:2]) for child in psutil.Process().children(recursive=True) if _works(child))
+    return sum(_spent(child) for child in psutil.Process().children(recursive=True) if _works(child))
+
+
+def _spent(process: psutil.Process) -> float:
+    """Processor time so far; of one that has ended, none."""
+    try:
+        return float(sum(process.cpu_times()[:2]))
+    except psutil.Error:
+        return 0.0
 
 
 def timed(folder: Path, count: int, engine: Engine, workers: int) -> Clocks:
-    """What it takes to replay so many traces, and one for each worker, in a new workspace."""
-    workspace, ids = filled(folder, workers + count)
-    clocks = Clocks(workers)
+    """What it takes to replay so many traces, after those that are done while the workers start, in a new workspace."""
+    warm = 1 + WHILE_STARTING * (workers - 1)
+    workspace, ids = filled(folder, warm + count)
+    clocks = Clocks(warm)
     outcomes = replay_batch(ids, [POLICY], workspace, BatchOptions(processes=workers), engine=engine, report=clocks.see)
     assert all(outcome.status == "done" for outcome in outcomes)
     return clocks
@@ -156,25 +171,33 @@ def kills(folder: Path, traces: int) -> Measured:
 
 
 def killing(folder: Path, engine: Engine, kills: int) -> dict[str, Any]:
-    """Kill a worker again and again while a batch runs, start the batch again until all is done, and count what is stored."""
+    """Kill a worker again and again while a batch runs, start the batch again until all is done, and count what is stored.
+
+    A kill comes within the time of a trace after a worker has spoken, so that most fall among writes and not into the start of a worker.
+    """
     workspace, ids = filled(folder, 40)
     database = workspace.database
-    done, over = 0, threading.Event()
+    done, over, spoken = 0, threading.Event(), threading.Event()
+    chance = random.Random(0)  # noqa: S311
 
     def kill() -> None:
         nonlocal done
-        while done < kills and not over.wait(0.3):
+        while done < kills and not over.is_set():
+            if not spoken.wait(LOOK_EVERY) or over.wait(chance.uniform(0, KILL_WITHIN)):
+                continue
             found = [child for child in psutil.Process().children(recursive=True) if _works(child)]
             if found:
-                os.kill(found[done % len(found)].pid, signal.SIGKILL)
+                os.kill(max(found, key=_spent).pid, signal.SIGKILL)
                 done += 1
+            spoken.clear()
 
     rounds = 0
     while done < kills or rounds == 0:
         over.clear()
         thread = threading.Thread(target=kill, daemon=True)
         thread.start()
-        outcomes = replay_batch(ids, [POLICY], workspace, BatchOptions(processes=2, fresh=rounds % 4 == 3), engine=engine)
+        options = BatchOptions(processes=2, fresh=rounds % 4 == 3)
+        outcomes = replay_batch(ids, [POLICY], workspace, options, engine=engine, report=lambda progress: spoken.set())
         over.set()
         thread.join()
         rounds += 1
