@@ -40,7 +40,8 @@ types: $(STAMP)
 
 pytest: $(STAMP)
 	@command -v chromium >/dev/null || echo "NOTE: Chromium was not found; the browser tests are not run (apt-get install chromium)"
-	@OMP_NUM_THREADS=1 TOKENIZERS_PARALLELISM=false $(BIN)/python -m pytest -n $(PARALLEL) --dist loadfile
+	@# In the order of names: files with few tests are often the slowest, and xdist would otherwise put them last, where one worker waits.
+	@OMP_NUM_THREADS=1 TOKENIZERS_PARALLELISM=false $(BIN)/python -m pytest -n $(PARALLEL) --dist loadfile --no-loadscope-reorder
 
 bench: $(STAMP)
 	@for name in $$($(BIN)/pamer-lab bench list); do echo "== $$name"; $(BIN)/pamer-lab bench $$name; done

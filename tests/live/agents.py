@@ -48,6 +48,11 @@ def mini() -> str:
     return str(folder / "bin" / "mini")
 
 
+def counting(*more: str) -> list[str]:
+    """mini-swe-agent with a task, to its end without questions."""
+    return [mini(), "-t", "Count.", "-y", "--exit-immediately", "-l", "0", "--model-class", "litellm_textbased", *more]
+
+
 def opencode() -> str:
     """The program of opencode."""
     npm = shutil.which("npm")

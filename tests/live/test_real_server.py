@@ -1,9 +1,10 @@
-"""A real model behind the proxy: `transformers serve` with SmolLM2, asked by the OpenAI and Anthropic SDKs.
+"""A real model behind the proxy: `transformers serve` with SmolLM2, asked by the OpenAI and Anthropic SDKs and by mini-swe-agent.
 
 That server has chat completions and responses; Anthropic's Messages API is put in front of it by `messages_adapter`.
 """
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import anthropic
@@ -12,6 +13,8 @@ import pytest
 
 from pamer_lab.live.fake_upstream import serving
 from pamer_lab.models import embedded
+from pamer_lab.workspace import Workspace
+from tests.live import agents
 from tests.live.conftest import Bench
 from tests.live.messages_adapter import MessagesAdapter
 from tests.own_model import served
@@ -20,6 +23,15 @@ pytestmark = [pytest.mark.server, pytest.mark.weights]
 Turn = tuple[str, int]
 """What the model said, and the input tokens that the server reported."""
 Client = Callable[[str, list[Any], bool, dict[str, str]], Turn]
+STEPS = 6
+SHORT = r"""
+agent: {system_template: "You use a shell. Reply with one word: ls, pwd or date.", instance_template: "{{task}}", mode: yolo}
+model:
+  observation_template: "The shell printed:\n{{output.output}}\nReply with one word: ls, pwd or date."
+  action_regex: '\A(?:.*?\b(ls|pwd|date)\b|)'
+  model_kwargs: {max_tokens: 8, temperature: 0.0}
+"""
+"""Short enough for a small model, whose harmless commands are run; without one, nothing is run."""
 
 
 @pytest.fixture(scope="module")
@@ -103,3 +115,15 @@ def test_a_policy_edits_before_a_real_model(started: Callable[..., Bench], model
     assert all(text for text, _ in talked(client, bench.url, stream=True))
     bench.settle()
     assert bench.summary["edits"] == 1 and bench.summary["fallbacks"] == bench.summary["errors"] == 0
+
+
+def test_mini_swe_agent_takes_steps_with_a_real_model_behind_an_editing_policy(
+    workspace: Workspace, tmp_path: Path, model_server: str
+) -> None:
+    (tmp_path / "short.yaml").write_text(SHORT)
+    limits = ["--agent-class", "default", "-c", "short.yaml", "-c", f"agent.step_limit={STEPS}"]
+    agent = agents.counting("-m", f"openai/{embedded.prepare()}", *limits)
+    found = agents.run_behind(workspace, f"{model_server}/v1", agent, tmp_path, agents.QUIET)
+    (session,) = found["sessions"]
+    assert (found["exit_code"], session["turns"], session["fallbacks"], session["errors"]) == (0, STEPS, 0, 0)
+    assert session["edits"] > 0 and session["tokens"]["billed"]["output"] > 0
