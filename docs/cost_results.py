@@ -30,9 +30,11 @@ EVERY = (
     "pamer+,pamer+:inject=append,pamer+:minimum=4096:inject=append,pamer+:gate=priced,pamer+:inject=append:gate=priced"
 )
 HEADS = (
-    "base,sliding-window:5,sliding-window:10,sliding-window:20,periodic-summary:5,periodic-summary:10,periodic-summary:20,"
+    "base,sliding-window:2,sliding-window:3,sliding-window:5,sliding-window:10,sliding-window:20,"
+    "periodic-summary:2,periodic-summary:3,periodic-summary:5,periodic-summary:10,periodic-summary:20,"
     "threshold-when,threshold-when:inject=append,random-when,random-when:inject=append,"
-    "pamer,pamer:inject=append,pamer+,pamer+:inject=append,pamer:heads=smollm2-real,pamer:inject=append:heads=smollm2-real,"
+    "pamer,pamer:inject=append,pamer+,pamer+:inject=append,"
+    "pamer:vote=1,pamer:vote=1:inject=append,pamer+:vote=1,pamer+:vote=1:inject=append,pamer:heads=smollm2-real,pamer:inject=append:heads=smollm2-real,"
     "pamer+:heads=smollm2-real,pamer+:inject=append:heads=smollm2-real"
 )
 POLICIES = {"--heads": HEADS}

@@ -124,8 +124,11 @@ STATE_LETTERS = {"A": "A", "S": "S", "R": "R", "X": "X", ".": "·"}
 STATE_MEANINGS: list[Meaning] = ["active", "summarised", "recalled", "restored", "absent"]
 """In the order of `decisions.LETTERS`."""
 FURTHER_DASHES = ("dot", "longdashdot", "dash", "dashdot", "longdash", "solid")
-FURTHER_SYMBOLS = ("circle", "square", "diamond", "cross", "star", "hexagon", "pentagon")
-"""Dashes that distinguish policies of one colour when several are shown; the first keeps its own look."""
+FURTHER_SYMBOLS = (
+    *("circle", "square", "diamond", "cross", "star", "hexagon", "pentagon", "bowtie", "hourglass", "triangle-left", "triangle-right"),
+    *("diamond-tall", "star-square", "star-diamond", "hexagram"),
+)
+"""Dashes and symbols that distinguish policies of one colour when several are shown; the first keeps its own look."""
 UNKNOWN = LineLook("purple", "longdash")
 
 

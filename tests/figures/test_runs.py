@@ -85,3 +85,8 @@ def test_a_short_run_has_no_ticks_between_its_turns(workspace: Workspace) -> Non
     run = replay(long_trace(3), "base", workspace)
     drawn = [figures.context([run], LIGHT), figures.events([run], window(3, 0), LIGHT), figures.ledger(run, window(3, 0), LIGHT)]
     assert {figure.layout.xaxis.dtick for figure in drawn} == {1} and drawn[2].layout.yaxis.dtick == 1
+
+
+def test_fifteen_points_of_one_colour_have_fifteen_symbols() -> None:
+    kind = ["pamer", *(f"pamer:vote={votes}" for votes in range(1, 6)), *(f"pamer:top={count}" for count in range(1, 10))]
+    assert len({look(policy, kind).symbol for policy in kind}) == 15
