@@ -1,5 +1,6 @@
 """Hand-made files of every format, and the real files of the formats beside the required ones, against counts of our own."""
 
+import re
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +13,8 @@ from pamer_lab.trajectory import Trace, read_all, read_bytes, read_traces
 from tests.trajectory.formats.told import counts, only, raw_values, strings, told
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures" / "traces"
+PYTHONS_WORDS = re.compile(r"unexpected|Expecting|\w+Error\b|Traceback|object has no|not subscriptable")
+"""What a refusal says only where a reader failed."""
 
 MADE: dict[str, tuple[str, list[tuple[int, int, int]], list[str]]] = {
     "atif.json": ("atif", [(2, 2, 3)], ["Be brief.", "hm", "typed"]),
@@ -83,8 +86,7 @@ def test_files_without_usable_messages_are_refused_with_the_reason(name: str) ->
     reading = read_all([FIXTURES / name])
     assert not reading.traces
     assert len(reading.rejected) == 1
-    assert reading.rejected[0].reason.split()[0] in ("is", "holds")
-    assert "unexpected" not in reading.rejected[0].reason
+    assert not PYTHONS_WORDS.search(reading.rejected[0].reason)
 
 
 def test_recorded_compactions_keep_their_tokens() -> None:
@@ -290,8 +292,7 @@ def test_every_real_file_is_read_or_refused_in_words(real_traces: Path) -> None:
         assert bool(reading.traces) != bool(reading.rejected), path
         for refused in reading.rejected:
             assert refused.sentence.startswith(str(path))
-            assert refused.reason.split()[0] in ("is", "holds"), refused.sentence
-            assert "unexpected" not in refused.reason, refused.sentence
+            assert not PYTHONS_WORDS.search(refused.reason), refused.sentence
         for trace in reading.traces:
             assert trace.turns > 0, path
             assert not mostly_silent(trace), (path, trace.format)
