@@ -155,6 +155,8 @@ class _Replaying:
         self.stored = self.before = 0
         self.guessed = False
         """The time of a turn was guessed: nothing like this policy has run or been tried here."""
+        self.reading = 0.0
+        """Seconds that reading the states of the turns to come should take, at the start."""
         self.listed = False
         """The run's row is there."""
         self.began = time.monotonic()
@@ -216,7 +218,7 @@ class _Replaying:
         asked = Estimator(self.resources.factory)
         asked.load(self.policy, self.resources)
         cost = asked.cost(self.policy, line.trace.trace_id, size, self.stored)
-        self.guessed = not cost.known
+        self.guessed, self.reading = not cost.known, cost.read_seconds
         return cost.seconds
 
     def _loop(self) -> None:
@@ -237,13 +239,14 @@ class _Replaying:
             self._ask_whether_to_stop()
 
     def _correct(self) -> None:
-        """Once some turns are there, expect of the others what those took."""
+        """Once some turns are there, expect of the others what those took, and that their states are still to be read."""
         new = self.turns[self.before :]
         spent = sum(turn.seconds for turn in new)
         if spent < CORRECT_AFTER:
             return
         self.guessed = False
-        left = spent / len(new) * (self.timeline.turns - len(self.turns))
+        to_come = self.timeline.turns - len(self.turns)
+        left = to_come * (spent / len(new) + self.reading / (self.timeline.turns - self.before))
         self.head = msgspec.structs.replace(self.head, estimated=round(self.head.taken + time.monotonic() - self.began + left, 4))
         self._put_head()
 

@@ -163,6 +163,13 @@ def test_a_guess_gives_way_to_the_pace_of_the_runs_own_turns(workspace: Workspac
     assert run.head.estimated < guessed_turn(parse_policy("pamer")) / 1000
 
 
+def test_a_corrected_guess_still_counts_the_states_of_the_turns_to_come(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "CORRECT_AFTER", 0.0)
+    monkeypatch.setattr(Estimator, "cost", lambda *_: Cost(800, 8, 800.0, 1.0))
+    run = replay(long_trace(8), "pamer", workspace, ReplayOptions(device="cpu", parts=PARTS))
+    assert run.head.estimated == pytest.approx(700, rel=0.05)  # corrected after the first of eight turns
+
+
 def test_the_time_left_is_known_from_the_start_and_follows_the_turns(workspace: Workspace, traces: list[str]) -> None:
     seen: list[BatchProgress] = []
     replay_batch(traces, ["base", "sliding-window:2"], workspace, BatchOptions(), report=seen.append)
