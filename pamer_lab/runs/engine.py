@@ -22,6 +22,7 @@ from filelock import FileLock, Timeout
 from pamer_lab.errors import Cancelled, InputError, StorageError
 from pamer_lab.factory import Factory, Parts
 from pamer_lab.features.values import OnProgress
+from pamer_lab.jobs import Progress
 from pamer_lab.models.kept_embeddings import KeptEmbeddings
 from pamer_lab.models.profiles import load_profile, remember_profile
 from pamer_lab.models.trust import require_confirmed
@@ -157,6 +158,8 @@ class _Replaying:
         """The time of a turn was guessed: nothing like this policy has run or been tried here."""
         self.reading = 0.0
         """Seconds that reading the states of the turns to come should take, at the start."""
+        self.read: list[tuple[int, int]] = []
+        """Done and total of the first and the newest progress of reading."""
         self.listed = False
         """The run's row is there."""
         self.began = time.monotonic()
@@ -225,7 +228,7 @@ class _Replaying:
         self._ask_whether_to_stop()
         last_stored, wait = time.monotonic(), STORE_EVERY
         for turn in replay_turns(
-            self.timeline, self.policy, self.resources, tuple(self.turns), progress=self.options.reading, cancelled=self.options.cancelled
+            self.timeline, self.policy, self.resources, tuple(self.turns), progress=self._reading, cancelled=self.options.cancelled
         ):
             self.turns.append(turn)
             if (now := time.monotonic()) - last_stored >= wait:
@@ -238,16 +241,28 @@ class _Replaying:
                 self.options.watch(turn, self.timeline.turns)
             self._ask_whether_to_stop()
 
+    def _reading(self, progress: Progress) -> None:
+        self.read = [*self.read[:1], (progress.done, progress.total)]
+        if self.options.reading:
+            self.options.reading(progress)
+
+    def _reading_left(self, seconds: float) -> float:
+        """Seconds that the states of the turns to come should take, after so many seconds of reading."""
+        if len(self.read) == 2 and self.read[1][0] > self.read[0][0]:
+            (first, _), (done, total) = self.read
+            return seconds * (total - done) / (done - first)
+        return self.reading * (self.timeline.turns - len(self.turns)) / (self.timeline.turns - self.before)
+
     def _correct(self) -> None:
-        """Once some turns are there, expect of the others what those took, and that their states are still to be read."""
+        """Once some turns are there, expect of the others what those took, and of their states what those read took."""
         new = self.turns[self.before :]
         spent = sum(turn.seconds for turn in new)
         if spent < CORRECT_AFTER:
             return
         self.guessed = False
-        to_come = self.timeline.turns - len(self.turns)
-        left = to_come * (spent / len(new) + self.reading / (self.timeline.turns - self.before))
-        self.head = msgspec.structs.replace(self.head, estimated=round(self.head.taken + time.monotonic() - self.began + left, 4))
+        passed = time.monotonic() - self.began
+        left = spent / len(new) * (self.timeline.turns - len(self.turns)) + self._reading_left(passed - spent)
+        self.head = msgspec.structs.replace(self.head, estimated=round(self.head.taken + passed + left, 4))
         self._put_head()
 
     def _ask_whether_to_stop(self) -> None:

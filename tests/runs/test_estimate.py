@@ -1,7 +1,9 @@
 """One estimate of what replays take: tokens once, at the pace that was measured here, and what is left of a run."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -10,6 +12,8 @@ from pamer_lab.errors import Cancelled
 from pamer_lab.factory import Factory
 from pamer_lab.features import pace
 from pamer_lab.features.pace import FILE, depth_of, pace_of
+from pamer_lab.features.values import OnProgress
+from pamer_lab.jobs import Progress
 from pamer_lab.models import speed
 from pamer_lab.models.profiles import FrozenSettings, load_profile
 from pamer_lab.models.speed import EFFICIENCY, LOADING, MEASURED, guessed_blocks
@@ -21,6 +25,7 @@ from pamer_lab.runs.batch_state import BELIEVED, BatchProgress, BatchState
 from pamer_lab.runs.engine import ReplayOptions, replay
 from pamer_lab.runs.estimate import REFERENCE, REFERENCE_TOKENS, Cost, Estimator, estimate, guessed_turn
 from pamer_lab.runs.store import RunStore
+from pamer_lab.runs.turns import Turn
 from pamer_lab.runs.worker import Note
 from pamer_lab.workspace import TraceSize, Workspace
 from tests.runs.making import PARTS, estimated, long_trace
@@ -168,6 +173,22 @@ def test_a_corrected_guess_still_counts_the_states_of_the_turns_to_come(workspac
     monkeypatch.setattr(Estimator, "cost", lambda *_: Cost(800, 8, 800.0, 1.0))
     run = replay(long_trace(8), "pamer", workspace, ReplayOptions(device="cpu", parts=PARTS))
     assert run.head.estimated == pytest.approx(700, rel=0.05)  # corrected after the first of eight turns
+
+
+def test_a_corrected_guess_follows_the_pace_at_which_states_were_read(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    turns_of_the_run = engine.replay_turns
+
+    def reading(*given: Any, progress: OnProgress, **more: Any) -> Iterator[Turn]:
+        for done in (10, 20):
+            progress(Progress(done=done, total=100, what="tokens"))
+        yield from turns_of_the_run(*given, progress=progress, **more)
+
+    monkeypatch.setattr(engine, "CORRECT_AFTER", 0.0)
+    monkeypatch.setattr(Estimator, "cost", lambda *_: Cost(800, 8, 800.0, 1.0))
+    monkeypatch.setattr(engine, "replay_turns", reading)
+    told: list[Progress] = []
+    run = replay(long_trace(8), "pamer", workspace, ReplayOptions(device="cpu", parts=PARTS, reading=told.append))
+    assert run.head.estimated < 350 and [progress.done for progress in told] == [10, 20]
 
 
 def test_the_time_left_is_known_from_the_start_and_follows_the_turns(workspace: Workspace, traces: list[str]) -> None:
