@@ -143,7 +143,8 @@ def overhead(folder: Path, traces: int) -> Measured:
         for number in range(ROUNDS):
             for name, workers in taken:
                 clocks = timed(folder / f"{name}-{workers}-{number}", traces, engines[name], workers)
-                say(f"{name}, {workers} workers: {clocks.working:.1f} s, {clocks.cpu:.1f} s of processors, {clocks.all_cpu:.1f} s of all processes")
+                spent = f"{clocks.cpu:.1f} s of its processors, {clocks.all_cpu:.1f} s of all"
+                say(f"{name}, {workers} workers: {clocks.working:.1f} s, {spent}")
                 taken[name, workers].append(clocks)
     ratios = {}
     for workers in (1, 2):

@@ -7,6 +7,7 @@ one stream per actor. Results go from the actor into the workspace. Credentials 
 
 import os
 import queue
+import socket
 import threading
 import time
 import warnings
@@ -33,6 +34,8 @@ JOBS_AHEAD = 64
 """Short jobs that are sent in one message."""
 SHOWN = 3
 """Nodes that a message describes."""
+ANSWER_WITHIN = 10.0
+"""Seconds in which a cluster's address has to take a connection."""
 PATIENCE = 20.0
 """Seconds a stopped worker may take to put away what it has."""
 INSTALL = "--engine ray needs Ray, which is not installed here: pip install 'pamer-lab[ray]'"
@@ -200,7 +203,7 @@ class RayEngine:
         needs, nodes = self._needs(cores), _nodes()
         if not any(_fit(node, needs) for node in nodes):
             has = "; ".join(_in_words(node) for node in nodes[:SHOWN]) or "there is none"
-            raise InputError(f"no node of the cluster has room for a worker, which needs {_in_words(needs)}; nodes: {has}")
+            raise InputError(f"no node of the cluster has room for a worker, which needs {_in_words(needs, every=False)}; nodes: {has}")
 
     def start(self, module: str, workers: int) -> Worker:
         import ray
@@ -246,6 +249,7 @@ def _connect(address: str) -> bool:
         return False
     address = address or os.environ.get("RAY_ADDRESS", "")
     check_address(address)
+    _require_answer(address)
     quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR", "configure_logging": True}
     try:
         if address:
@@ -258,6 +262,17 @@ def _connect(address: str) -> bool:
     except Exception as error:
         where = f"no Ray cluster answers at {address}" if address else "Ray cannot start a cluster on this machine"
         raise InputError(f"{where} ({_words(error)})") from error
+
+
+def _require_answer(address: str) -> None:
+    """Refuse a cluster where nothing listens: Ray itself would try for minutes."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if not (host and port.isdecimal()):  # `auto`, or what Ray refuses by itself
+        return
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), ANSWER_WITHIN).close()
+    except (OSError, OverflowError, UnicodeError) as error:
+        raise InputError(f"no Ray cluster answers at {address} ({error}); check host and port, and that the cluster runs") from error
 
 
 def _speak_on_stderr() -> None:
@@ -287,9 +302,11 @@ def _fit(node: dict[str, float], needs: dict[str, float]) -> int:
     return int(min(node.get(name, 0.0) / needed for name, needed in needs.items() if needed))
 
 
-def _in_words(resources: dict[str, float]) -> str:
-    cores, gpus, memory = (resources.get(name, 0) for name in ("CPU", "GPU", "memory"))
-    return f"{cores:g} CPU, {gpus:g} GPU, {memory / 1e9:.1f} GB of memory"
+def _in_words(resources: dict[str, float], *, every: bool = True) -> str:
+    """CPUs, GPUs and memory; without `every` only what is not zero."""
+    cores, gpus, memory = (resources.get(name, 0.0) for name in ("CPU", "GPU", "memory"))
+    parts = [(cores, f"{cores:g} CPU"), (gpus, f"{gpus:g} GPU"), (memory, f"{memory / 1e9:.1f} GB of memory")]
+    return ", ".join(words for count, words in parts if count or every)
 
 
 def _words(error: Exception) -> str:
