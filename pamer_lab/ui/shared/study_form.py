@@ -11,7 +11,7 @@ import streamlit as st
 
 from pamer_lab.analysis.background import Job
 from pamer_lab.features.store import every_fourth
-from pamer_lab.figures.text import counted, duration, short
+from pamer_lab.figures.text import counted, duration, one_line, short
 from pamer_lab.models.frozen import chosen_model, is_here, model_name, remedy
 from pamer_lab.models.profiles import EMBEDDED, Profile, known_profiles, load_profile
 from pamer_lab.probes.split import MINIMUM_QUESTIONS, SEEDS
@@ -122,7 +122,7 @@ def choose_corpus() -> Corpus | None:
     known = sorted(set().union(*origins.values()))
     origin = ""
     if any(name.partition(":")[0] == HINDSIGHT for name in known) and len(known) > 1:
-        origin = st.selectbox("Labels", known, key="study-labels", format_func=lambda name: in_code(name, 60), help=HINTS["label-origin"])
+        origin = st.selectbox("Labels", known, key="study-labels", format_func=lambda name: one_line(name, 60), help=HINTS["label-origin"])
     corpus = Corpus(tuple(labelled[name] for name, own in origins.items() if not origin or origin in own), tuple(chosen), origin)
     if corpus.questions >= MINIMUM_QUESTIONS:
         return corpus
