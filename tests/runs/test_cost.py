@@ -15,7 +15,7 @@ from pamer_lab.policies.registry import parse_policy
 from pamer_lab.policies.resources import RunResources
 from pamer_lab.prices import PriceTable, find_prices
 from pamer_lab.runs.cost import FREE, NO_TIMES, RunCost, run_cost
-from pamer_lab.runs.prefix_cache import rendered
+from pamer_lab.runs.prefix_cache import Key, PrefixTree, rendered
 from pamer_lab.runs.timeline import Timeline, lay_out, request_times
 from pamer_lab.runs.turns import replay_turns
 from pamer_lab.runs.values import Run, RunInfo, Turn
@@ -169,6 +169,21 @@ def test_blocks_with_the_same_text_are_the_same_bytes(tmp_path: Path) -> None:
     for turn in run.turns:
         provider.send(body_of(turn, timeline), 0.0)
     assert [turn.read for turn in run_cost(run, NEUTRAL, timeline).turns] == [read for read, _, _ in provider.ledger]
+
+
+def test_a_piece_that_is_the_start_of_another_shares_what_was_sent_behind_it_too() -> None:
+    """A cache sees bytes: where a message ends is nothing to it."""
+    texts = {("text", "a"): "abc", ("text", "b"): "abcdef", ("text", "c"): "dexyz", ("text", "d"): "defg", ("text", "e"): "ab"}
+    one, longer, rest, end, start = ((key, len(text)) for key, text in texts.items())
+
+    def shared(*requests: list[tuple[Key, int]]) -> int:
+        tree = PrefixTree(texts.__getitem__, lambda text, whole, tokens: len(text), lifetime=300)
+        return [tree.send(request, at) for at, request in enumerate(requests)][-1]
+
+    assert shared([one, rest], [longer]) == 5 == shared([longer], [one, rest])
+    assert shared([one, end], [longer, rest]) == 6 and shared([start], [longer]) == 2
+    assert shared([start, rest], [one, rest], [longer, rest]) == 5, "of two starts the one that goes on"
+    assert shared([one, rest], [start], [longer]) == 5
 
 
 def costed(folder: Path, policy: str, prices: PriceTable = NEUTRAL, trace: Trace | None = None) -> RunCost:
