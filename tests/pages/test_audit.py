@@ -8,7 +8,7 @@ from streamlit.testing.v1 import AppTest
 
 from pamer_lab.audit import AuditStore, ReviewStore
 from pamer_lab.audit.exchange import audit_bytes
-from pamer_lab.audit.labels import current
+from pamer_lab.audit.labels import current, sample
 from pamer_lab.audit.tables import SELECTIONS
 from pamer_lab.controller.router import Candidate, SelectionRecord
 from pamer_lab.errors import StorageError
@@ -342,6 +342,8 @@ def test_a_person_goes_through_hindsight_labels_and_sees_the_agreement(workspace
     labels = hindsight_labels(lay_out(trace, tokens), rule)
     workspace.add_traces([labelled(trace, labels)], tokens)
     app = visit(PAGE, reviewed="Hindsight labels")
+    first = sample([(trace.trace_id, label) for label in labels], 1)[0][1]
+    assert first.target == "compression" and all(says(app, f"Turn {first.t + later}") for later in range(rule.horizon))
     assert not app.exception and any(button.disabled for button in app.button if str(button.key).startswith("label-Agree"))
     named(app)
     next(button for button in app.button if str(button.key).startswith("label-Disagree")).click().run()
