@@ -275,7 +275,11 @@ class _Replaying:
         newest = [turn.seconds for turn in self.turns[-newest_turns(made) :]]
         left = sum(newest) / len(newest) * to_come
         # What passed besides the turns was reading, or, without heads, checking and laying out requests, which each turn needs.
-        left = left + self._reading_left(passed - self.spent) if self.policy.needs_models else left * passed / max(self.spent, 1e-9) + self._storing()
+        left = (
+            left + self._reading_left(passed - self.spent)
+            if self.policy.needs_models
+            else left * passed / max(self.spent, 1e-9) + self._storing()
+        )
         self.head = msgspec.structs.replace(self.head, estimated=round(self.head.taken + passed + left, 4))
         if self.listed:
             self._put_head()
