@@ -17,7 +17,7 @@ from pamer_lab.opening import parse_json, read_file
 
 EFFICIENCY = 0.6
 """Share of the matrix product's speed at which a pass runs, attention and norms included; `bench replay` measures it."""
-LOADING = 8.0
+LOADING = 6.0
 """Seconds that loading the models takes, about, imports included."""
 ROWS, WIDTH, ROUNDS = 512, 1024, 5
 """Size of the measured product, and how often each core makes it."""
