@@ -11,7 +11,8 @@ import numpy as np
 
 from pamer_lab.analysis.equal_tokens import equal_tokens
 from pamer_lab.analysis.outcomes import Outcome
-from pamer_lab.runs.cost import PARTS
+from pamer_lab.counts import counted
+from pamer_lab.runs.cost import NO_TIMES, PARTS
 
 LEVELS = (80, 90, 95)
 """Percent of evidence in context."""
@@ -30,12 +31,22 @@ def frontier(outcomes: Iterable[Outcome], *, seed: int = 0) -> dict[str, Any]:
     points.sort(key=lambda point: (point["cost_vs_base"], point["policy"]))
     for point in points:
         point["frontier"] = point["evidence_pct"] is not None and not any(_beats(other, point) for other in points)
-    found = {"points": points, "cheapest": [_cheapest(points, level) for level in LEVELS], "traces": _traces(by_policy)}
-    return found | {"equal_tokens": equal_tokens(by_policy, seed=seed)}
+    everything = [entry for part in by_policy.values() for entry in part]
+    counts = {"traces": _traces(everything), "untimed": _traces(entry for entry in everything if entry.untimed)}
+    cheapest = [_cheapest(points, level) for level in LEVELS]
+    return {"points": points, "cheapest": cheapest, **counts, "equal_tokens": equal_tokens(by_policy, seed=seed)}
 
 
-def _traces(by_policy: Mapping[str, Sequence[Outcome]]) -> int:
-    return len({entry.trace_id for part in by_policy.values() for entry in part})
+def _traces(outcomes: Iterable[Outcome]) -> int:
+    return len({entry.trace_id for entry in outcomes})
+
+
+def without_times(found: Mapping[str, Any]) -> str:
+    """What the model assumes where traces have no timestamps; empty where all have."""
+    if not found["untimed"] or found["untimed"] == found["traces"] == 1:
+        return NO_TIMES if found["untimed"] else ""
+    share = f"{found['untimed']:,} of {counted(found['traces'], 'trace')}"
+    return f"{share} have no timestamps, so all their earlier requests count as still cached"
 
 
 def _beats(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from pamer_lab.runs.cost import NO_TIMES
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -26,6 +28,8 @@ class Outcome:
     """Main input, of which `read` came from the cache."""
     changed: bool = True
     """Whether any request differed from the base agent's."""
+    untimed: bool = False
+    """Whether every earlier request counted as still cached, because the trace has no timestamps."""
 
 
 def outcome(facts: Mapping[str, Any], totals: Mapping[str, Any], cost: Mapping[str, Any], rates: Mapping[str, Any]) -> Outcome:
@@ -36,4 +40,4 @@ def outcome(facts: Mapping[str, Any], totals: Mapping[str, Any], cost: Mapping[s
     sizes = {"tokens": totals["total"], "base_tokens": totals["base_total"], "peak": totals["peak_active"]}
     billed = {"cost": cost["total"], "base": cost["base_total"], "read": cost["tokens"]["read"], "sent": sent}
     changed = totals["main_input"] + totals["main_output"] != totals["base_total"]
-    return Outcome(**named, **billed, kept=kept, uses=rates["uses"], **sizes, changed=changed)
+    return Outcome(**named, **billed, kept=kept, uses=rates["uses"], **sizes, changed=changed, untimed=NO_TIMES in cost["note"])

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pamer_lab.analysis.equal_tokens import equal_tokens_markdown
-from pamer_lab.analysis.frontier import as_markdown, cost_parts, frontier, parts_markdown
+from pamer_lab.analysis.frontier import as_markdown, cost_parts, frontier, parts_markdown, without_times
 from pamer_lab.analysis.growth import mean_context, policy_table, recorded_scores, run_table, turn_table
 from pamer_lab.analysis.outcomes import outcome as run_outcome
 from pamer_lab.analysis.verdict import Verdict, account, verdict_json, verdicts
@@ -87,11 +87,12 @@ def _table(result: dict[str, Any], prices: PriceTable, args: argparse.Namespace)
     kinds = "; ".join(sorted({f"{run['tokens_kind']} with {run['tokenizer']}" for run in runs}))
     turns = [len(run["turns"]) for run in runs if run["policy"] == runs[0]["policy"]] or [0]
     length = counted(max(turns), "turn") if min(turns) == max(turns) else f"{min(turns):,} to {counted(max(turns), 'turn')}"
+    untimed = without_times(found)
     free = [] if found["points"] else [f"No table: {FREE}."]
     about = [
         *free,
         f"n = {counted(found['traces'], 'trace')} of {length}; tokens {kinds}.",
-        f"Costs: simulated with the prices of `{prices.name}` ({prices.date or 'no date'}).",
+        f"Costs: simulated with the prices of `{prices.name}` ({prices.date or 'no date'}){untimed and f'; {untimed}'}.",
         "Changes: traces in which some request differs from the base agent's.",
         f"Intervals: 95 % bootstraps over tasks. Bold: no other policy beats it on both. {FIXED_ACTIONS}",
         *_unsure([point["policy"] for point in found["points"]]),
@@ -198,7 +199,8 @@ def _result(
         "divergences": divergences,
         "tools": tools,
         "policies": policy_table(table).to_dicts(),
-        "frontier": frontier(run_outcome(run, run["totals"], run["cost"], run["evidence"]) for run in runs) | {"prices": prices.name},
+        "frontier": frontier(run_outcome(run, run["totals"], run["cost"], run["evidence"]) for run in runs)
+        | {"prices": prices.name, "date": prices.date},
         "cost_parts": cost_parts(runs),
         "verdicts": [verdict_json(entry) for entry in _verdicts(by_policy, costs)],
         "mean_context": mean_context(turn_table(workspace, table)).to_dicts(),
@@ -254,8 +256,10 @@ def show(result: dict[str, Any]) -> None:
         print(f"{entry['trace_id']}: {entry['sentence']}")
     _show_cheapest(result["frontier"])
     if result["runs"]:
-        prices, note = result["frontier"]["prices"], result["runs"][0]["cost"]["note"]
-        print(f"cost: relative to the base agent, simulated with prices {prices}{note and f'; {note}'}")
+        found = result["frontier"]
+        notes = [note for note in (without_times(found), "" if found["points"] else FREE) if note]
+        dated = f"{found['prices']} ({found['date'] or 'no date'})"
+        print("; ".join([f"cost: relative to the base agent, simulated with prices {dated}", *notes]))
         print(f"tokens: {result['runs'][0]['tokens_kind']}, {result['runs'][0]['tokenizer']}. {FIXED_ACTIONS}")
 
 

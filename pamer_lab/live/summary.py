@@ -127,7 +127,8 @@ def summary(record: Record, prices: PriceTable | None = None) -> dict[str, Any]:
 def cost(record: Record, prices: PriceTable, total: Billing, unknown: int) -> dict[str, Any]:
     """What the provider's tokens cost at a table's prices, and the session against passing through."""
     turns = sent_turns(record)
-    found: dict[str, Any] = {"prices": prices.name, "currency": prices.currency, "kind": "recorded", "total": total.money(prices)}
+    named = {"prices": prices.name, "date": prices.date, "currency": prices.currency}
+    found: dict[str, Any] = named | {"kind": "recorded", "total": total.money(prices)}
     found["complete"] = not unknown and found["total"] is not None
     if turns:
         simulated = run_cost(run_of(record, turns), prices)

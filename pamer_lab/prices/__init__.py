@@ -6,6 +6,7 @@ named on the command line or kept in `prices/` of the workspace.
 """
 
 import re
+from datetime import date
 from pathlib import Path
 
 import msgspec
@@ -24,6 +25,8 @@ DEFAULT = "relative-0.1"
 MILLION = 1_000_000
 MOST = 1_000_000_000
 """Largest number in a table: no price comes near it, and no sum of costs overflows."""
+BYTE_ORDER_MARK = "\ufeff"
+"""What some editors write before a UTF-8 text."""
 _NAME = re.compile(r"[a-z0-9][a-z0-9.+-]{0,59}")
 
 
@@ -56,6 +59,11 @@ class PriceTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
         return self.lifetime_seconds > 0
 
     @property
+    def dated(self) -> str:
+        """Name and date, wherever the table is named."""
+        return f"{self.name} ({self.date or 'no date'})"
+
+    @property
     def described(self) -> str:
         """Name, date and source in a line, for captions."""
         return f"{self.name} ({', '.join(part for part in (self.date, self.source) if part)})"
@@ -67,7 +75,10 @@ NUMBERS = "uncached read write output minimum_tokens granularity_tokens lifetime
 def read_table(path: Path) -> PriceTable:
     """The table in a TOML file; whatever is wrong with it is answered in a sentence."""
     try:
-        table = msgspec.convert(parse_toml(read_text(path)), PriceTable)
+        found = parse_toml(read_text(path).removeprefix(BYTE_ORDER_MARK))
+        if isinstance(found.get("date"), date) or type(found.get("date")) is int:  # dates and years need no quotes in TOML
+            found["date"] = str(found["date"])
+        table = msgspec.convert(found, PriceTable)
     except OSError as error:
         raise InputError(f"cannot be read ({error.strerror or error})", path=str(path)) from error
     except (msgspec.DecodeError, ValueError) as error:

@@ -12,7 +12,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import pamer_lab
-from pamer_lab.analysis.frontier import frontier
+from pamer_lab.analysis.frontier import frontier, without_times
 from pamer_lab.analysis.growth import REFERENCE_LINE, mean_context, policy_table, run_table, turn_table
 from pamer_lab.analysis.outcomes import outcome
 from pamer_lab.analysis.published import sample_study, table
@@ -70,7 +70,8 @@ def frontier_part(run_ids: list[str], workspace: Workspace, prices: PriceTable) 
         facts = {"policy": head.policy, "trace_id": head.trace_id, "question_id": head.question_id}
         rates = survival_rates(fates(timeline, run.turns))
         outcomes.append(outcome(facts, run.totals, run_cost(run, prices, timeline, run_counter(run, workspace)).as_json(), rates))
-    return frontier(outcomes) | {"prices": {"name": prices.name, "date": prices.date, "source": prices.source}}
+    found = frontier(outcomes)
+    return found | {"untimed": without_times(found), "prices": {"name": prices.name, "date": prices.date, "source": prices.source}}
 
 
 LEFT_OUT = frozenset({"margins"})

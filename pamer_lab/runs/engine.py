@@ -2,10 +2,9 @@
 
 The engine shows the policy only what comes before the turn, checks its decision against the ledger, and stores it. A run's
 id is a hash of what determines it (trace, policy, settings, models, tokenizer, turn limit), so replaying the same thing
-again finds the stored turns and computes only the missing ones; a run that is complete is returned as it is. Turns are
-stored at once, except that turns which come faster than `STORE_EVERY` (or than the disk can follow) are stored together: a
-killed process loses no more than that. A run without models that ends sooner is stored at its end, without a row that says
-`running`. One process at a time works on a run (the system releases a dead process's lock).
+again finds the stored turns and computes only the missing ones; a complete run is returned as it is. Turns that follow each
+other faster than `STORE_EVERY` (or than the disk allows) are stored together; a killed process loses no more than that. A run
+without models that ends sooner is stored at its end. One process at a time works on a run, which the system's lock ensures.
 """
 
 import time

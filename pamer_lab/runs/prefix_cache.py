@@ -5,9 +5,11 @@ alone and knows no provider. `PrefixTree` keeps all requests as a provider's cac
 Raw parts are compared by what they are, and where two requests part, their texts character by character.
 """
 
-from bisect import bisect_left, insort
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
+from operator import itemgetter
 
 from pamer_lab.blocks import TokenCounter
 from pamer_lab.blocks.render import render_message
@@ -75,6 +77,9 @@ class _Node:
     """Texts of the children, sorted, so that the one with the longest common start is a neighbour."""
 
 
+_text = itemgetter(0)
+
+
 class PrefixTree:
     """The requests of one session as a prompt cache keeps them; each use of a prefix starts its lifetime again."""
 
@@ -101,25 +106,48 @@ class PrefixTree:
                 break
             node, shared, place = child, shared + tokens, place + 1
         if place < len(pieces):
-            shared += self._partly(node, pieces[place], at)
+            shared += self._partly(node, pieces[place:], at)
         self._keep(pieces, at)
         return shared if self._lifetime else 0
 
     def _alive(self, node: _Node, at: float | None) -> bool:
         return at is None or node.used is None or at - node.used <= self._lifetime
 
-    def _partly(self, node: _Node, piece: tuple[Key, int], at: float | None) -> int:
-        """Tokens of the longest start that a piece shares with a piece at its place."""
-        key, tokens = piece
-        text, found = self._text_of(key), ""
-        middle = bisect_left(node.texts, (text, key))
-        for order in (range(middle - 1, -1, -1), range(middle, len(node.texts))):
-            for number in order:
-                other, name = node.texts[number]
-                if name != key and self._alive(node.children[name], at):
-                    found = max(found, common_start(text, other), key=len)
-                    break
-        return min(self._count(found, text, tokens), tokens) if found else 0
+    def _partly(self, node: _Node, pieces: Sequence[tuple[Key, int]], at: float | None) -> int:
+        """Tokens of the longest start that these pieces share with what was sent at their place, across the borders of pieces."""
+        texts = [*takewhile(bool, (self._text_of(key) for key, _ in pieces))]
+        left, shared = self._longest(node, "".join(texts), at), 0
+        for text, (_, tokens) in zip(texts, pieces, strict=False):
+            if left < len(text):
+                return shared + (min(self._count(text[:left], text, tokens), tokens) if left else 0)
+            shared, left = shared + tokens, left - len(text)
+        return shared
+
+    def _longest(self, node: _Node, text: str, at: float | None) -> int:
+        """Characters of the longest start that a text shares with the texts below a node."""
+        found, places = 0, [(node, 0)]
+        while places:  # not recursive: a request has as many pieces as the trace has messages
+            node, begin = places.pop()
+            rest, texts = text[begin:], node.texts
+            longest, middle = 0, bisect_left(texts, rest, key=_text)
+            for order in (range(middle - 1, -1, -1), range(middle, len(texts))):
+                for number in order:
+                    other, name = texts[number]
+                    if self._alive(node.children[name], at):
+                        longest = max(longest, len(common_start(rest, other)))
+                        break
+            found = max(found, begin + longest)
+            # A shorter piece that is a start of the text: what was sent behind it may go on as the text does.
+            start = rest[:longest]
+            while start and (number := bisect_right(texts, start, key=_text) - 1) >= 0:
+                other = texts[number][0]
+                start = common_start(rest, other)
+                if len(start) == len(other):
+                    same = texts[bisect_left(texts, other, key=_text) : number + 1]
+                    behind = (node.children[name] for equal, name in same if equal == other)
+                    places += [(child, begin + len(other)) for child in behind if self._alive(child, at)]
+                    start = start[:-1]
+        return found
 
     def _keep(self, pieces: Sequence[tuple[Key, int]], at: float | None) -> None:
         node = self._root

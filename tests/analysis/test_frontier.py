@@ -3,9 +3,10 @@ from typing import Any
 
 import pytest
 
-from pamer_lab.analysis.frontier import LEVELS, as_markdown, cost_parts, frontier, parts_markdown
+from pamer_lab.analysis.frontier import LEVELS, as_markdown, cost_parts, frontier, parts_markdown, without_times
 from pamer_lab.analysis.outcomes import Outcome
 from pamer_lab.figures import cost as figures
+from pamer_lab.runs.cost import NO_TIMES
 
 ONE = Outcome("base", "t0", "q0", 10.0, 10.0, 100, 100, 1000, 1000, 300, 900, 1000)
 
@@ -34,6 +35,13 @@ def test_a_policy_says_on_how_many_traces_it_changed_a_request() -> None:
     found = frontier([*runs("cheap", 3.0, 85), *never])
     assert {point["policy"]: point["changed"] for point in found["points"]} == {"cheap": 4, "rare": 1}
     assert [line.split(" | ")[1:3] for line in as_markdown(found).splitlines()[2:4]] == [["4", "4"], ["4", "1"]]
+
+
+def test_traces_without_timestamps_are_counted_once_and_said() -> None:
+    found = frontier([replace(entry, untimed=entry.trace_id != "t0") for name in ("base", "cheap") for entry in runs(name, 3.0, 85)])
+    assert found["untimed"] == 3 and {"3", "4"} <= set(without_times(found).split())
+    assert without_times(frontier(runs("base", 3.0, 85))) == ""
+    assert without_times(frontier([replace(ONE, untimed=True)])) == NO_TIMES
 
 
 def test_a_level_that_no_policy_reaches_has_none_and_one_task_no_spread() -> None:

@@ -45,6 +45,7 @@ def test_the_main_providers_and_two_neutral_tables_are_there() -> None:
         (toml(cached=1.0), "cached"),
         (toml(read="0.3"), "read"),
         (toml(read=True), "read"),
+        (toml(date=True), "date"),
         (toml(read=1e308), "read"),
         (toml().replace("5.0", "nan"), "output"),
         (toml(minimum_tokens=10**23), "minimum_tokens"),
@@ -97,6 +98,16 @@ def test_an_own_table_is_kept_in_the_workspace_and_found_by_its_name(tmp_path: P
     assert path.parent == tmp_path / FOLDER and find_prices("own", tmp_path) == mine
     with pytest.raises(InputError):
         write_table(msgspec.structs.replace(mine, name="../own"), tmp_path)
+
+
+@pytest.mark.parametrize(("written", "date"), [('"2026-06"', "2026-06"), ("2026-06-01", "2026-06-01"), ("2026", "2026")])
+def test_a_date_needs_no_quotes_and_a_byte_order_mark_is_no_fault(tmp_path: Path, written: str, date: str) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(f"\ufeff{toml()}date = {written}\n")
+    table = find_prices(str(path))
+    assert table.date == date and table.dated == f"mine ({date})"
+    path.write_text(toml())
+    assert "mine" in find_prices(str(path)).dated != "mine", "that there is no date is said"
 
 
 def test_a_broken_table_in_the_workspace_is_left_out_with_a_sentence_and_the_others_work(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from pamer_lab.policies.registry import parse_policy
 from pamer_lab.policies.resources import RunResources
 from pamer_lab.prices import PriceTable, find_prices
 from pamer_lab.runs.cost import FREE, NO_TIMES, RunCost, run_cost
-from pamer_lab.runs.prefix_cache import rendered
+from pamer_lab.runs.prefix_cache import Key, PrefixTree, rendered
 from pamer_lab.runs.timeline import Timeline, lay_out, request_times
 from pamer_lab.runs.turns import replay_turns
 from pamer_lab.runs.values import Run, RunInfo, Turn
@@ -171,9 +171,31 @@ def test_blocks_with_the_same_text_are_the_same_bytes(tmp_path: Path) -> None:
     assert [turn.read for turn in run_cost(run, NEUTRAL, timeline).turns] == [read for read, _, _ in provider.ledger]
 
 
+def test_a_piece_that_is_the_start_of_another_shares_what_was_sent_behind_it_too() -> None:
+    """A cache sees bytes: where a message ends is nothing to it."""
+    texts = {("text", "a"): "abc", ("text", "b"): "abcdef", ("text", "c"): "dexyz", ("text", "d"): "defg", ("text", "e"): "ab"}
+    one, longer, rest, end, start = ((key, len(text)) for key, text in texts.items())
+
+    def shared(*requests: list[tuple[Key, int]]) -> int:
+        tree = PrefixTree(texts.__getitem__, lambda text, whole, tokens: len(text), lifetime=300)
+        return [tree.send(request, at) for at, request in enumerate(requests)][-1]
+
+    assert shared([one, rest], [longer]) == 5 == shared([longer], [one, rest])
+    assert shared([one, end], [longer, rest]) == 6 and shared([start], [longer]) == 2
+    assert shared([start, rest], [one, rest], [longer, rest]) == 5, "of two starts the one that goes on"
+    assert shared([one, rest], [start], [longer]) == 5
+
+
 def costed(folder: Path, policy: str, prices: PriceTable = NEUTRAL, trace: Trace | None = None) -> RunCost:
     run, timeline = replayed(trace or long_trace(8), policy, folder)
     return run_cost(run, prices, timeline, COUNTER)  # type: ignore[arg-type]
+
+
+def test_thousands_of_messages_sent_again_under_other_names_are_read() -> None:
+    texts = [f"user\nmessage {number}\n" for number in range(3_000)]
+    tree = PrefixTree(lambda key: texts[key[1]] if isinstance(key[1], int) else key[1], lambda start, text, tokens: tokens, lifetime=300)
+    tree.send([(("block", number), 5) for number in range(len(texts))], None)
+    assert tree.send([(("text", text), 5) for text in texts], None) == 5 * len(texts)
 
 
 def test_auxiliary_calls_are_billed_and_what_rules_did_only_as_an_estimate(tmp_path: Path) -> None:

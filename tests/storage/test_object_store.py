@@ -146,7 +146,7 @@ def test_a_lease_keeps_others_out_until_it_ends_and_lets_its_owner_back_in(store
     workspace, ids = filled(1)
     run_id = replay(ids[0], "base", workspace, ReplayOptions(turn_limit=1)).run_id
     assert take(workspace.database, run_id, "another machine")
-    with pytest.raises(InputError, match="another machine"):
+    with pytest.raises(InputError, match=run_id):
         replay(ids[0], "base", workspace, ReplayOptions(turn_limit=1, owner="me"))
     assert replay(ids[0], "base", workspace, ReplayOptions(turn_limit=1, owner="another machine")).run_id == run_id
 

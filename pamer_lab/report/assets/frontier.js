@@ -22,7 +22,7 @@ function frontierPart(section) {
   shaped.forEach((point, n) => { point.shape = SHAPES[shaped.slice(0, n).filter((other) => other.look === point.look).length % SHAPES.length]; });
   const keys = shaped.map((point) => ({ name: point.policy, look: point.look, sample: () => dot(point, 13, 5) }));
   const chart = figure("Evidence in context against cost",
-    `Simulated with the prices of ${found.prices.name} (${found.prices.date}; ${found.prices.source}); n = ${counted(found.traces, "trace")}. The line joins the policies that no other policy beats on both${many ? "; only these are labelled and have intervals" : ""}. Point at a mark for all figures. Actions are fixed.`,
+    `Simulated with the prices of ${found.prices.name} (${[found.prices.date || "no date", found.prices.source].join("; ")})${found.untimed ? `; ${found.untimed}` : ""}; n = ${counted(found.traces, "trace")}. The line joins the policies that no other policy beats on both${many ? "; only these are labelled and have intervals" : ""}. Point at a mark for all figures. Actions are fixed.`,
     (width) => frontierChart(width, shaped, hidden), legend(keys, hidden, () => chart.redraw()));
   queueMicrotask(() => chart.redraw());
   const range = (low, high, digits) => (found.traces > 1 && low !== null ? ` [${low.toFixed(digits)}, ${high.toFixed(digits)}]` : "");
@@ -44,7 +44,7 @@ function frontierPart(section) {
 function equalTokens(rows) {
   if (!rows.length) return [];
   const signed = (value, digits) => (value < 0 ? "" : "+") + value.toFixed(digits);
-  const range = (row, unit, digits) => signed(row[`${unit}_difference`], digits) + (row.tasks > 1 ? ` [${signed(row[`${unit}_low`], digits)}, ${signed(row[`${unit}_high`], digits)}]` : "");
+  const range = (row, unit, digits) => signed(row[`${unit}_difference`], digits) + (row.tasks > 1 && row[`${unit}_low`] !== null ? ` [${signed(row[`${unit}_low`], digits)}, ${signed(row[`${unit}_high`], digits)}]` : "");
   return [el("h4", { text: "At equal tokens" }), table([
     { title: "Policy", value: (row) => row.policy },
     { title: "Tokens vs base", number: true, value: (row) => row.tokens_vs_base.toFixed(2) },

@@ -6,7 +6,7 @@ import polars as pl
 import streamlit as st
 
 from pamer_lab.analysis.equal_tokens import signed_range
-from pamer_lab.analysis.frontier import frontier
+from pamer_lab.analysis.frontier import frontier, without_times
 from pamer_lab.analysis.growth import counting
 from pamer_lab.analysis.outcomes import outcome
 from pamer_lab.figures import cost as cost_figures
@@ -52,10 +52,12 @@ def cost_frontier(runs: pl.DataFrame) -> None:
         return
     st.markdown(_answer(found))
     several = "intervals are 95 % bootstraps over tasks" if found["traces"] > 1 else "one trace has no interval"
-    answer = (
-        f"Simulated with prices {in_code(prices.described, 300)}; n = {counted(found['traces'], 'trace')}, {several}. "
-        f"The line joins the policies that no other policy beats on both. {FIXED_ACTIONS}"
-    )
+    facts = [
+        f"Simulated with prices {in_code(prices.described, 300)}",
+        without_times(found),
+        f"n = {counted(found['traces'], 'trace')}, {several}",
+    ]
+    answer = f"{'; '.join(filter(None, facts))}. The line joins the policies that no other policy beats on both. {FIXED_ACTIONS}"
     show_chart(
         "Evidence in context against cost",
         drawing("frontier", (version(), ids, price_key(prices)), lambda colours: cost_figures.frontier(found, colours)),
@@ -73,7 +75,7 @@ def cost_frontier(runs: pl.DataFrame) -> None:
 def frontier_csv(found: dict[str, Any], runs: pl.DataFrame, prices: PriceTable) -> str:
     """The points of the chart, cheapest first, with the prices and how the tokens were counted."""
     points = pl.DataFrame(found["points"], infer_schema_length=None)
-    said = {"prices": prices.name, "currency": prices.currency, "cost_kind": "simulated"}
+    said = {"prices": prices.name, "prices_date": prices.date, "currency": prices.currency, "cost_kind": "simulated"}
     own = [pl.lit(value).alias(name) for name, value in said.items()]
     return csv_text(points.with_columns(*own).join(counting(runs), on="policy", maintain_order="left"))
 

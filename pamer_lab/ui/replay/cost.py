@@ -86,6 +86,7 @@ def cost_csv(run: Run, cost: RunCost) -> str:
             "turn": turn.t,
             "action": run.turns[turn.t].action,
             "prices": cost.prices.name,
+            "prices_date": cost.prices.date,
             "currency": cost.prices.currency,
         }
         | {f"{name}_tokens": getattr(turn, name) for name in names}

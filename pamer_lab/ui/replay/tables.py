@@ -114,7 +114,9 @@ def accounts(runs: Sequence[Run]) -> None:
             "In context %": st.column_config.NumberColumn(format="%.1f", help=HINTS["in_context"]),
         },
     )
-    own = {run.head.policy: {"Currency": prices.currency, "Prices": prices.name} | counting(run) for run in runs}
+    own = {
+        run.head.policy: {"Currency": prices.currency, "Prices": prices.name, "Prices date": prices.date} | counting(run) for run in runs
+    }
     download(
         "CSV",
         lambda: csv_text(pl.DataFrame([row | own[row["Policy"]] for row in rows], infer_schema_length=None)),
