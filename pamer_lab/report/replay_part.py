@@ -115,7 +115,7 @@ def _trace(stored: StoredTrace, timeline: Timeline, texts: Texts) -> dict[str, A
         "prefix": texts.put("".join(render_message(message) for message in trace.messages[: pieces.prefix_end]), f"{name}, prefix"),
         "tools": texts.put(render_tools(trace.tools), f"{name}, tool descriptions"),
         "blocks": blocks,
-        "labels": [{"t": label.t, "target": label.target, "value": label.value} for label in trace.labels],
+        "labels": [{"t": label.t, "target": label.target, "value": label.value, "origin": label.origin} for label in trace.labels],
         "events": [
             {key: event[key] for key in ("t", "kind", "tokens_before", "tokens_after")}
             | {"text": texts.put(event["text"], f"{name}, recorded event")}

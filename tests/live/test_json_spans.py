@@ -27,7 +27,7 @@ def test_each_element_parses_to_its_value(value: list[object], spaced: bool) -> 
 
 
 def test_a_key_that_is_there_twice_is_refused() -> None:
-    with pytest.raises(ValueError, match="twice"):
+    with pytest.raises(ValueError):
         members(b'{"a": 1, "\\u0061": 2}')
 
 

@@ -8,7 +8,7 @@ from streamlit.testing.v1 import AppTest
 
 from pamer_lab.audit import AuditStore, ReviewStore
 from pamer_lab.audit.exchange import audit_bytes
-from pamer_lab.audit.labels import current
+from pamer_lab.audit.labels import current, sample
 from pamer_lab.audit.tables import SELECTIONS
 from pamer_lab.controller.router import Candidate, SelectionRecord
 from pamer_lab.errors import StorageError
@@ -162,7 +162,9 @@ def test_the_last_verdict_says_that_everything_is_reviewed_and_leaves_the_case_o
 
 def test_a_note_waits_for_its_verdict_while_others_are_open(visit: Visit, rows: list[dict[str, Any]], workspace: Workspace) -> None:
     app = named(visit(PAGE, selection=rows[0]["audit_id"]))
+    app.session_state["note-text"] = "of another"  # as where keys come faster than the page is drawn
     app.button(key="note-open").click().run()
+    assert app.text_area(key="note-text").value == ""
     app.text_area(key="note-text").set_value("look at step 3")
     submit(app, "note-form")
     assert "look at step 3" in texts(app) and not ReviewStore(workspace.database).all()
@@ -328,8 +330,9 @@ def test_there_is_no_verdict_to_press_until_a_name_is_given_and_then_no_field_to
     assert fields() == (True, False)
     named(app, "  Ada   L. ")
     assert fields() == (False, True) and says(app, "Ada L.")
+    app.session_state["reviewer"] = "Ada"  # as where the button is pressed before the page without the field is drawn to its end
     app.button(key="reviewer-change").click().run()
-    assert fields() == (True, False)
+    assert fields() == (True, False) and app.text_input(key="reviewer").value == ""
 
 
 def test_a_person_goes_through_hindsight_labels_and_sees_the_agreement(workspace: Workspace, visit: Visit) -> None:
@@ -339,6 +342,8 @@ def test_a_person_goes_through_hindsight_labels_and_sees_the_agreement(workspace
     labels = hindsight_labels(lay_out(trace, tokens), rule)
     workspace.add_traces([labelled(trace, labels)], tokens)
     app = visit(PAGE, reviewed="Hindsight labels")
+    first = sample([(trace.trace_id, label) for label in labels], 1)[0][1]
+    assert first.target == "compression" and all(says(app, f"Turn {first.t + later}") for later in range(rule.horizon))
     assert not app.exception and any(button.disabled for button in app.button if str(button.key).startswith("label-Agree"))
     named(app)
     next(button for button in app.button if str(button.key).startswith("label-Disagree")).click().run()

@@ -12,7 +12,10 @@ from pamer_lab.errors import InputError
 from pamer_lab.figures.layerwise import Shown
 from pamer_lab.figures.theme import LIGHT
 from pamer_lab.probes.margins import confusion, unpack
+from pamer_lab.runs.hindsight import labelled
 from pamer_lab.studies.study import Study, save_study
+from pamer_lab.trajectory.labels import HINDSIGHT
+from pamer_lab.trajectory.values import Label
 from pamer_lab.ui.shared.studies import FULL_HISTORY, RECORDED_HISTORY
 from pamer_lab.ui.shared.text import DEMO
 from pamer_lab.workspace import Workspace
@@ -123,7 +126,13 @@ def test_a_study_that_cannot_run_ends_with_its_sentence(visit: Visit, workspace:
     app = visit(PAGE)
     app.session_state["make-study"] = True
     app.run()
-    assert says(app, 16)
+    assert says(app, 16) and "study-labels" not in [box.key for box in app.selectbox]
+    trace = workspace.trace(workspace.trace_rows()[0]["trace_id"]).trace
+    workspace.relabel([labelled(trace, [Label(3, "recall", origin=HINDSIGHT)])])
+    app.run()
+    native = next(name for name in app.selectbox(key="study-labels").options if name != HINDSIGHT)
+    assert says(app, 1)
+    app.selectbox(key="study-labels").set_value(native).run()
     assert says(app, "SmolLM2-135M-Instruct", "all-MiniLM-L6-v2")
     app.text_input(key="study-seeds").set_value("one").run()
     app.button(key="start-study").click().run()
@@ -131,7 +140,7 @@ def test_a_study_that_cannot_run_ends_with_its_sentence(visit: Visit, workspace:
 
     job = jobs().latest
     assert job is not None
-    assert job.commands[0][:2] == ("layerwise", "@workspace")
+    assert job.commands[0][:4] == ("layerwise", "@workspace", "--labels", native)
     assert job.wait(120)
     app.run()
     assert any("--seeds" in warning.value for warning in app.warning)

@@ -8,6 +8,7 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import polars as pl
 import pytest
 
@@ -24,7 +25,7 @@ from pamer_lab.report.replay_part import choice_of, letter_runs
 from pamer_lab.report.texts import fit, json_text, shortened, size_in_file
 from pamer_lab.reviewer_mode import READONLY_VARIABLE
 from pamer_lab.runs.values import FIXED_ACTIONS, RunInfo
-from pamer_lab.trajectory.values import Trace
+from pamer_lab.trajectory.values import Label, Trace
 from pamer_lab.workspace import Workspace
 from tests.report.world import HOSTILE, everything, filled, hostile_trace
 from tests.runs.making import call, estimated, make_trace
@@ -82,11 +83,13 @@ def test_without_text_the_words_are_gone_and_the_numbers_stay(reported: Reported
 
 
 def test_a_report_never_grows_past_its_limit_and_says_what_was_cut(tmp_path: Path) -> None:
-    workspace, heads = filled(tmp_path / "w", hostile_trace(12, words=9_000), ["base"])
+    trace = msgspec.structs.replace(hostile_trace(12, words=9_000), labels=(Label(3, "recall", origin="hindsight"),))
+    workspace, heads = filled(tmp_path / "w", trace, ["base"])
     runs = tuple(choice_of(head) for head in heads)
     report = make(ReportConfig(sections=(ReplaySection(trace_id="t-hostile", runs=runs),), max_mb=0.6), workspace)
     assert len(report.html) <= 600_000 and report.document.about["text"]["cut"] == 12
     assert any("[… " in text for text in report.document.texts.values())
+    assert [label["origin"] for label in report.document.sections[0]["trace"]["labels"]] == ["hindsight"]
     with pytest.raises(InputError, match="--max-mb"):
         make(ReportConfig(sections=(StudySection(sample="layerwise"),) * 6, max_mb=0.51), workspace)
 

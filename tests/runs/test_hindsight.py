@@ -4,7 +4,7 @@ import pytest
 
 from pamer_lab.errors import InputError
 from pamer_lab.runs.evidence import Use
-from pamer_lab.runs.hindsight import Rule, covering, hindsight_labels, labelled
+from pamer_lab.runs.hindsight import Rule, counted_uses, covering, hindsight_labels, labelled
 from pamer_lab.trajectory.values import Label, Message, ToolCall, Trace
 from tests.runs.making import timeline_of
 
@@ -82,6 +82,39 @@ def test_common_words_years_and_background_are_not_evidence() -> None:
 def test_a_quoted_path_is_the_path() -> None:
     trace = trace_of(("a", 'see "src/deep/core.py"'), ("b", "ok"), ("c", "ok"), ("open src/deep/core.py", "ok"), ("e", "ok"))
     assert found(trace)["recall"][3] == [0]
+
+
+@pytest.mark.parametrize(
+    ("shown", "used", "seen"),
+    [
+        ("order W76780721", "cancel W7678072", False),
+        ("user_1234_old", "user_1234", False),
+        ("total 12345", "use 1234", False),
+        ("src/deep/core.py", "open core.py", False),
+        ("src/deep/core.py:120: error", "open src/deep/core.py", True),
+        ("größe/übung.txt", "open größe/übung.txt", True),
+        ("数据/报告2024.csv 已找到", "打开 数据/报告2024.csv", True),
+        (r"see C:\Users\me\core.py", r"open C:\Users\me\core.py", True),
+        (r"see C:\Users\me\project", r"cd C:\Users\me\project", False),
+        ('file "my docs/report final.txt"', 'open "my docs/report final.txt"', True),
+        (r'{"out": "one\nsrc/core.py"}', "open src/core.py", False),
+        ('["AQLBTL"]', "cancel AQLBTL", False),
+    ],
+)
+def test_an_identifier_is_used_where_it_is_named_in_full(shown: str, used: str, seen: bool) -> None:
+    """Those that are not seen are in the list of docs/hindsight.md."""
+    trace = trace_of(("a", shown), ("b", "ok"), ("c", "ok"), (used, "ok"), ("e", "ok"))
+    assert found(trace)["recall"][3] == ([0] if seen else [])
+
+
+def test_every_result_of_parallel_calls_is_evidence_of_its_block() -> None:
+    trace = trace_of(("a", "order W7678072"), ("b", "ok"), ("c", "ok"), ("cancel W7678072 and X9912345", "ok"), ("e", "ok"))
+    messages = list(trace.messages)
+    messages[2] = Message("assistant", "a", (ToolCall("c0", "look", "{}"), ToolCall("more", "look", "{}")))
+    messages.insert(4, Message("tool", "order X9912345", tool_call_id="more"))
+    parallel = Trace("t-hand", "q", "native", tuple(messages))
+    assert found(parallel)["recall"][3] == [0]
+    assert {use.value for use in counted_uses(timeline_of(parallel)) if use.blocks == (0,)} == {"W7678072", "X9912345"}
 
 
 def test_what_the_agent_named_first_or_was_given_is_no_evidence() -> None:

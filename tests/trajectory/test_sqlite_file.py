@@ -169,7 +169,8 @@ def test_a_page_that_points_to_itself_ends(tmp_path: Path) -> None:
 
 def test_more_rows_than_the_limit_are_refused(tmp_path: Path) -> None:
     data = _database(tmp_path / "x.db", "CREATE TABLE t (a TEXT)", *("INSERT INTO t VALUES ('xxxxxxxxxx')" for _ in range(50)))
-    with pytest.raises(InputError, match="limit"):
+    assert read_tables(data, ReadLimits())
+    with pytest.raises(InputError):
         read_tables(data, ReadLimits(max_bytes=400))
 
 

@@ -11,7 +11,7 @@ import streamlit as st
 
 from pamer_lab.analysis.background import Job
 from pamer_lab.features.store import every_fourth
-from pamer_lab.figures.text import counted, duration, short
+from pamer_lab.figures.text import counted, duration, one_line, short
 from pamer_lab.models.frozen import chosen_model, is_here, model_name, remedy
 from pamer_lab.models.profiles import EMBEDDED, Profile, known_profiles, load_profile
 from pamer_lab.probes.split import MINIMUM_QUESTIONS, SEEDS
@@ -20,13 +20,15 @@ from pamer_lab.studies.compact.estimate import estimate, layerwise_conditions
 from pamer_lab.studies.compact.registry import choose, groups
 from pamer_lab.studies.compact.values import Condition
 from pamer_lab.studies.study import ALL, Kind
+from pamer_lab.trajectory.labels import HINDSIGHT
 from pamer_lab.ui.shared.following import LOOK_EVERY, progress_bar, waiting_list
 from pamer_lab.ui.shared.heads_select import ask_to_confirm
-from pamer_lab.ui.shared.loaders import catalogue, workspace
+from pamer_lab.ui.shared.loaders import catalogue, table_version, workspace
 from pamer_lab.ui.shared.picker import trace_label
 from pamer_lab.ui.shared.studies import jobs
 from pamer_lab.ui.shared.text import in_code
 from pamer_lab.ui.shared.words import BASES, HINTS
+from pamer_lab.workspace import TRACES
 from pamer_lab.workspace.catalogue import Filters
 from pamer_lab.workspace.ingest import DEMO_FOLDER, import_paths
 
@@ -42,11 +44,13 @@ class Corpus:
     rows: tuple[dict[str, Any], ...]
     chosen: tuple[str, ...]
     """Ids the reader chose; empty means all labelled ones."""
+    labels: str = ""
+    """The origin whose labels count, where there are several."""
 
     @property
     def words(self) -> list[str]:
         """As the command takes them."""
-        return list(self.chosen) or [ALL]
+        return [*(self.chosen or [ALL]), *(["--labels", self.labels] if self.labels else [])]
 
     @property
     def questions(self) -> int:
@@ -94,6 +98,13 @@ def _start(commands: Sequence[Sequence[str]]) -> None:
     jobs().start(commands)
 
 
+@st.cache_resource(max_entries=2, show_spinner="Reading where labels come from…")
+def _origins(path: str, at: tuple[int, int]) -> dict[str, frozenset[str]]:
+    """By labelled trace, the origins of its labels."""
+    ids = [row["trace_id"] for row in catalogue(Filters(labelled=True)).rows]
+    return {name: frozenset(label.origin for label in workspace().trace(name).trace.labels) for name in ids}
+
+
 def choose_corpus() -> Corpus | None:
     """Labelled traces of the workspace; None, with a message, if there are too few for a study."""
     labelled = {row["trace_id"]: row for row in catalogue(Filters(labelled=True)).rows}
@@ -107,7 +118,12 @@ def choose_corpus() -> Corpus | None:
             format_func=lambda name: trace_label(labelled[name]),
             help=HINTS["labels"],
         )
-    corpus = Corpus(tuple(labelled[name] for name in chosen or labelled), tuple(chosen))
+    origins = {name: _origins(str(workspace().path), table_version(TRACES))[name] for name in chosen or labelled}
+    known = sorted(set().union(*origins.values()))
+    origin = ""
+    if any(name.partition(":")[0] == HINDSIGHT for name in known) and len(known) > 1:
+        origin = st.selectbox("Labels", known, key="study-labels", format_func=lambda name: one_line(name, 60), help=HINTS["label-origin"])
+    corpus = Corpus(tuple(labelled[name] for name, own in origins.items() if not origin or origin in own), tuple(chosen), origin)
     if corpus.questions >= MINIMUM_QUESTIONS:
         return corpus
     st.info(

@@ -7,6 +7,7 @@ HINTS = {
     "tokens": "Counted with the named tokenizer; 'estimated' means characters divided by four.",
     "context": "The complete recorded history before the agent's message, including tool descriptions. Thinking text is not counted.",
     "labels": "Where memory was needed: older history had to be compressed (▼) or earlier evidence recalled (▲). Hindsight labels too.",
+    "label-origin": "These traces have labels of several origins. Hindsight labels answer another question, so a study takes one origin.",
     "events": "What the source recorded about its own context: a compaction, a memory read or write, a sub-agent.",
     "sessions": "Lists what Claude Code, Codex, Copilot, Cursor and others keep in their usual folders. You choose what is imported.",
     "confidence": "recognised: a reader matched; second choice: the first one could not read it; guessed: a search found the messages.",
