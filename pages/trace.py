@@ -33,13 +33,15 @@ def start_over() -> None:
 
 
 def context_before(transcript: Transcript, colours: dict[Meaning, str]) -> Any:
-    marked = {sign: [block for block in range(len(transcript.before)) if sign in transcript.marks(block)] for sign in "▼▲"}
+    recorded = recorded_context(transcript.trace)
+    signs = [transcript.marks(block, edits=not any(recorded)) for block in range(len(transcript.before))]
+    marked = {sign: [block for block, found in enumerate(signs) if sign in found] for sign in "▼▲"}
     return figures.history(
         transcript.before,
         colours,
         compressions=marked["▼"],
         recalls=marked["▲"],
-        recorded=recorded_context(transcript.trace),
+        recorded=recorded,
         edits=compactions(transcript.trace),
     )
 

@@ -27,9 +27,10 @@ def add_recorded(
             x=list(range(len(shown))),
             y=shown,
             name=NAME,
-            mode="lines",
+            mode="lines" if len(known) > 1 else "markers",
             connectgaps=True,
             line={"color": colours["active"], "dash": "longdashdot", "width": 1.5},
+            marker={"color": colours["active"], "size": 6},
             hovertemplate="recorded by the source, turn %{x}: %{y:,} tokens<extra></extra>",
         )
     edits = [edit for edit in compactions if edit["t"] < turns]

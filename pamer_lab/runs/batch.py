@@ -78,7 +78,14 @@ def replay_batch(
     for part in fast_first(policies):
         light = not parse_policy(part[0]).needs_models
         jobs = [
-            Job(workspace.address, trace_id, part, expected=state.known_seconds(trace_id, part) if light else {}, **common)  # type: ignore[arg-type]
+            Job(
+                workspace.address,
+                trace_id,
+                part,
+                expected=state.known_seconds(trace_id, part) if light else {},
+                guessed=state.unsure(trace_id, part),
+                **common,  # type: ignore[arg-type]
+            )
             for trace_id in unique
         ]
         batch = _Batch(state, min(options.processes, len(jobs)), report, cancelled, RunStore(workspace))

@@ -55,6 +55,8 @@ class Job(msgspec.Struct, frozen=True):
     """Names the batch; the run that a lost worker of it left belongs to whoever goes on."""
     expected: dict[str, float] = {}
     """Seconds by policy, where whoever gives the job knows them."""
+    guessed: tuple[str, ...] = ()
+    """Policies whose seconds are those of another trace."""
 
 
 class Note(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -98,7 +100,7 @@ def work(job: Job, tell: Any) -> None:
                 tell(Note(policy, read=progress.done, to_read=progress.total))
 
         options = ReplayOptions(job.profile, job.device, job.turn_limit, job.fresh, watch, reading, heads=job.heads, owner=job.batch)
-        options = replace(options, expected=job.expected.get(policy))
+        options = replace(options, expected=job.expected.get(policy), guessed=policy in job.guessed)
         try:
             tell(Note(policy, doing=_first_steps(job, policy, workspace)))
             run = replay(job.trace_id, policy, workspace, options)

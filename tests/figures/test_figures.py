@@ -72,3 +72,5 @@ def test_the_transcripts_chart_names_its_lines_where_the_source_recorded_its_own
     alone, both = figures.history([1, 2, 3]), figures.history([1, 2, 3], recorded=[10, None, 30])
     assert not alone.layout.showlegend
     assert both.layout.showlegend and [line.name for line in both.data] == [OURS, NAME]
+    once = figures.history([1, 2, 3], recorded=[10, None, None])
+    assert [figure.data[1].mode for figure in (both, once)] == ["lines", "markers"], "a line of one point cannot be seen"

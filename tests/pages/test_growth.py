@@ -11,7 +11,7 @@ from pamer_lab.prices import DEFAULT, find_prices, write_table
 from pamer_lab.runs.background import Background
 from pamer_lab.runs.engine import ReplayOptions, replay
 from pamer_lab.runs.store import RunStore
-from pamer_lab.ui.growth.table import COST_CHANGE, EVIDENCE_CHANGE, good_or_bad
+from pamer_lab.ui.growth.table import COST_CHANGE, EVIDENCE_CHANGE, LEFT_OUT, good_or_bad
 from pamer_lab.ui.shared.text import DEMO, counted_with
 from pamer_lab.workspace import Workspace
 from pamer_lab.workspace.catalogue import Filters, listed
@@ -123,6 +123,7 @@ def test_how_tokens_were_counted_is_the_runs_word_not_the_traces(visit: Visit, w
 
 def test_what_is_cut_is_said(visit: Visit, workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pamer_lab.ui.growth.table.MOST_TRACES", 1)
+    monkeypatch.setattr("pamer_lab.ui.growth.table.MOST_TURNS", 19)
     monkeypatch.setattr("pamer_lab.ui.growth.view.MOST_PAIRS", 1)
     monkeypatch.setattr("pamer_lab.figures.growth.MOST_LINES", 2)
     for turns in (4, 6):
@@ -133,8 +134,11 @@ def test_what_is_cut_is_said(visit: Visit, workspace: Workspace, monkeypatch: py
     app.run()
     assert len([text for text in sentences(app) if holds(text, 1, 2)]) >= 2, "the lines and the pairs that are shown, of how many"
     said = texts(app)
-    monkeypatch.setattr("pamer_lab.ui.growth.table.MOST_TRACES", 2)
-    assert texts(app.run()) != said, "evidence that was left out of the table"
+    assert said.count(LEFT_OUT) == 2, "the first lines and the table"
+    for name, most in (("MOST_TRACES", 2), ("MOST_TURNS", 20)):
+        with monkeypatch.context() as patched:
+            patched.setattr(f"pamer_lab.ui.growth.table.{name}", most)
+            assert LEFT_OUT not in texts(app.run()), "few traces, or more that are short"
 
 
 def test_more_evidence_is_good_and_fewer_tokens_only_at_no_higher_cost() -> None:

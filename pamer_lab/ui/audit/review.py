@@ -108,7 +108,8 @@ def review_form(row: Mapping[str, Any], entry: Entry, shown: Sequence[Entry], re
         _standing(own, set(chosen))
     _others(said, reviewer, set(chosen))
     if st.session_state.pop("note-wanted", False):
-        _note_dialog(entry.audit_id, reviewer, note)
+        st.session_state["note-text"] = note  # or what was typed for the selection before, where keys came faster than the page
+        _note_dialog(entry.audit_id, reviewer)
 
 
 def _steps(own: Review | None, chosen: Sequence[int]) -> list[int]:
@@ -122,10 +123,10 @@ def _ask() -> None:
 
 
 @st.dialog("Note")
-def _note_dialog(audit_id: str, reviewer: str, note: str) -> None:
+def _note_dialog(audit_id: str, reviewer: str) -> None:
     """The note by itself, so that one key reaches it; it is kept with the next verdict, or at once where there is one."""
     with st.form("note-form", border=False):
-        st.text_area("What should others know?", note, max_chars=NOTE_CHARACTERS, height=160, key="note-text")
+        st.text_area("What should others know?", max_chars=NOTE_CHARACTERS, height=160, key="note-text")
         if st.form_submit_button("Save note", type="primary", on_click=_keep_note, args=(audit_id, reviewer)):
             st.rerun()
     st.caption("Ctrl+Enter saves it, together with your verdict.")

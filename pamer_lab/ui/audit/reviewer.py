@@ -69,4 +69,5 @@ def _typed() -> None:
 
 def _forget() -> None:
     st.session_state.pop(NAME, None)
+    st.session_state["reviewer"] = ""  # pressed before the field has left the page, the button would bring back what was typed
     st.session_state["reviewer-forgotten"] = True

@@ -23,8 +23,10 @@ from pamer_lab.ui.shared.theme import colours
 from pamer_lab.ui.shared.verdicts import show_verdicts, verdicts_of
 from pamer_lab.ui.shared.words import HINTS
 
-MOST_TRACES = 40
-"""Traces whose evidence is computed on one page."""
+MOST_TRACES, MOST_TURNS = 40, 6_000
+"""Traces whose evidence is computed on one page; more where their runs have no more turns than this together, a few seconds' work."""
+LEFT_OUT = f"For more than {MOST_TRACES} long traces, cost, evidence and drops are left out; choose fewer to see them."
+"""Said where it is so."""
 Costs = dict[str, tuple[float, float]]
 """By policy: its cost, and that of the base agent on the same traces."""
 EVIDENCE_CHANGE = "Evidence vs baseline"
@@ -47,7 +49,7 @@ def comparison(runs: pl.DataFrame, policies: Sequence[str], baseline: str) -> No
         prices = choose_prices()
         st.space("stretch")
         file = st.container(width="content")
-    few = runs["trace_id"].n_unique() <= MOST_TRACES
+    few = _few(runs)
     kept = _survival(str(workspace().path), version(), tuple(runs["run_id"])) if few else {}
     costs = _costs(str(workspace().path), version(), tuple(runs["run_id"]), price_key(prices), prices) if few else {}
     shown = [_line(rows[policy], rows[baseline], kept, costs, one_line(prices.currency, 8)) for policy in policies]
@@ -88,21 +90,26 @@ def comparison(runs: pl.DataFrame, policies: Sequence[str], baseline: str) -> No
     if len({row["traces"] for row in rows.values()}) > 1:
         said.append("The policies here cover different traces, so a change may come from the traces.")
     if not few:
-        said.append(f"Evidence is computed for at most {MOST_TRACES} traces; choose fewer to see it.")
+        said.append(LEFT_OUT)
     said.append(f"Cost: simulated with prices {in_code(prices.described, 300)}.")
     st.caption(" ".join([*said, FIXED_ACTIONS]))
 
 
 def growth_verdicts(runs: pl.DataFrame, policies: Sequence[str], baseline: str) -> None:
-    """The page's first lines; beyond `MOST_TRACES` they leave evidence and drops out."""
-    count = runs["trace_id"].n_unique()
-    if count <= MOST_TRACES:
+    """The page's first lines; where they leave cost, evidence and drops out, they say so."""
+    count, few = runs["trace_id"].n_unique(), _few(runs)
+    if few:
         found = _verdicts(str(workspace().path), version(), tuple(runs["run_id"]), baseline, price_key(current_prices()))
     else:
         rows = runs.group_by("policy").agg(pl.len().alias("traces"), pl.col("total").sum()).iter_rows(named=True)
         found = verdicts([Account(row["policy"], row["traces"], row["total"]) for row in rows], baseline)
     order = {policy: place for place, policy in enumerate(policies)}
-    show_verdicts(sorted(found, key=lambda one: order.get(one.policy, len(order))), counted(count, "trace"))
+    show_verdicts(sorted(found, key=lambda one: order.get(one.policy, len(order))), counted(count, "trace"), "" if few else LEFT_OUT)
+
+
+def _few(runs: pl.DataFrame) -> bool:
+    """Whether so little was replayed that a page can look for its evidence."""
+    return runs["trace_id"].n_unique() <= MOST_TRACES or int(runs["turns"].sum()) <= MOST_TURNS
 
 
 @st.cache_resource(max_entries=8, show_spinner="Searching for evidence…")

@@ -79,7 +79,7 @@ def choose_turn(run: Run, policies: Sequence[str], dropped: Sequence[Drop] = ())
         _step("Previous turn", "chevron_left", turn - 1 if turn else None, "k")
         _step("Next turn", "chevron_right", turn + 1 if turn + 1 < count else None, "j")
     action = run.turns[turn].action
-    what = f"{DROP_SIGN} drop" if action == "pass" and turn in lost else f"{SIGNS[action]} {action}"
+    what = f"{DROP_SIGN} drop" if action == "pass" and turn in lost else action if action == "pass" else f"{SIGNS[action]} {action}"
     number = f"event {events.index(turn) + 1:,} of {len(events):,}" if turn in events else f"{counted(len(events), 'event')} in this run"
     before, after = [event for event in events if event < turn], [event for event in events if event > turn]
     with st.container(horizontal=True, vertical_alignment="center"):

@@ -14,6 +14,7 @@ from typing import Literal
 
 from pamer_lab.blocks import Block, block_sizes, context_before, cut
 from pamer_lab.figures.text import one_line
+from pamer_lab.runs.recorded import EDITS
 from pamer_lab.trajectory import Event, Label, Message, Trace
 
 PREFIX = -1
@@ -159,14 +160,17 @@ class Transcript:
         what = one_line(tools, 40) if tools else one_line(said.content, 60) or "(no text)"
         return {"block": block.index, "what": what, "tokens": self.sizes[block.index], "marks": self.marks(block.index)}
 
-    def marks(self, block: int) -> str:
-        """`▼` where compression was needed or recorded, `▲` for recall, `✕` for a failed tool, `…` for a missing result."""
+    def marks(self, block: int, *, edits: bool = True) -> str:
+        """`▼` where compression was needed or recorded, `▲` for recall, `✕` for a failed tool, `…` for a missing result.
+
+        `edits`: the source's own compactions count as recorded; a chart that draws them with their sizes leaves them out here.
+        """
         piece = self.pieces.blocks[block]
         kinds = {event.kind for _, event in self.events.get(block, ())}
         targets = {label.target for label in self.labels.get(block, ()) if label.value}
         failed = any(message.error for message in piece.of(self.trace.messages))
         signs = [
-            ("▼", "compression" in targets or kinds & {"compaction", "context_edit", "memory_write"}),
+            ("▼", "compression" in targets or kinds & {"memory_write", *(EDITS if edits else ())}),
             ("▲", "recall" in targets or "memory_read" in kinds),
             ("✕", failed),
             ("…", not piece.complete),

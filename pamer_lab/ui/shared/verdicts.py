@@ -30,8 +30,8 @@ def verdicts_of(runs: Sequence[Run], baseline: str = "") -> list[Verdict]:
     return verdicts(found, against)
 
 
-def show_verdicts(found: Sequence[Verdict], of: str) -> None:
-    """One line per policy; `of` says what was replayed, such as `94 turns of one trace`."""
+def show_verdicts(found: Sequence[Verdict], of: str, note: str = "") -> None:
+    """One line per policy; `of` says what was replayed, such as `94 turns of one trace`, and `note` what the lines leave out."""
     if not found:
         return
     with st.container(key="verdict", gap="small"):
@@ -42,4 +42,4 @@ def show_verdicts(found: Sequence[Verdict], of: str) -> None:
         st.markdown("  \n".join(lines), help=f"{HINTS['verdict']} {HINTS['evidence']} {HINTS['fixed']}")
         priced = any(verdict.cost_pct is not None for verdict in found)
         prices = f" Cost: simulated with prices {in_code(current_prices().dated, 80)}." if priced else ""
-        st.caption(f"Replay of {of}, actions fixed; live results are from the paper, with its own agent and tasks.{prices}")
+        st.caption(f"Replay of {of}, actions fixed; live results are from the paper, with its own agent and tasks.{prices} {note}".rstrip())

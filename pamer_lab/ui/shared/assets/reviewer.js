@@ -18,6 +18,7 @@ export default function ({ data, setTriggerValue }) {
       localStorage.removeItem(TYPED);
     } else if (data.forget) {
       localStorage.removeItem(KEY);
+      localStorage.removeItem(TYPED);
     } else if (localStorage.getItem(KEY)?.trim()) {
       setTriggerValue("remembered", localStorage.getItem(KEY));
     } else if (localStorage.getItem(TYPED)?.trim() && !document.querySelector(".st-key-reviewer input")?.value) {
