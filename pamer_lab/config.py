@@ -94,7 +94,7 @@ def local_folder(place: str | Path) -> Path:
 def _folder_of(address: str) -> Path:
     """The folder that a `file://` address names on this machine."""
     parts = urlsplit(address)
-    if parts.netloc not in ("", "localhost") or parts.query or not parts.path.strip("/"):
+    if parts.netloc not in ("", "localhost") or parts.query or parts.fragment or not parts.path.strip("/"):
         raise InputError(
             "a file:// workspace must be a folder on this machine, without host, credentials or options, such as file:///path/to/workspace"
         )
@@ -107,13 +107,16 @@ def object_store(text: str) -> str:
     Credentials belong into the environment: an address that carries any is refused, and not repeated.
     """
     scheme, separator, rest = text.partition("://")
+    if not separator and (begun := text.partition(":")[0].lower()) in (*SCHEMES, "file") and text[len(begun) :][:1] == ":":
+        raise InputError(f"an address has two slashes behind the colon, such as {begun}://…; a folder of that name is written ./{begun}:…")
     if not separator or scheme == "file":
         return ""
     if scheme not in SCHEMES:
-        raise InputError(f"a workspace is a folder or one of {', '.join(f'{name}://' for name in SCHEMES)}, not {scheme[:20]}://")
+        known = ", ".join(f"{name}://" for name in (*SCHEMES, "file"))
+        raise InputError(f"a workspace is a folder or one of {known}, not {scheme[:20]}://")
     if "@" in rest or "?" in rest:
         raise InputError("a workspace's address must not contain credentials or options; set them in the environment (docs/scale.md)")
-    if not rest.strip("/"):
+    if not rest.strip("/") or rest.startswith("/"):
         raise InputError(f"{scheme}:// needs a bucket, such as {scheme}://bucket/workspace")
     return f"{scheme}://{rest.rstrip('/')}"
 

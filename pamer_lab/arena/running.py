@@ -66,9 +66,10 @@ def play_arena(
         table = _Table(store, info.arena_id, missing, len(tasks) * len(plan.named()), say)
         apart, here = _divided(plan, tasks, missing, factory, engine or LocalEngine(), own=agent is not None, simulated=player.simulated)
         for jobs, workers in apart:
-            Crew(engine or LocalEngine(), "pamer_lab.arena.worker", Note, table.told, table.lost, cancelled=cancelled, stopped=STOPPED).run(
-                [Job(workspace.address, plan, number, names) for number, names in jobs], workers
-            )
+            place = engine or LocalEngine()
+            # An episode says nothing until it ends; programs have a time limit of their own.
+            crew = Crew(place, "pamer_lab.arena.worker", Note, table.told, table.lost, cancelled=cancelled, stopped=STOPPED, silent=True)
+            crew.run([Job(workspace.address, plan, number, names) for number, names in jobs], workers)
         for number, names in here:
             for name in names:
                 table.add(play_one(plan, number, name, player, factory, cancelled))

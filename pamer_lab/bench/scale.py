@@ -2,7 +2,8 @@
 
 Every part is a ratio inside this run: per number of workers `overhead_vs_local_N` (Ray over local, less one, from the moment when each
 worker has done a trace: a long job pays the start of the workers once; `overhead_with_start_N` is with it), `worker_cpu_vs_local_N` (the
-same of the workers' processor time, which other programs of a busy machine hardly change) and `speedup_N` (time of one Ray worker over
+same of the workers' processor time, which other programs of a busy machine hardly change), `all_cpu_vs_local_N` (the same of all
+processes, the caller and Ray's own included) and `speedup_N` (time of one Ray worker over
 that of N), each the median of rounds in which local and Ray take turns; `time_vs_linear` (ten times the traces over ten times the time);
 of killed workers what was lost or doubled; and how much longer pages and their queries take with a hundred times as many traces and runs
 in the store (`catalogue.py`). The cluster runs before anything is timed; its start is in the details.
@@ -63,15 +64,15 @@ class Clocks:
 
     warm: int
     began: float = field(default_factory=time.perf_counter)
-    first: tuple[float, float] = (0.0, 0.0)
-    """Then: the time, and the workers' processor time so far."""
-    last: tuple[float, float] = (0.0, 0.0)
+    first: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    """Then: the time, and the processor time so far of the workers and of all processes."""
+    last: tuple[float, float, float] = (0.0, 0.0, 0.0)
 
     def see(self, progress: BatchProgress) -> None:
         if not self.first[0] and progress.runs_done >= self.warm:
-            self.first = time.perf_counter(), _cpu()
+            self.first = _now()
         if not self.last[0] and progress.runs_done == progress.runs:
-            self.last = time.perf_counter(), _cpu()
+            self.last = _now()
 
     @property
     def whole(self) -> float:
@@ -85,10 +86,16 @@ class Clocks:
     def cpu(self) -> float:
         return self.last[1] - self.first[1]
 
+    @property
+    def all_cpu(self) -> float:
+        return self.last[2] - self.first[2]
 
-def _cpu() -> float:
-    """Processor time of all workers that run, of either engine."""
-    return sum(_spent(child) for child in psutil.Process().children(recursive=True) if _works(child))
+
+def _now() -> tuple[float, float, float]:
+    """The time, and the processor time so far of the workers that run, of either engine, and of all processes, Ray's own included."""
+    own = psutil.Process()
+    spent = [(_works(child), _spent(child)) for child in own.children(recursive=True)]
+    return time.perf_counter(), sum(seconds for works, seconds in spent if works), _spent(own) + sum(seconds for _, seconds in spent)
 
 
 def _spent(process: psutil.Process) -> float:
@@ -136,16 +143,18 @@ def overhead(folder: Path, traces: int) -> Measured:
         for number in range(ROUNDS):
             for name, workers in taken:
                 clocks = timed(folder / f"{name}-{workers}-{number}", traces, engines[name], workers)
-                say(f"{name}, {workers} workers: {clocks.working:.1f} s, {clocks.cpu:.1f} s of processors")
+                spent = f"{clocks.cpu:.1f} s of its processors, {clocks.all_cpu:.1f} s of all"
+                say(f"{name}, {workers} workers: {clocks.working:.1f} s, {spent}")
                 taken[name, workers].append(clocks)
     ratios = {}
     for workers in (1, 2):
         ray, local, one = taken["ray", workers], taken["local", workers], taken["ray", 1]
         ratios[f"overhead_vs_local_{workers}"] = _ratio([clocks.working for clocks in ray], [clocks.working for clocks in local]) - 1
         ratios[f"worker_cpu_vs_local_{workers}"] = _ratio([clocks.cpu for clocks in ray], [clocks.cpu for clocks in local]) - 1
+        ratios[f"all_cpu_vs_local_{workers}"] = _ratio([clocks.all_cpu for clocks in ray], [clocks.all_cpu for clocks in local]) - 1
         ratios[f"overhead_with_start_{workers}"] = _ratio([clocks.whole for clocks in ray], [clocks.whole for clocks in local]) - 1
         ratios[f"speedup_{workers}"] = _ratio([clocks.working for clocks in one], [clocks.working for clocks in ray])
-    for kind in ("whole", "working", "cpu"):
+    for kind in ("whole", "working", "cpu", "all_cpu"):
         details[kind] = {
             f"{name}_{workers}": [round(getattr(clocks, kind), 2) for clocks in found] for (name, workers), found in taken.items()
         }

@@ -22,6 +22,7 @@ from pamer_lab.commands.engine import engine_facts, engine_of
 from pamer_lab.counts import counted
 from pamer_lab.errors import InputError
 from pamer_lab.factory import Factory
+from pamer_lab.figures.text import APART
 from pamer_lab.models.profiles import load_profile
 from pamer_lab.policies.availability import expanded, refused
 from pamer_lab.policies.registry import DEFAULT_POLICIES, parse_policy
@@ -231,7 +232,7 @@ def show(result: dict[str, Any]) -> None:
         print(
             f"{counted(found['runs'], 'run')}, {counted(found['turns'], 'turn')}; "
             f"loads {', '.join(found['models']) or 'no model'}, reads at most "
-            f"{found['read_tokens']:,} tokens; about {_seconds(found['seconds'])} s ({found['basis']}); stored runs included"
+            f"{found['read_tokens']:,} tokens; {_range(found['least'], found['seconds'])} ({found['basis']}); stored runs included"
         )
         return
     if "runs" not in result:
@@ -261,6 +262,13 @@ def show(result: dict[str, Any]) -> None:
         dated = f"{found['prices']} ({found['date'] or 'no date'})"
         print("; ".join([f"cost: relative to the base agent, simulated with prices {dated}", *notes]))
         print(f"tokens: {result['runs'][0]['tokens_kind']}, {result['runs'][0]['tokenizer']}. {FIXED_ACTIONS}")
+
+
+def _range(least: float, seconds: float) -> str:
+    """Two figures where other programs slow the machine down now and may end."""
+    if seconds < APART * least:
+        return f"about {_seconds(seconds)} s"
+    return f"{_seconds(least)} to {_seconds(seconds)} s, as other programs are using this machine"
 
 
 def _seconds(value: float) -> str:

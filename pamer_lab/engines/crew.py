@@ -1,23 +1,29 @@
 """Jobs given to the workers of an engine until all are done: one at a time each, or several short ones where asking costs, the next
 before the last of them is done, so that a worker never waits for its caller.
 
-A job whose worker is lost (killed, its node gone, a fault in our program), or that says it is worth another attempt, is given to a
-fresh worker, `ATTEMPTS` times in all; then it is reported as lost and the others continue. A job is tried again alone, so that none is
-blamed for its neighbour. Invariant: every job ends, done or lost, unless the caller cancels.
+A job whose worker is lost (killed, its node gone, silent for too long, a fault in our program), or that says it is worth another
+attempt, is given to a fresh worker, `ATTEMPTS` times in all; then it is reported as lost and the others continue. A job is tried again
+alone, so that none is blamed for its neighbour. Invariant: every job ends, done or lost, unless the caller cancels or no worker starts.
 """
 
+import os
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from queue import Empty, Queue
 from typing import Generic, Protocol, TypeVar
 
 from pamer_lab.engines.interface import Engine, Worker
-from pamer_lab.errors import Cancelled
+from pamer_lab.errors import Cancelled, InputError, LabError
 
 ATTEMPTS = 3
 """How often a job is tried before it is given up."""
+STARTS = 5
+"""Workers that fail before their first job, one after another, until the crew gives up: none of its jobs is to blame."""
+STUCK_VARIABLE = "PAMER_LAB_STUCK_MINUTES"
+STUCK_MINUTES = 60.0
+"""Silence after which a worker that has a job counts as lost; 0: never."""
 LOOK_EVERY = 0.1
 """Seconds between two looks at whether to stop."""
 SENT_SECONDS = 3.0
@@ -55,7 +61,9 @@ class Crew(Generic[JobT, NoteT]):
         *,
         cancelled: Callable[[], bool] = lambda: False,
         stopped: str = "stopped; finished work is kept, and running it again continues from there",
+        silent: bool = False,
     ) -> None:
+        """`silent`: a job may rightly say nothing for any time."""
         self._engine, self._module, self._notes = engine, module, notes
         self._told, self._lost, self._cancelled, self._stopped = told, lost, cancelled, stopped
         self._queue: Queue[tuple[JobT, int]] = Queue()
@@ -65,6 +73,13 @@ class Crew(Generic[JobT, NoteT]):
         """Of the newest jobs, without the first of each worker, which loads what it needs."""
         self._lock = threading.Lock()
         self._workers: list[Worker] = []
+        self._heard: dict[Worker, float] = {}
+        """When each worker that has a job last said something."""
+        self._silent: set[Worker] = set()
+        """Workers that were ended because they said nothing."""
+        self._stuck_after = 0.0 if silent else 60 * stuck_minutes()
+        self._failed_starts = 0
+        """Workers that failed to start since one did."""
         self._fault: BaseException | None = None
 
     def run(self, jobs: Sequence[JobT], workers: int) -> None:
@@ -81,6 +96,7 @@ class Crew(Generic[JobT, NoteT]):
                 next(thread for thread in threads if thread.is_alive() or thread is threads[-1]).join(LOOK_EVERY)
                 if self._cancelled():
                     raise Cancelled(self._stopped)
+                self._end_silent()
         finally:
             with self._lock:
                 self._open = 0
@@ -102,6 +118,10 @@ class Crew(Generic[JobT, NoteT]):
                     worker, warm = self._start(count), False
                 if not worker.ready(LOOK_EVERY) and worker.running:
                     continue  # a cluster may have no room yet; others work meanwhile
+                if not worker.running:
+                    self._count_failed_start(worker)
+                    continue
+                self._failed_starts = 0
                 try:
                     first = self._queue.get(timeout=LOOK_EVERY)
                 except Empty:  # another worker may yet lose its job
@@ -118,6 +138,30 @@ class Crew(Generic[JobT, NoteT]):
         worker = self._engine.start(self._module, count)
         self._workers = [*(known for known in self._workers if known.running), worker]
         return worker
+
+    def _count_failed_start(self, worker: Worker) -> None:
+        self._failed_starts += 1
+        if self._failed_starts >= STARTS:
+            raise LabError(f"no worker can start ({worker.why_ended()}); finished work is kept")
+        time.sleep(LOOK_EVERY)
+
+    def _end_silent(self) -> None:
+        """End the workers whose job seems to be stuck; it is then tried again as that of any lost worker."""
+        now = time.monotonic()
+        for worker, last in list(self._heard.items()):
+            if self._stuck_after and now - last > self._stuck_after and worker not in self._silent:
+                self._silent.add(worker)
+                worker.kill()
+
+    def _answers(self, worker: Worker) -> Iterator[NoteT]:
+        """A worker's notes, with the time of the newest."""
+        self._heard[worker] = time.monotonic()
+        try:
+            for note in worker.answers(self._notes):
+                self._heard[worker] = time.monotonic()
+                yield note
+        finally:
+            self._heard.pop(worker, None)
 
     def _more(self, worker: Worker, has: int, workers: int) -> list[tuple[JobT, int]]:
         """Jobs for a worker that has some, once half of what it should have is done: short ones, and a fair part of what is left."""
@@ -144,7 +188,7 @@ class Crew(Generic[JobT, NoteT]):
         sent = deque([first, *([] if alone else self._more(worker, 1, workers))])
         began = time.monotonic()
         worker.give([job for job, _ in sent])
-        for note in worker.answers(self._notes):
+        for note in self._answers(worker):
             job, attempt = sent[0]
             if not note.again:
                 self._told(job, note)
@@ -164,7 +208,13 @@ class Crew(Generic[JobT, NoteT]):
             (job, attempt), *rest = sent
             for entry in rest:
                 self._queue.put(entry)
-            self._again(job, attempt, f"its worker ended ({worker.why_ended()})")
+            self._again(job, attempt, self._why(worker))
+
+    def _why(self, worker: Worker) -> str:
+        """Why a worker did not end its job."""
+        if worker in self._silent:
+            return f"its worker said nothing for {self._stuck_after / 60:g} minutes and was ended"
+        return f"its worker ended ({worker.why_ended()})"
 
     def _ended(self, job: JobT, attempt: int, again: str) -> None:
         if again:
@@ -183,3 +233,15 @@ class Crew(Generic[JobT, NoteT]):
     def _done(self) -> None:
         with self._lock:
             self._open = max(0, self._open - 1)
+
+
+def stuck_minutes() -> float:
+    """Of silence, after which a worker counts as lost: `PAMER_LAB_STUCK_MINUTES`, else `STUCK_MINUTES`."""
+    given = os.environ.get(STUCK_VARIABLE, "")
+    try:
+        found = float(given or STUCK_MINUTES)
+    except ValueError:
+        found = -1.0
+    if not 0 <= found < float("inf"):
+        raise InputError(f"{STUCK_VARIABLE} is a number of minutes, 0 for no limit, not {given[:20]!r}")
+    return found

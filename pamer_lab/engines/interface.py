@@ -53,6 +53,9 @@ class Worker(Protocol):
     def stop(self) -> None:
         """End it; what is finished is kept."""
 
+    def kill(self) -> None:
+        """End it at once, also while another thread waits for its answers, which then end."""
+
     def why_ended(self) -> str:
         """In a few words, once it has ended."""
 
@@ -84,8 +87,8 @@ def parse_engine(text: str, gpus_per_worker: float = 0.0, memory_per_worker: int
     if name not in ("local", "ray") or (name == "local" and address):
         raise InputError(f"unknown engine {name[:20]!r}; known: local, ray, ray:ADDRESS (a cluster, such as ray:auto or ray:HOST:6379)")
     check_address(address)
-    if gpus_per_worker < 0:
-        raise InputError(f"--gpus-per-worker must be 0 or more, not {gpus_per_worker}")
+    if not 0 <= gpus_per_worker < float("inf") or (gpus_per_worker > 1 and gpus_per_worker % 1):
+        raise InputError(f"--gpus-per-worker must be a share of one GPU or a whole number, such as 0.5 or 2, not {gpus_per_worker}")
     if gpus_per_worker and name == "local":
         raise InputError("--gpus-per-worker needs --engine ray; local workers take the GPU that --device names")
     return EngineSpec("ray" if name == "ray" else "local", address, gpus_per_worker, memory_per_worker)

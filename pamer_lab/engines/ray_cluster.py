@@ -7,6 +7,7 @@ one stream per actor. Results go from the actor into the workspace. Credentials 
 
 import os
 import queue
+import socket
 import threading
 import time
 import warnings
@@ -31,6 +32,10 @@ NOTE_EVERY = 0.2
 """Seconds in which notes are gathered for one message."""
 JOBS_AHEAD = 64
 """Short jobs that are sent in one message."""
+SHOWN = 3
+"""Nodes that a message describes."""
+ANSWER_WITHIN = 10.0
+"""Seconds in which a cluster's address has to take a connection."""
 PATIENCE = 20.0
 """Seconds a stopped worker may take to put away what it has."""
 INSTALL = "--engine ray needs Ray, which is not installed here: pip install 'pamer-lab[ray]'"
@@ -148,11 +153,11 @@ class RayWorker:
             raise
         except Exception as error:  # the actor died, its node is gone, or the program in it failed
             self._ended = _words(error)
-            self._kill()
+            self.kill()
 
     def no_more(self) -> None:
         self._ended = self._ended or "no more jobs"
-        self._kill()
+        self.kill()
 
     def interrupt(self) -> None:
         with suppress(Exception):
@@ -169,7 +174,7 @@ class RayWorker:
     def why_ended(self) -> str:
         return self._ended
 
-    def _kill(self) -> None:
+    def kill(self) -> None:
         import ray
 
         with suppress(Exception):
@@ -186,21 +191,27 @@ class RayEngine:
         self._own = _connect(spec.address)
 
     def capacity(self) -> int:
-        found = _resources()
-        spec, fits = self.spec, [float(found.get("CPU", 1))]
-        if spec.gpus_per_worker:
-            fits.append(found.get("GPU", 0) / spec.gpus_per_worker)
-            if fits[-1] < 1:
-                raise InputError(f"the cluster has {found.get('GPU', 0):g} GPUs, fewer than --gpus-per-worker {spec.gpus_per_worker:g}")
-        if spec.memory_per_worker:
-            fits.append(found.get("memory", 0) / spec.memory_per_worker)
-        return max(1, int(min(fits)))
+        self._require_room(1)
+        return sum(_fit(node, self._needs(1)) for node in _nodes())
+
+    def _needs(self, cores: int) -> dict[str, float]:
+        """What Ray reserves for a worker, by the names of `RESOURCES`."""
+        return {"CPU": cores, "GPU": self.spec.gpus_per_worker, "memory": self.spec.memory_per_worker}
+
+    def _require_room(self, cores: int) -> None:
+        """Refuse a cluster where no node can ever hold a worker: Ray would wait for one without a word."""
+        needs, nodes = self._needs(cores), _nodes()
+        if not any(_fit(node, needs) for node in nodes):
+            has = "; ".join(_in_words(node) for node in nodes[:SHOWN]) or "there is none"
+            raise InputError(f"no node of the cluster has room for a worker, which needs {_in_words(needs, every=False)}; nodes: {has}")
 
     def start(self, module: str, workers: int) -> Worker:
         import ray
 
         spec = self.spec
-        threads = max(1, min(int(_resources().get("CPU", 1)) // max(workers, 1), _node_cores()))
+        sizes = [int(node.get("CPU", 0)) for node in _nodes()]
+        threads = max(1, min(sum(sizes) // max(workers, 1), min((size for size in sizes if size), default=1)))
+        self._require_room(threads)
         variables = {"OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", str(threads))}
         if self._own:
             variables["PYTHONPATH"] = own_environment()["PYTHONPATH"]
@@ -238,6 +249,7 @@ def _connect(address: str) -> bool:
         return False
     address = address or os.environ.get("RAY_ADDRESS", "")
     check_address(address)
+    _require_answer(address)
     quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR", "configure_logging": True}
     try:
         if address:
@@ -250,6 +262,17 @@ def _connect(address: str) -> bool:
     except Exception as error:
         where = f"no Ray cluster answers at {address}" if address else "Ray cannot start a cluster on this machine"
         raise InputError(f"{where} ({_words(error)})") from error
+
+
+def _require_answer(address: str) -> None:
+    """Refuse a cluster where nothing listens: Ray itself would try for minutes."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if not (host and port.isdecimal()):  # `auto`, or what Ray refuses by itself
+        return
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), ANSWER_WITHIN).close()
+    except (OSError, OverflowError, UnicodeError) as error:
+        raise InputError(f"no Ray cluster answers at {address} ({error}); check host and port, and that the cluster runs") from error
 
 
 def _speak_on_stderr() -> None:
@@ -266,20 +289,24 @@ def _speak_on_stderr() -> None:
     worker.print_to_stdstream = on_stderr
 
 
-def _resources() -> dict[str, float]:
-    """What the cluster has in all, by name."""
-    import ray
-
-    return dict(ray.cluster_resources())  # type: ignore[no-untyped-call]
-
-
-def _node_cores() -> int:
-    """Cores of the smallest node that has any, so that a worker fits everywhere."""
+def _nodes() -> list[dict[str, float]]:
+    """What each node of the cluster has in all, by name."""
     import ray
 
     nodes: list[dict[str, Any]] = ray.nodes()  # type: ignore[no-untyped-call]
-    sizes = [int(node["Resources"].get("CPU", 0)) for node in nodes if node.get("Alive")]
-    return min((size for size in sizes if size), default=1)
+    return [node["Resources"] for node in nodes if node.get("Alive")]
+
+
+def _fit(node: dict[str, float], needs: dict[str, float]) -> int:
+    """How many workers a node has room for."""
+    return int(min(node.get(name, 0.0) / needed for name, needed in needs.items() if needed))
+
+
+def _in_words(resources: dict[str, float], *, every: bool = True) -> str:
+    """CPUs, GPUs and memory; without `every` only what is not zero."""
+    cores, gpus, memory = (resources.get(name, 0.0) for name in ("CPU", "GPU", "memory"))
+    parts = [(cores, f"{cores:g} CPU"), (gpus, f"{gpus:g} GPU"), (memory, f"{memory / 1e9:.1f} GB of memory")]
+    return ", ".join(words for count, words in parts if count or every)
 
 
 def _words(error: Exception) -> str:

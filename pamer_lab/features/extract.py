@@ -20,7 +20,7 @@ from pamer_lab.features.compute import Computation
 from pamer_lab.features.contexts import Context, context_name
 from pamer_lab.features.elsewhere import conversations, elsewhere
 from pamer_lab.features.inputs import inputs_of, points_of, whole_inputs_of
-from pamer_lab.features.pace import ENOUGH, remember
+from pamer_lab.features.pace import ENOUGH, remember, watch_of
 from pamer_lab.features.pooling import POOLINGS
 from pamer_lab.features.serialise import Hint, Tokens, serialiser_for, truncated
 from pamer_lab.features.store import FeatureStore, Vectors, content_key, layer_names
@@ -69,13 +69,13 @@ def extract(
         if cancel and cancel():
             raise Cancelled("extraction was stopped; what was finished is kept")
 
-    writer, began = _Writer(plan, store), time.perf_counter()
+    writer, watch = _Writer(plan, store), watch_of(model)
     try:
         for group in plan.groups(work):
             computation.run([item.tokens for item in group], partial(writer.add, group), step)
     finally:
         if store is not None and done >= ENOUGH and not naive:
-            remember(store.folder, model, blocks=done * plan.depth / (time.perf_counter() - began))
+            remember(store.folder, model, blocks=done * plan.depth / watch())
         writer.flush()
     return FeatureSet(
         vectors=plan.vectors,

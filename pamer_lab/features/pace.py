@@ -1,15 +1,15 @@
 """How fast this machine reads hidden states: measured by every extraction, stored in the workspace, and used to estimate the next.
 
 A pace is blocks times tokens a second, so that one figure serves every layer: a pass to block 12 of 30 goes no deeper. It is kept per
-model and device in `pace.json`, with the speed of the matrix product at that time; a new measurement counts as much as all before it. The
-same product, measured again, says how much faster or slower the machine is now: other programs may have begun or ended.
+model and device in `pace.json`, as it is when no other program runs; a new measurement counts as much as all before it. How much longer
+the same takes now, because other programs run, is measured when somebody asks.
 The one source of time estimates for replays and studies.
 """
 
 import contextlib
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -19,7 +19,7 @@ import numpy as np
 from pamer_lab.errors import LabError
 from pamer_lab.models.frozen import FrozenModel, chosen_model, model_name
 from pamer_lab.models.profiles import Profile
-from pamer_lab.models.speed import LOADING, guessed_blocks, matrix_speed, profile_shape
+from pamer_lab.models.speed import LOADING, Watch, busy, guessed_blocks, profile_shape, stretch
 from pamer_lab.opening import parse_json, read_text
 from pamer_lab.storage.files import write_whole
 
@@ -41,10 +41,14 @@ class Pace:
     """What reading takes."""
 
     blocks: float
-    """Blocks times tokens a second."""
+    """Blocks times tokens a second, now."""
     loading: float
-    """Seconds to load the models."""
+    """Seconds to load the models, now."""
     basis: Basis
+    busy: float = 1.0
+    """How much longer reading takes now than alone, because other programs run."""
+    stretch: float = 1.0
+    """The same of loading, which is the work of one core."""
 
     def seconds(self, tokens: int, depth: int) -> float:
         """Time to read tokens up to a block, counted from 1."""
@@ -59,10 +63,11 @@ def pace_of(profile: Profile, folder: Path, device: str = "auto") -> Pace:
     """What is known before anything is loaded."""
     found, name = _read(folder), model_name(chosen_model(profile.frozen_model))
     devices = DEVICES if device == "auto" else (device.partition(":")[0],)
-    known = next((found[key] for kind in devices if (key := _key(name, kind)) in found), {})
-    if "blocks" in known:
-        return Pace(_now(known), float(known.get("loading", LOADING)), "measured")
-    return Pace(guessed_blocks(profile), float(known.get("loading", LOADING)), "guessed")
+    kind, known = next(((kind, found[key]) for kind in devices if (key := _key(name, kind)) in found), ("cpu", {}))
+    basis: Basis = "measured" if "blocks" in known else "guessed"
+    own = float(known["blocks"]) if "blocks" in known else guessed_blocks(profile)
+    shared, alone = busy() if kind == "cpu" else 1.0, stretch()
+    return Pace(own / shared, float(known.get("loading", LOADING)) * alone, basis, shared, alone)
 
 
 def depth_of(profile: Profile, layer: str = "final") -> int:
@@ -72,10 +77,10 @@ def depth_of(profile: Profile, layer: str = "final") -> int:
 
 
 def remember(folder: Path, model: FrozenModel, *, blocks: float = 0.0, loading: float = 0.0) -> None:
-    """Keep what was just measured; a workspace that cannot be written keeps nothing."""
+    """Keep what was just measured, as it is when no other program runs; a workspace that cannot be written keeps nothing."""
     found = _read(folder)
     own = found.setdefault(_key(model.name, model.device.partition(":")[0]), {})
-    for name, value in (("blocks", blocks), ("matrix", matrix_speed() if blocks else 0.0), ("loading", loading)):
+    for name, value in (("blocks", blocks), ("loading", loading)):
         if value > 0:
             own[name] = (own.get(name, value) + value) / 2
     try:
@@ -87,25 +92,27 @@ def remember(folder: Path, model: FrozenModel, *, blocks: float = 0.0, loading: 
 def loaded_pace(model: FrozenModel, folder: Path | None, depth: int) -> float:
     """Blocks times tokens a second of a loaded model: as remembered, else measured now and remembered."""
     known = _read(folder).get(_key(model.name, model.device.partition(":")[0]), {}) if folder else {}
+    shared = busy() if model.device == "cpu" else 1.0
     if "blocks" in known:
-        return _now(known)
+        return float(known["blocks"]) / shared
     found = measure(model, depth)
     if folder:
         remember(folder, model, blocks=found)
-    return found
-
-
-def _now(known: Mapping[str, float]) -> float:
-    """The pace that was measured, at the present speed of the machine."""
-    return float(known["blocks"]) * (matrix_speed() / known["matrix"] if known.get("matrix") else 1.0)
+    return found / shared
 
 
 def measure(model: FrozenModel, depth: int) -> float:
-    """Blocks times tokens a second of a short pass through a loaded model, to a block."""
+    """Blocks times tokens a second of a short pass through a loaded model, to a block, if no other program ran."""
     _pass(model, WARM, depth)
-    began = time.perf_counter()
+    watch = watch_of(model)
     _pass(model, TIMED, depth)
-    return TIMED * depth / (time.perf_counter() - began)
+    return TIMED * depth / watch()
+
+
+def watch_of(model: FrozenModel) -> Callable[[], float]:
+    """Seconds from now on that a model's work would have taken if no other program ran; on a device of its own, those that it took."""
+    began = time.perf_counter()
+    return Watch().alone if model.device == "cpu" else lambda: time.perf_counter() - began
 
 
 def _pass(model: FrozenModel, tokens: int, depth: int) -> None:

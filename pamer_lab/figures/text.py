@@ -64,6 +64,21 @@ def duration(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 5_400 else f"{seconds / 3_600:.1f} h"
 
 
+APART = 1.25
+"""Times of which the longer is this much longer are given as a range."""
+
+
+def time_range(least: float, seconds: float) -> str:
+    """`about 40 s`; `20 s to 2 min` where other programs slow the machine down and may end; `under 1 s`."""
+    if seconds < 1:
+        return "under 1 s"
+    low, high = duration(least), duration(seconds)
+    if seconds < APART * least or low == high:
+        return f"about {high}"
+    low = low if least >= 1 else "1 s"
+    return f"{low} to {high}, as other programs are using this machine"
+
+
 def round_ticks(largest: float) -> list[float]:
     """Three to six round values from 0 up to `largest`, for an axis."""
     if largest <= 0:

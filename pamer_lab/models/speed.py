@@ -5,19 +5,24 @@ the model itself (`features/pace.py`) is better and is taken where it is known.
 """
 
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
+from pamer_lab.engines.local import cores
 from pamer_lab.models.frozen import chosen_model, model_folder
 from pamer_lab.models.profiles import Profile
 from pamer_lab.opening import parse_json, read_file
 
 EFFICIENCY = 0.6
 """Share of the matrix product's speed at which a pass runs, attention and norms included; `bench replay` measures it."""
-LOADING = 25.0
-"""Seconds that loading the models takes at most, on two cores."""
-ROWS, WIDTH, ROUNDS, LONGEST = 512, 1024, 10, 1.5
-"""Size of the measured product, how often it is made, and the seconds after which no other begins."""
+LOADING = 6.0
+"""Seconds that loading the models takes, about, imports included."""
+ROWS, WIDTH, ROUNDS = 512, 1024, 5
+"""Size of the measured product, and how often each core makes it."""
+NOTICED = 1.25
+"""Work that takes so many times its processor time shares the machine with other programs."""
 COMPUTING, RECENT = 0.06, 5.0
 """Seconds that a measurement computes, longer than a turn on a shared core, and for which it holds: the load of a machine changes."""
 
@@ -66,26 +71,69 @@ def profile_shape(profile: Profile) -> Shape:
 
 
 def guessed_blocks(profile: Profile) -> float:
-    """Blocks times tokens a second that the profile's model should read at on this machine."""
+    """Blocks times tokens a second that the profile's model should read at on this machine when nothing else runs."""
     return EFFICIENCY * matrix_speed() / profile_shape(profile).operations
 
 
+class Machine(NamedTuple):
+    """What was just measured."""
+
+    speed: float
+    """Operations a second of a matrix product in float32 on all cores, if no other program ran."""
+    busy: float
+    """How much longer work on all cores takes now, because other programs run; at least 1."""
+
+
 def matrix_speed() -> float:
-    """Operations a second of a matrix product in float32, measured now in about a tenth of a second: other programs slow it down."""
-    return _matrix_speed(int(time.monotonic() // RECENT))
+    """Operations a second of a matrix product on all cores when nothing else runs; a measurement takes some hundredths of a second."""
+    return _machine(int(time.monotonic() // RECENT)).speed
+
+
+def busy() -> float:
+    """How much longer work on all cores takes now than alone, because other programs run; at least 1."""
+    return _machine(int(time.monotonic() // RECENT)).busy
 
 
 @lru_cache(maxsize=1)
-def _matrix_speed(moment: int) -> float:
+def _machine(moment: int) -> Machine:
+    """Each core's product by its processor time: other programs take the clock's time, hardly the processor's."""
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(1, "blas"), ThreadPoolExecutor(cores()) as pool:
+        taken = list(pool.map(lambda _: _product(), range(cores())))
+    work = 2.0 * ROWS * WIDTH * WIDTH * ROUNDS
+    alone = sum(cpu for _, cpu in taken) / len(taken)
+    return Machine(sum(work / cpu for _, cpu in taken), slower(max(wall for wall, _ in taken), alone))
+
+
+def _product() -> tuple[float, float]:
+    """Seconds and processor seconds of one core's products."""
     import numpy as np
 
     left, right = np.ones((ROWS, WIDTH), dtype=np.float32), np.ones((WIDTH, WIDTH), dtype=np.float32)
-    _ = left @ right  # the first one also starts the threads
-    began, rounds = time.perf_counter(), 0
-    while rounds < ROUNDS and time.perf_counter() - began < LONGEST:
+    _ = left @ right
+    wall, cpu = time.perf_counter(), time.thread_time()
+    for _ in range(ROUNDS):
         _ = left @ right
-        rounds += 1
-    return 2.0 * ROWS * WIDTH * WIDTH * rounds / (time.perf_counter() - began)
+    return time.perf_counter() - wall, max(time.thread_time() - cpu, 1e-9)
+
+
+def slower(wall: float, cpu: float) -> float:
+    """How much longer work took than it computed; what is less than `NOTICED` is no other program."""
+    found = wall / cpu if cpu > 0 else 1.0
+    return found if found >= NOTICED else 1.0
+
+
+class Watch:
+    """Times work of this thread, and how long it would have taken alone; its helpers on other cores are as busy as it is."""
+
+    def __init__(self) -> None:
+        self._wall, self._cpu = time.perf_counter(), time.thread_time()
+
+    def alone(self) -> float:
+        """Seconds since it began, without those in which other programs had the processor."""
+        wall = time.perf_counter() - self._wall
+        return wall / slower(wall, time.thread_time() - self._cpu)
 
 
 def stretch() -> float:
@@ -98,4 +146,4 @@ def _stretch(moment: int) -> float:
     wall, cpu = time.perf_counter(), time.thread_time()
     while (computed := time.thread_time() - cpu) < COMPUTING:
         sum(range(1000))
-    return max(1.0, (time.perf_counter() - wall) / computed)
+    return slower(time.perf_counter() - wall, computed)

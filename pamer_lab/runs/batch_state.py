@@ -114,6 +114,10 @@ class BatchState:
         costs = {policy: self.expected.get((trace_id, policy)) for policy in policies}
         return {policy: cost.seconds for policy, cost in costs.items() if cost is not None and cost.known}
 
+    def unsure(self, trace_id: str, policies: Sequence[str]) -> tuple[str, ...]:
+        """Policies of which nothing says how long they take on this very trace."""
+        return tuple(policy for policy in policies if not self.cost((trace_id, policy)).sure)
+
     def seconds_left(self) -> float:
         """Of all runs; added up again after a while, since there may be many."""
         now = time.monotonic()

@@ -14,6 +14,8 @@ from pamer_lab.opening import read_file
 from pamer_lab.storage.files import write_whole
 
 FILE = "commits.json"
+COMMIT = 0.006
+"""Seconds of one where nothing was committed yet: a first guess."""
 KEPT = 15
 """Newest commits that are remembered; the median of so many is not moved by one that had to wait."""
 

@@ -32,10 +32,12 @@ from pamer_lab.policies.resources import RunResources, factory_of
 from pamer_lab.reviewer_mode import refuse_in_reviewer_mode
 from pamer_lab.runs.accounting import totals
 from pamer_lab.runs.beginning import head_of, now, timeline_of
-from pamer_lab.runs.commits import remember_commits
+from pamer_lab.runs.commits import COMMIT, remember_commits, usual_commit
 from pamer_lab.runs.estimate import Estimator
+from pamer_lab.runs.known import COMMITS
 from pamer_lab.runs.store import RunStore
 from pamer_lab.runs.timeline import Timeline
+from pamer_lab.runs.trial import newest_turns
 from pamer_lab.runs.turn_rows import TEXTS, TURNS
 from pamer_lab.runs.turns import replay_turns
 from pamer_lab.runs.values import Run, RunInfo, Status, Turn
@@ -45,8 +47,9 @@ from pamer_lab.workspace import RUNS, TraceSize, Workspace
 
 STORE_EVERY = 0.25
 """Seconds; turns that follow each other faster are stored in one commit."""
-CORRECT_AFTER = 0.5
-"""Seconds of turns after which a first guess gives way to the pace of the run itself."""
+CORRECT_AFTER, CORRECT_TURNS, CORRECT_SHARES = 0.5, 4, (0.25, 0.5)
+"""A guess gives way to the pace of the run itself after so many seconds and turns, or so many turns that are such a share of all; of a
+shorter run it does so again at the next share, since many policies begin to work late."""
 STORE_SHARE = 0.1
 """Share of the time that storing may take; where the disk is slow, commits become rarer."""
 
@@ -78,6 +81,8 @@ class ReplayOptions:
     """Who replays, in a workspace that machines share; whoever has the same name goes on with what another has left. Empty: nobody else."""
     expected: float | None = None
     """Seconds that the run should take, of a policy without models; None: they are estimated first."""
+    guessed: bool = False
+    """They are a guess: nothing says how long this policy takes on this trace."""
 
 
 def replay(trace: Trace | str, policy: str | Policy, workspace: Workspace | None = None, options: ReplayOptions | None = None) -> Run:
@@ -154,7 +159,11 @@ class _Replaying:
         self.turns: list[Turn] = []
         self.stored = self.before = 0
         self.guessed = False
-        """The time of a turn was guessed: nothing like this policy has run or been tried here."""
+        """The time of a turn is a guess: this policy has neither run nor been tried on this trace."""
+        self.corrected = 0
+        """Shares of the turns at which the guess was corrected."""
+        self.spent = 0.0
+        """Seconds of the turns made, as long as the guess is corrected."""
         self.reading = 0.0
         """Seconds that reading the states of the turns to come should take, at the start."""
         self.read: list[tuple[int, int]] = []
@@ -205,22 +214,22 @@ class _Replaying:
 
     def _expect(self) -> None:
         """Load what the policy needs, and say how long the rest should take."""
-        left = self.options.expected
+        asked = Estimator(self.resources.factory)
+        asked.load(self.policy, self.resources)
+        left, self.guessed = self.options.expected, self.options.guessed
         if left is None:
-            left = self._estimated()
+            left = self._estimated(asked)
         self.head = msgspec.structs.replace(self.head, estimated=round(self.head.taken + left, 4))
         if self.listed:
             self._put_head()
         self.began = time.monotonic()
 
-    def _estimated(self) -> float:
+    def _estimated(self, asked: Estimator) -> float:
         """Seconds that the rest should take, once models are there."""
         line = self.timeline
         size = TraceSize(line.turns, line.prefix_tokens + line.tools_tokens, line.cumulative[max(line.turns - 1, 0)])
-        asked = Estimator(self.resources.factory)
-        asked.load(self.policy, self.resources)
         cost = asked.cost(self.policy, line.trace.trace_id, size, self.stored)
-        self.guessed, self.reading = not cost.known, cost.read_seconds
+        self.guessed, self.reading = not cost.sure, cost.read_seconds
         return cost.seconds
 
     def _loop(self) -> None:
@@ -254,15 +263,29 @@ class _Replaying:
 
     def _correct(self) -> None:
         """Once some turns are there, expect of the others what those took, and of their states what those read took."""
-        new = self.turns[self.before :]
-        spent = sum(turn.seconds for turn in new)
-        if spent < CORRECT_AFTER:
+        made, to_come = len(self.turns) - self.before, self.timeline.turns - len(self.turns)
+        self.spent += self.turns[-1].seconds
+        shares = [share for share in CORRECT_SHARES if made >= max(CORRECT_TURNS, share * (made + to_come))]
+        if (self.spent < CORRECT_AFTER or made < CORRECT_TURNS) and len(shares) <= self.corrected:
             return
-        self.guessed = False
+        self.corrected = len(shares)
+        self.guessed = self.spent < CORRECT_AFTER and len(shares) < len(CORRECT_SHARES)
         passed = time.monotonic() - self.began
-        left = spent / len(new) * (self.timeline.turns - len(self.turns)) + self._reading_left(passed - spent)
+        newest = [turn.seconds for turn in self.turns[-newest_turns(made) :]]
+        left = sum(newest) / len(newest) * to_come
+        # What passed besides the turns was reading, or, without heads, checking and laying out requests, which each turn needs.
+        left = (
+            left + self._reading_left(passed - self.spent)
+            if self.policy.needs_models
+            else left * passed / max(self.spent, 1e-9) + self._storing()
+        )
         self.head = msgspec.structs.replace(self.head, estimated=round(self.head.taken + passed + left, 4))
-        self._put_head()
+        if self.listed:
+            self._put_head()
+
+    def _storing(self) -> float:
+        """Seconds of the commits of a short run's end."""
+        return COMMITS * (usual_commit(self.resources.factory.workspace.path) or COMMIT)
 
     def _ask_whether_to_stop(self) -> None:
         if len(self.turns) < self.timeline.turns and self.options.cancelled():

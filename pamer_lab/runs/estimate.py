@@ -7,18 +7,17 @@ that read the same share the states, and states that an earlier run read are in 
 takes what the newest ones of the workspace took (`commits.py`), else what the trial's did.
 """
 
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pamer_lab.controller.heads_probe import HeadsProbe
 from pamer_lab.errors import LabError
 from pamer_lab.factory import Factory
 from pamer_lab.features.pace import Pace, depth_of, loaded_pace, pace_of, remember
-from pamer_lab.models.speed import matrix_speed, stretch
+from pamer_lab.models.speed import Watch, matrix_speed, stretch
 from pamer_lab.policies.availability import is_light, loads
 from pamer_lab.policies.interface import Need, Policy, Resources
 from pamer_lab.policies.registry import parse_policy
@@ -32,7 +31,7 @@ from pamer_lab.runs.values import RunInfo
 from pamer_lab.storage import equals, starts
 from pamer_lab.workspace import TraceSize
 
-TURN: dict[Need | Literal[""], float] = {"": 0.0005, "summariser": 0.012, "heads": 0.18, "router": 0.37}
+TURN: dict[Need | Literal[""], float] = {"": 0.0005, "summariser": 0.005, "embedder": 0.1, "heads": 0.18, "router": 0.37}
 """Seconds a turn takes in addition to reading, by the heaviest thing a policy needs, on a machine with `REFERENCE`: first guesses for
 policies that never ran here. `router` was measured on a real trace of 131 turns, mostly embedding; `heads` embeds half as much."""
 REFERENCE, REFERENCE_TOKENS = 1.6e11, 500
@@ -64,6 +63,8 @@ class Cost:
     """Of the first and last commit."""
     known: bool = False
     """A run or a trial says how long a turn takes; else that is a first guess."""
+    sure: bool = False
+    """It was of the same policy on the same trace."""
 
     @property
     def seconds(self) -> float:
@@ -82,6 +83,9 @@ class Estimate:
     read_tokens: int
     """Tokens that the frozen model reads."""
     seconds: float
+    """At the present load of the machine."""
+    least: float
+    """If no other program ran; less than `seconds` only where others run now."""
     basis: Basis
     policies: dict[str, float]
     """Seconds of each policy's runs, without loading."""
@@ -97,12 +101,16 @@ def estimate(todo: Mapping[str, Sequence[str]], factory: Factory, *, turn_limit:
     known = [asked.known(parse_policy(policy), trace_ids[0]) is not None for policy, trace_ids in todo.items() if trace_ids] + (
         [asked.pace.basis == "measured"] if reads else []
     )
+    loading = asked.pace.loading if models else 0.0
+    turning = sum(cost.seconds - cost.read_seconds for cost in costs.values())
+    reading = sum(cost.read_seconds for cost in costs.values())
     return Estimate(
         runs=len(costs),
         turns=sum(cost.turns for cost in costs.values()),
         models=tuple(models),
         read_tokens=reads,
-        seconds=sum(cost.seconds for cost in costs.values()) + (asked.pace.loading if models else 0.0),
+        seconds=reading + turning + loading,
+        least=reading / (asked.pace.busy if reads else 1.0) + (turning + loading) / stretch(),
         policies={name: sum(cost.seconds for (policy, _), cost in costs.items() if policy == name) for name in todo},
         basis="measured" if all(known) else "mixed" if any(known) else "guessed",
     )
@@ -110,6 +118,9 @@ def estimate(todo: Mapping[str, Sequence[str]], factory: Factory, *, turn_limit:
 
 class Estimator:
     """Costs of runs of one profile and workspace."""
+
+    loaded: ClassVar[float] = 0.0
+    """Seconds that this process has spent on loading models, until they are remembered."""
 
     def __init__(self, factory: Factory, turn_limit: int = 0) -> None:
         self.factory, self.turn_limit = factory, turn_limit
@@ -234,14 +245,15 @@ class Estimator:
 
     def load(self, policy: Policy, resources: Resources) -> None:
         """Load a policy's models before its time is taken; one that was never measured here is measured now."""
-        if not policy.needs_models:
-            return
-        began = time.monotonic()
-        probe, _ = resources.probe, resources.embedder
-        seconds, folder = time.monotonic() - began, self.factory.workspace.path
+        watch, folder = Watch(), self.factory.workspace.path
+        probe = resources.probe if policy.needs_models else None
+        _ = resources.embedder if "embedder" in policy.needs else None
+        if (seconds := watch.alone()) > LOADED:
+            Estimator.loaded += seconds
         if isinstance(probe, HeadsProbe) and self.reads(policy):
-            if seconds > LOADED:
-                remember(folder, probe.states.model, loading=seconds)
+            if Estimator.loaded:
+                remember(folder, probe.states.model, loading=Estimator.loaded)
+                Estimator.loaded = 0.0
             if self.pace.basis == "guessed":
                 blocks = loaded_pace(probe.states.model, folder, self.depth(policy))
                 self.pace = replace(self.pace, blocks=blocks, basis="measured")
@@ -258,7 +270,8 @@ class Estimator:
         pace = self.pace.seconds(tokens, self.depth(policy)) if tokens else 0.0
         known = self.known(policy, trace_id, size.later_tokens / max(size.turns, 1))
         storing = known.storing if known else 0.0
-        return Cost(tokens, max(turns - stored, 0), pace, self.turn_seconds(policy, trace_id, size), storing, known is not None)
+        sure = known is not None and (known.policy, known.trace_id) == (policy.name, trace_id)
+        return Cost(tokens, max(turns - stored, 0), pace, self.turn_seconds(policy, trace_id, size), storing, known is not None, sure)
 
     def _was_read(self, policy: Policy, trace_id: str, turns: int) -> bool:
         """Whether another run of this workspace read the states that a policy needs."""
@@ -294,4 +307,4 @@ def retained(policy: Policy) -> int:
 def guessed_turn(policy: Policy) -> float:
     """Seconds of a turn of a policy that never ran here."""
     heaviest = max([TURN[""], *(TURN.get(need, 0.0) for need in policy.needs)])
-    return heaviest * REFERENCE / matrix_speed()
+    return heaviest * REFERENCE / matrix_speed() * stretch()

@@ -125,24 +125,28 @@ class PrefixTree:
 
     def _longest(self, node: _Node, text: str, at: float | None) -> int:
         """Characters of the longest start that a text shares with the texts below a node."""
-        texts, found = node.texts, 0
-        middle = bisect_left(texts, text, key=_text)
-        for order in (range(middle - 1, -1, -1), range(middle, len(texts))):
-            for number in order:
-                other, name = texts[number]
-                if self._alive(node.children[name], at):
-                    found = max(found, len(common_start(text, other)))
-                    break
-        # A shorter piece that is a start of the text: what was sent behind it may go on as the text does.
-        start = text[:found]
-        while start and (number := bisect_right(texts, start, key=_text) - 1) >= 0:
-            other = texts[number][0]
-            start = common_start(text, other)
-            if len(start) == len(other):
-                for name in (name for same, name in texts[bisect_left(texts, other, key=_text) : number + 1] if same == other):
-                    if self._alive(child := node.children[name], at):
-                        found = max(found, len(other) + self._longest(child, text[len(other) :], at))
-                start = start[:-1]
+        found, places = 0, [(node, 0)]
+        while places:  # not recursive: a request has as many pieces as the trace has messages
+            node, begin = places.pop()
+            rest, texts = text[begin:], node.texts
+            longest, middle = 0, bisect_left(texts, rest, key=_text)
+            for order in (range(middle - 1, -1, -1), range(middle, len(texts))):
+                for number in order:
+                    other, name = texts[number]
+                    if self._alive(node.children[name], at):
+                        longest = max(longest, len(common_start(rest, other)))
+                        break
+            found = max(found, begin + longest)
+            # A shorter piece that is a start of the text: what was sent behind it may go on as the text does.
+            start = rest[:longest]
+            while start and (number := bisect_right(texts, start, key=_text) - 1) >= 0:
+                other = texts[number][0]
+                start = common_start(rest, other)
+                if len(start) == len(other):
+                    same = texts[bisect_left(texts, other, key=_text) : number + 1]
+                    behind = (node.children[name] for equal, name in same if equal == other)
+                    places += [(child, begin + len(other)) for child in behind if self._alive(child, at)]
+                    start = start[:-1]
         return found
 
     def _keep(self, pieces: Sequence[tuple[Key, int]], at: float | None) -> None:

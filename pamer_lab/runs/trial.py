@@ -4,6 +4,7 @@ For policies that need no model. A trial works as a run does, and stores its tur
 is kept in the workspace's `trials.json`, so that asking again costs nothing and a run can be compared with what was said before it.
 """
 
+import gc
 import statistics
 import time
 from collections.abc import Callable, Sequence
@@ -29,7 +30,6 @@ from pamer_lab.runs.turn_rows import packed
 from pamer_lab.runs.turns import replay_turns
 from pamer_lab.runs.values import Turn
 from pamer_lab.storage.files import write_whole
-from pamer_lab.trajectory.parsing import uncollected
 from pamer_lab.workspace import Workspace
 
 FILE = "trials.json"
@@ -110,7 +110,8 @@ def try_policies(waiting: Sequence[Pair], others: Sequence[Pair], factory: Facto
     """
     found: list[tuple[Trial, Taken]] = []
     apart = _apart(factory)
-    with uncollected(), TemporaryDirectory(prefix="pamer-lab-", ignore_cleanup_errors=True) as folder:
+    gc.freeze()  # as a worker does, so that garbage costs a trial what it costs a run
+    with TemporaryDirectory(prefix="pamer-lab-", ignore_cleanup_errors=True) as folder:
         store = RunStore(Workspace(folder))
         for pairs, least in ((waiting, 0.0), (others, LEAST)):
             end, left = time.monotonic() + MOST, sorted(pairs, key=lambda pair: "summariser" in pair[0].needs)
@@ -171,9 +172,14 @@ def turn_seconds(
     packing = clock()
     packed("", turns)
     packing = (clock() - packing) / len(turns)
-    newest = max(len(turns) // 4, min(len(turns) // 2, NEWEST))
-    later = (marks[-1] - marks[-1 - newest]) / newest if newest else spent
+    newest = newest_turns(len(turns))
+    later = (marks[-1] - marks[-1 - newest]) / newest
     return (spent + (line.turns - len(turns)) * later) / line.turns + packing, turns
+
+
+def newest_turns(turns: int) -> int:
+    """Of so many turns, the newest by which those to come are estimated."""
+    return max(1, turns // 4, min(turns // 2, NEWEST))
 
 
 def _enough(run: float, seconds: float) -> float:

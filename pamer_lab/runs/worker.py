@@ -35,9 +35,15 @@ def default_processes(policies: Sequence[str], traces: int, seconds: float, engi
     in one thread each, and in this process where it would be done before workers have started. On a cluster as many as fit."""
     if engine is not None and engine.name != "local":
         return min(traces, engine.capacity())
-    if any(parse_policy(policy).needs_models for policy in policies) or traces < 2 or seconds < WORTH_WORKERS:
+    if any(map(runs_a_model, policies)) or traces < 2 or seconds < WORTH_WORKERS:
         return 0
     return min(traces, cores())
+
+
+def runs_a_model(policy: str) -> bool:
+    """Whether a policy runs a model on this machine, which takes all cores: to read states, to embed, or weights of its own."""
+    needs = parse_policy(policy).needs
+    return not {"heads", "embedder", "weights"}.isdisjoint(needs)
 
 
 class Job(msgspec.Struct, frozen=True):
@@ -55,6 +61,8 @@ class Job(msgspec.Struct, frozen=True):
     """Names the batch; the run that a lost worker of it left belongs to whoever goes on."""
     expected: dict[str, float] = {}
     """Seconds by policy, where whoever gives the job knows them."""
+    guessed: tuple[str, ...] = ()
+    """Policies whose seconds are those of another trace."""
 
 
 class Note(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -98,7 +106,7 @@ def work(job: Job, tell: Any) -> None:
                 tell(Note(policy, read=progress.done, to_read=progress.total))
 
         options = ReplayOptions(job.profile, job.device, job.turn_limit, job.fresh, watch, reading, heads=job.heads, owner=job.batch)
-        options = replace(options, expected=job.expected.get(policy))
+        options = replace(options, expected=job.expected.get(policy), guessed=policy in job.guessed)
         try:
             tell(Note(policy, doing=_first_steps(job, policy, workspace)))
             run = replay(job.trace_id, policy, workspace, options)

@@ -1,6 +1,8 @@
 """Jobs on either engine: kept workers, lost workers, another attempt, and stopping."""
 
 import os
+import threading
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import cast
@@ -8,8 +10,8 @@ from typing import cast
 import pytest
 
 from pamer_lab.engines import Engine
-from pamer_lab.engines.crew import ATTEMPTS, Crew
-from pamer_lab.errors import Cancelled
+from pamer_lab.engines.crew import ATTEMPTS, STUCK_VARIABLE, Crew, stuck_minutes
+from pamer_lab.errors import Cancelled, InputError, LabError
 from tests.engines.program import Job, Note
 
 PROGRAM = "tests.engines.program"
@@ -118,7 +120,55 @@ class Quick:
     def no_more(self) -> None:
         """Nothing to end."""
 
-    interrupt = stop = no_more
+    def why_ended(self) -> str:
+        return "as the test wants"
+
+    interrupt = stop = kill = no_more
+
+
+class Silent(Quick):
+    """A worker that says nothing about a job named `hangs`, until it is killed; `hangs`: how often, of all workers."""
+
+    def __init__(self, hangs: list[None]) -> None:
+        super().__init__()
+        self.hangs, self.killed, self.jobs = hangs, threading.Event(), deque[Job]()
+
+    @property
+    def running(self) -> bool:  # type: ignore[override]
+        return not self.killed.is_set()
+
+    def give(self, jobs: Sequence[object]) -> None:
+        self.jobs += cast(Sequence[Job], jobs)
+
+    def answers(self, kind: type[Note]) -> Iterator[Note]:
+        while self.jobs:
+            if self.jobs.popleft().name == "hangs" and self.hangs:
+                self.hangs.pop()
+                self.killed.wait()
+                return
+            yield Note(finished=True)
+
+    def kill(self) -> None:
+        self.killed.set()
+
+
+class Silences:
+    """An engine of such workers."""
+
+    name = "silences"
+
+    def __init__(self, hangs: int) -> None:
+        self.hangs, self.workers = [None] * hangs, list[Silent]()
+
+    def start(self, module: str, workers: int) -> Silent:
+        self.workers.append(Silent(self.hangs))
+        return self.workers[-1]
+
+
+class Unable(Quick):
+    """A worker that ends before it can take a job."""
+
+    running = False
 
 
 def test_a_single_worker_is_sent_short_jobs_before_it_has_done_the_last() -> None:
@@ -127,3 +177,29 @@ def test_a_single_worker_is_sent_short_jobs_before_it_has_done_the_last() -> Non
     crew.run([Job(str(number), "") for number in range(200)], 1)
     assert quick.sent == [1, 1, 64, 32, 32, 32, 32, 6] and [job.name for job in told] == [str(number) for number in range(200)]
     assert [number for number, left in enumerate(quick.waiting) if not left] == [0, 1, 199], "it waits for a message only at first"
+
+
+@pytest.mark.parametrize("attempts", [1, ATTEMPTS])
+def test_a_worker_that_says_nothing_for_too_long_is_ended_and_its_job_tried_again(attempts: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(STUCK_VARIABLE, "0.002")
+    heard, engine = Heard(), Silences(attempts)
+    heard.crew(cast(Engine, engine)).run([Job("hangs", ""), Job("next", "")], 1)
+    assert heard.done() == (["next"] if attempts == ATTEMPTS else ["hangs", "next"])
+    assert "0.002" in heard.lost["hangs"] if attempts == ATTEMPTS else not heard.lost
+    assert not engine.hangs and [worker.killed.is_set() for worker in engine.workers][:attempts] == [True] * attempts
+
+
+def test_workers_that_cannot_start_end_the_crew_and_blame_no_job() -> None:
+    heard, unable = Heard(), Unable()
+    with pytest.raises(LabError, match="as the test wants"):
+        heard.crew(cast(Engine, unable)).run([Job(str(number), "") for number in range(50)], 2)
+    assert not heard.lost and not heard.notes and not unable.sent
+
+
+@pytest.mark.parametrize("given", ["soon", "-1", "nan", "inf"])
+def test_a_time_of_silence_that_is_no_number_of_minutes_is_refused(given: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(STUCK_VARIABLE, given)
+    with pytest.raises(InputError, match=STUCK_VARIABLE):
+        stuck_minutes()
+    monkeypatch.setenv(STUCK_VARIABLE, "0")
+    assert stuck_minutes() == 0

@@ -3,9 +3,11 @@
 import json
 import os
 import signal
+import socket
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +15,8 @@ import pytest
 import ray
 
 from pamer_lab.cli import main
-from pamer_lab.engines import Engine, parse_engine
-from pamer_lab.engines.ray_cluster import RayWorker
+from pamer_lab.engines import Engine, EngineSpec, open_engine, parse_engine
+from pamer_lab.engines.ray_cluster import RayWorker, _require_answer
 from pamer_lab.errors import InputError
 from pamer_lab.models.profiles import load_profile
 from pamer_lab.models.tokenizer import profile_tokens
@@ -108,9 +110,35 @@ def test_an_unknown_engine_is_refused(text: str) -> None:
         parse_engine(text)
 
 
+def test_an_address_where_nothing_listens_is_refused_before_ray_tries() -> None:
+    with closing(socket.socket()) as bound:  # bound, so that nobody else takes it, and not listening
+        bound.bind(("127.0.0.1", 0))
+        port = bound.getsockname()[1]
+        for address in (f"127.0.0.1:{port}", f"ray://127.0.0.1:{port}"):
+            with pytest.raises(InputError, match=str(port)):
+                _require_answer(address)
+        bound.listen()
+        _require_answer(f"127.0.0.1:{port}")
+    _require_answer("auto")
+
+
+@pytest.mark.parametrize(("gpus", "memory"), [(1.0, 0), (0.0, 10**15)])
+def test_a_cluster_without_room_for_one_worker_is_refused(cluster: Engine, gpus: float, memory: int) -> None:
+    engine = open_engine(EngineSpec("ray", gpus_per_worker=gpus, memory_per_worker=memory))
+    with pytest.raises(InputError, match="GPU"):
+        engine.capacity()
+    with pytest.raises(InputError, match="GPU"):
+        engine.start("pamer_lab.runs.worker", 1)
+
+
+@pytest.mark.parametrize("gpus", [-1, 1.5, float("nan"), float("inf")])
+def test_gpus_that_ray_cannot_reserve_are_refused(gpus: float) -> None:
+    with pytest.raises(InputError, match="--gpus-per-worker"):
+        parse_engine("ray", gpus_per_worker=gpus)
+    assert parse_engine("ray", gpus_per_worker=0.5).gpus_per_worker == 0.5
+
+
 def test_an_address_is_all_that_follows_the_first_colon() -> None:
     assert parse_engine("ray:ray://head:10001").address == "ray://head:10001" and parse_engine("ray").address == ""
     with pytest.raises(InputError):
         parse_engine("local", gpus_per_worker=1)
-    with pytest.raises(InputError):
-        parse_engine("ray", gpus_per_worker=-1)

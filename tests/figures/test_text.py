@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pamer_lab.figures.text import counted, duration, in_figure, layer_words, one_line, round_ticks, share, short, visible
+from pamer_lab.figures.text import counted, duration, in_figure, layer_words, one_line, round_ticks, share, short, time_range, visible
 
 
 def test_plain_text_of_any_script_is_unchanged() -> None:
@@ -66,6 +66,12 @@ def test_ticks_are_few_round_and_within_the_data(largest: int) -> None:
     assert 2 <= len(ticks) <= 6
     assert ticks[0] == 0 and ticks[-1] <= largest
     assert all(tick == int(tick) for tick in ticks)
+
+
+def test_a_time_is_a_range_where_other_programs_make_it_longer() -> None:
+    assert [time_range(seconds, seconds) for seconds in (0.5, 40)] == ["under 1 s", "about 40 s"]
+    assert time_range(38, 40) == time_range(40, 40) and time_range(0.2, 0.9) == time_range(0.5, 0.5)
+    assert time_range(40, 180).startswith("40 s to 3 min") and time_range(0.4, 3).startswith("1 s to 3 s")
 
 
 def test_durations_are_in_the_unit_that_reads_best() -> None:

@@ -191,6 +191,13 @@ def costed(folder: Path, policy: str, prices: PriceTable = NEUTRAL, trace: Trace
     return run_cost(run, prices, timeline, COUNTER)  # type: ignore[arg-type]
 
 
+def test_thousands_of_messages_sent_again_under_other_names_are_read() -> None:
+    texts = [f"user\nmessage {number}\n" for number in range(3_000)]
+    tree = PrefixTree(lambda key: texts[key[1]] if isinstance(key[1], int) else key[1], lambda start, text, tokens: tokens, lifetime=300)
+    tree.send([(("block", number), 5) for number in range(len(texts))], None)
+    assert tree.send([(("text", text), 5) for text in texts], None) == 5 * len(texts)
+
+
 def test_auxiliary_calls_are_billed_and_what_rules_did_only_as_an_estimate(tmp_path: Path) -> None:
     run, timeline = replayed(long_trace(3), "base", tmp_path)
     spent = (Spent("summary", 1000, 100, "server"), Spent("summary", 7000, 10, "rule", local=True), Spent("features", 9, local=True))

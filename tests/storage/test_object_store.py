@@ -212,7 +212,10 @@ def test_a_folder_that_a_stranger_made_sends_nothing_to_a_store(tmp_path: Path) 
 
 @pytest.mark.parametrize(
     "address",
-    ["s3://key:secret@bucket/x", "s3://bucket/x?secret=1", "s3://", "https://bucket/x", "ftp://x", "file://u:secret@h/x", "file://"],
+    [
+        *("s3://key:secret@bucket/x", "s3://bucket/x?secret=1", "s3://", "s3:///x", "https://bucket/x", "ftp://x", "S3://bucket/x"),
+        *("s3:/bucket/x", "gs:bucket", "az:secret", "file:x", "file://u:secret@h/x", "file://", "file://x/y", "file:///x#y"),
+    ],
 )
 def test_an_address_with_credentials_or_of_an_unknown_kind_is_refused_without_repeating_it(address: str) -> None:
     with pytest.raises(InputError) as error:
@@ -222,6 +225,7 @@ def test_an_address_with_credentials_or_of_an_unknown_kind_is_refused_without_re
 
 def test_a_file_address_is_a_folder(tmp_path: Path) -> None:
     assert local_folder(f"file://{tmp_path}/a%20b") == tmp_path / "a b" and object_store("s3://bucket/x/") == "s3://bucket/x"
+    assert local_folder("./s3:x") == Path("./s3:x") and local_folder("gs") == Path("gs"), "other names are folders"
     assert {object_store(f"{scheme}://b/w") for scheme in ("gs", "az")} == {"gs://b/w", "az://b/w"}
 
 

@@ -12,7 +12,7 @@ import streamlit as st
 
 from pamer_lab.errors import Cancelled, LabError
 from pamer_lab.factory import Factory
-from pamer_lab.figures.text import counted, duration
+from pamer_lab.figures.text import counted, time_range
 from pamer_lab.policies.availability import is_light, other_heads
 from pamer_lab.policies.registry import parse_policy
 from pamer_lab.reviewer_mode import reviewer_mode
@@ -163,8 +163,7 @@ def estimated(todo: Mapping[str, Sequence[str]], factory: Factory) -> tuple[Esti
     """The cost of replaying these traces, and the time in words."""
     asked = tuple((policy, tuple(trace_ids)) for policy, trace_ids in todo.items())
     found = _estimate(str(workspace().path), (version(), table_version(TRACES)), asked, factory.profile.name, factory)
-    time = f"about {duration(found.seconds)}" if found.seconds >= 1 else "under 1 s"
-    return found, f"{time} ({BASES[found.basis]})"
+    return found, f"{time_range(found.least, found.seconds)} ({BASES[found.basis]})"
 
 
 def what_it_takes(trace_id: str, todo: Sequence[str], choice: Choice) -> str:
