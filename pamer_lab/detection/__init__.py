@@ -12,7 +12,7 @@ from pamer_lab.detection.entropy import possible_spans
 from pamer_lab.detection.known import Known
 from pamer_lab.detection.private_keys import private_key_spans
 from pamer_lab.detection.shapes import RULES, Kind
-from pamer_lab.detection.views import View, dumped_texts, encoded_texts, unwrapped, views, without_margins
+from pamer_lab.detection.views import JOINT, WRAP, View, dumped_texts, encoded_texts, recoloured, unwrapped, views, without_margins
 
 __all__ = ["KEYS", "PERSONAL", "Kind", "Known", "Place", "find_secrets", "is_secret_value", "with_known"]
 
@@ -44,29 +44,34 @@ def find_secrets(text: str, own: tuple[str, ...] = ()) -> list[Place]:
             for start, end, kind in _in_view(view.text[begin:stop], own):
                 kept = keys if kind in KEYS else personal if kind in PERSONAL else possible
                 kept.add((*view.place(begin + start, begin + end), kind))
+        keys.update(_in_margins(recoloured(view), own))
     found = _joined(sorted(keys))
-    found = _joined(sorted({*found, *_over_lines(view, own, found), *_in_margins(view, own), *_encoded(view, own)}))
+    found = _joined(sorted({*found, *_over_lines(view, own, found), *_in_margins(without_margins(view), own), *_encoded(view, own)}))
     return _beside(_beside(found, sorted(personal)), sorted(possible))
 
 
 def _over_lines(view: View, own: tuple[str, ...], known: list[Place]) -> Iterator[Place]:
-    """Keys that a line break cuts. Where a line may just as well end there, a key that is known already keeps its end."""
-    joined, doubtful = unwrapped(view) or (None, [])
-    if joined is None:
-        return
+    """Keys that a line break, or the joint of two texts, cuts. Where a line may just as well end there, a known key keeps its end."""
     ends = [end for _, end, _ in known]
+    for breaks in (WRAP, JOINT):
+        if found := unwrapped(view, breaks):
+            yield from _in_joined(*found, own, known, ends)
+
+
+def _in_joined(joined: View, doubtful: list[int], own: tuple[str, ...], known: list[Place], ends: list[int]) -> Iterator[Place]:
     for begin, stop in joined.changed():
         for start, end, kind in _in_view(joined.text[begin:stop], own):
-            place = joined.place(begin + start, begin + end)
-            at, doubt = bisect_right(ends, place[0]), bisect_right(doubtful, begin + start)
-            beside_known = at < len(known) and known[at][0] < place[1]
-            if kind in KEYS and not (beside_known and doubt < len(doubtful) and doubtful[doubt] < begin + end):
+            start, end = begin + start, begin + end
+            place = joined.place(start, end)
+            at, doubt = bisect_right(ends, place[0]), bisect_right(doubtful, start)
+            if at < len(known) and known[at][0] < place[1] and doubt < len(doubtful) and doubtful[doubt] < end:
+                place = joined.place(start, doubtful[doubt])
+            if kind in KEYS:
                 yield (*place, kind)
 
 
-def _in_margins(view: View, own: tuple[str, ...]) -> Iterator[Place]:
-    """Keys of files that are shown with line numbers or as differences, where their context is on another line or begins one."""
-    bare = without_margins(view)
+def _in_margins(bare: View | None, own: tuple[str, ...]) -> Iterator[Place]:
+    """Keys in a view without what tools put before lines and words: their context may be on another line, or begin one."""
     if bare is None:
         return
     for begin, stop in bare.changed():
@@ -76,11 +81,15 @@ def _in_margins(view: View, own: tuple[str, ...]) -> Iterator[Place]:
 
 
 def _encoded(view: View, own: tuple[str, ...]) -> Iterator[Place]:
+    first = view
+    while first.made_of is not None:
+        first = first.made_of
     joined, _ = unwrapped(view) or (view, [])
-    for seen, texts in ((joined, encoded_texts), (view, dumped_texts)):
-        for start, end, plain in texts(seen.text):
-            if kind := _kind_inside(plain, own, MOST_ENCODED):
-                yield (*seen.place(start, end), kind)
+    for seen in (first, *([view] if view is not first else []), *([joined] if joined is not view else [])):
+        for texts in (encoded_texts, dumped_texts):
+            for start, end, plain in texts(seen.text):
+                if kind := _kind_inside(plain, own, MOST_ENCODED):
+                    yield (*seen.place(start, end), kind)
 
 
 def _kind_inside(plain: str, own: tuple[str, ...], levels: int) -> Kind | None:

@@ -34,10 +34,13 @@ NAMED = re.compile(
     r"|(?P<weak>credentials?|auth(?:orization)?))"
     r"(?i:[_\- ]?(?:value|string|hash|b64|base64|base|prod|dev|test|live|old|new|v?[0-9]{1,3}))?[\"'`\])*]{0,4}"
     r"(?i: \[[^\[\]\n]{0,24}\]| for (?:(?:key|user) )?[\"']?[^\s:\"']{1,80}[\"']?)?"
-    rf"(?P<sign>\s{{0,16}}(?:=>|:=|==?|: ?(?:{_TYPES}) ?=|:(?!:)|\uff1a|(?i: is:?)(?=\s)|(?P<arrow>-{{1,2}}>|[\u2192\u2014])))\*{{0,2}}"
+    rf"(?P<sign>\s{{0,16}}(?:=>|:=|==?|: ?(?:{_TYPES}) ?=|:(?!:)|\uff1a|(?i: is:?)(?=\s)"
+    r"|(?P<arrow>-{1,2}>|[\u2192\u2014])|(?P<call>\((?=[\"'`]))))\*{0,2}"
     r"(?P<block>[^\S\n]{0,4}(?:[|>][+\-]?|<<[\-~]?[\"']?\w{1,20}[\"']?)\n[^\S\n]{0,40})?"
-    rf"(?:\s{{0,40}}(?:(?:Some|Ok|Just|Secret|SecretStr|SecretString|String::from|str|quote)\(|string\([0-9]{{1,5}}\) )?"
-    rf"[urbf]?(?:{_QUOTED})"
+    r"(?:[^\S\n]{0,4}(?:!!?\w{1,12}|&\w{1,40})(?=[^\S\n]))?"
+    r"(?:\s{0,40}(?:\[\s{0,40}|\{\s{0,40}[\"'](?:[Vv]alue|S|string(?:Value)?)[\"']\s{0,3}:\s{0,3})?"
+    r"(?:(?:Some|Ok|Just|Secret|SecretStr|SecretString|String::from|str|quote)\(|string\([0-9]{1,5}\) )?"
+    rf"[urbf]?(?:''|\"\")?(?:{_QUOTED})"
     rf"|[^\S\n]{{0,24}}{_BARE})"
 )
 """`api_key = "…"`, `"password": "…"`, `PGPASSWORD=…`, `token: …`, from the telling word on."""
@@ -120,6 +123,8 @@ def _strength(match: re.Match[str], before: str) -> Strength | None:
     if match["password"]:
         return _password_strength(match, before)
     word = next((name for name in _STRONG if match[name]), "weak")
+    if match["call"]:
+        return "weak" if word != "weak" and (word != "key" or _STRONG[word].search(before)) else None
     if match["arrow"]:
         return "weak" if word in ("token", "secret") or (word == "key" and _STRONG[word].search(before)) else None
     if match["sign"].strip().lower().startswith("is"):
@@ -138,12 +143,14 @@ def _password_strength(match: re.Match[str], before: str) -> Strength | None:
     word, sign = match["password"], match["sign"].strip()
     if word == "PWD" and before[-3:] in ("", "OLD") and match["bare"] and _FOLDER.match(match["bare"]):
         return None
-    if sign.lower().startswith("is") or match["arrow"]:
+    if sign.lower().startswith("is") or match["arrow"] or match["call"]:
         return "weak"
     if word.lower() == "pass" and before[-1:] not in ("_", "-", "."):
         if word == "PASS" and before[-1:].isupper() and sign == "=":
             return "weak"
-        return "strong" if not before.rstrip(" \t")[-1:].strip() and sign == "=" else None
+        if not before.rstrip(" \t")[-1:].strip() and sign == "=":
+            return "strong"
+        return "weak" if match["sign"] == "=" and before[-1:] in (" ", ",", "&") else None
     return "strong"
 
 

@@ -32,6 +32,17 @@ _PROGRAMS = (
     ("smbclient,rpcclient,mount.cifs,smbmap", r"-U\s?[\"']?[^\s%\"']{1,60}%(?P<found>[^\s\"']{4,200})"),
     ("htpasswd", r"-[a-zA-Z0-9]{0,6}b[a-zA-Z0-9]{0,6}\s\S{1,200}\s\S{1,60}\s[\"']?(?P<found>[^\s\"']{4,200})"),
     ("sqlplus,sqlcl,expdp,impdp", r"[\"']?\w{1,40}/(?P<found>[^\s@/\"']{4,100})@"),
+    ("crackmapexec,netexec,nxc,evil-winrm,hydra,medusa,twine,rdesktop", r"-p\s[\"']?(?P<found>[^\s\"'\-][^\s\"']{4,200})"),
+    ("xfreerdp", r"/p:[\"']?(?P<found>[^\s\"']{4,200})"),
+    (
+        "aws,npm,yarn,pnpm,poetry",
+        r"(?:set|config)\s(?:[^\s\"']{0,100}\s)?[\"']?[^\s\"'=]{0,100}(?i:key|token|password|secret)[^\s\"'=]{0,60}[\"']?\s[\"']?(?P<mixed>[^\s\"']{10,400})",
+    ),
+    ("poetry", r"http-basic\.\S{1,60}\s\S{1,60}\s[\"']?(?P<found>[^\s\"']{4,200})"),
+    ("vault login,cargo login", r"(?P<mixed>[A-Za-z0-9._\-]{12,200}+)(?=[\s\"'`\\]|$)"),
+    ("gh secret set", r"(?:-b|--body)[ =][\"']?(?P<found>[^\s\"']{4,400})"),
+    ("netlify", r"--auth[ =][\"']?(?P<mixed>[^\s\"']{10,200})"),
+    ("wpa_passphrase", r"[^\s]{1,60}\s[\"']?(?P<mixed>[^\s\"']{8,63})"),
     ("net user", r"(?<=user )[^\s/]{1,60}\s[\"']?(?P<found>[^\s\"'/*]{6,100})"),
 )
 """Programs, and the flags that they are given a password with."""
@@ -63,7 +74,7 @@ _PLACES: tuple[tuple[Kind, str, str], ...] = (
     (
         "token",
         "s",
-        r"(?:PHPSESSID|JSESSIONID|ASP\.NET_SessionId|connect\.sid|sessionid|laravel_session|_gitlab_session|csrftoken|session|li_at|sid)"
+        r"(?:PHPSESSID|JSESSIONID|ASP\.NET_SessionId|connect\.sid|sessionid|laravel_session|_gitlab_session|csrftoken|_csrf|xsrf-token|XSRF-TOKEN|remember_(?:user_)?token|session|li_at|sid)"
         r"=(?P<found>(?=[A-Za-z%._:\-]{0,60}[0-9])[A-Za-z0-9%._:~+/\-]{20,}+)",
     ),
     (
@@ -82,7 +93,7 @@ _PLACES: tuple[tuple[Kind, str, str], ...] = (
         "password",
         "<",
         r"<(?P<tag>[\w:.\-]{0,40}?(?i:passw(?:or)?d|passphrase|pwd|secret|token|api[_\-]?key|access[_\-]?key|private[_\-]?key))(?:\s[^<>]{0,200})?>"
-        r"\s{0,8}(?P<found>[^\s<>]{4,1000})\s{0,8}</(?P=tag)>",
+        r"\s{0,8}(?:<!\[CDATA\[)?(?P<found>[^\s<>\]]{4,1000})(?:\]\]>)?\s{0,8}</(?P=tag)>",
     ),
     (
         "password",
@@ -102,14 +113,68 @@ _PLACES: tuple[tuple[Kind, str, str], ...] = (
         rf"(?i:[\"'](?:name|id|type|element|selector|label|field|placeholder)[\"']\s{{0,3}}:\s{{0,3}}[\"']{_TELLING}[^\"'\n]{{0,20}}[\"'])"
         rf"(?:{_PAIR}){{0,4}},\s{{0,40}}[\"'](?i:value|text|input|content)[\"']\s{{0,3}}:\s{{0,3}}[\"'](?P<written>[^\"'\n]{{4,400}})",
     ),
+    *(
+        (
+            "password",
+            word,
+            rf"\b(?i:define|fill|type|set\w{{0,12}}|putenv|put|add|append|header|locator|get(?:_?by_?\w{{1,12}})?|query_?selector"
+            rf"|find_element)"
+            rf"\(\s{{0,8}}(?:By\.\w{{1,20}}, ?)?(?:\"[^\"\n]{{0,80}}?(?i:{_TELLING})[^\"\n]{{0,10}}\""
+            rf"|'[^'\n]{{0,80}}?(?i:{_TELLING})[^'\n]{{0,10}}')"
+            r"(?:\s{0,3},\s{0,8}|\)\.(?i:fill|type|send_?keys)\(\s{0,8})"
+            r"[\"'](?P<written>[^\"'\n]{6,400})",
+        )
+        for word in ("pass", "token", "secret", "key")
+    ),
     (
         "password",
         "pass",
-        rf"\b(?i:define|fill|type|set\w{{0,12}}|putenv|put|add|append|header|locator|get_?by_?\w{{1,12}}|find_element)"
-        rf"\(\s{{0,8}}(?:By\.\w{{1,20}}, ?)?[\"'][^\"'\n]{{0,40}}?(?i:{_TELLING})[^\"'\n]{{0,10}}[\"']"
-        r"(?:\s{0,3},\s{0,8}|\)\.(?i:fill|type|send_?keys)\(\s{0,8})"
-        r"[\"'](?P<written>[^\"'\n]{6,400})",
+        r"\"(?i:value|text|input|content)\"\s{0,3}:\s{0,3}\"(?P<written>[^\"\n]{4,400})\""
+        rf"(?:{_PAIR}){{0,4}},\s{{0,40}}(?i:\"(?:name|id|element|selector|label|field|placeholder)\"\s{{0,3}}:\s{{0,3}}\"{_TELLING})",
     ),
+    (
+        "password",
+        "pass",
+        r"(?i:\b(?:typed?|enter(?:ed|ing)?|input(?:ted)?|fill(?:ed)?|typing))\s[\"'`](?P<written>[^\"'`\n]{6,200})[\"'`]\s(?i:in(?:to)?|for)\s[^.\n]{0,30}?(?i:password|passphrase)",
+    ),
+    (
+        "password",
+        "pass",
+        r"(?i:\b(?:type|enter|input|fill)(?:ed)?)\s(?:the\s|in\s)?[\"'`]?(?i:password|passphrase)[\"'`]?\s(?i:field\s|box\s)?(?:with|as|=|:)\s[\"'`](?P<written>[^\"'`\n]{6,200})",
+    ),
+    ("password", "password", r"(?i:\b(?:with|and|using)\s(?:the\s)?password)\s[\"'`]?(?P<mixed>[^\s\"'`]{8,200})"),
+    *(
+        ("token", word, rf"[(\[]\s{{0,4}}b?[\"'](?i:{_TELLING})[\"'],\s{{0,8}}b?[\"'](?P<mixed>[^\"'\n]{{10,400}})")
+        for word in ("pass", "token", "secret", "key")
+    ),
+    (
+        "password",
+        "password",
+        rf"(?:(?<![\w:]):|\b(?i:setq|define|def)\s{{1,4}})(?i:{_TELLING})\s{{1,4}}\"(?P<written>[^\"\n]{{6,400}})",
+    ),
+    ("password", "for", r"(?i:\bpassword\s{1,3}for\s{1,3}\S{1,100}\s{0,3}=\s{0,3}(?:password\s{0,3}\(\s{0,3})?)'(?P<found>[^'\n]{4,200})"),
+    (
+        "password",
+        " ",
+        r"(?:(?m:^)\s{0,8}|(?<=[\"'`]))(?:enable|username\s\S{1,60}(?:\sprivilege\s[0-9]{1,2})?)\s(?:password|secret)\s(?:[0-9]\s)?(?P<found>\S{6,200})",
+    ),
+    ("password", "community", r"snmp-server\scommunity\s(?P<found>\S{4,100})"),
+    ("password", "identify", r"(?i:nickserv)\s{0,2}:?\s{0,2}(?i:identify)\s(?P<found>\S{4,100})"),
+    (
+        "token",
+        "<<<",
+        r"(?:\bsudo\s[^\n<]{0,60}-S|--with-token|--password-stdin|\bsecret\s(?:put|set)\s|\bsu\s|chpasswd)[^\n<]{0,100}<<<\s{0,2}[\"']?(?P<found>[^\s\"']{4,400})",
+    ),
+    (
+        "token",
+        "cookies",
+        r"(?i:\bcookies)[\"']?\s{0,3}[=:]\s{0,3}\{\s{0,40}[\"'][\w.\-]{1,60}[\"']\s{0,3}:\s{0,3}[\"'](?P<mixed>[^\"'\n]{16,4000})",
+    ),
+    ("token", "jwt.", r"\bjwt\.(?:sign|encode|verify|decode)\([^\n\"']{1,80},\s{0,4}b?[\"'](?P<written>[^\"'\n]{8,400})"),
+    ("token", "hmac", r"\b(?:hmac\.new\(\s{0,4}|createHmac\([\"'][\w\-]{1,20}[\"'],\s{0,4})b?[\"'](?P<written>[^\"'\n]{8,400})"),
+    ("password", "credential", r"\b\w{0,40}Credentials?\(\s{0,8}[\"'][^\"'\n]{1,80}[\"'],\s{0,8}[\"'](?P<written>[^\"'\n]{6,200})"),
+    ("password", ".login(", r"\.login\(\s{0,8}[\"'][^\"'\n]{1,80}[\"'],\s{0,8}[\"'](?P<written>[^\"'\n]{6,200})"),
+    ("token", ".login(", r"\.login\(\s{0,8}[\"'](?P<mixed>[^\"'\n]{16,200})[\"']\s{0,3}\)"),
     (
         "token",
         "key",
@@ -178,18 +243,22 @@ _PLACES: tuple[tuple[Kind, str, str], ...] = (
     (
         "password",
         "set",
-        rf"(?i:\bsetx?)\s{{1,8}}(?:/M\s|-[a-zA-Z]{{1,4}}\s)?{_CAPITALS}\s{{1,8}}[\"']?(?P<found>(?=\S{{0,60}}[0-9])[^\s\"'=]{{4,400}})",
+        rf"(?i:\bset(?:x|env)?)\s{{1,8}}(?:/M\s|-[a-zA-Z]{{1,4}}\s)?{_CAPITALS}\s{{1,8}}[\"']?(?P<found>(?=\S{{0,60}}[0-9])[^\s\"'=]{{4,400}})",
     ),
     ("token", "_", r"_(?:PAT|SK)[\"']?\s{0,3}[=:]\s{0,3}[\"']?(?P<found>(?=[A-Za-z_\-]{0,60}[0-9])[A-Za-z0-9_\-.]{12,400}+)"),
     ("token", "://", r"://(?P<found>(?=[A-Za-z_\-]{0,40}[0-9])(?=[0-9_\-]{0,40}[A-Za-z])[A-Za-z0-9_\-]{16,400}+)@"),
-    ("password", "@", r"(?<=\w):(?P<found>[^\s:@/\"'<>]{6,100})@(?:(?:tcp|unix)\(|[\w.\-]{1,100}:[0-9]{2,5}(?:[/\s?\"']|$))"),
+    (
+        "password",
+        "@",
+        r"(?<=\w):(?P<found>[^\s:@/\"'<>]{6,100})@(?:(?:tcp|unix)\(|(?:[\w.\-]{1,100}:[0-9]{2,5}|[0-9]{1,3}(?:\.[0-9]{1,3}){3})(?:[/\s?\"']|$))",
+    ),
     ("token", "key=", r"[?&]key=(?P<found>(?=[A-Za-z_\-]{0,60}[0-9])[A-Za-z0-9_\-.]{16,400}+)"),
     ("token", "signature=", r"(?i:\bx-(?:amz|goog|oss|cos|obs)-signature|[?&](?:q-)?signature)=(?P<found>[A-Za-z0-9%+/_\-]{24,1000}+)"),
     (
         "password",
-        "echo",
-        r"\becho\s(?:-n\s)?[\"']?"
-        r"(?P<found>[^\s\"'|$][^\"'|\n]{3,200}?)[\"']?\s{0,3}\|\s{0,3}(?:sudo\s[^\n|]{0,40}-S|[^\n|]{0,200}--password-stdin)",
+        "|",
+        r"\b(?:echo|printf)\s(?:-n\s|'%s(?:\\\\n)?'\s)?[\"']?"
+        r"(?P<found>[^\s\"'|$][^\"'|\n]{3,200}?)[\"']?\s{0,3}\|\s{0,3}(?:sudo\s[^\n|]{0,40}-S|[^\n|]{0,200}(?:--password-stdin|--with-token|\bsecret\s(?:put|set)\b))",
     ),
 )
 PLACES: tuple[tuple[Kind, str, re.Pattern[str]], ...] = tuple((kind, keyword, re.compile(pattern)) for kind, keyword, pattern in _PLACES)

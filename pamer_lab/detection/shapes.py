@@ -76,7 +76,7 @@ SHAPES: tuple[tuple[Kind, str, str], ...] = (
     ("API key", "ops_eyJ", _BASE64 + r"{80,}+={0,3}"),
     ("private key", "AGE-SECRET-KEY-1", r"[A-Za-z0-9]{20,}+"),
     ("private key", "AGE-PLUGIN-", r"[A-Z0-9\-]{20,}+"),
-    ("token", "eyJ", _ANY + r"{10,}+\." + _ANY + r"{4,}+\." + _ANY + r"{6,}+(?:\." + _ANY + r"{0,}+){0,2}"),
+    ("token", "eyJ", _ANY + r"{10,}+\." + _ANY + r"{0,}+\." + _ANY + r"{6,}+(?:\." + _ANY + r"{0,}+){0,2}"),
 )
 # fmt: on
 
@@ -116,7 +116,7 @@ _FRAMED: tuple[tuple[Kind, str, str], ...] = (
     ("token", "hooks.slack.com", r"hooks\.slack\.com/(?:services|workflows|triggers)/(?P<secret>[A-Za-z0-9_/\-]{20,}+)"),
     ("token", "/api/webhooks/", r"/api/webhooks/(?P<secret>[0-9]{15,22}/[A-Za-z0-9_\-]{40,}+)"),
     ("token", "webhook.office.com", r"webhook\.office\.com/(?P<secret>[A-Za-z0-9_/@\-]{40,}+)"),
-    ("token", ".", r"(?<![A-Za-z0-9.])[MNO][A-Za-z0-9_\-]{22,27}\.[A-Za-z0-9_\-]{6}\.[A-Za-z0-9_\-]{27,45}(?![A-Za-z0-9.])"),
+    ("token", ".", r"(?<![A-Za-z0-9.])[MNO][A-Za-z0-9_\-]{22,27}\.[A-Za-z0-9_\-]{6}\.[A-Za-z0-9_\-]{27,45}(?!\.?[A-Za-z0-9])"),
     ("token", ":", r"(?<![0-9])[0-9]{6,10}:[A-Za-z0-9_\-]{35}(?![A-Za-z0-9])"),
     ("API key", "q~", r"(?<![A-Za-z0-9~.])[A-Za-z0-9_~.]{3,4}[0-9]Q~[A-Za-z0-9_~.\-]{31,}+"),
     ("API key", "-us", r"(?<![a-f0-9])[a-f0-9]{32}-us[0-9]{1,2}(?![0-9a-z])"),

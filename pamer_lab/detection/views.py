@@ -11,6 +11,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import accumulate
+from unicodedata import normalize
 
 MOST_VIEWS = 9
 """The text itself, and eight levels of escapes."""
@@ -26,15 +27,27 @@ ESCAPE = re.compile(
     r"|\^\[\[[0-9;]{0,32}[A-Za-z]|\u241b\[[0-9;]{0,32}[A-Za-z]"  # the same, made visible
     r"|(?<!1[bB])(?<!1[bB]\})(?<!033)(?<!\\e)(?<!27;)(?<!1[bB];)\[[0-9;]{1,16}m"  # with a lost escape, not with a written one (\x1b)
     r"|_\x08|\x08[^\x00-\x1f_]|[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]"  # overstruck letters, control characters (UTF-16 read as bytes)
-    r"|[\u00ad\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufe00-\ufe0f\ufeff\U000e0000-\U000e007f]"
-    r"|(?P<alike>[\u2010-\u2015\u2212\uff01-\uff5e])"
+    r"|[\u00ad\u0300-\u036f\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufe00-\ufe0f\ufeff\U000e0000-\U000e007f]"
+    r"|(?P<alike>[\u2010-\u2015\u2212\uff01-\uff5e\U0001d400-\U0001d7ff])"
+    r"|</?(?:wbr|span|em|mark|strong|font|b|i)(?:\s[^<>]{0,200})?/?>"  # what a page marks or colours inside a word
     r"|\\\r?\n|=\r?\n"  # a line that continues: shell, quoted-printable
-    r"|\\(?P<code>u[0-9a-fA-F]{4}|u\{[0-9a-fA-F]{1,5}\}|U000[0-9a-fA-F]{5}|x[0-9a-fA-F]{2}|[0-3][0-7]{2}|[nrtfve\"'`/\\$])"
-    r"|%(?P<percent>[2-7][0-9A-Fa-f]|0[9ADad])|(?P<letters>(?:%[89A-Fa-f][0-9A-Fa-f]){2,400}+)|=(?P<quoted>3[DA])"
+    r"|\\(?P<code>u[0-9a-fA-F]{4}|u\{[0-9a-fA-F]{1,5}\}|U000[0-9a-fA-F]{5}|x[0-9a-fA-F]{2}|[0-3][0-7]{2}|[4-7][0-7](?![0-9])"
+    r"|[nrtfve\"'`/\\$_.+=~@:#*&%!\-])"
+    r"|%(?P<percent>[2-7][0-9A-Fa-f]|0[9ADad])|(?P<letters>(?:%[89A-Fa-f][0-9A-Fa-f]){2,400}+)|=(?P<quoted>3[DA]|5F|2[BDEF])"
     r"|&(?P<entity>quot|apos|amp|lt|gt|nbsp|colon|equals|lowbar|hyphen|sol|#[0-9]{1,6}|#[xX][0-9a-fA-F]{1,5});"
 )
 WRAP = re.compile(r"(?<=[A-Za-z0-9+/_\-.=])(?: ?[|\u2502\u2503\u2551])?\r?\n(?:[|\u2502\u2503\u2551] ?)?(?=[A-Za-z0-9+/_\-.=])")
 """Where a line ends in what may be a key and the next line continues it, with the frame that terminals draw around a text."""
+JOINT = re.compile(
+    r"(?<=[A-Za-z0-9+/_\-.=])(?P<quotes>[\"'`]\s{0,3}"
+    r"(?:(?:[+.&]|\|\||<>|\+\+)(?: _)?[^\S\n]{0,3}(?:\r?\n[^\S\n]{0,40})?|\\?\r?\n[^\S\n]{0,40})[fbru]?[\"'`])(?=[A-Za-z0-9+/_\-.=])"
+    r"|(?<=[A-Za-z0-9+/_\-.=]{16})(?:[\u21b5\u23ce]\r?\n[^\S\n]{0,40}|\r?\n[^\S\n]{1,40})(?=[A-Za-z0-9+/_\-.=]{6})"
+)
+"""What is between two parts of a text that code puts together, and a line that continues a long word behind an indentation."""
+RANDOM = re.compile(r"(?=[A-Za-z]{0,30}[0-9])(?=[a-z0-9]{0,30}[A-Z])(?=[A-Z0-9]{0,30}[a-z])[A-Za-z0-9+/_\-]{12,}")
+"""The rest of a key on the next line; names of things mix cases and digits less."""
+COLOURED = re.compile(r"(?<=[A-Za-z0-9])(?:\x1b\[[0-9;:]{0,32}m){1,8}+(?=[A-Za-z0-9])")
+"""A colour that begins in a word: it may also end the word."""
 MARGIN = re.compile(
     r"(?m)^(?:[^\S\n]{0,8}[0-9]{1,6}(?:\t|\u2192|[:|\u2502] ?)|[\w./\-]{1,200}+:[0-9]{1,6}[:\-]|[+\-](?![+\-])|>{1,3} ?)"
     r"|(?<=[\"'`])(?:[^\S\n]{0,8}[0-9]{1,6}(?:\t|\u2192)|[+\-](?![+\-]))"
@@ -112,14 +125,19 @@ def views(text: str) -> Iterator[View]:
         view = _decoded(view)
 
 
-def unwrapped(view: View) -> tuple[View, list[int]] | None:
-    """The view without the line breaks that may be inside a word, and where one is gone that may just as well have ended it."""
-    matches = [match for match in WRAP.finditer(view.text) if LEAST_LINE <= _line_length(view.text, match.start()) <= LONGEST_LINE]
+def unwrapped(view: View, breaks: re.Pattern[str] = WRAP) -> tuple[View, list[int]] | None:
+    """The view without the breaks that may be inside a word, and where one is gone that may just as well have ended it."""
+    matches = [match for match in breaks.finditer(view.text) if _is_quoted(match) or _may_break(view.text, match.start())]
     joined = _replaced(view, matches, lambda match: "")
     if joined is None:
         return None
     gone = accumulate((match.end() - match.start() for match in matches), initial=0)
     return joined, [match.start() - before for match, before in zip(matches, gone, strict=False) if not _is_full(view.text, match)]
+
+
+def recoloured(view: View) -> View | None:
+    """The view with blanks for colours that begin in a word."""
+    return _replaced(view, COLOURED.finditer(view.text), lambda match: " ") if "\x1b" in view.text else None
 
 
 def without_margins(view: View) -> View | None:
@@ -132,10 +150,21 @@ def _line_length(text: str, end: int) -> int:
     return end - max(text.rfind("\n", max(0, end - LONGEST_LINE - 2), end), end - LONGEST_LINE - 3) - 1
 
 
+def _may_break(text: str, end: int) -> bool:
+    return LEAST_LINE <= _line_length(text, end) <= LONGEST_LINE
+
+
+def _is_quoted(joint: re.Match[str]) -> bool:
+    """Whether code joins two texts there."""
+    return bool(joint.groupdict().get("quotes"))
+
+
 def _is_full(text: str, end: re.Match[str]) -> bool:
-    """Whether a line was broken because it was full: it is in a frame, or has a usual width, or that of the line before it."""
+    """Whether the line surely goes on: it is in a frame or in code, has a usual width or that of the line before it, or cuts a key."""
     length = _line_length(text, end.start())
     before = end.start() - length - 1
+    if end.re is JOINT and RANDOM.match(text, end.end()):
+        return True
     return bool(end[0].strip()) or length in WIDTHS or (before > 0 and _line_length(text, before) == length)
 
 
@@ -178,7 +207,7 @@ def _meant(match: re.Match[str]) -> str:
     if letters := match["letters"]:
         return bytes.fromhex(letters.replace("%", "")).decode(errors="replace")
     if alike := match["alike"]:
-        return chr(ord(alike) - 0xFEE0) if alike >= "\uff01" else "-"
+        return normalize("NFKC", alike) if alike >= "\uff01" else "-"
     entity = match["entity"] or ""
     if entity.startswith("#"):
         return chr(int(entity[2:], 16) if entity[1] in "xX" else int(entity[1:]))
@@ -207,25 +236,42 @@ def _hexadecimal(encoded: str) -> bytes:
 
 
 def _numbers(listed: str) -> bytes:
-    return bytes(int(number) for number in listed.rstrip(", \n").split(","))
+    return bytes(int(number) for number in DIGITS.findall(listed))
 
 
+def _pairs(listed: str) -> bytes:
+    return bytes.fromhex(NO_PAIR.sub("", listed))
+
+
+DIGITS, NO_PAIR = re.compile(r"[0-9]+"), re.compile(r"0[xX]|[^0-9a-fA-F]")
+_LISTED = (_numbers, _pairs)
 ENCODINGS: tuple[tuple[re.Pattern[str], Callable[[str], bytes]], ...] = (
     (re.compile(r"[A-Za-z0-9+/_\-]{20,}+"), _base64),
     (re.compile(r"(?<![A-Za-z0-9])[A-Z2-7]{32,}+"), _base32),
-    (re.compile(r"(?<![A-Za-z0-9])[0-9a-fA-F]{32,}+(?![A-Za-z0-9])"), _hexadecimal),
-    (re.compile(r"(?<![0-9])(?:[0-9]{2,3},\s?){15,20000}+(?:[0-9]{2,3})?"), _numbers),
+    (re.compile(r"(?:(?<![A-Za-z0-9])|(?<=0x)|(?<=\\x))[0-9a-fA-F]{32,}+"), _hexadecimal),
+    (re.compile(r"(?<![0-9])(?:[0-9]{2,3}(?:,\s{0,40}| )){15,20000}+(?:[0-9]{2,3})?"), _numbers),
+    (re.compile(r"(?<![A-Za-z0-9])(?:(?:0[xX])?[0-9a-fA-F]{2}(?:,\s{0,40}|[ :\-])){15,20000}+(?:(?:0[xX])?[0-9a-fA-F]{2})?"), _pairs),
 )
 """How a text may be written in letters or numbers: pattern, decoder."""
+LINES = re.compile(
+    r"(?<![A-Za-z0-9+/_\-])(?:[A-Za-z0-9+/_\-]{20,200}+\r?\n[^\S\n]{0,40}){1,5000}+(?P<last>[A-Za-z0-9+/_\-]{2,200}+={0,2})?"
+)
+"""The same in lines; what follows them may be no part of it."""
 
 
 def encoded_texts(text: str) -> Iterator[tuple[int, int, str]]:
     """Runs of base64, base32, hexadecimal digits and numbers that hold plain text: start, end, what they hold."""
     for pattern, decode in ENCODINGS:
         for match in pattern.finditer(text):
-            sampled = decode is _numbers or _plain(match[0][:SAMPLE], decode)
+            sampled = decode in _LISTED or _plain(match[0][:SAMPLE], decode)
             if sampled and (plain := _plain(match[0], decode)):
                 yield match.start(), match.end(), plain
+    for match in LINES.finditer(text):
+        for end in (match.end(), match.start("last")):
+            joined = "".join(text[match.start() : end].split()) if end > match.start() else ""
+            for decode in (_base64, _base32, _hexadecimal):
+                if joined and (plain := _plain(joined[:SAMPLE], decode) and _plain(joined.rstrip("="), decode)):
+                    yield match.start(), end, plain
 
 
 def _plain(encoded: str, decode: Callable[[str], bytes]) -> str:
@@ -238,7 +284,8 @@ def _plain(encoded: str, decode: Callable[[str], bytes]) -> str:
 
 
 _DUMP = (
-    r"(?:(?m:^)|(?<=[\"'\s]))[0-9a-f]{7,8}(?:: (?P<pairs>(?:[0-9a-f]{2,4} ){1,8}) |  (?P<bytes>(?:[0-9a-f]{2} {1,2}){1,16}) {0,60}\|)"
+    r"(?:(?m:^)|(?<=[\"'\s]))[0-9a-f]{7,8}(?:: (?P<pairs>(?:[0-9a-f]{2,4} ){1,8}) |  (?P<bytes>(?:[0-9a-f]{2} {1,2}){1,16}) {0,60}\|"
+    r"|(?P<plain>(?: [0-9a-f]{2}){1,16}) {0,60}(?=\n|\Z))"
     r"[^\n]{0,70}(?:\n|\Z)"
 )
 DUMP_LINE = re.compile(_DUMP)
@@ -246,7 +293,7 @@ DUMP = re.compile(rf"(?:{re.sub(r'[?]P<[a-z]+>', '?:', _DUMP)}){{1,5000}}+")
 
 
 def dumped_texts(text: str) -> Iterator[tuple[int, int, str]]:
-    """What `xxd` and `hexdump -C` show, line by line: an address, bytes, the same as text."""
+    """What `xxd`, `hexdump -C` and `od -tx1` show, line by line: an address, bytes, the same as text."""
     for match in DUMP.finditer(text):
-        shown = b"".join(bytes.fromhex(line["pairs"] or line["bytes"]) for line in DUMP_LINE.finditer(match[0]))
+        shown = b"".join(bytes.fromhex(line["pairs"] or line["bytes"] or line["plain"]) for line in DUMP_LINE.finditer(match[0]))
         yield *match.span(), shown.decode("latin-1")

@@ -36,7 +36,7 @@ def secrets_of(headers: Mapping[str, str]) -> list[str]:
             found |= {value, quote(value, safe="")}
         elif name in CREDENTIALS or any(word in name for word in WORDS):
             bare = value.partition(" ")[2].strip() if value.lower().startswith(("bearer ", "basic ", "token ")) else value
-            found |= {bare, bare.partition("=")[2].partition(";")[0] if name == "cookie" else bare}
+            found |= {bare, *(pair.partition("=")[2].strip() for pair in bare.split(";") if name == "cookie")}
     return sorted((value for value in found if len(value) >= 8), key=len, reverse=True)
 
 

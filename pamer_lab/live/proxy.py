@@ -28,6 +28,8 @@ LENGTH = (b"content-length",)
 PREVIOUS = b'"previous_response_id"'
 MOST_BODY = 256_000_000
 """Bytes of a model call; no server takes as many, and the proxy has to keep them all."""
+MOST_BODIES = 4 * MOST_BODY
+"""Bytes of all calls whose body is still coming or being answered."""
 RESENT = range(400, 500)
 """Answers to an edited body after which the original is sent."""
 NOT_RESENT = (401, 403, 408, 409, 429)
@@ -54,6 +56,8 @@ class Proxy:
         self._writers = ThreadPoolExecutor(2, "pamer-record")
         self._tasks: set[asyncio.Future[Any]] = set()
         self._open = 0
+        self._kept = 0
+        """Bytes of the bodies of model calls that are here."""
 
     @property
     def busy(self) -> bool:
@@ -78,6 +82,8 @@ class Proxy:
         headers |= in_address(scope["query_string"])
         if reason := refusal(scope["headers"]):
             await answer(send, 403, {"error": {"type": "refused_by_pamer_lab", "message": reason}})
+        elif not scope["raw_path"].startswith(b"/"):
+            await answer(send, 400, {"error": {"type": "not_a_path", "message": "ask for a path of this server, not for another address"}})
         elif "websocket" in headers.get("upgrade", "").lower():
             await answer(send, 426, {"error": {"type": "upgrade_refused", "message": "no WebSocket here; use HTTP"}})
         elif scope["path"].startswith(OURS):
@@ -89,17 +95,27 @@ class Proxy:
             await while_there(receive, complete, self._pass_through(scope, headers, body_of(receive, complete), send))
 
     async def _model_request(self, scope: Scope, headers: dict[str, str], receive: Receive, send: Send) -> None:
-        """A model call once its body is there; one beyond every server's limit is refused."""
+        """A model call once its body is there; refused where it, or all of them together, are beyond every server's limit."""
         chunks: list[bytes] = []
         size, complete = 0, asyncio.Event()
-        async for chunk in body_of(receive, complete):
-            chunks.append(chunk)
-            size += len(chunk)
-            if size > MOST_BODY:
-                message = f"the body is larger than {MOST_BODY // 1_000_000} MB"
-                await answer(send, 413, {"error": {"type": "request_too_large", "message": message}})
-                return
-        await while_there(receive, complete, self._model_call(scope, headers, b"".join(chunks), send))
+        try:
+            async for chunk in body_of(receive, complete):
+                chunks.append(chunk)
+                size += len(chunk)
+                self._kept += len(chunk)
+                if size > MOST_BODY:
+                    message = f"the body is larger than {MOST_BODY // 1_000_000} MB"
+                    await answer(send, 413, {"error": {"type": "request_too_large", "message": message}})
+                    return
+                if self._kept > MOST_BODIES:
+                    message = f"requests of more than {MOST_BODIES // 1_000_000} MB are being answered; try again"
+                    await answer(send, 503, {"error": {"type": "too_many_large_requests", "message": message}})
+                    return
+            body = b"".join(chunks)
+            chunks.clear()
+            await while_there(receive, complete, self._model_call(scope, headers, body, send))
+        finally:
+            self._kept -= size
 
     async def _model_call(self, scope: Scope, headers: dict[str, str], body: bytes, send: Send) -> None:
         call = Call(PATHS[scope["path"]], scope["path"], headers, body, self.desk.clock(), self._server(scope).url)
@@ -186,8 +202,9 @@ class Proxy:
         content: bytes | AsyncIterator[bytes] = body
         if not headers.keys() & {"content-length", "transfer-encoding"}:
             content = b"".join([chunk async for chunk in body])  # nothing; without it the client is not seen to leave
-        given = passed_on(scope["headers"], without=(b"host",))
-        if "transfer-encoding" in headers and "content-length" not in headers:
+        chunked = "transfer-encoding" in headers  # then a length beside it says nothing, and the next server may believe it
+        given = passed_on(scope["headers"], without=(b"host", *(LENGTH if chunked else ())))
+        if chunked:
             given.append((b"transfer-encoding", b"chunked"))
         server = self._server(scope)
         target = server.target(scope["raw_path"], scope["query_string"])

@@ -1,7 +1,7 @@
 """Several traces through several policies, in worker processes, with progress and the time that is left.
 
-A job is one trace with all its policies of a kind, so that a worker computes each hidden state once for all of them; policies without
-heads go first, on every trace, and what needs a model is queued behind them. Whatever happens
+A job is one trace with all its policies of a kind, so that a worker computes each hidden state once for all of them; policies that run no
+model go first, on every trace, and what runs one is queued behind them. Whatever happens
 to a worker, its finished turns are stored, its unfinished runs are reported as failed, and replaying the batch again
 computes only what is missing.
 """
@@ -24,7 +24,7 @@ from pamer_lab.policies.resources import RunResources, factory_of
 from pamer_lab.runs.batch_state import BatchProgress, BatchState, Outcome
 from pamer_lab.runs.estimate import Estimator
 from pamer_lab.runs.store import RunStore
-from pamer_lab.runs.worker import Job, Note, work
+from pamer_lab.runs.worker import Job, Note, runs_a_model, work
 from pamer_lab.workspace import Workspace
 from pamer_lab.workspace.queue import in_line
 
@@ -76,7 +76,7 @@ def replay_batch(
     common |= {"heads": options.heads, "batch": uuid4().hex}
     engine = engine or LocalEngine()
     for part in fast_first(policies):
-        light = not parse_policy(part[0]).needs_models
+        light = not runs_a_model(part[0])
         jobs = [
             Job(
                 workspace.address,
@@ -103,8 +103,8 @@ def replay_batch(
 
 
 def fast_first(policies: Sequence[str]) -> list[tuple[str, ...]]:
-    """The policies without heads, then the others; a kind that nobody asked for is left out."""
-    slow = {policy for policy in policies if parse_policy(policy).needs_models}
+    """The policies that run no model, then the others; a kind that nobody asked for is left out."""
+    slow = set(filter(runs_a_model, policies))
     parts = (tuple(policy for policy in policies if (policy in slow) == last) for last in (False, True))
     return [part for part in parts if part]
 

@@ -35,9 +35,15 @@ def default_processes(policies: Sequence[str], traces: int, seconds: float, engi
     in one thread each, and in this process where it would be done before workers have started. On a cluster as many as fit."""
     if engine is not None and engine.name != "local":
         return min(traces, engine.capacity())
-    if any(parse_policy(policy).needs_models for policy in policies) or traces < 2 or seconds < WORTH_WORKERS:
+    if any(map(runs_a_model, policies)) or traces < 2 or seconds < WORTH_WORKERS:
         return 0
     return min(traces, cores())
+
+
+def runs_a_model(policy: str) -> bool:
+    """Whether a policy runs a model on this machine, which takes all cores: to read states, to embed, or weights of its own."""
+    needs = parse_policy(policy).needs
+    return not {"heads", "embedder", "weights"}.isdisjoint(needs)
 
 
 class Job(msgspec.Struct, frozen=True):

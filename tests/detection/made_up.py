@@ -4,6 +4,7 @@ import base64
 import json
 import quopri
 import random
+import re
 import string
 from collections.abc import Callable
 from urllib.parse import quote
@@ -220,6 +221,36 @@ CONTEXTS |= {
         "JWK": '{{"kty": "oct", "k": "{}' + made(12) + '"}}',
         "German": "Pass" + "wort: {}",
         "Chinese": "\u5bc6\u7801\uff1a{}",
+        "yaml tag": "pass" + "word: !!str {}",
+        "yaml anchor": "pass" + "word: &main {}",
+        "three quotes": "pass" + "word = '''{}'''",
+        "a setter": "client.setPass" + 'word("{}")',
+        "a builder": ".pass" + 'word("{}").build()',
+        "a list of one": '"pass' + 'word": ["{}"]',
+        "terraform outputs": '"db_pass' + 'word": {{"value": "{}", "type": "string"}}',
+        "a pair": '("x-api-' + 'key", "{}")',
+        "a keyword argument of Lisp": ":pass" + 'word "{}"',
+        "a test's variable": 'monkeypatch.setenv("API_TOK' + 'EN", "{}")',
+        "csh": "setenv API_TOK" + "EN {}",
+        "CDATA": "<pass" + "word><![CDATA[{}]]></pass" + "word>",
+        "a here string": "sudo -S ls <<< '{}'",
+        "a piped token": "printf '{}' | gh secret set TOK" + "EN",
+        "aws configure set": "aws configure set aws_secret_access_k" + "ey {}",
+        "npm config": "npm config set //registry.example.org/:_authTok" + "en {}",
+        "vault login": "vault login {}",
+        "impacket": "secretsdump.py 'corp/ada:{}@10.0.0.1'",
+        "evil-winrm": "evil-winrm -i 10.0.0.1 -u ada -p '{}'",
+        "set password for": "SET PASSWORD FOR 'ada'@'%' = '{}';",
+        "smtp": 'smtp.login("ada@example.org", "{}")',
+        "credential object": 'new NetworkCredential("ada", "{}")',
+        "jwt": "jwt.sign(payload, '{}')",
+        "hmac": "hmac.new(b'{}', body, 'sha256')",
+        "router": "username ada pass" + "word 0 {}",
+        "a selector with quotes": "page.fill('input[type=\"pass" + "word\"]', '{}')",
+        "cypress": "cy.get('#pass" + "word').type('{}')",
+        "typed text first": '{{"text": "{}", "index": 3, "label": "Pass' + 'word"}}',
+        "told by an agent": "Typed '{}' into the pass" + "word field",
+        "told the other way": 'fill "Pass' + 'word" with "{}"',
     }.items()
 }
 WRAPS: dict[str, str] = {
@@ -242,6 +273,8 @@ WRAPS: dict[str, str] = {
     "a title of a terminal": "\x1b]0;{}\x07",
     "a title in C1 codes": "a\x9d0;t\x9c{}",
     "emphasised": "say _{0}_ or **{0}**",
+    "in a line before another": "the first line of a longer text\n{}\nand the last",
+    "in a coloured word": "a\x1b[1;32m{}\x1b[0m",
     "after a sign": "my-{0}-old token_{0}_old",
     "userinfo": "https://{}@github.com/x",
 }
@@ -290,9 +323,38 @@ HIDINGS: dict[str, Callable[[str], str]] = {
     "xxd": lambda secret: _dumped(secret, "{:08x}: {:39}  {}\n", 2),
     "hexdump": lambda secret: _dumped(secret, "{:08x}  {:48} |{}|\n", 1),
     "coloured word by word, in JSON in JSON": lambda secret: _nested(f"\x1b[34mK\x1b[0m\x1b[1m:\x1b[0m \x1b[38;5;186m{secret}\x1b[0m", 2),
+    "escaped for Markdown": lambda secret: secret.replace("_", "\\_").replace("-", "\\-"),
+    "escaped for a pattern": re.escape,
+    "marked in a page": lambda secret: f"<em>{secret[:9]}</em><wbr>{secret[9:]}",
+    "with a combining mark": lambda secret: secret[:9] + "\u0336" + secret[9:],
+    "in mathematical letters": lambda secret: "".join(MATHEMATICAL.get(char, char) for char in secret),
+    "put together in code": lambda secret: f'key = "{secret[:9]}" +\n      "{secret[9:]}"',
+    "put together by neighbours": lambda secret: f'"{secret[:9]}"\n    "{secret[9:]}"',
+    "octal without zeros": lambda secret: "".join(f"\\{ord(char):o}" for char in secret),
+    "base64 between lines": lambda secret: _between(base64.b64encode(f"k {secret}".encode()).decode()),
+    "base64 in lines between lines": lambda secret: _between(base64.encodebytes(f"the key is {secret}\n".encode()).decode()),
+    "base64 in indented lines": lambda secret: _between(base64.encodebytes(f"key {secret}".encode()).decode().replace("\n", "\n    ")),
+    "base64 of UTF-16": lambda secret: _between("powershell -enc " + base64.b64encode(f"$k='{secret}'".encode("utf-16-le")).decode()),
+    "hexadecimal between lines": lambda secret: _between(secret.encode().hex().upper()),
+    "hexadecimal of a database": lambda secret: _between("\\x" + secret.encode().hex()),
+    "bytes of Node": lambda secret: f"<Buffer {secret.encode().hex(' ')}>",
+    "bytes of C": lambda secret: "{ " + ", ".join(f"0x{byte:02x}" for byte in secret.encode()) + " }",
+    "numbers in lines": lambda secret: json.dumps([*f"k {secret}".encode()], indent=4),
+    "od": lambda secret: "".join(f"{at:07o} {secret.encode()[at : at + 16].hex(' ')}\n" for at in range(0, len(secret), 16)),
     "base64 of a kubernetes file in JSON": lambda secret: json.dumps({"data": base64.b64encode(secret.encode()).decode()}),
 }
 """How a secret of a known shape may be written so that nobody reads it, but a program does."""
+
+
+MATHEMATICAL = {
+    char: chr(start + place)
+    for start, letters in ((0x1D670, string.ascii_uppercase), (0x1D68A, string.ascii_lowercase), (0x1D7F6, string.digits))
+    for place, char in enumerate(letters)
+}
+
+
+def _between(text: str) -> str:
+    return f"some words on a line before it\n{text}\nand after it"
 
 
 def _columns(text: str, width: int) -> str:
@@ -360,5 +422,8 @@ HARMLESS = (
     "<password></password> <token>string</token> <input name='password' value=''> name: password value: required",
     "ENV PYTHON_VERSION 3.12.1\nENV PATH /usr/local/bin:$PATH\nset PASSWORD first, then log in",
     "/var/lib/app/releases/current/config/environments and docs/tutorials/getting-started/index",
+    "the data is\n    several_words_of_code_in_a_line\n    and_the_next_of_the_same, 'one ' + 'two ' + 'three'",
+    "12 34 56 78 90 12 34 56 78 90 12 34 56 78 90 12 and 0x12, 0x34, 0x56, 0x78, 0x90, 0x12, 0x34, 0x56, 0x78, 0x90, 0x12, 0x34",
+    "getpass('Enter the password: '); t('token'); key('enter'); assert is_token(\"name\") and _(\"Password\")",
     "a word that ends a line which is longer than the next one, with no key at all in either task\nsk-learn goes on here",
 )

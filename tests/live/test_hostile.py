@@ -3,17 +3,18 @@
 import base64
 import gzip
 import resource
+import socket
 import zlib
 from collections.abc import Callable
 from pathlib import Path
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 import httpx2
 import orjson
 import pytest
 
 from pamer_lab.live import desk, proxy
-from pamer_lab.live.credentials import REDACTED
+from pamer_lab.live.credentials import REDACTED, secrets_of
 from pamer_lab.live.publish import publish
 from pamer_lab.live.usage import MOST_BYTES, MOST_ENCODINGS, Answer, decoded
 from pamer_lab.trajectory.values import Message, ToolCall
@@ -27,6 +28,46 @@ def test_a_body_beyond_the_limit_is_refused_and_never_goes_upstream(started: Cal
     bench = started()
     assert bench.post("chat", b" " * 2_000).status_code == 413 and bench.got == []
     assert bench.post("chat", chat({"role": "user", "content": "x"})).status_code == 200
+
+
+def test_bodies_that_are_too_much_together_are_refused_until_others_are_answered(
+    started: Callable[..., Bench], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench = started()
+    monkeypatch.setattr(proxy, "MOST_BODIES", 100)
+    assert bench.post("chat", b" " * 200).status_code == 503 and bench.got == []
+    monkeypatch.setattr(proxy, "MOST_BODIES", 1_000)
+    for _ in range(4):
+        bench.post("chat", chat({"role": "user", "content": "x" * 200}))
+    assert len(bench.got) == 4, "what is answered counts no longer"
+
+
+def sent_raw(bench: Bench, request: str) -> str:
+    """The first line of the answer to a request that no client library would send."""
+    place = urlsplit(bench.url)
+    with socket.create_connection((place.hostname or "", place.port or 0), 30) as connection:
+        connection.sendall(request.replace("HOST", place.netloc).encode())
+        return connection.recv(65_536).split(b"\r\n", 1)[0].decode()
+
+
+@pytest.mark.parametrize("length", ["0", "5", "5000"])
+def test_a_length_beside_chunks_never_goes_upstream(started: Callable[..., Bench], length: str) -> None:
+    bench = started()
+    head = f"POST /v1/embeddings HTTP/1.1\r\nHost: HOST\r\nContent-Length: {length}\r\nTransfer-Encoding: chunked\r\n\r\n"
+    inner = "GET /v1/inner HTTP/1.1\r\nHost: x\r\n\r\n"
+    sent_raw(bench, f"{head}{len(inner):x}\r\n{inner}\r\n0\r\n\r\n")
+    (entry,) = bench.got
+    assert entry.body == inner.encode() and "content-length" not in entry.headers
+
+
+@pytest.mark.parametrize("target", ["GET http://other.example/v1/models", "CONNECT other.example:443", "OPTIONS *"])
+def test_only_paths_are_passed_on(started: Callable[..., Bench], target: str) -> None:
+    bench = started()
+    assert " 400 " in sent_raw(bench, f"{target} HTTP/1.1\r\nHost: HOST\r\n\r\n") and bench.got == []
+
+
+def test_each_cookie_of_a_client_is_a_credential() -> None:
+    assert {"first-secret", "second-secret"} <= set(secrets_of({"cookie": "a=first-secret; b=second-secret"}))
 
 
 @pytest.mark.parametrize("opening", [b"[", b'{"a":'], ids=["lists", "objects"])

@@ -25,6 +25,10 @@ def test_a_number_that_is_too_long_is_ignored_with_a_sentence(visit: Visit, page
     assert not app.exception and any(name in warning.value for warning in app.warning)
 
 
+def test_a_long_number_under_the_name_of_a_remembered_choice_is_ignored(visit: Visit) -> None:
+    assert not visit("pages/contexts.py", **{"point:": LONG}).exception
+
+
 def arrived(page: str, **parameters: str) -> AppTest:
     """A page that is the first of its session, as after a click on a link in a mail."""
     app = AppTest.from_file(str(APP.parent / "pages" / page), default_timeout=300)

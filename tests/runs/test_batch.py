@@ -124,6 +124,7 @@ def _locked(workspace: Workspace, run_id: str) -> bool:
 def test_policies_without_heads_go_first_and_say_what_they_are_doing(workspace: Workspace) -> None:
     assert fast_first(["pamer", "base", "pamer+", "sliding-window:5"]) == [("base", "sliding-window:5"), ("pamer", "pamer+")]
     assert fast_first(["base"]) == [("base",)]
+    assert fast_first(["pace-paper", "base"]) == [("base",), ("pace-paper",)], "one that embeds waits for its turn, too"
     seen: list[BatchProgress] = []
     replay_batch(filled(workspace, 3, traces=1), ["base"], workspace, BatchOptions(), report=seen.append)
     assert seen[0].doing.startswith("base") and seen[0].doing in seen[0].line and not seen[-1].doing

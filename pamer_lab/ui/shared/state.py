@@ -79,7 +79,7 @@ def settle(name: str, allowed: Sequence[str] | range, otherwise: str | int, *, o
     if st.session_state.get(name) not in allowed:
         asked: str | int = chosen(last) if name not in st.query_params else st.query_params[name]
         if isinstance(allowed, range):
-            asked = int(asked) if isinstance(asked, str) and asked.isascii() and asked.isdigit() else -1
+            asked = _number(asked)
         st.session_state[name] = asked if name not in st.session_state and asked in allowed else otherwise
     remember(last, str(st.session_state[name]))
 
@@ -95,5 +95,12 @@ def out_of_range(name: str, limit: int) -> int | None:
 
     Once the widget has a value, the number in the URL is the page's own, perhaps of the trace before.
     """
-    asked = st.query_params.get(name, "") if name not in st.session_state else ""
-    return int(asked) if asked.isascii() and asked.isdigit() and int(asked) >= limit else None
+    asked = _number(st.query_params.get(name, "") if name not in st.session_state else "")
+    return asked if asked >= limit else None
+
+
+def _number(asked: str | int) -> int:
+    """The number in an address; -1 where there is none, or more digits than any widget bears."""
+    if isinstance(asked, int):
+        return asked
+    return int(asked) if asked.isascii() and asked.isdigit() and len(asked) <= MOST_CHARACTERS else -1
