@@ -48,7 +48,7 @@ from pamer_lab.workspace import RUNS, TraceSize, Workspace
 STORE_EVERY = 0.25
 """Seconds; turns that follow each other faster are stored in one commit."""
 CORRECT_AFTER, CORRECT_TURNS, CORRECT_SHARES = 0.5, 4, (0.25, 0.5)
-"""A guess gives way to the pace of the run itself after so many seconds of turns, or so many turns that are such a share of all; of a
+"""A guess gives way to the pace of the run itself after so many seconds and turns, or so many turns that are such a share of all; of a
 shorter run it does so again at the next share, since many policies begin to work late."""
 STORE_SHARE = 0.1
 """Share of the time that storing may take; where the disk is slow, commits become rarer."""
@@ -266,7 +266,7 @@ class _Replaying:
         made, to_come = len(self.turns) - self.before, self.timeline.turns - len(self.turns)
         self.spent += self.turns[-1].seconds
         shares = [share for share in CORRECT_SHARES if made >= max(CORRECT_TURNS, share * (made + to_come))]
-        if self.spent < CORRECT_AFTER and len(shares) <= self.corrected:
+        if (self.spent < CORRECT_AFTER or made < CORRECT_TURNS) and len(shares) <= self.corrected:
             return
         self.corrected = len(shares)
         self.guessed = self.spent < CORRECT_AFTER and len(shares) < len(CORRECT_SHARES)

@@ -169,6 +169,7 @@ def test_every_run_records_what_was_estimated_and_what_it_took(workspace: Worksp
 
 def test_a_guess_gives_way_to_the_pace_of_the_runs_own_turns(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine, "CORRECT_AFTER", 0.0)
+    monkeypatch.setattr(engine, "CORRECT_TURNS", 1)
     monkeypatch.setitem(estimates.TURN, "heads", 1e9)
     run = replay(long_trace(8), "pamer", workspace, ReplayOptions(device="cpu", parts=PARTS))
     assert run.head.estimated < guessed_turn(parse_policy("pamer")) / 1000
@@ -205,6 +206,7 @@ def test_on_a_busy_machine_the_least_time_is_that_of_a_free_one(
 
 def test_a_corrected_guess_still_counts_the_states_of_the_turns_to_come(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine, "CORRECT_AFTER", 0.0)
+    monkeypatch.setattr(engine, "CORRECT_TURNS", 1)
     monkeypatch.setattr(Estimator, "cost", lambda *_: Cost(800, 8, 800.0, 1.0))
     run = replay(long_trace(8), "pamer", workspace, ReplayOptions(device="cpu", parts=PARTS))
     assert run.head.estimated == pytest.approx(700, rel=0.05)  # corrected after the first of eight turns
@@ -219,6 +221,7 @@ def test_a_corrected_guess_follows_the_pace_at_which_states_were_read(workspace:
         yield from turns_of_the_run(*given, progress=progress, **more)
 
     monkeypatch.setattr(engine, "CORRECT_AFTER", 0.0)
+    monkeypatch.setattr(engine, "CORRECT_TURNS", 1)
     monkeypatch.setattr(Estimator, "cost", lambda *_: Cost(800, 8, 800.0, 1.0))
     monkeypatch.setattr(engine, "replay_turns", reading)
     told: list[Progress] = []

@@ -184,7 +184,7 @@ def _costs(path: str, at: tuple[int, int], run_ids: tuple[str, ...], key: bytes,
 def _survival(path: str, at: tuple[int, int], run_ids: tuple[str, ...]) -> dict[str, Any]:
     """Survival of used evidence by policy; policies without any are omitted."""
     found: dict[str, list[Any]] = {}
-    for head in run_store().heads(run_ids=run_ids):
+    for head in sorted(run_store().heads(run_ids=run_ids), key=lambda head: head.trace_id):  # the caches hold a few traces
         found.setdefault(head.policy, []).extend(fates_of(open_run(head)))
     rates = {policy: survival_rates(fates) for policy, fates in found.items()}
     return {policy: rate for policy, rate in rates.items() if rate["uses"]}

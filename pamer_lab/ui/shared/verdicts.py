@@ -5,6 +5,8 @@ from collections.abc import Sequence
 import streamlit as st
 
 from pamer_lab.analysis.verdict import Verdict, account, verdicts
+from pamer_lab.runs.drops import Drop
+from pamer_lab.runs.evidence import Fate
 from pamer_lab.runs.values import Run
 from pamer_lab.ui.shared.prices import costs_by_policy, current_prices
 from pamer_lab.ui.shared.runs import drops_of, fates_of
@@ -20,12 +22,15 @@ def verdicts_of(runs: Sequence[Run], baseline: str = "") -> list[Verdict]:
     done = [run for run in runs if run.totals]
     costs = costs_by_policy(done)
     policies = list(dict.fromkeys(run.head.policy for run in done))
+    evidence: dict[str, tuple[list[Fate], list[Drop]]] = {policy: ([], []) for policy in policies}
+    for run in sorted(done, key=lambda run: run.head.trace_id):  # trace by trace: the caches hold a few of them
+        fates, dropped = evidence[run.head.policy]
+        fates += fates_of(run)
+        dropped += drops_of(run)
     found = []
     for policy in policies:
-        own = [run for run in done if run.head.policy == policy]
-        fates = [fate for run in own for fate in fates_of(run)]
-        dropped = [drop for run in own for drop in drops_of(run)]
-        found.append(account(policy, [run.totals for run in own], fates, dropped, costs.get(policy)))
+        totals = [run.totals for run in done if run.head.policy == policy]
+        found.append(account(policy, totals, *evidence[policy], costs.get(policy)))
     against = baseline if baseline in policies else NAME if NAME in policies else policies[0] if policies else ""
     return verdicts(found, against)
 
