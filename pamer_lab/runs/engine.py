@@ -8,6 +8,7 @@ without models that ends sooner is stored at its end. One process at a time work
 """
 
 import time
+from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -208,7 +209,7 @@ class _Replaying:
         if known is not None:
             if known.status == "done" and self.stored == known.turns:
                 return Run(known, tuple(self.turns))
-            self.head = msgspec.structs.replace(self.head, started=known.started, taken=known.taken)
+            self.head = msgspec.structs.replace(self.head, started=known.started, taken=known.taken, read=known.read)
         self.store.forget_after(name, self.stored)
         return None
 
@@ -253,6 +254,12 @@ class _Replaying:
         self.read = [*self.read[:1], (progress.done, progress.total)]
         if self.options.reading:
             self.options.reading(progress)
+
+    def _turns_read(self) -> int:
+        """First turns whose states are in the workspace, as far as reading them said."""
+        done, line = self.read[-1][0] if self.read else 0, self.timeline
+        read = bisect_right(line.cumulative, line.cumulative[self.before] + done, hi=line.turns + 1) - 1
+        return max(self.head.read, read)
 
     def _reading_left(self, seconds: float) -> float:
         """Seconds that the states of the turns to come should take, after so many seconds of reading."""
@@ -317,7 +324,8 @@ class _Replaying:
         if embeds and isinstance(embedder := self.resources.embedder, KeptEmbeddings):
             embedder.flush()
         taken = round(self.head.taken + time.monotonic() - self.began, 4)
-        self.head = msgspec.structs.replace(self.head, status=status, error=error, totals=counted, finished=now(), taken=taken)
+        read = 0 if status == "done" else self._turns_read()
+        self.head = msgspec.structs.replace(self.head, status=status, error=error, totals=counted, finished=now(), taken=taken, read=read)
         self._put_head()
         remember_commits(self.resources.factory.workspace.path, self.store.commits)
         return Run(self.head, tuple(self.turns))

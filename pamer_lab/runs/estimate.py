@@ -158,7 +158,10 @@ class Estimator:
     def _measured(self, heads: Sequence[RunInfo]) -> list[Known]:
         """Those of these runs that say how long a turn takes here."""
         profile, samples = self.factory.profile.name, sample_run_ids()
-        return [of_run(head, self._commit) for head in heads if head.profile == profile and head.taken and head.run_id not in samples]
+        timed = [
+            head for head in heads if head.taken and (head.status == "done" or head.totals.get("main_input"))
+        ]  # not those without turns
+        return [of_run(head, self._commit) for head in timed if head.profile == profile and head.run_id not in samples]
 
     def _alike(self, policy: Policy) -> list[Known]:
         """Some runs of the same policy; where there are none, of its class; else of any, if it has heads."""
@@ -266,29 +269,30 @@ class Estimator:
     def cost(self, policy: Policy, trace_id: str, size: TraceSize, stored: int = 0) -> Cost:
         """What a run takes of which so many turns are there; their states are there too then."""
         turns = min(size.turns, self.turn_limit) if self.turn_limit else size.turns
-        tokens = 0 if stored >= turns or self._was_read(policy, trace_id, turns) else self._read(policy, size, turns - stored)
+        there = max(stored, self._read_before(policy, trace_id))
+        tokens = self._read(policy, size, turns - there) if there < turns else 0
         pace = self.pace.seconds(tokens, self.depth(policy)) if tokens else 0.0
         known = self.known(policy, trace_id, size.later_tokens / max(size.turns, 1))
         storing = known.storing if known else 0.0
         sure = known is not None and (known.policy, known.trace_id) == (policy.name, trace_id)
         return Cost(tokens, max(turns - stored, 0), pace, self.turn_seconds(policy, trace_id, size), storing, known is not None, sure)
 
-    def _was_read(self, policy: Policy, trace_id: str, turns: int) -> bool:
-        """Whether another run of this workspace read the states that a policy needs."""
+    def _read_before(self, policy: Policy, trace_id: str) -> int:
+        """First turns of a trace whose states are in this workspace, as runs with the same heads say, the stopped ones too."""
         if not self.reads(policy):
-            return False
+            return 0
         try:
             heads = factory_of(policy, self.factory).heads_identity().get("sha256")
         except LabError:
-            return False
-        return any(
-            head.heads.get("sha256") == heads is not None
-            and head.status == "done"
-            and head.turns >= turns
+            return 0
+        runs = (
+            head
+            for head in self._runs_of(trace_id)
+            if head.heads.get("sha256") == heads is not None
             and head.run_id not in sample_run_ids()
             and head.settings.get("controller", {}).get("retained_blocks") == retained(policy)
-            for head in self._runs_of(trace_id)
         )
+        return max((head.turns if head.status == "done" else head.read for head in runs), default=0)
 
     def _read(self, policy: Policy, size: TraceSize, turns: int) -> int:
         """Tokens of so many turns: the prefix once, and every block as often as it is among the newest."""

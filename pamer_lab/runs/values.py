@@ -81,6 +81,8 @@ class RunInfo(Struct, frozen=True, omit_defaults=True):
     nothing like it was measured here before, by the pace of its own first turns."""
     taken: float = 0.0
     """Seconds it took, without loading models."""
+    read: int = 0
+    """First turns whose states were read before the run was stopped."""
 
 
 class Run(Struct, frozen=True):

@@ -20,6 +20,7 @@ from pamer_lab.models.frozen import FrozenModel, load_frozen
 from pamer_lab.probes.artefact import HeadSet
 from pamer_lab.probes.readout import HeadStack
 from pamer_lab.runs.engine import ReplayOptions, replay
+from pamer_lab.runs.store import RunStore
 from pamer_lab.runs.turns import FIRST_PIECE, pieces
 from pamer_lab.runs.values import Turn
 from pamer_lab.trajectory.values import Message, Tool
@@ -96,9 +97,11 @@ def test_what_was_read_before_a_stop_is_kept_and_the_run_goes_on(model: FrozenMo
     stopping = ReplayOptions(parts=parts(probe), reading=lambda progress: read.append(progress.done), cancelled=lambda: len(read) > 40)
     with pytest.raises(Cancelled):
         replay(trace, POLICY, workspace, stopping)
+    [stopped] = RunStore(workspace).heads()
+    assert 0 < stopped.read < TURNS and RunStore(workspace).stored_count(stopped.run_id) < stopped.read
     again = HeadsProbe(small, some_heads(small), FeatureStore(workspace.database, small))
     run = replay(trace, POLICY, workspace, ReplayOptions(parts=parts(again)))
-    assert run.head.status == "done" and len(run.turns) == TURNS
+    assert run.head.status == "done" and len(run.turns) == TURNS and run.head.read == 0
     fresh = HeadsProbe(small, some_heads(small))
     replay(trace, POLICY, Workspace(tmp_path / "other"), ReplayOptions(parts=parts(fresh)))
     assert again.states.tokens_computed < fresh.states.tokens_computed

@@ -158,6 +158,23 @@ def test_a_run_that_was_stopped_is_estimated_for_its_rest_and_keeps_what_it_took
     assert run.head.estimated == pytest.approx(3.0 + left.seconds, abs=0.02)
 
 
+def test_states_that_a_stopped_run_read_are_not_estimated_again(workspace: Workspace, traces: list[str]) -> None:
+    trace_id, asked = traces[0], factory(workspace)
+    fresh = estimate({"pamer": [trace_id]}, asked)
+    run = replay(trace_id, "pamer", workspace, ReplayOptions(device="cpu", parts=PARTS, turn_limit=1)).head
+    of_all = {"turns": run.trace_turns, "heads": asked.heads_identity(), "settings": {"controller": {"retained_blocks": 2}}}
+    stopped = replace(run, run_id="r-stopped", status="cancelled", totals={}, taken=9.0, read=run.trace_turns // 2, **of_all)
+    RunStore(workspace).remove(run.run_id)
+    RunStore(workspace).add_head(stopped)
+    left = estimate({"pamer": [trace_id]}, factory(workspace))
+    assert 0.4 * fresh.read_tokens < left.read_tokens < 0.7 * fresh.read_tokens
+    assert left.turns == fresh.turns and left.basis == fresh.basis  # a run without turns says nothing of how long they take
+    shared = estimate({"pamer+": [trace_id]}, factory(workspace))
+    assert shared.read_tokens == left.read_tokens
+    RunStore(workspace).put_head(replace(stopped, read=run.trace_turns))
+    assert estimate({"pamer": [trace_id]}, factory(workspace)).read_tokens == 0
+
+
 def test_every_run_records_what_was_estimated_and_what_it_took(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine, "CORRECT_TURNS", 9)
     run = replay(long_trace(8), "pamer", workspace, ReplayOptions(device="cpu", parts=PARTS))
