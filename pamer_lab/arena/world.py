@@ -16,6 +16,7 @@ from pamer_lab.corpus.language import KEPT_UNDER, Wanted
 from pamer_lab.corpus.tables import DOMAINS, Draw, fill, phrases
 from pamer_lab.corpus.world import Entity, World, make_world
 from pamer_lab.corpus.writer import TOOLS
+from pamer_lab.counts import whole_number
 from pamer_lab.errors import InputError
 from pamer_lab.trajectory.values import Message, Tool, ToolCall
 
@@ -54,9 +55,10 @@ class Level:
     def parse(cls, text: str) -> "Level":
         """`4-2-4`: facts, distance and noise."""
         parts = text.split("-")
-        if len(parts) != 3 or not all(part.isdigit() for part in parts):
+        numbers = [number for part in parts if (number := whole_number(part)) is not None]
+        if len(parts) != 3 or len(numbers) != 3:
             raise InputError(f"a level is FACTS-DISTANCE-NOISE, such as 4-2-4, not {text[:40]!r}")
-        return cls(*map(int, parts))
+        return cls(*numbers)
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,6 +13,7 @@ from pamer_lab.arena.store import ArenaStore
 from pamer_lab.arena.summary import listed, summary
 from pamer_lab.cli import say
 from pamer_lab.commands.engine import engine_of
+from pamer_lab.counts import whole_number
 from pamer_lab.errors import InputError
 from pamer_lab.jobs import LINES_VARIABLE, Progress
 from pamer_lab.models.profiles import load_profile
@@ -81,9 +82,10 @@ class Updating:
 
 def _opened(text: str) -> tuple[str, int, str]:
     parts = text.split("/", 2)
-    if len(parts) != 3 or not parts[1].isdigit():
+    task = whole_number(parts[1]) if len(parts) == 3 else None
+    if task is None or task < 0:
         raise InputError(f"--open takes ARENA/TASK/POLICY, such as w-1f2e/3/sliding-window:5, not {text[:60]!r}")
-    return parts[0], int(parts[1]), parts[2]
+    return parts[0], task, parts[2]
 
 
 def show(result: dict[str, Any]) -> None:

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
+from pamer_lab.counts import whole_number
 from pamer_lab.errors import ModelError
 from pamer_lab.models.profiles import ChatSettings, EmbeddingSettings
 from pamer_lab.redaction import api_key, without_keys
@@ -143,8 +144,8 @@ def _delay(number: int, reason: Exception | None) -> float:
     """Seconds before attempt `number`: what the server asked for, else doubling with a little chance."""
     response = getattr(reason, "response", None)
     asked = str(response.headers.get("retry-after", "")) if response is not None else ""
-    if asked.isdigit():
-        return min(float(asked), LONGEST_DELAY_SECONDS)
+    if (seconds := whole_number(asked)) is not None:
+        return min(float(max(seconds, 0)), LONGEST_DELAY_SECONDS)
     doubled = min(FIRST_DELAY_SECONDS * 2 ** (number - 1), LONGEST_DELAY_SECONDS)
     return float(doubled * random.uniform(0.75, 1.25))  # noqa: S311
 

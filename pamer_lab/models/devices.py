@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pamer_lab.counts import whole_number
 from pamer_lab.errors import InputError, ModelError
 from pamer_lab.opening import parse_json, read_file
 
@@ -20,11 +21,12 @@ def resolve_device(name: str = "auto") -> str:
     kind, _, number = name.partition(":")
     if kind == "auto" and not number:
         return "cuda" if has_cuda else "mps" if has_mps else "cpu"
-    if kind not in ("cpu", "cuda", "mps") or (number and (kind != "cuda" or not number.isdigit())):
+    card = whole_number(number) if number else 0
+    if kind not in ("cpu", "cuda", "mps") or card is None or card < 0 or (number and kind != "cuda"):
         raise InputError(f"unknown device {name!r}; known: auto, cpu, cuda, cuda:N, mps")
     if kind == "cuda" and not has_cuda:
         raise ModelError("no CUDA device found; use --device cpu, or see: pamer-lab doctor")
-    if kind == "cuda" and number and int(number) >= torch.cuda.device_count():
+    if kind == "cuda" and number and card >= torch.cuda.device_count():
         raise ModelError(f"there is no {name}; this machine has {torch.cuda.device_count()} CUDA device(s)")
     if kind == "mps" and not has_mps:
         raise ModelError("no MPS device found; use --device cpu")

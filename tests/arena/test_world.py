@@ -86,7 +86,7 @@ def test_every_form_of_every_table_is_read_back() -> None:
 
 
 def test_levels_out_of_range_are_refused() -> None:
-    for text in ("4-2", "a-b-c", "0-1-1", "4-99-1", ""):
+    for text in ("4-2", "a-b-c", "0-1-1", "4-99-1", "", "²-2-4", "4-2-4-1", "9" * 5_000 + "-2-4"):
         with pytest.raises(InputError):
             Level.parse(text)
 

@@ -8,6 +8,7 @@ warning. A checkpoint is a compaction.
 from collections.abc import Iterator
 from typing import Any
 
+from pamer_lab.counts import whole_number
 from pamer_lab.trajectory.document import Document
 from pamer_lab.trajectory.draft import Draft
 from pamer_lab.trajectory.plain_values import json_text
@@ -84,9 +85,7 @@ def _plain(step: dict[str, Any]) -> dict[str, Any]:
     body = next((value for key, value in step.items() if isinstance(value, dict) and key not in ("metadata", "error")), {})
     row = {"type": kind, "created_at": facts.get("createdAt"), "status": get.text(step, "status").rpartition("_")[2]}
     if kind == PLANNER:
-        spent = {
-            key: int(value) if isinstance(value, str) and value.isdigit() else value for key, value in get.obj(facts, "modelUsage").items()
-        }
+        spent = {key: whole_number(value) if isinstance(value, str) else value for key, value in get.obj(facts, "modelUsage").items()}
         usage = usage_in(spent, sent="inputTokens cacheReadTokens cacheWriteTokens", given="outputTokens", cached="cacheReadTokens")
         text = get.text(body, "modifiedResponse", "response")
         return (

@@ -7,6 +7,7 @@ is a user message with that agent's name. Invariant: what the model gave between
 
 from typing import Any
 
+from pamer_lab.counts import whole_number
 from pamer_lab.trajectory.draft import Draft
 from pamer_lab.trajectory.plain_values import json_text
 from pamer_lab.trajectory.shared import get
@@ -138,4 +139,4 @@ def _exit_code(text: str) -> int | None:
     if not text.startswith('{"output":') or '"exit_code":' not in text[-120:]:
         return None
     digits = text[-120:].rpartition('"exit_code":')[2].partition(",")[0].partition("}")[0].strip()
-    return int(digits) if digits.lstrip("-").isdigit() else None
+    return whole_number(digits)

@@ -6,6 +6,7 @@ Knows no container and no dialect. Invariant: nothing here raises.
 from datetime import datetime
 from typing import Any
 
+from pamer_lab.counts import whole_number
 from pamer_lab.trajectory.shared import get
 
 
@@ -52,7 +53,8 @@ def plain_value(value: Any, depth: int = 0) -> Any:
         return [plain_value(item, depth + 1) for item in get.items(inner, "values")]
     if key in ("kvlistValue", "kvlist_value"):
         return {get.text(item, "key"): plain_value(item.get("value"), depth + 1) for item in get.objects(inner, "values")}
-    return int(inner) if key in ("intValue", "int_value") and isinstance(inner, str) and inner.lstrip("-").isdigit() else inner
+    number = whole_number(inner) if key in ("intValue", "int_value") and isinstance(inner, str) else None
+    return inner if number is None else number
 
 
 def first_id(value: Any, *keys: str) -> str:
@@ -66,7 +68,7 @@ def nanoseconds(value: Any) -> int:
         return int(value[0]) * 10**9 + int(value[1])
     if isinstance(value, str):
         text = value.strip()
-        if not text.replace(".", "", 1).isdigit():
+        if not (text.isascii() and text.replace(".", "", 1).isdigit()):
             try:
                 return int(datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp() * 10**6) * 1000
             except (ValueError, OverflowError):

@@ -229,6 +229,18 @@ def test_every_container_gives_the_same_run(container: str) -> None:
     is_the_run(only(read_value(CONTAINERS[container])))
 
 
+@pytest.mark.parametrize("number", ["²", "9" * 5_000])
+def test_usage_and_times_that_only_look_like_numbers_do_not_keep_a_trace_from_being_read(number: str) -> None:
+    given = otlp(GIVEN)
+    for span in given:
+        span["endTimeUnixNano"] = number
+        span["attributes"] = [
+            entry | {"value": {"intValue": number}} if "intValue" in entry["value"] else entry for entry in span["attributes"]
+        ]
+    usual, found = only(read_value(CONTAINERS["otlp"])), only(read_value({"resourceSpans": [{"scopeSpans": [{"spans": given}]}]}))
+    assert [message.content for message in found.messages] == [message.content for message in usual.messages]
+
+
 def test_a_collector_writes_one_batch_per_line() -> None:
     lines = [{"resourceSpans": [{"scopeSpans": [{"spans": [item]}]}]} for item in otlp(GIVEN)]
     is_the_run(only(read_lines(lines)))
