@@ -16,6 +16,7 @@ import streamlit as st
 
 from pamer_lab import figures
 from pamer_lab.analysis.compact import expanded_table, orderings, tradeoff
+from pamer_lab.features import pace
 from pamer_lab.features.pace import FILE, depth_of
 from pamer_lab.figures.compact import ROOM, WIDEST, name_positions, short_name
 from pamer_lab.figures.labels import box_of, to_pixels
@@ -131,7 +132,10 @@ def test_the_view_has_the_studys_caps_and_says_that_its_models_are_others(
     assert says(app, "` model `")
 
 
-def test_a_study_form_takes_the_pace_that_was_measured_here(visit: Visit, workspace: Workspace, study: Study, tmp_path: Path) -> None:
+def test_a_study_form_takes_the_pace_that_was_measured_here(
+    visit: Visit, workspace: Workspace, study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pace, "busy", lambda: 1.0)
     import_paths([write_corpus(tmp_path / "corpus.jsonl")], workspace)
     profile, name = load_profile("embedded"), save_study(workspace, study)
     measured = {f"{model_name(chosen_model(profile.frozen_model))} cpu": {"blocks": 2_247.0 * depth_of(profile)}}

@@ -139,6 +139,9 @@ def test_what_is_cut_is_said(visit: Visit, workspace: Workspace, monkeypatch: py
         with monkeypatch.context() as patched:
             patched.setattr(f"pamer_lab.ui.growth.table.{name}", most)
             assert LEFT_OUT not in texts(app.run()), "few traces, or more that are short"
+    monkeypatch.setattr("pamer_lab.ui.growth.table.MOST_TURNS", 20)
+    monkeypatch.setattr("pamer_lab.ui.growth.table.MOST_RUNS", 3)
+    assert LEFT_OUT in texts(app.run()), "short ones, but many"
 
 
 def test_more_evidence_is_good_and_fewer_tokens_only_at_no_higher_cost() -> None:

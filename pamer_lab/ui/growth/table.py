@@ -23,9 +23,9 @@ from pamer_lab.ui.shared.theme import colours
 from pamer_lab.ui.shared.verdicts import show_verdicts, verdicts_of
 from pamer_lab.ui.shared.words import HINTS
 
-MOST_TRACES, MOST_TURNS = 40, 6_000
-"""Traces whose evidence is computed on one page; more where their runs have no more turns than this together, a few seconds' work."""
-LEFT_OUT = f"For more than {MOST_TRACES} long traces, cost, evidence and drops are left out; choose fewer to see them."
+MOST_TRACES, MOST_RUNS, MOST_TURNS = 40, 150, 6_000
+"""Traces whose evidence is computed on one page; more where there are no more runs and turns than this together, a few seconds' work."""
+LEFT_OUT = f"For more than {MOST_TRACES} traces with long or many runs, cost, evidence and drops are left out; choose fewer to see them."
 """Said where it is so."""
 Costs = dict[str, tuple[float, float]]
 """By policy: its cost, and that of the base agent on the same traces."""
@@ -109,7 +109,8 @@ def growth_verdicts(runs: pl.DataFrame, policies: Sequence[str], baseline: str) 
 
 def _few(runs: pl.DataFrame) -> bool:
     """Whether so little was replayed that a page can look for its evidence."""
-    return runs["trace_id"].n_unique() <= MOST_TRACES or int(runs["turns"].sum()) <= MOST_TURNS
+    short = runs.height <= MOST_RUNS and int(runs["turns"].sum()) <= MOST_TURNS
+    return short or runs["trace_id"].n_unique() <= MOST_TRACES
 
 
 @st.cache_resource(max_entries=8, show_spinner="Searching for evidence…")

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from pamer_lab.features import pace
 from pamer_lab.features.pace import FILE, depth_of
 from pamer_lab.features.store import every_fourth
 from pamer_lab.models.profiles import load_profile
@@ -34,7 +35,9 @@ def test_every_condition_is_counted_and_a_sample_reads_less() -> None:
     assert everything > times_read(choose("raw")) > times_read(choose("raw"), 0.5) > times_read(choose("full"))
 
 
-def test_seconds_follow_the_pace_that_was_measured_where_there_is_one(workspace: Workspace) -> None:
+def test_seconds_follow_the_pace_that_was_measured_where_there_is_one(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("busy", "stretch"):
+        monkeypatch.setattr(pace, name, lambda: 1.0)
     guess = estimate([condition("full")], 10_000, EMBEDDED, workspace)
     assert guess.tokens == 10_000 and guess.basis == "guessed" and guess.seconds > LOADING
     workspace.path.mkdir()
