@@ -8,7 +8,6 @@ without models that ends sooner is stored at its end. One process at a time work
 """
 
 import time
-from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -33,24 +32,19 @@ from pamer_lab.policies.resources import RunResources, factory_of
 from pamer_lab.reviewer_mode import refuse_in_reviewer_mode
 from pamer_lab.runs.accounting import totals
 from pamer_lab.runs.beginning import head_of, now, timeline_of
-from pamer_lab.runs.commits import COMMIT, remember_commits, usual_commit
-from pamer_lab.runs.estimate import Estimator
-from pamer_lab.runs.known import COMMITS
+from pamer_lab.runs.commits import remember_commits
+from pamer_lab.runs.expected import expect
 from pamer_lab.runs.store import RunStore
 from pamer_lab.runs.timeline import Timeline
-from pamer_lab.runs.trial import newest_turns
 from pamer_lab.runs.turn_rows import TEXTS, TURNS
 from pamer_lab.runs.turns import replay_turns
 from pamer_lab.runs.values import Run, RunInfo, Status, Turn
 from pamer_lab.storage.leases import lease
 from pamer_lab.trajectory.values import Trace
-from pamer_lab.workspace import RUNS, TraceSize, Workspace
+from pamer_lab.workspace import RUNS, Workspace
 
 STORE_EVERY = 0.25
 """Seconds; turns that follow each other faster are stored in one commit."""
-CORRECT_AFTER, CORRECT_TURNS, CORRECT_SHARES = 0.5, 4, (0.25, 0.5)
-"""A guess gives way to the pace of the run itself after so many seconds and turns, or so many turns that are such a share of all; of a
-shorter run it does so again at the next share, since many policies begin to work late."""
 STORE_SHARE = 0.1
 """Share of the time that storing may take; where the disk is slow, commits become rarer."""
 
@@ -159,16 +153,6 @@ class _Replaying:
         self.resources = resources
         self.turns: list[Turn] = []
         self.stored = self.before = 0
-        self.guessed = False
-        """The time of a turn is a guess: this policy has neither run nor been tried on this trace."""
-        self.corrected = 0
-        """Shares of the turns at which the guess was corrected."""
-        self.spent = 0.0
-        """Seconds of the turns made, as long as the guess is corrected."""
-        self.reading = 0.0
-        """Seconds that reading the states of the turns to come should take, at the start."""
-        self.read: list[tuple[int, int]] = []
-        """Done and total of the first and the newest progress of reading."""
         self.listed = False
         """The run's row is there."""
         self.began = time.monotonic()
@@ -215,23 +199,14 @@ class _Replaying:
 
     def _expect(self) -> None:
         """Load what the policy needs, and say how long the rest should take."""
-        asked = Estimator(self.resources.factory)
-        asked.load(self.policy, self.resources)
-        left, self.guessed = self.options.expected, self.options.guessed
-        if left is None:
-            left = self._estimated(asked)
-        self.head = msgspec.structs.replace(self.head, estimated=round(self.head.taken + left, 4))
+        self.expected = expect(self.timeline, self.policy, self.resources, self.before, self.options.expected, self.options.guessed)
+        self._say_estimate()
+        self.began = self.expected.began
+
+    def _say_estimate(self) -> None:
+        self.head = msgspec.structs.replace(self.head, estimated=round(self.head.taken + self.expected.seconds, 4))
         if self.listed:
             self._put_head()
-        self.began = time.monotonic()
-
-    def _estimated(self, asked: Estimator) -> float:
-        """Seconds that the rest should take, once models are there."""
-        line = self.timeline
-        size = TraceSize(line.turns, line.prefix_tokens + line.tools_tokens, line.cumulative[max(line.turns - 1, 0)])
-        cost = asked.cost(self.policy, line.trace.trace_id, size, self.stored)
-        self.guessed, self.reading = not cost.sure, cost.read_seconds
-        return cost.seconds
 
     def _loop(self) -> None:
         self._ask_whether_to_stop()
@@ -244,55 +219,16 @@ class _Replaying:
                 self._flush()
                 last_stored = time.monotonic()
                 wait = max(STORE_EVERY, (last_stored - now) / STORE_SHARE) if STORE_EVERY else 0.0
-            if self.guessed:
-                self._correct()
+            if self.expected.correct(self.turns):
+                self._say_estimate()
             if self.options.watch:
                 self.options.watch(turn, self.timeline.turns)
             self._ask_whether_to_stop()
 
     def _reading(self, progress: Progress) -> None:
-        self.read = [*self.read[:1], (progress.done, progress.total)]
+        self.expected.see(progress)
         if self.options.reading:
             self.options.reading(progress)
-
-    def _turns_read(self) -> int:
-        """First turns whose states are in the workspace, as far as reading them said."""
-        done, line = self.read[-1][0] if self.read else 0, self.timeline
-        read = bisect_right(line.cumulative, line.cumulative[self.before] + done, hi=line.turns + 1) - 1
-        return max(self.head.read, read)
-
-    def _reading_left(self, seconds: float) -> float:
-        """Seconds that the states of the turns to come should take, after so many seconds of reading."""
-        if len(self.read) == 2 and self.read[1][0] > self.read[0][0]:
-            (first, _), (done, total) = self.read
-            return seconds * (total - done) / (done - first)
-        return self.reading * (self.timeline.turns - len(self.turns)) / (self.timeline.turns - self.before)
-
-    def _correct(self) -> None:
-        """Once some turns are there, expect of the others what those took, and of their states what those read took."""
-        made, to_come = len(self.turns) - self.before, self.timeline.turns - len(self.turns)
-        self.spent += self.turns[-1].seconds
-        shares = [share for share in CORRECT_SHARES if made >= max(CORRECT_TURNS, share * (made + to_come))]
-        if (self.spent < CORRECT_AFTER or made < CORRECT_TURNS) and len(shares) <= self.corrected:
-            return
-        self.corrected = len(shares)
-        self.guessed = self.spent < CORRECT_AFTER and len(shares) < len(CORRECT_SHARES)
-        passed = time.monotonic() - self.began
-        newest = [turn.seconds for turn in self.turns[-newest_turns(made) :]]
-        left = sum(newest) / len(newest) * to_come
-        # What passed besides the turns was reading, or, without heads, checking and laying out requests, which each turn needs.
-        left = (
-            left + self._reading_left(passed - self.spent)
-            if self.policy.needs_models
-            else left * passed / max(self.spent, 1e-9) + self._storing()
-        )
-        self.head = msgspec.structs.replace(self.head, estimated=round(self.head.taken + passed + left, 4))
-        if self.listed:
-            self._put_head()
-
-    def _storing(self) -> float:
-        """Seconds of the commits of a short run's end."""
-        return COMMITS * (usual_commit(self.resources.factory.workspace.path) or COMMIT)
 
     def _ask_whether_to_stop(self) -> None:
         if len(self.turns) < self.timeline.turns and self.options.cancelled():
@@ -324,7 +260,7 @@ class _Replaying:
         if embeds and isinstance(embedder := self.resources.embedder, KeptEmbeddings):
             embedder.flush()
         taken = round(self.head.taken + time.monotonic() - self.began, 4)
-        read = 0 if status == "done" else self._turns_read()
+        read = 0 if status == "done" else max(self.head.read, self.expected.turns_read())
         self.head = msgspec.structs.replace(self.head, status=status, error=error, totals=counted, finished=now(), taken=taken, read=read)
         self._put_head()
         remember_commits(self.resources.factory.workspace.path, self.store.commits)

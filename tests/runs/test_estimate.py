@@ -18,7 +18,7 @@ from pamer_lab.models import speed
 from pamer_lab.models.profiles import FrozenSettings, load_profile
 from pamer_lab.models.speed import EFFICIENCY, LOADING, MEASURED, guessed_blocks
 from pamer_lab.policies.registry import parse_policy
-from pamer_lab.runs import engine
+from pamer_lab.runs import engine, expected
 from pamer_lab.runs import estimate as estimates
 from pamer_lab.runs.batch import BatchOptions, replay_batch
 from pamer_lab.runs.batch_state import BELIEVED, BatchProgress, BatchState
@@ -176,7 +176,7 @@ def test_states_that_a_stopped_run_read_are_not_estimated_again(workspace: Works
 
 
 def test_every_run_records_what_was_estimated_and_what_it_took(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine, "CORRECT_TURNS", 9)
+    monkeypatch.setattr(expected, "CORRECT_TURNS", 9)
     run = replay(long_trace(8), "pamer", workspace, ReplayOptions(device="cpu", parts=PARTS))
     tokens = sum(run.head.block_tokens) / 8
     guess = guessed_turn(parse_policy("pamer")) * (0.5 + 0.5 * tokens / REFERENCE_TOKENS)
@@ -185,8 +185,8 @@ def test_every_run_records_what_was_estimated_and_what_it_took(workspace: Worksp
 
 
 def test_a_guess_gives_way_to_the_pace_of_the_runs_own_turns(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine, "CORRECT_AFTER", 0.0)
-    monkeypatch.setattr(engine, "CORRECT_TURNS", 1)
+    monkeypatch.setattr(expected, "CORRECT_AFTER", 0.0)
+    monkeypatch.setattr(expected, "CORRECT_TURNS", 1)
     monkeypatch.setitem(estimates.TURN, "heads", 1e9)
     run = replay(long_trace(8), "pamer", workspace, ReplayOptions(device="cpu", parts=PARTS))
     assert run.head.estimated < guessed_turn(parse_policy("pamer")) / 1000
@@ -222,8 +222,8 @@ def test_on_a_busy_machine_the_least_time_is_that_of_a_free_one(
 
 
 def test_a_corrected_guess_still_counts_the_states_of_the_turns_to_come(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine, "CORRECT_AFTER", 0.0)
-    monkeypatch.setattr(engine, "CORRECT_TURNS", 1)
+    monkeypatch.setattr(expected, "CORRECT_AFTER", 0.0)
+    monkeypatch.setattr(expected, "CORRECT_TURNS", 1)
     monkeypatch.setattr(Estimator, "cost", lambda *_: Cost(800, 8, 800.0, 1.0))
     run = replay(long_trace(8), "pamer", workspace, ReplayOptions(device="cpu", parts=PARTS))
     assert run.head.estimated == pytest.approx(700, rel=0.05)  # corrected after the first of eight turns
@@ -237,8 +237,8 @@ def test_a_corrected_guess_follows_the_pace_at_which_states_were_read(workspace:
             progress(Progress(done=done, total=100, what="tokens"))
         yield from turns_of_the_run(*given, progress=progress, **more)
 
-    monkeypatch.setattr(engine, "CORRECT_AFTER", 0.0)
-    monkeypatch.setattr(engine, "CORRECT_TURNS", 1)
+    monkeypatch.setattr(expected, "CORRECT_AFTER", 0.0)
+    monkeypatch.setattr(expected, "CORRECT_TURNS", 1)
     monkeypatch.setattr(Estimator, "cost", lambda *_: Cost(800, 8, 800.0, 1.0))
     monkeypatch.setattr(engine, "replay_turns", reading)
     told: list[Progress] = []
