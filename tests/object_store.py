@@ -8,7 +8,6 @@ import hashlib
 import hmac
 import os
 import sys
-import threading
 import time
 import uuid
 from email.utils import formatdate
@@ -49,13 +48,10 @@ class Store(ThreadingHTTPServer):
             "AWS_EC2_METADATA_DISABLED": "true",
         }
 
-    def start(self) -> "Store":
-        threading.Thread(target=self.serve_forever, daemon=True).start()
-        return self
-
 
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
     server: Store
 
     def log_message(self, format: str, *args: Any) -> None:

@@ -5,7 +5,6 @@ import json
 import shlex
 import socket
 import sys
-import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -26,6 +25,7 @@ from pamer_lab.models.profiles import load_profile
 from pamer_lab.policies.registry import parse_policy
 from pamer_lab.trajectory.values import Message, Tool
 from pamer_lab.workspace import Workspace
+from tests.loopback import listening
 
 TASK = Task(1, 0, Level(2, 1, 1))
 
@@ -76,10 +76,8 @@ class Server(ThreadingHTTPServer):
 def server() -> Iterator[Server]:
     made = Server(("127.0.0.1", 0), Served)
     made.requests = []
-    threading.Thread(target=made.serve_forever, daemon=True).start()
-    yield made
-    made.shutdown()
-    made.server_close()
+    with listening(made):
+        yield made
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,5 @@
 """The token in a real browser: who can name a path of this computer."""
 
-import threading
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -8,6 +7,7 @@ import pytest
 
 from pamer_lab.ui.traces.adding import WAYS
 from tests.browser.driver import Visitor
+from tests.loopback import listening
 
 PATH_FIELD = '[data-testid="stTextInput"] input[placeholder^="/data"]'
 
@@ -71,9 +71,8 @@ def test_a_page_of_another_port_reaches_nothing_even_in_the_owners_browser(
     owner.page.goto(link)
     owner.settle()
     assert owner.page.evaluate(CONNECT, address) == "open"
-    with ThreadingHTTPServer(("127.0.0.1", 0), _Page) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        owner.page.goto(f"http://127.0.0.1:{server.server_port}/")
+    with listening(ThreadingHTTPServer(("127.0.0.1", 0), _Page)) as elsewhere:
+        owner.page.goto(f"{elsewhere}/")
         assert owner.page.evaluate(CONNECT, address) == "refused"
         assert (
             owner.page.evaluate("address => fetch(address + '/_stcore/health', {credentials: 'include'}).then(() => 1, () => 0)", address)
@@ -82,4 +81,3 @@ def test_a_page_of_another_port_reaches_nothing_even_in_the_owners_browser(
         assert owner.page.evaluate(FRAME, address) == "loaded", "Chromium shows its own error page in the frame"
         inside = [frame for frame in owner.page.frames if frame.parent_frame]
         assert inside and all(frame.locator("[data-testid=stApp]").count() == 0 for frame in inside)
-        server.shutdown()

@@ -2,7 +2,6 @@
 
 import json
 import socket
-import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -13,6 +12,7 @@ from pamer_lab.bench.measure import save_tiny
 from pamer_lab.cli import main
 from pamer_lab.config import user_folder
 from tests.commands.labelled import write_labelled
+from tests.loopback import listening
 
 POLICY = "pamer:minimum=60:retained=1:vote=1"
 SEEDS = ["--seeds", "0,1"]
@@ -62,10 +62,9 @@ class Listener(ThreadingHTTPServer):
 
 @pytest.fixture(scope="module")
 def listener() -> Iterator[Listener]:
-    with Listener(("127.0.0.1", 0), _Server) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+    server = Listener(("127.0.0.1", 0), _Server)
+    with listening(server):
         yield server
-        server.shutdown()
 
 
 @pytest.fixture(scope="module")

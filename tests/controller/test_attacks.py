@@ -8,7 +8,6 @@ changes, and the audit row says what happened.
 
 import json
 import shutil
-import threading
 from collections.abc import Iterator, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -35,6 +34,7 @@ from pamer_lab.models.embedder import HashingEmbedder
 from pamer_lab.models.profiles import ChatSettings
 from pamer_lab.storage import Database
 from tests.controller.world import NO, TOOLS, as_bytes, controller, history, snapshot, turn
+from tests.loopback import listening
 
 ATTACKS: list[dict[str, Any]] = json.loads((Path(__file__).parent / "attacks.json").read_text())["attacks"]
 SECRET = "FOREIGN-SECRET-7731"
@@ -100,7 +100,6 @@ class Obedient:
                 """Silence."""
 
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
     @property
     def client(self) -> ChatClient:
@@ -111,9 +110,8 @@ class Obedient:
 @pytest.fixture(scope="module")
 def obedient() -> Iterator[Obedient]:
     started = Obedient()
-    yield started
-    started.server.shutdown()
-    started.server.server_close()
+    with listening(started.server):
+        yield started
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """Spec 6's failure table, embeddings: a real server with real faults, and vectors of the wrong kind."""
 
 import socket
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -16,6 +15,7 @@ from pamer_lab.models.embedder import EmbeddingClient, HashingEmbedder
 from pamer_lab.models.profiles import EmbeddingSettings
 from tests.controller.failing import falls_back, with_memory
 from tests.controller.world import controller, history
+from tests.loopback import listening
 
 
 @contextmanager
@@ -44,14 +44,8 @@ def server(behaviour: str) -> Iterator[str]:
         def log_message(self, *args: Any) -> None:
             pass
 
-    running = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=running.serve_forever, daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{running.server_port}/v1"
-    finally:
-        running.shutdown()
-        running.server_close()
+    with listening(ThreadingHTTPServer(("127.0.0.1", 0), Handler)) as address:
+        yield f"{address}/v1"
 
 
 def client(address: str) -> EmbeddingClient:

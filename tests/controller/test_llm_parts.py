@@ -2,7 +2,6 @@
 
 import json
 import re
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -28,6 +27,7 @@ from tests.controller.failing import falls_back
 from tests.controller.test_failing_embeddings import free_port
 from tests.controller.test_pamer_plus import plus, remembered, rows
 from tests.controller.world import controller, history, memories, turn
+from tests.loopback import listening
 
 pytestmark = pytest.mark.server
 
@@ -72,12 +72,8 @@ def served(answer: Any, *, delay: float = 0.0, requests: list[Any] | None = None
             pass
 
     running = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=running.serve_forever, daemon=True).start()
-    try:
+    with listening(running):
         yield running.server_port
-    finally:
-        running.shutdown()
-        running.server_close()
 
 
 def chat(port: int, timeout: float = 20.0) -> ChatClient:

@@ -3,7 +3,6 @@
 import json
 import math
 import re
-import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -28,6 +27,7 @@ from pamer_lab.probes.draft_probe import FIT, FOLDER, DraftProbe, layers_of
 from pamer_lab.runs.values import Turn
 from pamer_lab.studies.drafts import DRAFT_TOKENS
 from pamer_lab.workspace import Workspace
+from tests.loopback import listening
 from tests.runs.making import PARTS, long_trace, turns_of
 
 ALWAYS = Parts(embedder=PARTS.embedder, probe=FixedProbe())
@@ -55,12 +55,8 @@ class _Server(BaseHTTPRequestHandler):
 def server() -> Iterator[tuple[type[_Server], ChatClient]]:
     """An OpenAI-compatible server whose answer the test sets, and a client of it."""
     handler = type("Handler", (_Server,), {"asked": [], "answer": {}})
-    listening = HTTPServer(("127.0.0.1", 0), handler)
-    threading.Thread(target=listening.serve_forever, daemon=True).start()
-    url = f"http://127.0.0.1:{listening.server_port}/v1"
-    yield handler, ChatClient(ChatSettings(kind="openai", model="drafting", base_url=url, attempts=1))
-    listening.shutdown()
-    listening.server_close()
+    with listening(HTTPServer(("127.0.0.1", 0), handler)) as address:
+        yield handler, ChatClient(ChatSettings(kind="openai", model="drafting", base_url=f"{address}/v1", attempts=1))
 
 
 def answered(text: str, chances: list[float] | None = None) -> dict[str, Any]:

@@ -8,6 +8,8 @@ from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from tests.loopback import listening
+
 CHAT = {
     "id": "x",
     "object": "chat.completion",
@@ -79,13 +81,9 @@ def serving(*plans: Any) -> Iterator[FaultServer]:
             """Silence."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    state.url = f"http://127.0.0.1:{server.server_port}/v1"
-    try:
-        yield state
-    finally:
-        state.over.set()
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with listening(server) as address:
+        state.url = f"{address}/v1"
+        try:
+            yield state
+        finally:
+            state.over.set()

@@ -2,7 +2,6 @@
 
 import json
 import sys
-import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -15,6 +14,7 @@ from pamer_lab.policies.registry import parse_policy
 from pamer_lab.runs.engine import ReplayOptions, replay
 from pamer_lab.runs.recount import faults
 from pamer_lab.workspace import Workspace
+from tests.loopback import listening
 from tests.runs.making import PARTS, call, make_trace, timeline_of, turns_of
 
 LONG = "\n".join(f"line {n} says word{n}" for n in range(60))
@@ -148,14 +148,9 @@ class _Server(BaseHTTPRequestHandler):
 
 
 def test_a_running_server_is_enough_for_swe_pruner(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    server = HTTPServer(("127.0.0.1", 0), _Server)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        monkeypatch.setenv(pruners.SWE_PRUNER_VARIABLE, f"http://127.0.0.1:{server.server_port}")
+    with listening(HTTPServer(("127.0.0.1", 0), _Server)) as address:
+        monkeypatch.setenv(pruners.SWE_PRUNER_VARIABLE, address)
         run = replay(TRACE, "swe-pruner:0.4", Workspace(tmp_path), ReplayOptions(parts=PARTS))
-    finally:
-        server.shutdown()
-        server.server_close()
     asked = _Server.asked[0]
     assert (asked["path"], asked["threshold"], asked["chunk_overlap_tokens"], asked["code"]) == ("/prune", 0.4, 50, LONG)
     assert run.turns[-1].active_tokens < run.turns[-1].raw_tokens and "(filtered 59 lines)" in run.turns[-1].items[2].text

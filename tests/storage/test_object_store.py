@@ -29,6 +29,7 @@ from pamer_lab.storage.faults import advice, short
 from pamer_lab.storage.leases import LEASES, lease, take
 from pamer_lab.workspace import RUNS, TRACES, Workspace
 from pamer_lab.workspace.store import may_write
+from tests.loopback import listening
 from tests.object_store import READER, WRITER, Store
 from tests.runs.making import long_trace, untimed
 
@@ -39,12 +40,11 @@ ROWS = TableSpec("rows", pa.schema([("key", pa.string()), ("writer", pa.string()
 @pytest.fixture
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
     (tmp_path / "s3").mkdir()
-    server = Store(tmp_path / "s3").start()
+    server = Store(tmp_path / "s3")
     for name, value in {**server.environment(), "PAMER_LAB_CACHE": str(tmp_path / "cache"), "PAMER_LAB_HOME": "s3://lab/one"}.items():
         monkeypatch.setenv(name, value)
-    yield server
-    server.shutdown()
-    server.server_close()
+    with listening(server):
+        yield server
 
 
 def filled(traces: int = 2, turns: int = 4) -> tuple[Workspace, list[str]]:
