@@ -178,11 +178,16 @@ async def _lifespan(scope: Scope, receive: Callable[..., Any], send: Callable[..
 
 @contextmanager
 def serving(app: Any, port: int = 0) -> Iterator[str]:
-    """An ASGI application on loopback, in a thread of its own; its address."""
+    """An ASGI application on loopback, in a thread of its own, which ends with the block; its address."""
     import uvicorn
 
+    class Server(uvicorn.Server):
+        async def main_loop(self) -> None:
+            while not self.should_exit:  # uvicorn's own looks ten times a second
+                await asyncio.sleep(0.01)
+
     config = uvicorn.Config(app, host="127.0.0.1", port=port, log_level="critical", ws="none", server_header=False, date_header=False)
-    server = uvicorn.Server(config)
+    server = Server(config)
     thread = Thread(target=server.run, daemon=True)
     thread.start()
     while not server.started:
