@@ -2,7 +2,7 @@
 
 A pace is blocks times tokens a second, so that one figure serves every layer: a pass to block 12 of 30 goes no deeper. It is kept per
 model and device in `pace.json`, as it is when no other program runs; a new measurement counts as much as all before it. How much longer
-the same takes now, because other programs run, is measured when somebody asks.
+the same takes now, because other programs run, is measured when somebody asks. The same holds for embedding, in characters a second.
 The one source of time estimates for replays and studies.
 """
 
@@ -19,7 +19,7 @@ import numpy as np
 from pamer_lab.errors import LabError
 from pamer_lab.models.frozen import FrozenModel, chosen_model, model_name
 from pamer_lab.models.profiles import Profile
-from pamer_lab.models.speed import LOADING, Watch, busy, guessed_blocks, profile_shape, stretch
+from pamer_lab.models.speed import LOADING, Watch, busy, guessed_blocks, matrix_speed, profile_shape, stretch
 from pamer_lab.opening import parse_json, read_text
 from pamer_lab.storage.files import write_whole
 
@@ -28,6 +28,10 @@ ENOUGH = 256
 """Tokens from which a measurement means something."""
 WARM, TIMED = 32, 512
 """Tokens of the two passes that measure a loaded model."""
+EMBEDDING, EMBEDDING_PRODUCT = 15_000.0, 1.6e11
+"""Characters a second that all-MiniLM-L6-v2 embeds where the matrix product makes so many operations a second: a first guess."""
+ENOUGH_CHARACTERS = 10_000
+"""Embedded characters from which a measurement means something."""
 
 DEVICES = ("cuda", "mps", "cpu")
 """In the order in which `auto` takes them."""
@@ -78,9 +82,35 @@ def depth_of(profile: Profile, layer: str = "final") -> int:
 
 def remember(folder: Path, model: FrozenModel, *, blocks: float = 0.0, loading: float = 0.0) -> None:
     """Keep what was just measured, as it is when no other program runs; a workspace that cannot be written keeps nothing."""
+    _remember(folder, _key(model.name, model.device.partition(":")[0]), blocks=blocks, loading=loading)
+
+
+def embedding_pace(profile: Profile, folder: Path) -> float:
+    """Characters a second that the profile's embedder embeds, now."""
+    known = _read(folder).get(_embedding_key(profile), {}).get("characters")
+    own = float(known) if known else EMBEDDING * matrix_speed() / EMBEDDING_PRODUCT
+    return own / _others(profile)
+
+
+def remember_embedding(profile: Profile, folder: Path, characters: int, seconds: float) -> None:
+    """Keep how long embedding took just now."""
+    if characters >= ENOUGH_CHARACTERS and seconds > 0:
+        _remember(folder, _embedding_key(profile), characters=characters / seconds * _others(profile))
+
+
+def _embedding_key(profile: Profile) -> str:
+    return f"{profile.embedding.model or profile.embedding.kind} embedding"
+
+
+def _others(profile: Profile) -> float:
+    """How much longer embedding takes because other programs run here; a server's time is not ours to know."""
+    return 1.0 if profile.embedding.kind == "openai" else busy()
+
+
+def _remember(folder: Path, key: str, **values: float) -> None:
     found = _read(folder)
-    own = found.setdefault(_key(model.name, model.device.partition(":")[0]), {})
-    for name, value in (("blocks", blocks), ("loading", loading)):
+    own = found.setdefault(key, {})
+    for name, value in values.items():
         if value > 0:
             own[name] = (own.get(name, value) + value) / 2
     try:

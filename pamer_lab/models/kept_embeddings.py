@@ -43,6 +43,7 @@ class KeptEmbeddings:
         self._known: Bounded[str, Matrix] = Bounded(KEPT)
         self._waiting: dict[str, Matrix] = {}
         """Vectors that are not stored yet."""
+        self._work = (0, 0.0)
         self._since = time.monotonic()
         self._lock = threading.RLock()
 
@@ -61,6 +62,12 @@ class KeptEmbeddings:
         return np.stack([found[key] for key in keys])
 
     __call__ = embed
+
+    def work_done(self) -> tuple[int, float]:
+        """Characters embedded since the last time this was asked, and the seconds it took."""
+        with self._lock:
+            work, self._work = self._work, (0, 0.0)
+        return work
 
     def missing(self, texts: Sequence[str]) -> dict[str, str]:
         """Key -> text of those that neither this process nor the workspace has."""
@@ -99,8 +106,10 @@ class KeptEmbeddings:
         found: dict[str, Matrix] = {}
         ordered = sorted(missing, key=lambda key: len(missing[key]))
         for start in range(0, len(ordered), BATCH):
-            batch = ordered[start : start + BATCH]
-            fresh = dict(zip(batch, self._embedder.embed([missing[key] for key in batch]), strict=True))
+            batch, began = ordered[start : start + BATCH], time.perf_counter()
+            texts = [missing[key] for key in batch]
+            fresh = dict(zip(batch, self._embedder.embed(texts), strict=True))
+            self._work = (self._work[0] + sum(map(len, texts)), self._work[1] + time.perf_counter() - began)
             found |= fresh
             self._known.update(fresh)
             self._waiting |= fresh

@@ -207,6 +207,17 @@ class Policy(Protocol):
     def start(self, resources: Resources) -> PolicySession: ...
 
 
+@runtime_checkable
+class Embeds(Protocol):
+    """A policy that embeds texts, by which its time is estimated."""
+
+    def embeds(self, task: float, block: float) -> float:
+        """Characters that a turn embeds in the mean, about, of a trace with a task and blocks of so many.
+
+        Policies that give the same at any size embed the same texts."""
+        ...
+
+
 @dataclass(frozen=True)
 class Coming:
     """A recorded trace, and the decision points that a replay comes to next."""

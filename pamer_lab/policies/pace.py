@@ -56,6 +56,9 @@ class _Shared(PlainPolicy):
         """Tokens that the older steps may have together."""
         return float("inf")
 
+    def embeds(self, task: float, block: float) -> float:
+        return block + task + self.recent * block
+
     def start(self, resources: Resources) -> PolicySession:
         return _Session(self, resources)
 
@@ -136,6 +139,9 @@ class PaceCode(_Shared):
     def query(self, history: History, recent: Sequence[int], forms: Forms) -> str:
         task = f"Task: {task_text(history.messages[: history.prefix_end])}"
         return "\n\n".join([task, *(f"Recent: {forms.text(history, block)[:1_500]}" for block in recent)])[:QUERY_CHARACTERS]
+
+    def embeds(self, task: float, block: float) -> float:
+        return min(block, 200) + min(task + self.recent * min(block, 1_500), QUERY_CHARACTERS)
 
     def allowed(self, history: History) -> float:
         return 0.6 * max(self.room - history.prefix_tokens - ANSWER_TOKENS, 0)

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import ValidationError
 
 from pamer_lab.blocks import recent_start
+from pamer_lab.blocks.render import QUERY_CHARACTERS
 from pamer_lab.controller import ControllerSettings
 from pamer_lab.controller.gate import Gate
 from pamer_lab.controller.probe import Probe, ReadingProbe
@@ -97,6 +98,20 @@ class ControlledPolicy:
     def details(self, resources: Resources) -> DetailWriter | None:
         """What writes step details; None takes the summariser's own, by a rule."""
         return None
+
+    @property
+    def returned(self) -> Recalls:
+        """What comes back with these parameters."""
+        return self.recalls
+
+    def embeds(self, task: float, block: float) -> float:
+        match self.returned:
+            case "summaries":  # the query; summaries are few
+                return min(task + self.retained * block, QUERY_CHARACTERS)
+            case "steps":  # the newest block, and what the index says of another
+                return 1.8 * block
+            case "":  # summaries alone
+                return 0.3 * block
 
     def start(self, resources: Resources) -> PolicySession:
         return PamerSession(self, resources)

@@ -13,7 +13,7 @@ from pamer_lab.decisions import Decision
 from pamer_lab.looks import LineLook
 from pamer_lab.memory import DetailWriter
 from pamer_lab.policies.interface import Fact, Need, Offered, Resources
-from pamer_lab.policies.pamer_policy import ControlledPolicy, Inject
+from pamer_lab.policies.pamer_policy import ControlledPolicy, Inject, Recalls
 
 SHARED_FACTS: tuple[Fact, ...] = (
     ("inferred", "memory, summaries and recall are those of pamer, so that a difference between the two comes from the trigger alone"),
@@ -43,6 +43,10 @@ class TriggeredPolicy(ControlledPolicy):
     @property
     def injects(self) -> Inject:
         return "append" if self.inject == "append" else "front"
+
+    @property
+    def returned(self) -> Recalls:
+        return "steps" if self.returns == "steps" else "summaries"
 
     def trigger(self) -> Trigger:
         raise NotImplementedError(type(self).__name__)

@@ -20,6 +20,7 @@ from filelock import FileLock, Timeout
 
 from pamer_lab.errors import Cancelled, InputError, StorageError
 from pamer_lab.factory import Factory, Parts
+from pamer_lab.features.pace import remember_embedding
 from pamer_lab.features.values import OnProgress
 from pamer_lab.jobs import Progress
 from pamer_lab.models.kept_embeddings import KeptEmbeddings
@@ -259,6 +260,7 @@ class _Replaying:
         embeds = "embedder" in self.policy.needs and len(self.turns) > self.before
         if embeds and isinstance(embedder := self.resources.embedder, KeptEmbeddings):
             embedder.flush()
+            remember_embedding(self.resources.profile, self.resources.factory.workspace.path, *embedder.work_done())
         taken = round(self.head.taken + time.monotonic() - self.began, 4)
         read = 0 if status == "done" else max(self.head.read, self.expected.turns_read())
         self.head = msgspec.structs.replace(self.head, status=status, error=error, totals=counted, finished=now(), taken=taken, read=read)

@@ -1,10 +1,11 @@
 """What a replay would load and take, before it starts and for what is left of it; nothing is loaded.
 
 Time is loading, reading and turns. Heads read the prefix once and the newest blocks that their policy retains at every turn; policies
-that read the same share the states, and states that an earlier run read are in the workspace. How fast this machine reads is
-`features/pace.py`'s to say. A turn takes as long as it did: in a run of the same policy on the same trace, in a short trial on it
-(`trial.py`), on another trace, in a run of the same class with other parameters; else it is a first guess by the matrix product. A commit
-takes what the newest ones of the workspace took (`commits.py`), else what the trial's did.
+that read or embed the same share it, and what an earlier run read or embedded is in the workspace. `features/pace.py` says how fast this
+machine reads and embeds. A turn takes as long as it did in a run of the same policy on the same trace. Otherwise, one that embeds takes
+what its texts take, and any other what it took in a short trial (`trial.py`), on another trace, or in a run of the same class with other
+parameters; else it is a first guess by the matrix product. A commit takes what the newest ones of the workspace took (`commits.py`), else
+what the trial's did.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,13 +17,14 @@ from typing import ClassVar, Literal
 from pamer_lab.controller.heads_probe import HeadsProbe
 from pamer_lab.errors import LabError
 from pamer_lab.factory import Factory
-from pamer_lab.features.pace import Pace, depth_of, loaded_pace, pace_of, remember
+from pamer_lab.features.pace import Pace, depth_of, embedding_pace, loaded_pace, pace_of, remember
 from pamer_lab.models.speed import Watch, matrix_speed, stretch
 from pamer_lab.policies.availability import is_light, loads
-from pamer_lab.policies.interface import Need, Policy, Resources
+from pamer_lab.policies.interface import Embeds, Need, Policy, Resources
 from pamer_lab.policies.registry import parse_policy
 from pamer_lab.policies.resources import factory_of
 from pamer_lab.runs.commits import usual_commit
+from pamer_lab.runs.inputs import Inputs, retained, texts
 from pamer_lab.runs.known import ByPolicy, Known, by_size, most_like, of_run, of_trial
 from pamer_lab.runs.samples import sample_run_ids
 from pamer_lab.runs.store import RunStore, newest
@@ -31,9 +33,9 @@ from pamer_lab.runs.values import RunInfo
 from pamer_lab.storage import equals, starts
 from pamer_lab.workspace import TraceSize
 
-TURN: dict[Need | Literal[""], float] = {"": 0.0005, "summariser": 0.005, "embedder": 0.1, "heads": 0.18, "router": 0.37}
-"""Seconds a turn takes in addition to reading, by the heaviest thing a policy needs, on a machine with `REFERENCE`: first guesses for
-policies that never ran here. `router` was measured on a real trace of 131 turns, mostly embedding; `heads` embeds half as much."""
+TURN: dict[Need | Literal[""], float] = {"": 0.0005, "summariser": 0.005, "embedder": 0.008}
+"""Seconds a turn takes besides reading and embedding, by the heaviest thing a policy needs, on a machine with `REFERENCE`: first guesses
+for policies that never ran here."""
 REFERENCE, REFERENCE_TOKENS = 1.6e11, 500
 """Operations a second of the matrix product where `TURN` was measured, on two cores, and tokens of a block there."""
 
@@ -58,7 +60,9 @@ class Cost:
     turns: int
     read_seconds: float
     turn_seconds: float
-    """Of one turn."""
+    """Of one turn, embedding included."""
+    embed_seconds: float = 0.0
+    """Of these, what embedding takes of texts that are not there."""
     store_seconds: float = 0.0
     """Of the first and last commit."""
     known: bool = False
@@ -125,6 +129,7 @@ class Estimator:
     def __init__(self, factory: Factory, turn_limit: int = 0) -> None:
         self.factory, self.turn_limit = factory, turn_limit
         self._store = RunStore(factory.workspace)
+        self.inputs = Inputs(factory, self._runs_of)
         self._by_trace: dict[str, list[RunInfo]] = {}
         self._by_policy: dict[str, list[Known]] = {}
         self._seconds: dict[str, float] = {}
@@ -164,9 +169,9 @@ class Estimator:
         return [of_run(head, self._commit) for head in timed if head.profile == profile and head.run_id not in samples]
 
     def _alike(self, policy: Policy) -> list[Known]:
-        """Some runs of the same policy; where there are none, of its class; else of any, if it has heads."""
+        """Some runs of the same policy; where there are none, of its class."""
         if policy.name not in self._by_policy:
-            ways = [equals("policy", policy.name), starts("policy", policy.name.partition(":")[0]), *([""] if policy.needs_models else [])]
+            ways = [equals("policy", policy.name), starts("policy", policy.name.partition(":")[0])]
             found = (self._measured(self._store.some_heads(self.factory.profile.name, where, ALIKE)) for where in ways)
             self._by_policy[policy.name] = next((known for known in found if known), [])
         return self._by_policy[policy.name]
@@ -184,8 +189,7 @@ class Estimator:
             self._by_trace[head.trace_id].append(head)
 
     def known(self, policy: Policy, trace_id: str, tokens: float = 0.0) -> Known | None:
-        """What is most like a policy's turns on a trace with blocks of so many tokens; a policy with heads that never ran is like another
-        one with heads."""
+        """What is most like a policy's turns on a trace with blocks of so many tokens."""
         found = [*self._tried.like(policy), *self._alike(policy), *self._measured(self._runs_of(trace_id))]
         return most_like(found, policy, trace_id, tokens)
 
@@ -208,13 +212,14 @@ class Estimator:
     def _knows(self, policy: Policy, trace_id: str) -> bool:
         """Whether the policy ran or was tried on this very trace."""
         found = self.known(policy, trace_id)
-        return found is not None and (found.policy, found.trace_id) == (policy.name, trace_id)
+        return found is not None and found.is_of(policy, trace_id)
 
     def turn_seconds(self, policy: Policy, trace_id: str, size: TraceSize) -> float:
-        """What one turn should take; between traces half of it grows with the size of their blocks."""
+        """What one turn should take, without embedding unless that was measured on this very trace; between traces half of it grows with
+        the size of their blocks."""
         tokens = size.later_tokens / max(size.turns, 1)
         found = self.known(policy, trace_id, tokens)
-        if found is None:
+        if found is None or (isinstance(policy, Embeds) and not found.is_of(policy, trace_id)):
             return guessed_turn(policy) * by_size(tokens, REFERENCE_TOKENS)
         return self._seconds_of(found) * (by_size(tokens, found.tokens) if found.trace_id != trace_id else 1.0)
 
@@ -233,18 +238,19 @@ class Estimator:
         sizes = self.factory.workspace.trace_sizes(asked)
         found: dict[tuple[str, str], Cost] = {}
         read: set[tuple[str, int]] = set()
+        embedded: set[tuple[str, float]] = set()
         for name, trace_ids in todo.items():
             policy = parse_policy(name)
             for trace_id in trace_ids:
                 cost = self.cost(policy, trace_id, sizes[trace_id], self._stored(policy, trace_id))
-                shared = (trace_id, retained(policy))
-                found[name, trace_id] = replace(cost, read_tokens=0, read_seconds=0.0) if shared in read else cost
-                read |= {shared} if policy.needs_models else set()
+                if (trace_id, retained(policy)) in read:
+                    cost = replace(cost, read_tokens=0, read_seconds=0.0)
+                if (trace_id, texts(policy)) in embedded:
+                    cost = replace(cost, turn_seconds=cost.turn_seconds - cost.embed_seconds, embed_seconds=0.0)
+                found[name, trace_id] = cost
+                read |= {(trace_id, retained(policy))} if policy.needs_models else set()
+                embedded.add((trace_id, texts(policy)))
         return found
-
-    def reads(self, policy: Policy) -> bool:
-        """Whether the frozen model reads for a policy, or a probe that was given votes without it."""
-        return policy.needs_models and self.factory.parts.probe is None
 
     def load(self, policy: Policy, resources: Resources) -> None:
         """Load a policy's models before its time is taken; one that was never measured here is measured now."""
@@ -253,7 +259,7 @@ class Estimator:
         _ = resources.embedder if "embedder" in policy.needs else None
         if (seconds := watch.alone()) > LOADED:
             Estimator.loaded += seconds
-        if isinstance(probe, HeadsProbe) and self.reads(policy):
+        if isinstance(probe, HeadsProbe) and self.inputs.reads(policy):
             if Estimator.loaded:
                 remember(folder, probe.states.model, loading=Estimator.loaded)
                 Estimator.loaded = 0.0
@@ -269,43 +275,28 @@ class Estimator:
     def cost(self, policy: Policy, trace_id: str, size: TraceSize, stored: int = 0) -> Cost:
         """What a run takes of which so many turns are there; their states are there too then."""
         turns = min(size.turns, self.turn_limit) if self.turn_limit else size.turns
-        there = max(stored, self._read_before(policy, trace_id))
-        tokens = self._read(policy, size, turns - there) if there < turns else 0
-        pace = self.pace.seconds(tokens, self.depth(policy)) if tokens else 0.0
+        there = max(stored, self.inputs.turns_read(policy, trace_id))
+        tokens = self.inputs.tokens(policy, size, turns - there) if there < turns else 0
         known = self.known(policy, trace_id, size.later_tokens / max(size.turns, 1))
-        storing = known.storing if known else 0.0
-        sure = known is not None and (known.policy, known.trace_id) == (policy.name, trace_id)
-        return Cost(tokens, max(turns - stored, 0), pace, self.turn_seconds(policy, trace_id, size), storing, known is not None, sure)
-
-    def _read_before(self, policy: Policy, trace_id: str) -> int:
-        """First turns of a trace whose states are in this workspace, as runs with the same heads say, the stopped ones too."""
-        if not self.reads(policy):
-            return 0
-        try:
-            heads = factory_of(policy, self.factory).heads_identity().get("sha256")
-        except LabError:
-            return 0
-        runs = (
-            head
-            for head in self._runs_of(trace_id)
-            if head.heads.get("sha256") == heads is not None
-            and head.run_id not in sample_run_ids()
-            and head.settings.get("controller", {}).get("retained_blocks") == retained(policy)
+        sure = known is not None and known.is_of(policy, trace_id)
+        embedding = 0.0 if sure else self._embedding(policy, trace_id, size)
+        return Cost(
+            read_tokens=tokens,
+            turns=max(turns - stored, 0),
+            read_seconds=self.pace.seconds(tokens, self.depth(policy)) if tokens else 0.0,
+            turn_seconds=self.turn_seconds(policy, trace_id, size) + embedding,
+            embed_seconds=embedding,
+            store_seconds=known.storing if known else 0.0,
+            known=known is not None,
+            sure=sure,
         )
-        return max((head.turns if head.status == "done" else head.read for head in runs), default=0)
 
-    def _read(self, policy: Policy, size: TraceSize, turns: int) -> int:
-        """Tokens of so many turns: the prefix once, and every block as often as it is among the newest."""
-        if not self.reads(policy) or not size.turns:
-            return 0
-        read = size.head_tokens + retained(policy) * size.later_tokens * turns // size.turns
-        limit = self.factory.profile.probe_limit
-        return min(read, turns * limit) if limit else read
-
-
-def retained(policy: Policy) -> int:
-    """Newest blocks that a policy's heads read; 0 for a policy without heads."""
-    return int(getattr(policy, "retained", 0)) if policy.needs_models else 0
+    def _embedding(self, policy: Policy, trace_id: str, size: TraceSize) -> float:
+        """Seconds that a turn embeds."""
+        characters = self.inputs.characters(policy, trace_id, size)
+        if not characters or self.inputs.embedded(policy, trace_id):
+            return 0.0
+        return characters / embedding_pace(self.factory.profile, self.factory.workspace.path)
 
 
 def guessed_turn(policy: Policy) -> float:

@@ -36,6 +36,10 @@ class Known:
     stretch: float = 0.0
     """How much longer everything took then because other programs ran; 0: as now, or not known."""
 
+    def is_of(self, policy: Policy, trace_id: str) -> bool:
+        """Whether it was of this very policy on this very trace."""
+        return (self.policy, self.trace_id) == (policy.name, trace_id)
+
 
 def of_trial(trial: Trial, commit: float) -> Known:
     """What a trial found; `commit`: seconds of one in this workspace, 0 where that is not known."""
@@ -69,7 +73,7 @@ class ByPolicy:
 
 
 def most_like(found: Sequence[Known], policy: Policy, trace_id: str, tokens: float) -> Known | None:
-    """The same policy on the same trace; else on the one whose blocks are most alike; else one of its class; else another with heads.
+    """The same policy on the same trace; else on the one whose blocks are most alike; else one of its class.
 
     Among equals the newest, which comes last.
     """
@@ -85,7 +89,7 @@ def _likeness(known: Known, policy: Policy, trace_id: str) -> int:
         other = parse_policy(known.policy)
     except LabError:  # a policy of another version of the program
         return 0
-    return 2 if type(other) is type(policy) else 1 if other.needs_models and policy.needs_models else 0
+    return 2 if type(other) is type(policy) else 0
 
 
 def _apart(tokens: float, other: float) -> float:

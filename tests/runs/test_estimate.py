@@ -8,13 +8,17 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from pamer_lab.blocks import cut
+from pamer_lab.blocks.render import task_text
 from pamer_lab.errors import Cancelled
 from pamer_lab.factory import Factory
 from pamer_lab.features import pace
-from pamer_lab.features.pace import FILE, depth_of, pace_of
+from pamer_lab.features.pace import EMBEDDING, ENOUGH_CHARACTERS, FILE, depth_of, embedding_pace, pace_of, remember_embedding
 from pamer_lab.features.values import OnProgress
 from pamer_lab.jobs import Progress
 from pamer_lab.models import speed
+from pamer_lab.models.embedder import HashingEmbedder
+from pamer_lab.models.kept_embeddings import KeptEmbeddings
 from pamer_lab.models.profiles import FrozenSettings, load_profile
 from pamer_lab.models.speed import EFFICIENCY, LOADING, MEASURED, guessed_blocks
 from pamer_lab.policies.registry import parse_policy
@@ -37,7 +41,8 @@ EMBEDDED = load_profile("embedded")
 def _same_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine whose matrix product is as fast as the one that the guesses come from."""
     monkeypatch.setattr(speed, "matrix_speed", lambda: REFERENCE)
-    monkeypatch.setattr(estimates, "matrix_speed", lambda: REFERENCE)
+    for module in (pace, estimates):
+        monkeypatch.setattr(module, "matrix_speed", lambda: REFERENCE)
     load(monkeypatch, 1.0)
 
 
@@ -55,7 +60,8 @@ def factory(workspace: Workspace) -> Factory:
 def guesses(workspace: Workspace, traces: list[str], *policies: str) -> float:
     """Seconds of all turns of policies that never ran here."""
     asked, sizes = Estimator(factory(workspace)), workspace.trace_sizes(traces)
-    return sum(size.turns * asked.turn_seconds(parse_policy(name), trace, size) for name in policies for trace, size in sizes.items())
+    costs = [asked.cost(parse_policy(name), trace, size) for name in policies for trace, size in sizes.items()]
+    return sum(cost.seconds - cost.read_seconds for cost in costs)
 
 
 @pytest.fixture
@@ -135,12 +141,39 @@ def test_between_traces_half_of_a_turn_grows_with_its_blocks(workspace: Workspac
     assert asked.turn_seconds(policy, "t-other", TraceSize(8, 50, 3 * tokens)) == pytest.approx(0.5 * (0.5 + 0.5 * 3), rel=0.05)
 
 
-def test_a_policy_with_heads_that_never_ran_is_like_one_that_did(workspace: Workspace) -> None:
-    run = replay(long_trace(8), "pamer", workspace, ReplayOptions(device="cpu", parts=PARTS))
+def test_a_policy_that_embeds_takes_what_its_texts_take_unless_they_are_there(workspace: Workspace) -> None:
+    trace = long_trace(8)
+    workspace.add_traces([trace], estimated())
+    asked, [[name, size]] = Estimator(factory(workspace)), workspace.trace_sizes([trace.trace_id]).items()
+    policies = [parse_policy(text) for text in ("pamer", "pamer+", "pamer-no-recall", "threshold-when", "threshold-when:returns=steps")]
+    blocks = cut(trace.messages)
+    block = sum(len(message.content) for message in trace.messages[blocks.prefix_end :]) / trace.turns
+    task = len(task_text(trace.messages[: blocks.prefix_end]))
+    for policy in policies:
+        cost = asked.cost(policy, name, size)
+        assert cost.embed_seconds == pytest.approx(policy.embeds(task, block) / EMBEDDING, rel=0.1)
+    together = asked.costs({policy.name: [name] for policy in policies})
+    assert [cost.embed_seconds > 0 for cost in together.values()] == [True, True, True, False, False], "two return what others do"
+    run = replay(trace, "pamer", workspace, ReplayOptions(device="cpu", parts=PARTS))
     RunStore(workspace).put_head(replace(run.head, taken=4.0))
-    again = Factory(EMBEDDED, workspace, parts=PARTS)
-    assert estimate({"pamer+": [run.head.trace_id]}, again).seconds == pytest.approx(4.0 + LOADING)
-    assert Estimator(again).known(parse_policy("base"), run.head.trace_id) is None
+    again = Estimator(Factory(EMBEDDED, workspace, parts=PARTS))
+    own, other, steps = (again.cost(parse_policy(text), name, size) for text in ("pamer", "pamer:vote=4", "pamer+"))
+    assert own.sure and own.seconds == pytest.approx(4.0, rel=0.05)
+    assert other.embed_seconds == 0.0 < steps.embed_seconds and not other.sure
+
+
+def test_the_pace_of_embedding_is_remembered(workspace: Workspace) -> None:
+    workspace.path.mkdir(parents=True, exist_ok=True)
+    first = embedding_pace(EMBEDDED, workspace.path)
+    remember_embedding(EMBEDDED, workspace.path, ENOUGH_CHARACTERS - 1, 0.001)
+    assert embedding_pace(EMBEDDED, workspace.path) == first == EMBEDDING
+    remember_embedding(EMBEDDED, workspace.path, 60_000, 2.0)
+    assert embedding_pace(EMBEDDED, workspace.path) == 30_000
+    kept = KeptEmbeddings(HashingEmbedder())
+    kept.embed(["four", "five5", "four"])
+    kept.embed(["four"])
+    (characters, seconds), again = kept.work_done(), kept.work_done()
+    assert (characters, again) == (9, (0, 0.0)) and seconds > 0
 
 
 def test_a_run_that_was_stopped_is_estimated_for_its_rest_and_keeps_what_it_took(workspace: Workspace) -> None:
@@ -155,7 +188,7 @@ def test_a_run_that_was_stopped_is_estimated_for_its_rest_and_keeps_what_it_took
     assert (left.turns, left.basis) == (5, "measured") and left.seconds == pytest.approx(5 * own)
     run = replay(long_trace(8), "base", workspace)
     assert run.head.taken >= 3.0
-    assert run.head.estimated == pytest.approx(3.0 + left.seconds, abs=0.02)
+    assert run.head.estimated == pytest.approx(3.0 + left.seconds, abs=0.5)
 
 
 def test_states_that_a_stopped_run_read_are_not_estimated_again(workspace: Workspace, traces: list[str]) -> None:
@@ -180,14 +213,15 @@ def test_every_run_records_what_was_estimated_and_what_it_took(workspace: Worksp
     run = replay(long_trace(8), "pamer", workspace, ReplayOptions(device="cpu", parts=PARTS))
     tokens = sum(run.head.block_tokens) / 8
     guess = guessed_turn(parse_policy("pamer")) * (0.5 + 0.5 * tokens / REFERENCE_TOKENS)
-    assert run.head.estimated == pytest.approx(8 * guess, rel=0.2)
+    embedding = Estimator(factory(workspace)).inputs.characters(parse_policy("pamer"), "t-long", TraceSize(8, 0, 0)) / EMBEDDING
+    assert run.head.estimated == pytest.approx(8 * (guess + embedding), rel=0.2)
     assert RunStore(workspace).head(run.run_id) == run.head and run.head.taken > 0
 
 
 def test_a_guess_gives_way_to_the_pace_of_the_runs_own_turns(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(expected, "CORRECT_AFTER", 0.0)
     monkeypatch.setattr(expected, "CORRECT_TURNS", 1)
-    monkeypatch.setitem(estimates.TURN, "heads", 1e9)
+    monkeypatch.setitem(estimates.TURN, "embedder", 1e9)
     run = replay(long_trace(8), "pamer", workspace, ReplayOptions(device="cpu", parts=PARTS))
     assert run.head.estimated < guessed_turn(parse_policy("pamer")) / 1000
 

@@ -1,0 +1,90 @@
+"""What a policy's models read and embed of a trace, and what of it earlier runs have left in the workspace."""
+
+from collections.abc import Callable, Sequence
+
+from pamer_lab.blocks.render import task_text
+from pamer_lab.errors import LabError
+from pamer_lab.factory import Factory
+from pamer_lab.policies.interface import Embeds, Policy
+from pamer_lab.policies.registry import parse_policy
+from pamer_lab.policies.resources import factory_of
+from pamer_lab.runs.samples import sample_run_ids
+from pamer_lab.runs.values import RunInfo
+from pamer_lab.workspace import TraceSize
+
+LETTERS = 4
+"""Characters of a token, about, of a trace that is not in the workspace."""
+
+
+class Inputs:
+    """Of one profile and workspace. `runs_of`: the runs of a trace."""
+
+    def __init__(self, factory: Factory, runs_of: Callable[[str], Sequence[RunInfo]]) -> None:
+        self._factory, self._runs_of = factory, runs_of
+        self._sizes: dict[str, tuple[float, float]] = {}
+
+    def reads(self, policy: Policy) -> bool:
+        """Whether the frozen model reads for a policy, or a probe that was given votes without it."""
+        return policy.needs_models and self._factory.parts.probe is None
+
+    def tokens(self, policy: Policy, size: TraceSize, turns: int) -> int:
+        """Tokens of so many turns: the prefix once, and every block as often as it is among the newest."""
+        if not self.reads(policy) or not size.turns:
+            return 0
+        read = size.head_tokens + retained(policy) * size.later_tokens * turns // size.turns
+        limit = self._factory.profile.probe_limit
+        return min(read, turns * limit) if limit else read
+
+    def turns_read(self, policy: Policy, trace_id: str) -> int:
+        """First turns of a trace whose states are there, as runs with the same heads say, the stopped ones too."""
+        if not self.reads(policy):
+            return 0
+        try:
+            heads = factory_of(policy, self._factory).heads_identity().get("sha256")
+        except LabError:
+            return 0
+        runs = (
+            run
+            for run in self._earlier(trace_id)
+            if run.heads.get("sha256") == heads is not None
+            and run.settings.get("controller", {}).get("retained_blocks") == retained(policy)
+        )
+        return max((run.turns if run.status == "done" else run.read for run in runs), default=0)
+
+    def characters(self, policy: Policy, trace_id: str, size: TraceSize) -> float:
+        """Characters that a turn embeds in the mean."""
+        if not isinstance(policy, Embeds):
+            return 0.0
+        if trace_id not in self._sizes:
+            self._sizes[trace_id] = self._task_and_block(trace_id, size)
+        return policy.embeds(*self._sizes[trace_id])
+
+    def embedded(self, policy: Policy, trace_id: str) -> bool:
+        """Whether a run that is there embedded what this policy would."""
+        return any(
+            run.status == "done" and run.profile == self._factory.profile.name and texts(parse_policy(run.policy)) == texts(policy)
+            for run in self._earlier(trace_id)
+        )
+
+    def _earlier(self, trace_id: str) -> list[RunInfo]:
+        return [run for run in self._runs_of(trace_id) if run.run_id not in sample_run_ids()]
+
+    def _task_and_block(self, trace_id: str, size: TraceSize) -> tuple[float, float]:
+        """Characters of the task, and of a block in the mean."""
+        try:
+            found = self._factory.workspace.trace(trace_id)
+        except LabError:
+            return 0.0, LETTERS * size.later_tokens / max(size.turns, 1)
+        messages, first = found.trace.messages, int(found.row["prefix_messages"])
+        later = sum(len(message.content) + sum(len(call.arguments) for call in message.tool_calls) for message in messages[first:])
+        return len(task_text(messages[:first])), later / max(size.turns, 1)
+
+
+def texts(policy: Policy) -> float:
+    """Names the texts that a policy embeds: those of two policies are the same if as many are embedded of any trace."""
+    return policy.embeds(1.0, 1_000.0) if isinstance(policy, Embeds) else 0.0
+
+
+def retained(policy: Policy) -> int:
+    """Newest blocks that a policy's heads read; 0 for a policy without heads."""
+    return int(getattr(policy, "retained", 0)) if policy.needs_models else 0
