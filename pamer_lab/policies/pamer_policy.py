@@ -108,10 +108,10 @@ class ControlledPolicy:
         match self.returned:
             case "summaries":  # the query; summaries are few
                 return min(task + self.retained * block, QUERY_CHARACTERS)
-            case "steps":  # the newest block, and what the index says of another
-                return 1.8 * block
-            case "":  # summaries alone
-                return 0.3 * block
+            case "steps":  # the newest block, and what the index says of one that left
+                return 2.1 * block
+            case "":
+                return 0.0
 
     def start(self, resources: Resources) -> PolicySession:
         return PamerSession(self, resources)

@@ -103,10 +103,10 @@ def checked_tables(body: bytes, path: str = "") -> dict[str, pa.Table]:
     return tables
 
 
-def run_ids(body: bytes, path: str = "") -> list[str]:
-    """The runs that a file holds."""
-    names: list[str] = _read(body, path)[RUNS.name]["run_id"].to_pylist()
-    return names
+def run_starts(body: bytes, path: str = "") -> dict[str, str]:
+    """The runs that a file holds, and when each of them started."""
+    rows = _read(body, path)[RUNS.name]
+    return dict(zip(rows["run_id"].to_pylist(), rows["started"].to_pylist(), strict=True))
 
 
 def trace_ids(body: bytes, path: str = "") -> set[str]:

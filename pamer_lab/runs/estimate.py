@@ -26,7 +26,7 @@ from pamer_lab.policies.resources import factory_of
 from pamer_lab.runs.commits import usual_commit
 from pamer_lab.runs.inputs import Inputs, retained, texts
 from pamer_lab.runs.known import ByPolicy, Known, by_size, most_like, of_run, of_trial
-from pamer_lab.runs.samples import sample_run_ids
+from pamer_lab.runs.samples import is_sample
 from pamer_lab.runs.store import RunStore, newest
 from pamer_lab.runs.trial import Trial, trials, try_policies
 from pamer_lab.runs.values import RunInfo
@@ -162,11 +162,11 @@ class Estimator:
 
     def _measured(self, heads: Sequence[RunInfo]) -> list[Known]:
         """Those of these runs that say how long a turn takes here."""
-        profile, samples = self.factory.profile.name, sample_run_ids()
+        profile = self.factory.profile.name
         timed = [
             head for head in heads if head.taken and (head.status == "done" or head.totals.get("main_input"))
         ]  # not those without turns
-        return [of_run(head, self._commit) for head in timed if head.profile == profile and head.run_id not in samples]
+        return [of_run(head, self._commit) for head in timed if head.profile == profile and not is_sample(head)]
 
     def _alike(self, policy: Policy) -> list[Known]:
         """Some runs of the same policy; where there are none, of its class."""

@@ -8,7 +8,7 @@ from pamer_lab.factory import Factory
 from pamer_lab.policies.interface import Embeds, Policy
 from pamer_lab.policies.registry import parse_policy
 from pamer_lab.policies.resources import factory_of
-from pamer_lab.runs.samples import sample_run_ids
+from pamer_lab.runs.samples import is_sample
 from pamer_lab.runs.values import RunInfo
 from pamer_lab.workspace import TraceSize
 
@@ -67,7 +67,7 @@ class Inputs:
         )
 
     def _earlier(self, trace_id: str) -> list[RunInfo]:
-        return [run for run in self._runs_of(trace_id) if run.run_id not in sample_run_ids()]
+        return [run for run in self._runs_of(trace_id) if not is_sample(run)]
 
     def _task_and_block(self, trace_id: str, size: TraceSize) -> tuple[float, float]:
         """Characters of the task, and of a block in the mean."""

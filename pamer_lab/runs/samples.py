@@ -9,8 +9,9 @@ from functools import lru_cache
 from msgspec.structs import replace
 
 from pamer_lab.config import app_folder
-from pamer_lab.runs.bundle import read_bundle, run_ids, trace_ids, unpack_runs
+from pamer_lab.runs.bundle import read_bundle, run_starts, trace_ids, unpack_runs
 from pamer_lab.runs.store import RunStore
+from pamer_lab.runs.values import RunInfo
 from pamer_lab.workspace import Workspace
 
 SAMPLE_RUNS = app_folder() / "sample_traces" / "runs"
@@ -18,9 +19,17 @@ SAMPLE_RUNS = app_folder() / "sample_traces" / "runs"
 
 
 @lru_cache(maxsize=1)
-def sample_run_ids() -> frozenset[str]:
-    """Runs that were recorded elsewhere; their times say nothing about this machine."""
-    return frozenset(name for path in sorted(SAMPLE_RUNS.glob("*.runs")) for name in run_ids(read_bundle(path), str(path)))
+def sample_runs() -> dict[str, str]:
+    """The runs that come with the project, and when each of them started."""
+    found: dict[str, str] = {}
+    for path in sorted(SAMPLE_RUNS.glob("*.runs")):
+        found |= run_starts(read_bundle(path), str(path))
+    return found
+
+
+def is_sample(head: RunInfo) -> bool:
+    """Whether a run was recorded elsewhere, so that its times say nothing about this machine; the same run may have been replayed here."""
+    return sample_runs().get(head.run_id) == head.started
 
 
 def import_sample_runs(workspace: Workspace) -> list[str]:

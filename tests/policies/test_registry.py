@@ -7,7 +7,7 @@ import pytest
 
 from pamer_lab.errors import InputError
 from pamer_lab.policies.availability import GROUPS
-from pamer_lab.policies.interface import Basis
+from pamer_lab.policies.interface import Basis, Embeds
 from pamer_lab.policies.presets import PRESETS
 from pamer_lab.policies.registry import (
     DEFAULT_POLICIES,
@@ -73,6 +73,7 @@ def test_every_policy_states_what_it_is_where_it_comes_from_what_it_rests_on_and
         assert entry["facts"] and {fact["basis"] for fact in entry["facts"]} <= {*get_args(Basis)}
         assert set(entry["parameters"]) == set(entry["takes"])
         assert POLICIES[entry["name"]].needs_models is ("heads" in entry["needs"])
+        assert isinstance(parse_policy(entry["name"]), Embeds) is ("embedder" in entry["needs"]), "its time is estimated by its texts"
 
 
 def test_what_is_offered_follows_from_the_classes() -> None:

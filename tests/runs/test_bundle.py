@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from msgspec.structs import replace
 
 from pamer_lab.audit import AuditStore
 from pamer_lab.cli import main
@@ -13,7 +14,7 @@ from pamer_lab.memory.check import check
 from pamer_lab.redaction import Scan
 from pamer_lab.runs.bundle import pack_runs, unpack_runs
 from pamer_lab.runs.engine import ReplayOptions, replay
-from pamer_lab.runs.samples import SAMPLE_RUNS, import_sample_runs, sample_run_ids
+from pamer_lab.runs.samples import SAMPLE_RUNS, import_sample_runs, is_sample, sample_runs
 from pamer_lab.runs.store import RunStore
 from pamer_lab.runs.values import Run
 from pamer_lab.workspace import Workspace
@@ -84,11 +85,12 @@ def test_the_command_writes_lists_and_reads_runs(
 def test_the_recorded_runs_belong_to_the_demo_traces_and_open_here(workspace: Workspace) -> None:
     import_demo(workspace)
     added = import_sample_runs(workspace)
-    assert set(added) == sample_run_ids(), f"record them again; how is in {SAMPLE_RUNS.parent / 'README.md'}"
+    assert set(added) == set(sample_runs()), f"record them again; how is in {SAMPLE_RUNS.parent / 'README.md'}"
     store = RunStore(workspace)
     for name in added:
         found = store.run(name)
         assert found.head.demo and found.head.status == "done" and len(found.turns) == found.head.turns
+        assert is_sample(found.head) and not is_sample(replace(found.head, started="2026-11-19T04:00:00Z")), "replayed here"
     assert check(workspace.database).clean
     assert import_sample_runs(workspace) == []
 
