@@ -145,9 +145,17 @@ class States:
         self, requests: Mapping[Key, Request], layer: str, progress: OnProgress | None
     ) -> tuple[FeatureSet, Floats | StoredStates]:
         """What was computed, and the states themselves, [layers, texts, d]; `layer` may be `all`."""
-        asked, layers = list(requests.values()), layer_names(self._model) if layer == "all" else (layer,)
-        store = self._store if 4 * len(asked) * len(layers) * self._model.width > self._memory else None
-        found = extract(asked, self._model, layers=layers, poolings=[POOLING], store=self._store, progress=progress, hold=store is None)
+        layers = layer_names(self._model) if layer == "all" else (layer,)
+        store = self._store if 4 * len(requests) * len(layers) * self._model.width > self._memory else None
+        found = extract(
+            list(requests.values()),
+            self._model,
+            layers=layers,
+            poolings=[POOLING],
+            store=self._store,
+            progress=progress,
+            hold=store is None,
+        )
         if store is None:
             return found, found.vectors[:, :, 0].transpose(1, 0, 2)
         return found, StoredStates(store, found.keys, tuple(f"{name}_{POOLING}" for name in found.layers), self._memory)

@@ -44,6 +44,8 @@ def test_a_bank_is_the_base_beside_the_mean_of_older_states_and_the_base_twice_a
     found = HiddenBank("recent", 2).represent(material).features
     assert np.allclose(found, [[1, 0, 1, 0], [2, 0.1, 0.5, 0.5], [3, 0, 0, 0.5]])
     assert found.shape == (3, 4)
+    nearest = HiddenBank("similarity", 1).represent(Given(OLDER, [4])).features
+    assert np.allclose(nearest, [[-1, 0, 0, 1]]), "nearest to the newest state"
     hybrid = Recurrent(bank=HiddenBank("recent", 2)).represent(material)
     assert np.array_equal(hybrid.features, found)
     assert hybrid.blocks.places.tolist() == [[0, 1], [0, 3], [0, 6]]

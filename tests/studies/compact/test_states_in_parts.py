@@ -19,6 +19,7 @@ from pamer_lab.probes.readout import Floats
 from pamer_lab.probes.training import Training
 from pamer_lab.studies.bank import STATES_MEMORY
 from pamer_lab.studies.compact import gru
+from pamer_lab.studies.compact import states as compact_states
 from pamer_lab.studies.compact.fitting import Fitter
 from pamer_lab.studies.compact.points import Counts
 from pamer_lab.studies.compact.registry import all_conditions, choose
@@ -76,6 +77,8 @@ class Study:
     notes: dict[str, Any]
     said: list[Any]
     alive: Alive
+    extracted: list[int]
+    """Rows that each extraction gave back."""
     padded: list[int]
     """Steps that the network read at once, training batches aside."""
 
@@ -116,8 +119,13 @@ def study(model: FrozenModel, store: FeatureStore | None, folder: Path, memory: 
         None,
         said.append,
     )
-    alive, padded = Alive(), []
-    read, sequences = StoredStates.read, gru._Data.sequences
+    alive, extracted, padded = Alive(), [], []
+    read, sequences, extract = StoredStates.read, gru._Data.sequences, compact_states.extract
+
+    def extracting(*arguments: Any, **options: Any) -> Any:
+        found = extract(*arguments, **options)
+        extracted.append(len(found.vectors))
+        return found
 
     def counted(self: gru._Data, traces: np.ndarray) -> Any:
         import torch
@@ -130,8 +138,9 @@ def study(model: FrozenModel, store: FeatureStore | None, folder: Path, memory: 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(StoredStates, "read", lambda self, number, rows: alive.add(read(self, number, rows)))
         patch.setattr(gru._Data, "sequences", counted)
+        patch.setattr(compact_states, "extract", extracting)
         rows, _, notes = bench.run()
-    return Study(bench, rows, notes, said, alive, padded)
+    return Study(bench, rows, notes, said, alive, extracted, padded)
 
 
 @pytest.mark.weights
@@ -157,6 +166,7 @@ def test_a_fit_has_the_same_key_in_parts_as_in_memory(studies: tuple[Study, Stud
 @pytest.mark.weights
 def test_the_rows_in_memory_are_bounded_by_the_setting(studies: tuple[Study, Study]) -> None:
     streamed, whole = studies
+    assert streamed.extracted == [0, 0] and min(whole.extracted) > HELD
     assert 0 < max(streamed.alive.reads) <= HELD
     assert streamed.alive.most <= 2 * HELD, "a part may be held while the next one is read"
     assert streamed.alive.now == 0
