@@ -183,7 +183,11 @@ def _bench(args: argparse.Namespace, setting: studying.Setting, conditions: tupl
         embeddings = KeptEmbeddings.over(factory.embedder, database)
     resources = Resources(Counts(MessageTokens(LoadedCounter(model.tokenizer, model.name))), embeddings)
     states = States(
-        Readings(setting.traces, setting.decisions, resources), model, FeatureStore(database, model), probe_prompt=setting.probe_prompt
+        Readings(setting.traces, setting.decisions, resources),
+        model,
+        FeatureStore(database, model),
+        probe_prompt=setting.probe_prompt,
+        memory=setting.memory,
     )
     fitter = Fitter(Lab(setting.decisions, setting.splits, model.device), database)
     return Bench(states, fitter, model, conditions, layer, embeddings, say)

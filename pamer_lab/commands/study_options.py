@@ -98,6 +98,7 @@ def controls(parser: argparse.ArgumentParser) -> None:
 
 def compact(parser: argparse.ArgumentParser) -> None:
     study(parser)
+    _states_memory(parser)
     parser.add_argument("--conditions", default="all", help="comma-separated names or groups, or all (default: %(default)s)")
     parser.add_argument("--sample", type=int, default=0, metavar="N", help="about N decision points, the same share of every question")
     parser.add_argument("--sample-seed", type=int, default=0, metavar="S", help="which sample (default: %(default)s)")

@@ -105,7 +105,7 @@ def estimate(
     known: frozenset[str] = frozenset(),
 ) -> Estimate:
     """What `extract` would compute for these requests, inputs in `known` aside."""
-    plan = _Plan(model, layers, poolings, requests)
+    plan = _Plan(model, layers, poolings, requests, hold=False)
     plan.fill(store)
     inputs, work = plan.rows.keys() - known, plan.missing() - known
     computation = Computation(model, plan.layer_numbers)

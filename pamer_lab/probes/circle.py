@@ -4,7 +4,6 @@ Both give the same windows in the same units, so that a probe is the same, withi
 Invariant: a `FileCircle` never has more rows in memory than its states allow, or one window where that is more.
 """
 
-import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
@@ -14,6 +13,7 @@ import numpy.typing as npt
 
 from pamer_lab.errors import ProbeError
 from pamer_lab.probes.readout import Floats
+from pamer_lab.probes.scratch import Scratch
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -122,13 +122,12 @@ class FileCircle:
     def __init__(self, states: States, feature_set: int, kept: Numbers, device: str) -> None:
         self._states, self._set, self._kept, self._device = states, feature_set, kept, device
         self._width = states.shape[2]
-        self._file = tempfile.TemporaryFile(prefix="pamer-lab-states-")  # noqa: SIM115
+        self._file = Scratch(self._width, states.held)
         total = np.zeros(self._width)
         for start, stop in self._chunks(len(kept)):
             rows = self._fetch(kept[start:stop])
             total += rows.sum(0, dtype=np.float64)
-            rows.tofile(self._file)
-        self._file.flush()
+            self._file.add(rows)
         centre = (total / len(kept)).astype(np.float32)
         square = np.zeros(self._width)
         drift = np.zeros(self._width)  # `centre` is rounded: the deviations' own mean is taken off
@@ -183,8 +182,7 @@ class FileCircle:
         return found
 
     def _slice(self, start: int, stop: int) -> Floats:
-        self._file.seek(start * self._width * 4)
-        return np.fromfile(self._file, dtype=np.float32, count=(stop - start) * self._width).reshape(-1, self._width)
+        return self._file.between(start, stop)
 
     def _tensor(self, rows: Floats) -> "Tensor":
         import torch

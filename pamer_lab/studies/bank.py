@@ -31,6 +31,11 @@ SAY_SECONDS = 10.0
 """Between two lines of progress."""
 
 
+def streamed_sentence(size: float) -> str:
+    """What a study says where its states stay in the workspace; `size` in bytes."""
+    return f"{size / 1e9:.3g} GB of states are more than --states-memory: probes read them in parts"
+
+
 @dataclass(frozen=True)
 class Bank:
     """Vectors of one context and hint at the decisions of a study."""
@@ -111,7 +116,7 @@ class BankMaker:
         found = extract(requests, self.model, layers=layers, store=store, progress=self._progress, hold=not streamed)
         cost = {"tokens_computed": found.tokens_computed, "cache_hits": found.cache_hits, "seconds": round(found.seconds, 3)}
         if streamed:
-            self.say(f"{size / 1e9:.3g} GB of states are more than --states-memory: probes read them in parts")
+            self.say(streamed_sentence(size))
             cost["streamed_bytes"] = size
         self.costs.append({"inputs": words, **cost})
         sizes = [len(own) for own in points.values()]

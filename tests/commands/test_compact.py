@@ -78,6 +78,10 @@ def test_the_whole_table_has_no_empty_cell_that_the_paper_has_and_a_second_run_c
     assert set(second["notes"]["seconds"]) == {"embeddings", "states", "probes"}
     assert second["notes"]["fits_from_workspace"] == len(lines)
     assert second["rows"] == first["rows"]
+    in_parts = run([*common, "--states-memory", "0.05"], capsys)
+    assert in_parts["notes"]["cost"]["streamed_bytes"] > 50_000 and "streamed_bytes" not in first["notes"]["cost"]
+    assert in_parts["notes"]["fits_from_workspace"] == len(lines), "states in parts are the same states"
+    assert in_parts["rows"] == first["rows"] and "states-memory" not in in_parts["command"]
     assert [row["study_id"] for row in compact_studies(workspace)] == [first["study_id"]]
     assert open_compact(workspace, first["study_id"]).rows == first["rows"]
     printed = "\n".join(tables(study))

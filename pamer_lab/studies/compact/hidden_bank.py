@@ -14,13 +14,15 @@ import numpy.typing as npt
 from pamer_lab.probes.readout import Floats
 from pamer_lab.studies.compact.points import DecisionPoint
 from pamer_lab.studies.compact.recent import Recent
-from pamer_lab.studies.compact.values import HIDDEN, Columns, Group, Material, Need, Reading, Resources, Steps
+from pamer_lab.studies.compact.rows import Rows, beside, held, means, read, slices
+from pamer_lab.studies.compact.values import HIDDEN, Blocks, Columns, Group, Material, Need, Reading, Resources, Steps
 
 Choice = Literal["uniform", "recent", "similarity"]
 """`uniform`: spread evenly over the older blocks. `recent`: the newest of them. `similarity`: nearest to the base by cosine."""
 
 BASE = Recent(1)
 """Prefix and last block: what the model reads."""
+Picked = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -44,17 +46,24 @@ class HiddenBank:
         return BASE.read(point, resources)
 
     def represent(self, material: Material) -> Columns:
-        return Columns(np.concatenate([material.vectors(BASE), self.means(material)], 1))
+        return Columns(self.extend(material.vectors(BASE), material.stored()))
 
-    def means(self, material: Material) -> Floats:
-        """[n, d]: the mean of what is chosen at each row."""
-        sequences, places = material.stored()
-        base = material.vectors(BASE)
-        rows = []
-        for own, (sequence, length) in zip(base, places, strict=True):
-            older = sequences[sequence][: length - 1]
-            rows.append(older[PICKS[self.choice](own, older, self.k)].mean(0) if len(older) else own)
-        return np.asarray(rows, dtype=np.float32)
+    def extend(self, base: Rows, blocks: Blocks) -> Rows:
+        """[n, 2 d]: each row's base state, and the mean of what is chosen at the row."""
+        return beside(base, means(blocks.states, self._picked(blocks)))
+
+    def _picked(self, blocks: Blocks) -> list[Picked]:
+        """Numbers of the chosen blocks, row by row; of the newest block, whose state is the base, where there is no older one."""
+        picked: list[Picked] = [np.arange(0)] * len(blocks.places)
+        trace_of, before = blocks.places.T
+        for some in slices(np.diff(blocks.starts).tolist(), held(blocks.states)):
+            first, end = blocks.starts[[some.start, some.stop]]
+            states = read(blocks.states, np.arange(first, end))
+            for row in np.flatnonzero((some.start <= trace_of) & (trace_of < some.stop)):
+                start = blocks.starts[trace_of[row]]
+                seen = states[start - first :][: before[row]]
+                picked[row] = start + (PICKS[self.choice](seen[-1], seen[:-1], self.k) if len(seen) > 1 else np.arange(1))
+        return picked
 
 
 @dataclass(frozen=True)
@@ -79,13 +88,8 @@ class Recurrent:
         return BASE.read(point, resources)
 
     def represent(self, material: Material) -> Steps:
-        sequences, places = material.stored()
-        base = material.vectors(BASE)
-        features = base if self.bank is None else np.concatenate([base, self.bank.means(material)], 1)
-        return Steps(features, sequences, places, self.width)
-
-
-Picked = npt.NDArray[np.int64]
+        base, blocks = material.vectors(BASE), material.stored()
+        return Steps(base if self.bank is None else self.bank.extend(base, blocks), blocks, self.width)
 
 
 def uniform(base: Floats, older: Floats, k: int) -> Picked:

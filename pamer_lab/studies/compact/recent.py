@@ -11,6 +11,7 @@ import numpy as np
 
 from pamer_lab.features.serialise import Hint
 from pamer_lab.studies.compact.points import Counts, DecisionPoint
+from pamer_lab.studies.compact.rows import beside
 from pamer_lab.studies.compact.values import FULL, RECENT, STATE, Columns, Group, Material, Need, Reading, Resources
 
 
@@ -99,7 +100,7 @@ class ScalarState(_Extended):
 
     def represent(self, material: Material) -> Columns:
         scalars = np.array([scalars_of(point, self.base.count, material.counts) for point in material.points], dtype=np.float32)
-        return Columns(np.concatenate([material.vectors(self.base), scalars], 1))
+        return Columns(beside(material.vectors(self.base), scalars))
 
 
 def scalars_of(point: DecisionPoint, recent: int, counts: Counts) -> tuple[float, float, float, float]:

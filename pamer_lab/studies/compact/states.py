@@ -1,25 +1,28 @@
 """The rows of a study with what every condition reads at them, and the model's states; each text computed once and kept.
 
 Inputs of one trace go through the model together, so that they share the prefix and every other beginning. Two conditions that read the
-same text at a point share one vector.
+same text at a point share one vector. States that are more than may be in memory stay in the workspace.
 """
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
 from pamer_lab.errors import InputError
 from pamer_lab.features.extract import estimate, extract
-from pamer_lab.features.store import FeatureStore
+from pamer_lab.features.store import FeatureStore, StoredStates, layer_names
 from pamer_lab.features.values import Estimate, FeatureSet, OnProgress, Request
 from pamer_lab.models.frozen import FrozenModel
+from pamer_lab.probes.circle import States as InParts
 from pamer_lab.probes.readout import Floats
+from pamer_lab.studies.bank import STATES_MEMORY
 from pamer_lab.studies.compact.hidden_bank import BASE
 from pamer_lab.studies.compact.points import Counts, DecisionPoint, decision_points
-from pamer_lab.studies.compact.values import Condition, Reading, Resources
+from pamer_lab.studies.compact.rows import Rows, taken
+from pamer_lab.studies.compact.values import Blocks, Condition, Reading, Resources
 from pamer_lab.studies.decisions import Decisions
 from pamer_lab.trajectory.recorded import recorded_of
 from pamer_lab.trajectory.values import Trace
@@ -28,7 +31,7 @@ POOLING = "last"
 """Decisions are read at the last token."""
 
 Cost = dict[str, float]
-"""Tokens computed, inputs that were in the workspace, seconds."""
+"""Tokens computed, inputs that were in the workspace, seconds; bytes of states that stay there and are read in parts, if any."""
 Key = tuple[str, int, tuple[int, ...], str]
 """Lineage (the trace, and how often its history was rebuilt), decision point (only where a hint depends on it), blocks, hint."""
 
@@ -65,7 +68,13 @@ class States:
     """The vectors of a study; a `Material` for the conditions."""
 
     def __init__(
-        self, readings: Readings, model: FrozenModel, store: FeatureStore | None, layer: str = "final", probe_prompt: str = ""
+        self,
+        readings: Readings,
+        model: FrozenModel,
+        store: FeatureStore | None,
+        layer: str = "final",
+        probe_prompt: str = "",
+        memory: int = STATES_MEMORY,
     ) -> None:
         self.readings = readings
         self.points = readings.points
@@ -74,7 +83,11 @@ class States:
         self._model = model
         self._store = store
         self._probe_prompt = probe_prompt
-        self._vectors: dict[Key, Floats] = {}
+        self._memory = memory
+        """Bytes of states that may be in memory; without a store all are."""
+        self._texts: Rows = np.zeros((0, model.width), dtype=np.float32)
+        self._number: dict[Key, int] = {}
+        """Of each text among these states."""
         self._cut: set[Key] = set()
         """Texts over the model's limit."""
         self._history: dict[str, list[DecisionPoint]] = {}
@@ -110,43 +123,62 @@ class States:
         requests = list(self.requests(conditions).values())
         return estimate(requests, self._model, layers=layers or self.layer, poolings=[POOLING], store=self._store, known=known)
 
-    def all_layers(self, conditions: Sequence[Condition], progress: OnProgress | None = None) -> tuple[Floats, tuple[str, ...], Cost]:
+    def all_layers(
+        self, conditions: Sequence[Condition], progress: OnProgress | None = None
+    ) -> tuple[Floats | InParts, tuple[str, ...], Cost]:
         """The first condition at every layer, [layers, n, d]; the others are computed along with it and stored in the workspace."""
         requests = self.requests(conditions)
-        found = self._extract(requests, "all", progress)
-        place = {key: row for row, key in enumerate(requests)}
-        rows = [place[text_key(point, reading)] for point, reading in zip(self.points, self.readings.of(conditions[0]), strict=True)]
-        return np.ascontiguousarray(found.vectors[rows][:, :, 0].transpose(1, 0, 2)), found.layers, _cost(found)
+        found, states = self._extract(requests, "all", progress)
+        number = {key: row for row, key in enumerate(requests)}
+        return taken(states, np.array([number[key] for key in self._keys(conditions[0])])), found.layers, _cost(found, states)
 
     def compute(self, conditions: Sequence[Condition], progress: OnProgress | None = None) -> Cost:
         """The states of these conditions at the study's layer."""
         requests = self.requests(conditions)
-        found = self._extract(requests, self.layer, progress)
-        self._vectors.update(zip(requests, found.of(self.layer, POOLING), strict=True))
+        found, states = self._extract(requests, self.layer, progress)
+        self._texts = states[0] if isinstance(states, np.ndarray) else states
+        self._number = {key: number for number, key in enumerate(requests)}
         self._cut.update(key for key, point in zip(requests, found.points, strict=True) if point.left_out)
-        return _cost(found)
+        return _cost(found, states)
 
-    def _extract(self, requests: Mapping[Key, Request], layers: str | Sequence[str], progress: OnProgress | None) -> FeatureSet:
-        return extract(list(requests.values()), self._model, layers=layers, poolings=[POOLING], store=self._store, progress=progress)
+    def _extract(
+        self, requests: Mapping[Key, Request], layer: str, progress: OnProgress | None
+    ) -> tuple[FeatureSet, Floats | StoredStates]:
+        """What was computed, and the states themselves, [layers, texts, d]; `layer` may be `all`."""
+        layers = layer_names(self._model) if layer == "all" else (layer,)
+        store = self._store if 4 * len(requests) * len(layers) * self._model.width > self._memory else None
+        found = extract(
+            list(requests.values()),
+            self._model,
+            layers=layers,
+            poolings=[POOLING],
+            store=self._store,
+            progress=progress,
+            hold=store is None,
+        )
+        if store is None:
+            return found, found.vectors[:, :, 0].transpose(1, 0, 2)
+        return found, StoredStates(store, found.keys, tuple(f"{name}_{POOLING}" for name in found.layers), self._memory)
 
     def over_the_limit(self, condition: Condition) -> int:
         """Rows at which the model did not read the middle of what a condition gives it."""
         return sum(key in self._cut for key in self._keys(condition))
 
-    def vectors(self, condition: Condition) -> Floats:
+    def vectors(self, condition: Condition) -> Rows:
         keys = self._keys(condition)
-        if any(key not in self._vectors for key in keys):
+        if any(key not in self._number for key in keys):
             raise InputError(f"the states of {condition.name!r} were not computed")
-        return np.stack([self._vectors[key] for key in keys])
+        return self._of(keys)
 
-    def stored(self) -> tuple[tuple[Floats, ...], npt.NDArray[np.int64]]:
+    def stored(self) -> Blocks:
         resources = self.readings.resources
-        sequences = tuple(
-            np.stack([self._vectors[text_key(point, BASE.read(point, resources))] for point in history])
-            for history in self._history.values()
-        )
+        states = self._of([text_key(point, BASE.read(point, resources)) for history in self._history.values() for point in history])
+        starts = np.cumsum([0, *(len(history) for history in self._history.values())])
         number = {trace_id: place for place, trace_id in enumerate(self._history)}
-        return sequences, np.array([(number[point.trace_id], point.t) for point in self.points], dtype=np.int64)
+        return Blocks(states, starts, np.array([(number[point.trace_id], point.t) for point in self.points], dtype=np.int64))
+
+    def _of(self, keys: Sequence[Key]) -> Rows:
+        return taken(self._texts, np.array([self._number[key] for key in keys]))
 
     def _keys(self, condition: Condition) -> list[Key]:
         return [text_key(point, reading) for point, reading in zip(self.points, self.readings.of(condition), strict=True)]
@@ -173,5 +205,6 @@ def text_key(point: DecisionPoint, reading: Reading) -> Key:
     return point.lineage, -1 if reading.hint == "none" else point.t, reading.blocks, reading.hint
 
 
-def _cost(found: FeatureSet) -> Cost:
-    return {"tokens_computed": found.tokens_computed, "cache_hits": found.cache_hits, "seconds": round(found.seconds, 3)}
+def _cost(found: FeatureSet, states: Floats | StoredStates) -> Cost:
+    streamed = {} if isinstance(states, np.ndarray) else {"streamed_bytes": 4 * math.prod(states.shape)}
+    return {"tokens_computed": found.tokens_computed, "cache_hits": found.cache_hits, "seconds": round(found.seconds, 3), **streamed}

@@ -19,13 +19,14 @@ from pamer_lab.jobs import Progress, Say
 from pamer_lab.models.frozen import FrozenModel
 from pamer_lab.models.kept_embeddings import KeptEmbeddings
 from pamer_lab.probes.readout import Floats
+from pamer_lab.studies.bank import streamed_sentence
 from pamer_lab.studies.compact.estimate import Forecast, check_sentence, forecast
 from pamer_lab.studies.compact.fitting import Fitter
 from pamer_lab.studies.compact.points import Counts, DecisionPoint
 from pamer_lab.studies.compact.recent import FullContext
 from pamer_lab.studies.compact.registry import TEACHER
 from pamer_lab.studies.compact.retrieved import ByRecency, Retrieved, texts_to_embed
-from pamer_lab.studies.compact.states import Readings, States
+from pamer_lab.studies.compact.states import Cost, Readings, States
 from pamer_lab.studies.compact.values import FULL, Condition, Reading
 from pamer_lab.studies.decisions import TARGETS
 from pamer_lab.studies.distill import Lab, agreement
@@ -99,6 +100,8 @@ class Bench:
     say: Say = lambda what: None
     seconds: dict[Stage, float] = field(default_factory=dict)
     """What each stage took."""
+    streamed: float = 0.0
+    """Bytes of states that stay in the workspace and are read in parts."""
     _said: float = field(default=0.0)
 
     @property
@@ -122,8 +125,8 @@ class Bench:
         self.say(expected.sentence)
         tokens = self._choose_layer()
         with self._timed("states"):
-            tokens += self.states.compute(self.conditions, self._progress)["tokens_computed"]
-        checked = expected.check(tokens, self.seconds["states"])
+            tokens += self._computed(self.states.compute(self.conditions, self._progress))
+        checked = expected.check(tokens, self.seconds["states"]) | ({"streamed_bytes": int(self.streamed)} if self.streamed else {})
         self.say(check_sentence(checked))
         with self._timed("probes"):
             logits = self._logits()
@@ -154,13 +157,20 @@ class Bench:
         if self.layer == PREFERRED:
             with self._timed("states"):
                 vectors, names, cost = self.states.all_layers(self._full(), self._progress)
-                tokens = cost["tokens_computed"]
+            tokens = self._computed(cost)
             with self._timed("probes"):
                 fitted = fit_probes(self.lab.decisions, self.lab.splits, vectors, device=self.lab.device)
                 self.layer = preferred_of(self.lab.decisions, self.lab.splits, 0, fitted.logits[:, 0], names)
             self.say(f"all conditions are read at {self.layer}, selected by validation for the Full Context")
         self.states.layer = self.layer
         return tokens
+
+    def _computed(self, cost: Cost) -> float:
+        """The tokens that took; says so where the states are too many for memory."""
+        if size := cost.get("streamed_bytes", 0.0):
+            self.streamed += size
+            self.say(streamed_sentence(size))
+        return cost["tokens_computed"]
 
     def _logits(self) -> dict[str, Floats]:
         found: dict[str, Floats] = {}

@@ -15,8 +15,8 @@ import numpy.typing as npt
 from pamer_lab.errors import InputError
 from pamer_lab.features.serialise import Hint
 from pamer_lab.looks import MarkLook
-from pamer_lab.probes.readout import Floats
 from pamer_lab.studies.compact.points import Counts, DecisionPoint
+from pamer_lab.studies.compact.rows import Rows
 
 Panel = Literal["both", "recent", "recovered"]
 """Side of the trade-off figure: recent context, recovered history, or both."""
@@ -89,22 +89,40 @@ class Resources:
 class Columns:
     """One vector per row, for the MLP every condition is read with."""
 
-    features: Floats
+    features: Rows
     """[n, d]"""
     taught: bool = False
     """Learns from the Full Context teacher of its seed as well as from labels."""
 
 
 @dataclass(frozen=True)
-class Steps:
-    """One vector per row, and a sequence that a recurrent network reads up to the row."""
+class Blocks:
+    """The state each block had when it was the last one, trace after trace."""
 
-    features: Floats
-    """[n, d]"""
-    sequences: tuple[Floats, ...]
-    """Per trace, all stored block states: [blocks, d]."""
+    states: Rows
+    """[blocks of all traces, d]"""
+    starts: npt.NDArray[np.int64]
+    """[traces + 1]: the first block of each trace, and where the last one ends."""
     places: npt.NDArray[np.int64]
-    """[n, 2]: which sequence, and how many of its entries come before the decision."""
+    """[n, 2]: the trace of each row of the study, and how many of its blocks come before the decision."""
+
+    @property
+    def longest(self) -> int:
+        """Blocks of the longest trace."""
+        return int(np.diff(self.starts).max())
+
+    def of(self, trace: int) -> npt.NDArray[np.int64]:
+        """Numbers of a trace's blocks."""
+        return np.arange(self.starts[trace], self.starts[trace + 1])
+
+
+@dataclass(frozen=True)
+class Steps:
+    """One vector per row, and the blocks that a recurrent network reads up to the row."""
+
+    features: Rows
+    """[n, d]"""
+    blocks: Blocks
     width: int
     """Units of the recurrent state."""
 
@@ -121,12 +139,12 @@ class Material(Protocol):
     @property
     def counts(self) -> Counts: ...
 
-    def vectors(self, condition: "Condition") -> Floats:
+    def vectors(self, condition: "Condition") -> Rows:
         """[n, d]: the state of what a condition reads, row by row."""
         ...
 
-    def stored(self) -> tuple[tuple[Floats, ...], npt.NDArray[np.int64]]:
-        """Per trace the state each block had when it was the last one, [blocks, d]; and each row's `places` as in `Steps`."""
+    def stored(self) -> Blocks:
+        """States of all blocks of the traces."""
         ...
 
 

@@ -6,10 +6,10 @@ from pamer_lab.probes.metrics import auroc
 from pamer_lab.probes.readout import Floats
 from pamer_lab.probes.split import TEST, split_by_question
 from pamer_lab.probes.training import Training
-from pamer_lab.studies.compact.fitting import fit_steps
+from pamer_lab.studies.compact.gru import fit_steps
 from pamer_lab.studies.compact.hidden_bank import HiddenBank, Recurrent, recent, similarity, uniform
 from pamer_lab.studies.compact.points import Counts, DecisionPoint, decision_points
-from pamer_lab.studies.compact.values import Condition, Steps
+from pamer_lab.studies.compact.values import Blocks, Condition, Steps
 from pamer_lab.studies.decisions import Decisions
 from tests.studies.compact.making import resources, sized
 
@@ -26,8 +26,8 @@ class Given:
     def vectors(self, condition: Condition) -> Floats:
         return np.stack([self.rows[point.last] for point in self.points])
 
-    def stored(self) -> tuple[tuple[Floats, ...], np.ndarray]:
-        return (self.rows,), np.array([(0, point.t) for point in self.points])
+    def stored(self) -> Blocks:
+        return Blocks(self.rows, np.array([0, len(self.rows)]), np.array([(0, point.t) for point in self.points]))
 
 
 def test_picks_by_hand() -> None:
@@ -44,9 +44,11 @@ def test_a_bank_is_the_base_beside_the_mean_of_older_states_and_the_base_twice_a
     found = HiddenBank("recent", 2).represent(material).features
     assert np.allclose(found, [[1, 0, 1, 0], [2, 0.1, 0.5, 0.5], [3, 0, 0, 0.5]])
     assert found.shape == (3, 4)
+    nearest = HiddenBank("similarity", 1).represent(Given(OLDER, [4])).features
+    assert np.allclose(nearest, [[-1, 0, 0, 1]]), "nearest to the newest state"
     hybrid = Recurrent(bank=HiddenBank("recent", 2)).represent(material)
     assert np.array_equal(hybrid.features, found)
-    assert hybrid.places.tolist() == [[0, 1], [0, 3], [0, 6]]
+    assert hybrid.blocks.places.tolist() == [[0, 1], [0, 3], [0, 6]]
 
 
 def _decisions(traces: int, turns: int, labels: np.ndarray) -> Decisions:
@@ -65,14 +67,16 @@ def test_the_recurrent_network_reads_what_only_earlier_states_say_and_never_late
     decisions = _decisions(traces, turns, labels)
     split = split_by_question(decisions.questions, 0)
     training = Training(width=16, batch=32, learning_rate=5e-3)
-    steps = Steps(features, tuple(sequences), places, 16)
+    starts = np.arange(0, traces * turns + 1, turns)
+    steps = Steps(features, Blocks(sequences.reshape(-1, width), starts, places), 16)
     logits = fit_steps(decisions, [split], steps, training=training)[0, 0]
     late = split.rows(TEST) & (places[:, 1] >= 3)
     assert float(auroc(logits[late], labels[late])) > 0.85
     changed = sequences.copy()
     tested = np.unique(places[split.rows(TEST), 0])
     changed[tested, 4:] += 5.0
-    again = fit_steps(decisions, [split], Steps(features, tuple(changed), places, 16), training=training)[0, 0]
+    other = Steps(features, Blocks(changed.reshape(-1, width), starts, places), 16)
+    again = fit_steps(decisions, [split], other, training=training)[0, 0]
     early = places[:, 1] <= 4
     assert np.allclose(again[early], logits[early], atol=1e-5)
 

@@ -73,10 +73,10 @@ def test_equal_texts_are_one_vector_and_every_vector_equals_its_own_pass(model: 
             assert np.abs(vectors[row] - alone).max() <= 1e-4 * np.linalg.norm(alone)
     early = [states.vectors(one)[0] for one in choose("recent2,recent4,raw-top5,recency-top3")[1:]]
     assert all(np.array_equal(early[0], other) for other in early)  # two blocks of history: all read the same text
-    sequences, places = states.stored()
-    assert sequences[0].shape == (BLOCKS, model.width)
-    assert places.tolist() == [[0, 2], [0, 5], [0, 7]]
-    assert np.array_equal(sequences[0][4], states.vectors(Recent(1))[1])
+    blocks = states.stored()
+    assert blocks.states.shape == (BLOCKS, model.width)
+    assert (blocks.starts.tolist(), blocks.places.tolist()) == ([0, BLOCKS], [[0, 2], [0, 5], [0, 7]])
+    assert np.array_equal(blocks.states[4], states.vectors(Recent(1))[1])
 
 
 def test_rows_whose_text_is_over_the_limit_are_counted(model: FrozenModel) -> None:
