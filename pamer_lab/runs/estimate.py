@@ -18,26 +18,20 @@ from pamer_lab.controller.heads_probe import HeadsProbe
 from pamer_lab.errors import LabError
 from pamer_lab.factory import Factory
 from pamer_lab.features.pace import Pace, depth_of, embedding_pace, loaded_pace, pace_of, remember
-from pamer_lab.models.speed import Watch, matrix_speed, stretch
+from pamer_lab.models.speed import Watch, stretch
 from pamer_lab.policies.availability import is_light, loads
-from pamer_lab.policies.interface import Embeds, Need, Policy, Resources
+from pamer_lab.policies.interface import Embeds, Policy, Resources
 from pamer_lab.policies.registry import parse_policy
 from pamer_lab.policies.resources import factory_of
 from pamer_lab.runs.commits import usual_commit
 from pamer_lab.runs.inputs import Inputs, retained, texts
-from pamer_lab.runs.known import ByPolicy, Known, by_size, most_like, of_run, of_trial
+from pamer_lab.runs.known import REFERENCE_TOKENS, ByPolicy, Known, by_size, guessed_turn, most_like, of_run, of_trial
 from pamer_lab.runs.samples import is_sample
 from pamer_lab.runs.store import RunStore, newest
 from pamer_lab.runs.trial import Trial, trials, try_policies
 from pamer_lab.runs.values import RunInfo
 from pamer_lab.storage import equals, starts
 from pamer_lab.workspace import TraceSize
-
-TURN: dict[Need | Literal[""], float] = {"": 0.0005, "summariser": 0.005, "embedder": 0.008}
-"""Seconds a turn takes besides reading and embedding, by the heaviest thing a policy needs, on a machine with `REFERENCE`: first guesses
-for policies that never ran here."""
-REFERENCE, REFERENCE_TOKENS = 1.6e11, 500
-"""Operations a second of the matrix product where `TURN` was measured, on two cores, and tokens of a block there."""
 
 OTHERS = 200
 """Policies on traces, beside the longest of each, that are looked at for something to try."""
@@ -297,9 +291,3 @@ class Estimator:
         if not characters or self.inputs.embedded(policy, trace_id):
             return 0.0
         return characters / embedding_pace(self.factory.profile, self.factory.workspace.path)
-
-
-def guessed_turn(policy: Policy) -> float:
-    """Seconds of a turn of a policy that never ran here."""
-    heaviest = max([TURN[""], *(TURN.get(need, 0.0) for need in policy.needs)])
-    return heaviest * REFERENCE / matrix_speed() * stretch()

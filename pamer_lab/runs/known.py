@@ -1,17 +1,24 @@
-"""How long turns took in runs and trials, and which of these is most like a run to come."""
+"""How long turns took in runs and trials, which of these is most like a run to come, and a first guess where none is."""
 
 import math
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from pamer_lab.errors import LabError
-from pamer_lab.policies.interface import Policy
+from pamer_lab.models.speed import matrix_speed, stretch
+from pamer_lab.policies.interface import Need, Policy
 from pamer_lab.policies.registry import parse_policy
 from pamer_lab.runs.trial import Trial
 from pamer_lab.runs.values import RunInfo
 
+TURN: dict[Need | Literal[""], float] = {"": 0.0005, "summariser": 0.005, "embedder": 0.008}
+"""Seconds a turn takes besides reading and embedding, by the heaviest thing a policy needs, on a machine with `REFERENCE`: first guesses
+for policies that never ran here."""
+REFERENCE, REFERENCE_TOKENS = 1.6e11, 500
+"""Operations a second of the matrix product where `TURN` was measured, on two cores, and tokens of a block there."""
 COMMITS = 1
 """Of a run that is stored at its end."""
 RECENT = 60.0
@@ -99,3 +106,9 @@ def _apart(tokens: float, other: float) -> float:
 def by_size(tokens: float, other: float) -> float:
     """How much longer a turn takes with blocks of another size: half of it is the same at any size."""
     return 0.5 + 0.5 * min(tokens / other, MOST_LARGER) if other else 1.0
+
+
+def guessed_turn(policy: Policy) -> float:
+    """Seconds of a turn of a policy that never ran here."""
+    heaviest = max([TURN[""], *(TURN.get(need, 0.0) for need in policy.needs)])
+    return heaviest * REFERENCE / matrix_speed() * stretch()

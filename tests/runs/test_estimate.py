@@ -24,10 +24,12 @@ from pamer_lab.models.speed import EFFICIENCY, LOADING, MEASURED, guessed_blocks
 from pamer_lab.policies.registry import parse_policy
 from pamer_lab.runs import engine, expected
 from pamer_lab.runs import estimate as estimates
+from pamer_lab.runs import known as known_turns
 from pamer_lab.runs.batch import BatchOptions, replay_batch
 from pamer_lab.runs.batch_state import BELIEVED, BatchProgress, BatchState
 from pamer_lab.runs.engine import ReplayOptions, replay
-from pamer_lab.runs.estimate import REFERENCE, REFERENCE_TOKENS, Cost, Estimator, estimate, guessed_turn
+from pamer_lab.runs.estimate import Cost, Estimator, estimate
+from pamer_lab.runs.known import REFERENCE, REFERENCE_TOKENS, guessed_turn
 from pamer_lab.runs.store import RunStore
 from pamer_lab.runs.turns import Turn
 from pamer_lab.runs.worker import Note
@@ -41,7 +43,7 @@ EMBEDDED = load_profile("embedded")
 def _same_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine whose matrix product is as fast as the one that the guesses come from."""
     monkeypatch.setattr(speed, "matrix_speed", lambda: REFERENCE)
-    for module in (pace, estimates):
+    for module in (pace, known_turns):
         monkeypatch.setattr(module, "matrix_speed", lambda: REFERENCE)
     load(monkeypatch, 1.0)
 
@@ -49,7 +51,7 @@ def _same_machine(monkeypatch: pytest.MonkeyPatch) -> None:
 def load(monkeypatch: pytest.MonkeyPatch, times: float) -> None:
     """Other programs make everything take so many times longer."""
     monkeypatch.setattr(pace, "busy", lambda: times)
-    for module in (pace, estimates):
+    for module in (pace, known_turns, estimates):
         monkeypatch.setattr(module, "stretch", lambda: times)
 
 
@@ -153,7 +155,7 @@ def test_a_policy_that_embeds_takes_what_its_texts_take_unless_they_are_there(wo
         cost = asked.cost(policy, name, size)
         assert cost.embed_seconds == pytest.approx(policy.embeds(task, block) / EMBEDDING, rel=0.1)
     together = asked.costs({policy.name: [name] for policy in policies})
-    assert [cost.embed_seconds > 0 for cost in together.values()] == [True, True, False, False, False], "one returns nothing, two what others do"
+    assert [cost.embed_seconds > 0 for cost in together.values()] == [True, True, False, False, False], "two return what others do"
     run = replay(trace, "pamer", workspace, ReplayOptions(device="cpu", parts=PARTS))
     RunStore(workspace).put_head(replace(run.head, taken=4.0))
     again = Estimator(Factory(EMBEDDED, workspace, parts=PARTS))
@@ -221,7 +223,7 @@ def test_every_run_records_what_was_estimated_and_what_it_took(workspace: Worksp
 def test_a_guess_gives_way_to_the_pace_of_the_runs_own_turns(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(expected, "CORRECT_AFTER", 0.0)
     monkeypatch.setattr(expected, "CORRECT_TURNS", 1)
-    monkeypatch.setitem(estimates.TURN, "embedder", 1e9)
+    monkeypatch.setitem(known_turns.TURN, "embedder", 1e9)
     run = replay(long_trace(8), "pamer", workspace, ReplayOptions(device="cpu", parts=PARTS))
     assert run.head.estimated < guessed_turn(parse_policy("pamer")) / 1000
 
@@ -229,7 +231,7 @@ def test_a_guess_gives_way_to_the_pace_of_the_runs_own_turns(workspace: Workspac
 def test_a_short_run_of_a_policy_that_was_not_tried_records_what_its_first_turns_say(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(estimates.TURN, "", 1e9)
+    monkeypatch.setitem(known_turns.TURN, "", 1e9)
     first = replay(long_trace(20, trace_id="t-20"), "base", workspace).head
     guessed = replay(long_trace(30, trace_id="t-30"), "base", workspace, ReplayOptions(expected=1e9, guessed=True)).head
     known = replay(long_trace(25, trace_id="t-25"), "base", workspace, ReplayOptions(expected=1e9)).head

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 
 import streamlit as st
 
+from pamer_lab.counts import whole_number
+
 NUMBERS = "block hit kept minimum point scale shift turn vote".split()
 """Parameters that hold a number."""
 MOST_CHARACTERS = 16
@@ -77,9 +79,8 @@ def settle(name: str, allowed: Sequence[str] | range, otherwise: str | int, *, o
     """
     last = f"{name}:{of}"
     if st.session_state.get(name) not in allowed:
-        asked: str | int = chosen(last) if name not in st.query_params else st.query_params[name]
-        if isinstance(allowed, range):
-            asked = _number(asked)
+        text = chosen(last) if name not in st.query_params else st.query_params[name]
+        asked = _number(text) if isinstance(allowed, range) else text
         st.session_state[name] = asked if name not in st.session_state and asked in allowed else otherwise
     remember(last, str(st.session_state[name]))
 
@@ -99,8 +100,7 @@ def out_of_range(name: str, limit: int) -> int | None:
     return asked if asked >= limit else None
 
 
-def _number(asked: str | int) -> int:
+def _number(asked: str) -> int:
     """The number in an address; -1 where there is none, or more digits than any widget bears."""
-    if isinstance(asked, int):
-        return asked
-    return int(asked) if asked.isascii() and asked.isdigit() and len(asked) <= MOST_CHARACTERS else -1
+    number = whole_number(asked, most_digits=MOST_CHARACTERS)
+    return -1 if number is None else number
