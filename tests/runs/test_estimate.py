@@ -153,7 +153,9 @@ def test_a_policy_that_embeds_takes_what_its_texts_take_unless_they_are_there(wo
         cost = asked.cost(policy, name, size)
         assert cost.embed_seconds == pytest.approx(policy.embeds(task, block) / EMBEDDING, rel=0.1)
     together = asked.costs({policy.name: [name] for policy in policies})
-    assert [cost.embed_seconds > 0 for cost in together.values()] == [True, True, False, False, False], "one returns nothing, two what others do"
+    assert [cost.embed_seconds > 0 for cost in together.values()] == [True, True, False, False, False], (
+        "one returns nothing, two what others do"
+    )
     run = replay(trace, "pamer", workspace, ReplayOptions(device="cpu", parts=PARTS))
     RunStore(workspace).put_head(replace(run.head, taken=4.0))
     again = Estimator(Factory(EMBEDDED, workspace, parts=PARTS))
