@@ -110,6 +110,7 @@ def test_a_quoted_path_is_the_path() -> None:
         ('file "my docs/report final.txt"', 'open "my docs/report final.txt"', True),
         (r'{"out": "one\nsrc/core.py"}', "open src/core.py", False),
         ('["AQLBTL"]', "cancel AQLBTL", False),
+        ('["red wool coat"]', "buy red wool coat", False),
     ],
 )
 def test_an_identifier_is_used_where_it_is_named_in_full(shown: str, used: str, seen: bool) -> None:
