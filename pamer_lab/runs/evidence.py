@@ -2,9 +2,10 @@
 
 A use is an identifier that first appeared in a tool result and occurs in a later recorded assistant message, in its text or in a call's
 arguments. An agent that acts in text alone (SWE-agent, ReAct) has no tool message: there the environment answers as the user, and those
-answers count as results. At that turn the identifier is looked for, in this order: in raw messages of the request (`active`, also in what
-an edit left of a message), in restored raw steps (`restored`), in a summary that is in the request (`summary`), in what memory keeps
-but the request lacks (`memory`), and otherwise it is `gone`. Matching is by words, not meaning: a paraphrase counts as lost.
+answers count as results; so does, in any trace, a result whose call was not recorded. At that turn the identifier is looked for, in this
+order: in raw messages of the request (`active`, also in what an edit left of a message), in restored raw steps (`restored`), in a summary
+that is in the request (`summary`), in what memory keeps but the request lacks (`memory`), and otherwise it is `gone`. Matching is by
+words, not meaning: a paraphrase counts as lost.
 """
 
 import re
@@ -101,7 +102,7 @@ def uses(timeline: Timeline, most: int = MOST_LOOKED) -> Uses:
                 # Said by the agent before any tool showed it: its own idea, not evidence.
                 first_seen[value] = (-1, "id")
         for message in rest:
-            origin = block.index if message.role in results else -1
+            origin = block.index if message.role in results or message.result else -1
             for value, kind in identifiers(message.content).items():
                 if value not in first_seen:
                     first_seen[value] = (-1 if origin < 0 or given.hold(value) else origin, kind)

@@ -15,14 +15,14 @@ import msgspec
 
 from pamer_lab.blocks import split
 from pamer_lab.errors import InputError
-from pamer_lab.runs.evidence import Use, uses
+from pamer_lab.runs.evidence import Use, Uses, uses
 from pamer_lab.runs.timeline import Timeline
 from pamer_lab.trajectory.labels import HINDSIGHT, by_hindsight
 from pamer_lab.trajectory.values import Label, Trace
 
 _PLAIN_WORD = re.compile(r"[^\W\d_]+")
 _YEAR = re.compile(r"(?:19|20)\d\d")
-_CHANGED = re.compile(r":(horizon|retained|minimum_tokens)=([1-9][0-9]{0,8}|0)")
+_CHANGED = re.compile(r":(?!horizon=0)(horizon|retained|minimum_tokens)=([1-9][0-9]{0,8}|0)(?![0-9])")
 BACKGROUND_BLOCKS = 4
 """Blocks before a use from which on an identifier that most of them hold is background."""
 
@@ -58,9 +58,12 @@ class Rule:
         return {"name": HINDSIGHT} | asdict(self)
 
 
-def counted_uses(timeline: Timeline) -> list[Use]:
+def counted_uses(timeline: Timeline) -> Uses:
     """The uses that the rule counts: without common words, years, and what most blocks hold."""
-    return [use for use in uses(timeline) if not _is_common(use)]
+    found = uses(timeline)
+    counted = Uses(use for use in found if not _is_common(use))
+    counted.stopped = found.stopped
+    return counted
 
 
 def _is_common(use: Use) -> bool:
@@ -80,12 +83,13 @@ def hindsight_labels(timeline: Timeline, rule: Rule | None = None) -> tuple[Labe
     for use in found:
         by_turn.setdefault(use.t, []).append(use)
     sizes = timeline.block_tokens
+    searched = timeline.turns if found.stopped is None else found.stopped
     labels: list[Label] = []
-    for t in range(1, timeline.turns):
+    for t in range(1, searched):
         old = frozenset(split(timeline.pieces.before(t), rule.retained).old)
         if not old:
             continue
-        if sum(sizes[number] for number in old) >= rule.minimum_tokens and t + rule.horizon <= timeline.turns:
+        if sum(sizes[number] for number in old) >= rule.minimum_tokens and t + rule.horizon <= searched:
             coming = (use for later in range(t, t + rule.horizon) for use in by_turn.get(later, ()))
             labels.append(Label(t, "compression", not any(old.issuperset(use.blocks) for use in coming), rule.origin))
         needed = [use for use in by_turn.get(t, ()) if old.issuperset(use.blocks)]

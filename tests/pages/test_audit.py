@@ -19,6 +19,7 @@ from pamer_lab.redaction import Scan
 from pamer_lab.runs.engine import ReplayOptions, replay
 from pamer_lab.runs.hindsight import Rule, hindsight_labels, labelled
 from pamer_lab.runs.timeline import lay_out
+from pamer_lab.trajectory.values import Label
 from pamer_lab.ui.audit.case import CHECKS, VIEWS
 from pamer_lab.ui.audit.review import DOUBTS, NAMES
 from pamer_lab.ui.audit.tools import PARTS as TOOLS
@@ -351,3 +352,10 @@ def test_a_person_goes_through_hindsight_labels_and_sees_the_agreement(workspace
     found = current(workspace.database)
     assert [(review.reviewer, review.agree, review.origin) for review in found] == [("Ada", False, rule.origin)]
     assert frame(app, "Agreed")["Reviews"].tolist()[-1] == 1
+
+
+def test_a_label_that_asks_for_more_turns_than_there_are_shows_those_there_are(workspace: Workspace, visit: Visit) -> None:
+    label = Label(6, "compression", True, "hindsight:horizon=999999999")
+    workspace.add_traces([labelled(long_trace(8, trace_id="t-hindsight"), [label])], profile_tokens(load_profile("embedded")))
+    app = visit(PAGE, reviewed="Hindsight labels")
+    assert not app.exception and says(app, "Turn 6, the decision") and says(app, "Turn 7") and not says(app, "Turn 8")

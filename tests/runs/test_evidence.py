@@ -73,6 +73,12 @@ def test_an_agent_that_acts_in_text_gets_its_results_as_user_messages() -> None:
     assert uses(timeline_of(with_tools)) == [], "where tools answer, a user's words are the user's"
 
 
+def test_a_result_that_answers_no_recorded_call_is_a_result_beside_others() -> None:
+    late = [Message("assistant", "wait"), Message("user", "order D4711 arrived", result=True)]
+    trace = make_trace([call(0, "museum", "Nothing."), late, [Message("assistant", "cancel D4711")]])
+    assert [(use.value, use.t, use.seen_in) for use in uses(timeline_of(trace))] == [("D4711", 2, 1)]
+
+
 def test_an_identifier_of_the_task_or_of_the_agent_itself_is_not_evidence() -> None:
     trace = make_trace(
         [call(0, "Zed Omega 1850", "Zed Omega lived in 1850."), [Message("assistant", "Zed Omega in 1850")]], task="In 1850?"

@@ -3,7 +3,8 @@
 import pytest
 
 from pamer_lab.errors import InputError
-from pamer_lab.runs.evidence import Use
+from pamer_lab.runs import hindsight
+from pamer_lab.runs.evidence import Use, uses
 from pamer_lab.runs.hindsight import Rule, counted_uses, covering, hindsight_labels, labelled
 from pamer_lab.trajectory.values import Label, Message, ToolCall, Trace
 from tests.runs.making import timeline_of
@@ -56,6 +57,16 @@ def test_ends_of_traces_have_no_compression_label() -> None:
     assert sorted(found(trace, Rule(horizon=8, minimum_tokens=0))["compression"]) == []
 
 
+def test_where_the_search_for_evidence_ends_the_labels_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    read = [(f"open C{number}00", f"see C{number + 1}00") for number in range(5)]
+    trace = trace_of(*[("wait", "see W7678072 " + "word " * 100)], *read, ("cancel W7678072", "done"), ("bye", "ok"), ("bye", "ok"))
+    assert found(trace)["recall"][6] == [0]
+    monkeypatch.setattr(hindsight, "uses", lambda line: uses(line, 400))
+    assert uses(timeline_of(trace), 400).stopped == 6
+    cut = found(trace)
+    assert sorted(cut["recall"]) == [3, 4, 5] and cut["compression"] == {3: True, 4: True}
+
+
 def test_below_the_minimum_size_compression_is_not_asked() -> None:
     trace = trace_of(*[("go on", "word " * 40) for _ in range(8)])
     sizes = timeline_of(trace).block_tokens
@@ -99,6 +110,7 @@ def test_a_quoted_path_is_the_path() -> None:
         ('file "my docs/report final.txt"', 'open "my docs/report final.txt"', True),
         (r'{"out": "one\nsrc/core.py"}', "open src/core.py", False),
         ('["AQLBTL"]', "cancel AQLBTL", False),
+        ('["red wool coat"]', "buy red wool coat", False),
     ],
 )
 def test_an_identifier_is_used_where_it_is_named_in_full(shown: str, used: str, seen: bool) -> None:
@@ -155,7 +167,8 @@ def test_the_origin_of_a_label_says_by_which_numbers_it_was_made() -> None:
     assert Rule().origin == "hindsight" and LONG.origin == "hindsight:horizon=2:minimum_tokens=0"
     for rule in (Rule(), LONG, Rule(retained=0)):
         assert Rule.of(Label(3, "recall", origin=rule.origin)) == rule
-    assert Rule.of(Label(3, "recall", origin="hindsight:horizon=many:window=3")) == Rule()
+    for named in ("horizon=many:window=3", "horizon=0", "retained=12345678901"):
+        assert Rule.of(Label(3, "recall", origin=f"hindsight:{named}")) == Rule()
     trace = trace_of(*[("wait", "ok")] * 6)
     again = labelled(labelled(trace, hindsight_labels(timeline_of(trace), LONG)), hindsight_labels(timeline_of(trace)))
     assert {label.origin for label in again.labels} == {"hindsight"}

@@ -111,10 +111,11 @@ def _case(trace_id: str, label: Label, reviewer: str, own: LabelReview | None, n
     if used:
         table([_use_row(use, older) for use in used])
     needed = [use for use in used if older.issuperset(use.blocks)]
-    shown = {label.t: f"Turn {label.t}, the decision"} | {turn: f"Turn {turn}" for turn in range(label.t + 1, label.t + turns)}
+    blocks = cut(stored.trace.messages).blocks
+    last = min(label.t + turns, len(blocks))  # a label that came with a file may ask for more turns than there are
+    shown = {label.t: f"Turn {label.t}, the decision"} | {turn: f"Turn {turn}" for turn in range(label.t + 1, last)}
     shown |= {use.t: f"Turn {use.t}, which uses older evidence" for use in needed}
     shown |= {step: f"Step {step}, which contains it" for step in label.steps or covering(needed)}
-    blocks = cut(stored.trace.messages).blocks
     for block, title in shown.items():
         st.caption(title)
         body(block_text(blocks[block].of(stored.trace.messages)), key=f"label-{number}-{block}")
