@@ -53,9 +53,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 def _labels(database: Database) -> dict[str, Any]:
     """What people said about the hindsight labels of this workspace."""
-    lab = Workspace()
-    names = [row["trace_id"] for row in lab.trace_rows("labels > 0")]
-    known = [(name, label) for name in names for label in lab.trace(name).trace.labels if by_hindsight(label)]
+    known = [(name, label) for name, own in Workspace().labels().items() for label in own if by_hindsight(label)]
     return {"labels": len(known), "origin": HINDSIGHT, "label_agreement": label_agreement(current(database), known)}
 
 

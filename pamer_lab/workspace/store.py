@@ -96,6 +96,12 @@ class StoredTrace:
         return int(self.row["tokens"]) - sum(self.message_tokens)
 
 
+class _Labelled(msgspec.Struct):
+    """Of a stored trace, the labels alone."""
+
+    labels: tuple[Label, ...] = ()
+
+
 @dataclass(frozen=True)
 class TraceSize:
     """What an estimate needs to know of a trace."""
@@ -152,15 +158,10 @@ class Workspace:
 
     def _with_kept_labels(self, traces: Sequence[Trace]) -> Iterable[Trace]:
         """The traces with the hindsight labels that the workspace has for them: no file holds those, and an import must not drop them."""
-        known: dict[str, tuple[Label, ...]] = {}
-        if self.path.exists() and self.database.exists(TRACES):
-            where = f"labels > 0 AND {is_in('trace_id', [trace.trace_id for trace in traces])}" if traces else "false"
-            for row in self.database.rows(TRACES, where=where, columns=["trace_id", "body"]):
-                old = msgspec.msgpack.decode(row["body"], type=Trace).labels
-                known[row["trace_id"]] = tuple(label for label in old if by_hindsight(label))
+        known = self.labels(trace.trace_id for trace in traces) if self.path.exists() and self.database.exists(TRACES) else {}
         for trace in traces:
             new = not any(map(by_hindsight, trace.labels))
-            kept = known.get(trace.trace_id, ()) if new else ()
+            kept = tuple(filter(by_hindsight, known.get(trace.trace_id, ()))) if new else ()
             yield msgspec.structs.replace(trace, labels=(*trace.labels, *kept)) if kept else trace
 
     def relabel(self, traces: Iterable[Trace]) -> None:
@@ -247,6 +248,14 @@ class Workspace:
             counts = row["message_tokens"]
             found[row["trace_id"]] = list(context_before(pieces, counts, row["tokens"] - sum(counts)))
         return found
+
+    def labels(self, trace_ids: Iterable[str] | None = None) -> dict[str, tuple[Label, ...]]:
+        """Labels by trace, of all labelled traces unless some are named; nothing else of them is read."""
+        if trace_ids is None:
+            trace_ids = [row["trace_id"] for row in self.database.rows(TRACES, where="labels > 0", columns=["trace_id"])]
+        wheres = (f"labels > 0 AND {is_in('trace_id', part)}" for part in in_parts(trace_ids))
+        rows = (row for where in wheres for row in self.database.rows(TRACES, where=where, columns=["trace_id", "body"]))
+        return {row["trace_id"]: msgspec.msgpack.decode(row["body"], type=_Labelled).labels for row in rows}
 
     def remove_trace(self, trace_id: str) -> None:
         self.database.delete(TRACES, equals("trace_id", trace_id))

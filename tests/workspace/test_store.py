@@ -2,13 +2,15 @@ import json
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from pamer_lab.blocks import EstimatedCounter, MessageTokens
 from pamer_lab.errors import InputError
 from pamer_lab.runs.engine import replay
 from pamer_lab.trajectory import read_bytes
+from pamer_lab.trajectory.values import Label
 from pamer_lab.workspace import TRACES, Workspace
-from tests.runs.making import long_trace
+from tests.runs.making import estimated, long_trace
 
 CHAT = [
     {"role": "system", "content": "s"},
@@ -81,3 +83,12 @@ def test_frames_list_what_is_in_the_workspace_without_the_texts(workspace: Works
         "run_id": run.run_id, "policy": "base", "status": "done", "turns": 4, "total": run.totals["total"]
     }  # fmt: skip
     assert not {"body", "head"} & {*traces.columns, *runs.columns}
+
+
+def test_labels_are_read_without_the_rest_of_their_traces(workspace: Workspace) -> None:
+    assert workspace.labels() == {}
+    given = {name: (Label(2, "recall", steps=(0,)), Label(3, "compression", False)) for name in ("t-a", "t-b")}
+    traces = [replace(long_trace(5, trace_id=name), labels=given.get(name, ())) for name in ("t-a", "t-b", "t-none")]
+    workspace.add_traces(traces, estimated())
+    assert workspace.labels() == given == {name: workspace.trace(name).trace.labels for name in given}
+    assert workspace.labels(["t-b", "t-none", "t-elsewhere"]) == {"t-b": given["t-b"]}

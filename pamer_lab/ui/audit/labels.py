@@ -34,9 +34,7 @@ Pair = tuple[str, Label]
 
 @st.cache_resource(max_entries=2, show_spinner="Reading hindsight labels…")
 def _labels(path: str, at: tuple[int, int]) -> list[Pair]:
-    lab = workspace()
-    ids = [row["trace_id"] for row in lab.trace_rows("labels > 0")]
-    return [(name, label) for name in ids for label in lab.trace(name).trace.labels if by_hindsight(label)]
+    return [(name, label) for name, own in workspace().labels().items() for label in own if by_hindsight(label)]
 
 
 def known_labels() -> list[Pair]:

@@ -102,7 +102,7 @@ def _start(commands: Sequence[Sequence[str]]) -> None:
 def _origins(path: str, at: tuple[int, int]) -> dict[str, frozenset[str]]:
     """By labelled trace, the origins of its labels."""
     ids = [row["trace_id"] for row in catalogue(Filters(labelled=True)).rows]
-    return {name: frozenset(label.origin for label in workspace().trace(name).trace.labels) for name in ids}
+    return {name: frozenset(label.origin for label in own) for name, own in workspace().labels(ids).items()}
 
 
 def choose_corpus() -> Corpus | None:
