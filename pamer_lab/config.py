@@ -69,6 +69,10 @@ def default_workspace() -> Path:
 
 SCHEMES = ("s3", "gs", "az")
 """Object stores that LanceDB reads and writes."""
+_BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+"""LanceDB takes an address with another host for a folder of this machine."""
+_FOLDER = re.compile(r"(?!\.\.?$)[^#%\\]+")
+"""A part of an address that means only itself; with the others two addresses would be one place, or data would lie elsewhere."""
 ADDRESS_FILE = "object-store.txt"
 """In the local folder of a workspace that is in an object store: its address."""
 
@@ -116,9 +120,12 @@ def object_store(text: str) -> str:
         raise InputError(f"a workspace is a folder or one of {known}, not {scheme[:20]}://")
     if "@" in rest or "?" in rest:
         raise InputError("a workspace's address must not contain credentials or options; set them in the environment (docs/scale.md)")
-    if not rest.strip("/") or rest.startswith("/"):
-        raise InputError(f"{scheme}:// needs a bucket, such as {scheme}://bucket/workspace")
-    return f"{scheme}://{rest.rstrip('/')}"
+    bucket, *folders = rest.rstrip("/").split("/")
+    if not _BUCKET.fullmatch(bucket):
+        raise InputError(f"{scheme}:// needs a bucket of letters, digits, '.', '_' and '-', such as {scheme}://bucket/workspace")
+    if not all(_FOLDER.fullmatch(name) and name.isprintable() for name in folders):
+        raise InputError(f"folders of {scheme}://{bucket} have a name that is not '.' or '..', without #, %, \\ and line breaks")
+    return "/".join((f"{scheme}:/", bucket, *folders))
 
 
 def address_of(folder: Path) -> str:

@@ -7,6 +7,7 @@ from functools import wraps
 from typing import Any
 
 from pamer_lab.engines import Engine, open_engine, parse_engine
+from pamer_lab.errors import InputError
 from pamer_lab.features.elsewhere import Elsewhere, computing_on
 from pamer_lab.models import devices
 from pamer_lab.models.frozen import chosen_model, find_folder, is_here
@@ -22,7 +23,10 @@ TOKENS = 8192
 @contextmanager
 def engine_of(args: argparse.Namespace, profile: Profile | None) -> Iterator[Engine]:
     """The engine that the options name; `profile`: the one whose model each worker loads, None where none is."""
-    with closing(open_engine(parse_engine(args.engine, args.gpus_per_worker, worker_memory(profile, args.gpus_per_worker)))) as engine:
+    spec = parse_engine(args.engine, args.gpus_per_worker, worker_memory(profile, args.gpus_per_worker))
+    if spec.name != "local" and args.processes == 0:
+        raise InputError(f"--engine {spec.name} needs at least 1 worker: with --workers 0 this process does the work itself")
+    with closing(open_engine(spec)) as engine:
         yield engine
 
 

@@ -27,11 +27,18 @@ def history(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--history", choices=HISTORIES, default=HISTORY, help=HISTORY_HELP)
 
 
+def workers(text: str) -> int:
+    """A number of workers; the default, -1, cannot be written."""
+    if not (text.isascii() and text.isdigit()):
+        raise argparse.ArgumentTypeError(f"not a number of workers, 0 or more: {text[:20]!r}")
+    return int(text)
+
+
 def engine(parser: argparse.ArgumentParser) -> None:
     """Where the work is done."""
     parser.add_argument("--engine", default="local", metavar="local|ray[:ADDRESS]", help=ENGINE_HELP)
     parser.add_argument(
-        "--workers", "--processes", dest="processes", type=int, default=-1, metavar="N", help="worker processes; 0 runs in this process"
+        "--workers", "--processes", dest="processes", type=workers, default=-1, metavar="N", help="worker processes; 0 runs in this process"
     )
     parser.add_argument(
         "--gpus-per-worker", type=float, default=0.0, metavar="F", help="with --engine ray: GPUs reserved for each worker, such as 1 or 0.5"

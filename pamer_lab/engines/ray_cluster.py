@@ -7,10 +7,8 @@ one stream per actor. Results go from the actor into the workspace. Credentials 
 
 import os
 import queue
-import socket
 import threading
 import time
-import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from importlib import import_module
@@ -19,13 +17,12 @@ from typing import Any, TypeVar
 import msgspec
 
 from pamer_lab import __version__
-from pamer_lab.engines.interface import EngineSpec, Worker, check_address
+from pamer_lab.engines.interface import EngineSpec, Worker
+from pamer_lab.engines.ray_joining import join, last_words
 from pamer_lab.errors import InputError, LabError
 from pamer_lab.jobs import own_environment
 
 Answer = TypeVar("Answer")
-OBJECT_STORE = 200_000_000
-"""Bytes of the object store of a cluster that we start ourselves; notes are small."""
 NOTES_AHEAD = 16
 """Messages of a worker that wait unread before it waits too, and notes that it gathers for one."""
 NOTE_EVERY = 0.2
@@ -34,12 +31,8 @@ JOBS_AHEAD = 64
 """Short jobs that are sent in one message."""
 SHOWN = 3
 """Nodes that a message describes."""
-ANSWER_WITHIN = 10.0
-"""Seconds in which a cluster's address has to take a connection."""
 PATIENCE = 20.0
 """Seconds a stopped worker may take to put away what it has."""
-INSTALL = "--engine ray needs Ray, which is not installed here: pip install 'pamer-lab[ray]'"
-
 
 Said = bytes | BaseException | None
 """A note; empty: what was said so far should be sent; None: nothing more comes; an error: why nothing more comes."""
@@ -129,7 +122,7 @@ class RayWorker:
             try:
                 ray.get(done[0])
             except Exception as error:
-                self._ended = _words(error)
+                self._ended = last_words(error)
         return bool(done)
 
     def give(self, jobs: Sequence[object]) -> None:
@@ -152,7 +145,7 @@ class RayWorker:
         except (LabError, GeneratorExit):
             raise
         except Exception as error:  # the actor died, its node is gone, or the program in it failed
-            self._ended = _words(error)
+            self._ended = last_words(error)
             self.kill()
 
     def no_more(self) -> None:
@@ -188,7 +181,7 @@ class RayEngine:
 
     def __init__(self, spec: EngineSpec) -> None:
         self.spec = spec
-        self._own = _connect(spec.address)
+        self._own = join(spec.address)
 
     def capacity(self) -> int:
         self._require_room(1)
@@ -234,61 +227,6 @@ class RayEngine:
             ray.shutdown()
 
 
-def _connect(address: str) -> bool:
-    """Join the cluster at an address, or start one; True where it was started here."""
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is sent anywhere
-    os.environ.setdefault("RAY_raylet_start_wait_time_s", "180")  # a busy machine takes longer than Ray's own 60
-    os.environ.setdefault("RAY_worker_niceness", "0")  # Ray's 15 starves workers when anything else runs on the machine
-    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
-    try:
-        import ray
-    except ImportError as error:
-        raise InputError(INSTALL) from error
-    _speak_on_stderr()
-    if ray.is_initialized():
-        return False
-    address = address or os.environ.get("RAY_ADDRESS", "")
-    check_address(address)
-    _require_answer(address)
-    quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR", "configure_logging": True}
-    try:
-        if address:
-            ray.init(address=address, **quiet)
-            return False
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message="lancedb fork support")  # Ray forks only to start other programs
-            ray.init(address="local", include_dashboard=False, object_store_memory=OBJECT_STORE, **quiet)
-        return True
-    except Exception as error:
-        where = f"no Ray cluster answers at {address}" if address else "Ray cannot start a cluster on this machine"
-        raise InputError(f"{where} ({_words(error)})") from error
-
-
-def _require_answer(address: str) -> None:
-    """Refuse a cluster where nothing listens: Ray itself would try for minutes."""
-    host, _, port = address.removeprefix("ray://").rpartition(":")
-    if not (host and port.isdecimal()):  # `auto`, or what Ray refuses by itself
-        return
-    try:
-        socket.create_connection((host.strip("[]"), int(port)), ANSWER_WITHIN).close()
-    except (OSError, OverflowError, UnicodeError) as error:
-        raise InputError(f"no Ray cluster answers at {address} ({error}); check host and port, and that the cluster runs") from error
-
-
-def _speak_on_stderr() -> None:
-    """Ray prints what it has to say of lost workers on standard output, where a command's result goes; no setting changes that."""
-    from ray._private import worker
-
-    plain = worker.print_to_stdstream
-    if plain.__module__ != worker.__name__:  # changed before
-        return
-
-    def on_stderr(data: dict[str, Any], *words: Any, **named: Any) -> None:
-        plain({**data, "is_err": True}, *words, **named)
-
-    worker.print_to_stdstream = on_stderr
-
-
 def _nodes() -> list[dict[str, float]]:
     """What each node of the cluster has in all, by name."""
     import ray
@@ -307,9 +245,3 @@ def _in_words(resources: dict[str, float], *, every: bool = True) -> str:
     cores, gpus, memory = (resources.get(name, 0.0) for name in ("CPU", "GPU", "memory"))
     parts = [(cores, f"{cores:g} CPU"), (gpus, f"{gpus:g} GPU"), (memory, f"{memory / 1e9:.1f} GB of memory")]
     return ", ".join(words for count, words in parts if count or every)
-
-
-def _words(error: Exception) -> str:
-    """The last line of Ray's report, which names the cause."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return f"{type(error).__name__}: {lines[-1][:300]}" if lines else type(error).__name__

@@ -137,7 +137,7 @@ class Database:
         with self._tables.reading(spec) as table:
             if self._cache is None:
                 return _query(table, where, columns, limit)
-            key = (spec.name, int(table.version), where, *(columns or ("*",)), str(limit))
+            key = (spec.name, self._tables.made(spec), int(table.version), where, *(columns or ("*",)), str(limit))
             return self._cache.get(key, lambda: _query(table, where, columns, limit))
 
     def page(self, spec: TableSpec, columns: Sequence[str], start: int, count: int, where: str = "") -> list[dict[str, Any]]:

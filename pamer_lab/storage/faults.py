@@ -33,13 +33,24 @@ WORDS = (
         ("no storage account configured", "azure account"),
         "no Azure credentials were found: set AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY",
     ),
+    (("automatic region detection",), "a bucket with a dot in its name needs AWS_REGION in the environment"),
     (
         ("failed to resolve region", "imds", "169.254.169.254"),
         "no AWS credentials were found, or the store does not answer: set AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION, and "
         "AWS_ENDPOINT_URL for another server",
     ),
+    (("nosuchbucket", "specified bucket does not exist"), "there is no such bucket: check the workspace's address, or create the bucket"),
     (
-        ("accessdenied", "access denied", "403", "forbidden", "invalidaccesskeyid", "signaturedoesnotmatch", "lacked the"),
+        ("expiredtoken", "token has expired", "tokenrefreshrequired", "requestexpired"),
+        "the credentials in the environment have expired: renew them and run the command again",
+    ),
+    (
+        ("invalidaccesskeyid", "signaturedoesnotmatch", "invalidtoken"),
+        "the store does not know the credentials in the environment: check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN",
+    ),
+    (("slowdown", "serviceunavailable", "status: 503"), "the object store is busy: try again later"),
+    (
+        ("accessdenied", "access denied", "403", "forbidden", "lacked the"),
         "the credentials in the environment do not allow it: a reviewer with read-only ones sets PAMER_LAB_READONLY=1",
     ),
     (

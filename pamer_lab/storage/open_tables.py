@@ -14,7 +14,7 @@ from pamer_lab.config import local_folder, object_store
 from pamer_lab.errors import LabError, StorageError
 from pamer_lab.reviewer_mode import refuse_in_reviewer_mode
 from pamer_lab.storage import faults
-from pamer_lab.storage.specs import TableSpec, migrate
+from pamer_lab.storage.specs import TableSpec, made, migrate
 
 OPEN_ATTEMPTS = 8
 """How often a table is looked for that another process is just creating: its folder exists before its first version."""
@@ -28,6 +28,7 @@ class Tables:
         self.folder = local_folder(uri.rpartition("/")[0]) if object_store(uri) else Path(uri).parent
         """The workspace, where the database is in one; of an object store, its local folder."""
         self._open: dict[str, Any] = {}
+        self._made: dict[str, str] = {}
         self._lock = threading.RLock()
 
     def get(self, spec: TableSpec) -> Any:
@@ -35,7 +36,12 @@ class Tables:
         with self._lock:
             if spec.name not in self._open:
                 self._open[spec.name] = self._opened(spec)
+                self._made[spec.name] = made(spec, self._open[spec.name])
             return self._open[spec.name]
+
+    def made(self, spec: TableSpec) -> str:
+        """What tells an open table from another that had its place before; empty where its creator wrote nothing."""
+        return self._made.get(spec.name, "")
 
     def forget(self, name: str) -> None:
         """Drop a handle, so that the next use opens the table again."""
@@ -115,7 +121,15 @@ class Tables:
         return not any(path.name[:1] != "." for path in files)
 
 
-def _options(uri: str) -> dict[str, str] | None:
-    """LanceDB takes credentials, region and endpoint from the environment itself; an endpoint without TLS has to be allowed."""
-    endpoint = next((os.environ[name] for name in ("AWS_ENDPOINT_URL", "AWS_ENDPOINT") if os.environ.get(name)), "")
-    return {"allow_http": "true"} if uri.startswith("s3://") and endpoint.startswith("http://") else None
+def _options(uri: str) -> dict[str, str]:
+    """What LanceDB does not take from the environment itself: leave to use an endpoint without TLS, and the region of a bucket with a
+    dot in its name."""
+    if not uri.startswith("s3://"):
+        return {}
+    plain = _variable("AWS_ENDPOINT_URL", "AWS_ENDPOINT").startswith("http://")
+    options = {"region": _variable("AWS_REGION", "AWS_DEFAULT_REGION"), "allow_http": "true" if plain else ""}
+    return {name: value for name, value in options.items() if value}
+
+
+def _variable(*names: str) -> str:
+    return next((os.environ[name] for name in names if os.environ.get(name)), "")

@@ -12,6 +12,7 @@ the mark all of them would (`tests/storage/test_races.py` shows both).
 Filters, which LanceDB takes as SQL text, are made here. Invariant: no value, whatever it contains, becomes more than a value.
 """
 
+import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -22,6 +23,8 @@ import pyarrow as pa
 from pamer_lab.errors import StorageError
 
 SCHEMA_NUMBER = "pamer_lab.schema"
+MADE = "pamer_lab.made"
+"""Beside the number: a random name of this table, by which it differs from one that had its place before."""
 PRIMARY_KEY = b"lance-schema:unenforced-primary-key"
 
 Migration = Callable[[Any], None]
@@ -58,11 +61,12 @@ class TableSpec:
 
     @property
     def numbered_schema(self) -> pa.Schema:
-        """The schema of a new table: as stored, with its number on the key's first column."""
+        """The schema of a new table: as stored, with its number and a name of its own on the key's first column."""
         schema = self.stored_schema
         first = schema.get_field_index(self.key[0])
         column = schema.field(first)
-        return schema.set(first, column.with_metadata({**(column.metadata or {}), SCHEMA_NUMBER.encode(): str(self.number).encode()}))
+        marks = {SCHEMA_NUMBER: str(self.number), MADE: uuid.uuid4().hex}
+        return schema.set(first, column.with_metadata({**(column.metadata or {}), **marks}))
 
     def arrow(self, rows: Sequence[dict[str, Any]] | pa.Table) -> pa.Table:
         """Rows as LanceDB gets them."""
@@ -83,6 +87,12 @@ def migrate(spec: TableSpec, table: Any, before_each: Callable[[], None]) -> Non
         before_each()
         spec.migrations[step](table)
         table.update_field_metadata({"path": spec.key[0], "metadata": {SCHEMA_NUMBER: str(step + 1)}})
+
+
+def made(spec: TableSpec, table: Any) -> str:
+    """The name that an open LanceDB table was given when it was created; empty for one of an older program."""
+    metadata = table.schema.field(spec.key[0]).metadata or {}
+    return str(metadata.get(MADE.encode(), b"").decode())
 
 
 def equals(column: str, value: str | int | bool) -> str:

@@ -7,7 +7,7 @@ import socket
 import sys
 import time
 from collections.abc import Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,8 @@ import ray
 
 from pamer_lab.cli import main
 from pamer_lab.engines import Engine, EngineSpec, open_engine, parse_engine
-from pamer_lab.engines.ray_cluster import RayWorker, _require_answer
+from pamer_lab.engines.ray_cluster import RayWorker
+from pamer_lab.engines.ray_joining import require_answer
 from pamer_lab.errors import InputError
 from pamer_lab.models.profiles import load_profile
 from pamer_lab.models.tokenizer import profile_tokens
@@ -110,16 +111,26 @@ def test_an_unknown_engine_is_refused(text: str) -> None:
         parse_engine(text)
 
 
+@pytest.mark.parametrize(
+    ("given", "reason"), [("0", "needs at least 1 worker"), ("-1", "not a number of workers"), ("1.5", "not a number")]
+)
+def test_a_cluster_needs_a_number_of_workers(given: str, reason: str, workspace: Workspace, capsys: pytest.CaptureFixture[str]) -> None:
+    _, ids = filled(workspace.path, traces=1)
+    with suppress(SystemExit):  # argparse leaves by itself
+        assert main(["replay", *ids, "--policy", "base", "--engine", "ray", "--workers", given]) == 2
+    assert reason in capsys.readouterr().err
+
+
 def test_an_address_where_nothing_listens_is_refused_before_ray_tries() -> None:
     with closing(socket.socket()) as bound:  # bound, so that nobody else takes it, and not listening
         bound.bind(("127.0.0.1", 0))
         port = bound.getsockname()[1]
         for address in (f"127.0.0.1:{port}", f"ray://127.0.0.1:{port}"):
             with pytest.raises(InputError, match=str(port)):
-                _require_answer(address)
+                require_answer(address)
         bound.listen()
-        _require_answer(f"127.0.0.1:{port}")
-    _require_answer("auto")
+        require_answer(f"127.0.0.1:{port}")
+    require_answer("auto")
 
 
 @pytest.mark.parametrize(("gpus", "memory"), [(1.0, 0), (0.0, 10**15)])

@@ -1,6 +1,7 @@
 """A workspace in an object store: commits of many writers, killed ones, read-only credentials, what stays on this machine."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -168,6 +169,22 @@ def test_what_was_read_is_kept_within_a_bound_and_never_stale(store: Store, monk
     assert sum(path.stat().st_size for path in reads.glob("*.arrow")) <= 1_000_000
 
 
+def test_a_workspace_that_was_deleted_and_made_anew_shows_nothing_of_the_old_one(store: Store) -> None:
+    for name in ("t-old", "t-new"):
+        Workspace("s3://lab/one").add_traces([long_trace(3, trace_id=name)], profile_tokens(load_profile("embedded")))
+        fresh = Workspace("s3://lab/one").database
+        assert [row["trace_id"] for row in fresh.rows(TRACES)] == [name] and fresh.version(TRACES) == 2, "the same version of another table"
+        shutil.rmtree(store.folder / "lab")
+
+
+def test_a_bucket_with_a_dot_in_its_name_takes_the_region_of_the_environment(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert Workspace("s3://my.lab/one").trace_rows() == []
+    monkeypatch.delenv("AWS_REGION")
+    monkeypatch.delenv("AWS_DEFAULT_REGION", raising=False)
+    with pytest.raises(StorageError, match="needs AWS_REGION"):
+        Workspace("s3://my.lab/one").trace_rows()
+
+
 def test_heads_of_one_machine_vote_on_another(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shared_files, "LOOK_EVERY", 0.0)
     here = Workspace("s3://lab/one").path
@@ -214,6 +231,8 @@ def test_a_folder_that_a_stranger_made_sends_nothing_to_a_store(tmp_path: Path) 
     "address",
     [
         *("s3://key:secret@bucket/x", "s3://bucket/x?secret=1", "s3://", "s3:///x", "https://bucket/x", "ftp://x", "S3://bucket/x"),
+        *("s3://bucket/x#secret", "s3://bucket/../x", "s3://bucket/./x", "s3://bucket//x", "s3://bucket/a%20b", "s3://bucket/a\nb"),
+        *("s3://buc ket/x", "s3://../x", "s3://bucket:80/x", "s3://bucket/a\\b", "gs://b#c/x"),
         *("s3:/bucket/x", "gs:bucket", "az:secret", "file:x", "file://u:secret@h/x", "file://", "file://x/y", "file:///x#y"),
     ],
 )
@@ -226,11 +245,12 @@ def test_an_address_with_credentials_or_of_an_unknown_kind_is_refused_without_re
 def test_a_file_address_is_a_folder(tmp_path: Path) -> None:
     assert local_folder(f"file://{tmp_path}/a%20b") == tmp_path / "a b" and object_store("s3://bucket/x/") == "s3://bucket/x"
     assert local_folder("./s3:x") == Path("./s3:x") and local_folder("gs") == Path("gs"), "other names are folders"
+    assert object_store("s3://my.bucket_1/..a/ü b//") == "s3://my.bucket_1/..a/ü b"
     assert {object_store(f"{scheme}://b/w") for scheme in ("gs", "az")} == {"gs://b/w", "az://b/w"}
 
 
 @pytest.mark.parametrize(
-    ("text", "variable"),
+    ("text", "named"),
     [
         ("lance error: IO { source: http://169.254.169.254/computeMetadata/v1/token }", "GOOGLE_APPLICATION_CREDENTIALS"),
         (
@@ -238,7 +258,15 @@ def test_a_file_address_is_a_folder(tmp_path: Path) -> None:
             "AZURE_STORAGE_ACCOUNT_KEY",
         ),
         ("Failed to resolve region for bucket 'b'", "AWS_ACCESS_KEY_ID"),
+        ("lance error: IO { source: Status { status: 403, body: <Code>SignatureDoesNotMatch</Code> }", "does not know the credentials"),
+        ("lance error: IO { source: Status { status: 400, body: <Code>ExpiredToken</Code> }", "have expired"),
+        (
+            "lance error: IO { source: Status { status: 404, body: <Code>NoSuchBucket</Code> }",
+            "no such bucket",
+        ),
+        ("lance error: IO { source: Status { status: 503, body: <Code>SlowDown</Code> }", "busy"),
+        ("lance error: IO { source: Status { status: 403, body: <Code>AccessDenied</Code> }", "PAMER_LAB_READONLY"),
     ],
 )
-def test_missing_credentials_are_named(text: str, variable: str) -> None:
-    assert variable in advice(RuntimeError(text)) and "{" not in short(RuntimeError(text))
+def test_what_is_wrong_with_a_store_or_its_credentials_is_named(text: str, named: str) -> None:
+    assert named in advice(RuntimeError(text)) and "{" not in short(RuntimeError(text))
