@@ -86,9 +86,9 @@ def lost_race(error: Exception) -> bool:
 
 
 def half_made(error: Exception) -> bool:
-    """Is another process just creating the table?"""
+    """Is another process just creating the table? One that has created it gave it a name of its own, so its schema is another."""
     text = str(error).lower()
-    return "was not found" in text or "already exists" in text or lost_race(error)
+    return any(sign in text for sign in ("was not found", "already exists", "does not match existing table schema")) or lost_race(error)
 
 
 def recover(uri: str, spec: TableSpec) -> str:
