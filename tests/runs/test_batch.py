@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import psutil
 import pytest
 
 from pamer_lab.errors import Cancelled
@@ -35,7 +36,7 @@ def test_a_batch_in_processes_gives_the_same_runs_as_one_by_one(workspace: Works
     seen: list[BatchProgress] = []
     outcomes = replay_batch(ids, POLICIES, workspace, BatchOptions(processes=2), report=seen.append)
     assert [(outcome.trace_id, outcome.policy) for outcome in outcomes] == [(trace, policy) for trace in ids for policy in POLICIES]
-    assert {outcome.status for outcome in outcomes} == {"done"}
+    assert {outcome.status for outcome in outcomes} == {"done"}, outcomes
     other, store = Workspace(tmp_path / "other"), RunStore(workspace)
     for outcome in outcomes:
         alone = replay(workspace.trace(outcome.trace_id).trace, outcome.policy, other)
@@ -86,14 +87,14 @@ def test_a_killed_batch_resumes_without_computing_finished_turns_again(workspace
     child = subprocess.Popen(command, env=environment, cwd=PROJECT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     store = RunStore(workspace)
     _wait(lambda: any(store.stored_count(head.run_id) for head in store.heads()))
+    workers = psutil.Process(child.pid).children(recursive=True)
     child.send_signal(signal.SIGKILL)
     child.wait()
-    heads = {head.trace_id: head for head in store.heads()}
-    _wait(lambda: not any(_locked(workspace, head.run_id) for head in heads.values()))
-    before = {head.run_id: store.turns(head.run_id) for head in heads.values()}
+    _wait(lambda: not psutil.wait_procs(workers, timeout=0)[1])  # they end once they notice
+    before = {head.run_id: store.turns(head.run_id) for head in store.heads()}
     assert 0 < sum(map(len, before.values())) < 161 and max(map(len, before.values())) < 80
     outcomes = replay_batch(ids, ["periodic-summary:2"], workspace, BatchOptions(processes=2))
-    assert {outcome.status for outcome in outcomes} == {"done"}
+    assert {outcome.status for outcome in outcomes} == {"done"}, outcomes
     for outcome in outcomes:
         turns = store.turns(outcome.run_id)
         assert len(turns) == store.stored_count(outcome.run_id) == store.run(outcome.run_id).head.turns
@@ -109,16 +110,6 @@ def _wait(fulfilled: Callable[[], bool], seconds: float = 240) -> None:
     while not fulfilled():
         assert time.monotonic() < end, "waited too long"
         time.sleep(0.05)
-
-
-def _locked(workspace: Workspace, run_id: str) -> bool:
-    from filelock import FileLock, Timeout
-
-    try:
-        with FileLock(workspace.path / "locks" / f"{run_id}.lock").acquire(timeout=0):
-            return False
-    except Timeout:
-        return True
 
 
 def test_policies_without_heads_go_first_and_say_what_they_are_doing(workspace: Workspace) -> None:
