@@ -34,7 +34,7 @@ from pamer_lab.reviewer_mode import refuse_in_reviewer_mode
 from pamer_lab.runs.accounting import totals
 from pamer_lab.runs.beginning import head_of, now, timeline_of
 from pamer_lab.runs.commits import remember_commits
-from pamer_lab.runs.expected import expect
+from pamer_lab.runs.expected import Expected, expect
 from pamer_lab.runs.store import RunStore
 from pamer_lab.runs.timeline import Timeline
 from pamer_lab.runs.turn_rows import TEXTS, TURNS
@@ -154,6 +154,8 @@ class _Replaying:
         self.resources = resources
         self.turns: list[Turn] = []
         self.stored = self.before = 0
+        self.expected = Expected(timeline, policy, resources, 0, seconds=0.0, guessed=False, reading=0.0)
+        """Nothing, until the models are there."""
         self.listed = False
         """The run's row is there."""
         self.began = time.monotonic()

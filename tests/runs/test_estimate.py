@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from pamer_lab.blocks import cut
 from pamer_lab.blocks.render import task_text
-from pamer_lab.errors import Cancelled
+from pamer_lab.errors import Cancelled, InputError
 from pamer_lab.factory import Factory
 from pamer_lab.features import pace
 from pamer_lab.features.pace import EMBEDDING, ENOUGH_CHARACTERS, FILE, depth_of, embedding_pace, pace_of, remember_embedding
@@ -314,3 +314,14 @@ def test_a_larger_model_is_guessed_to_be_slower_by_its_weights(tmp_path: Path) -
     assert guessed_blocks(larger) == pytest.approx(guessed_blocks(EMBEDDED) / 4) and depth_of(larger) == 60
     (tmp_path / "config.json").write_text("[]")
     assert guessed_blocks(larger) == pytest.approx(EFFICIENCY * REFERENCE / MEASURED.operations)
+
+
+def test_a_model_that_cannot_be_loaded_is_the_reason_that_the_run_records(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise InputError("the weights are damaged")
+
+    monkeypatch.setattr(Estimator, "load", broken)
+    with pytest.raises(InputError, match="the weights are damaged"):
+        replay(long_trace(8), "pamer", workspace, ReplayOptions(device="cpu", parts=PARTS))
+    [head] = RunStore(workspace).heads()
+    assert head.status == "failed" and "the weights are damaged" in head.error and head.read == 0
