@@ -62,7 +62,7 @@ class Inputs:
     def embedded(self, policy: Policy, trace_id: str) -> bool:
         """Whether a run that is there embedded what this policy would."""
         return any(
-            run.status == "done" and run.profile == self._factory.profile.name and texts(parse_policy(run.policy)) == texts(policy)
+            run.status == "done" and run.profile == self._factory.profile.name and _texts_of(run.policy) == texts(policy)
             for run in self._earlier(trace_id)
         )
 
@@ -83,6 +83,14 @@ class Inputs:
 def texts(policy: Policy) -> float:
     """Names the texts that a policy embeds: those of two policies are the same if as many are embedded of any trace."""
     return policy.embeds(1.0, 1_000.0) if isinstance(policy, Embeds) else 0.0
+
+
+def _texts_of(name: str) -> float:
+    """The same of a stored run; none of a policy of another version of the program."""
+    try:
+        return texts(parse_policy(name))
+    except LabError:
+        return 0.0
 
 
 def retained(policy: Policy) -> int:

@@ -325,3 +325,9 @@ def test_a_model_that_cannot_be_loaded_is_the_reason_that_the_run_records(worksp
         replay(long_trace(8), "pamer", workspace, ReplayOptions(device="cpu", parts=PARTS))
     [head] = RunStore(workspace).heads()
     assert head.status == "failed" and "the weights are damaged" in head.error and head.read == 0
+
+
+def test_a_run_of_a_policy_that_is_not_known_here_does_not_stop_an_estimate(workspace: Workspace) -> None:
+    run = replay(long_trace(8), "base", workspace)
+    RunStore(workspace).put_head(replace(run.head, policy="of-a-later-version:3"))
+    assert estimate({"pamer": [run.head.trace_id]}, factory(workspace)).turns == 8
