@@ -1,12 +1,16 @@
-"""HTTP servers on loopback for the length of a test: they answer at once and end at once."""
+"""HTTP servers on loopback for the length of a test: they answer at once and end at once. What a client of theirs needs."""
 
+import ssl
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import HTTPServer
+from typing import Any
 
 LOOK_EVERY = 0.01
 """Seconds between two looks at whether the server should end; the standard library's half second is longer than most tests."""
+LOCAL: dict[str, Any] = {"trust_env": False, "verify": ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)}
+"""For each call of a client: no proxy, and no certificates, which take 17 ms to read and are not needed."""
 
 
 @contextmanager

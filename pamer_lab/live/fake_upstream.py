@@ -7,6 +7,7 @@ of a message's bytes, rounded up; a message's cache marks do not count. Simulate
 
 import asyncio
 import hashlib
+import socket
 import time
 from collections.abc import Callable, Iterator, MutableMapping
 from contextlib import contextmanager
@@ -182,9 +183,17 @@ def serving(app: Any, port: int = 0) -> Iterator[str]:
     import uvicorn
 
     class Server(uvicorn.Server):
+        """Ends at once: uvicorn's own looks ten times a second, and waits as long for clients to notice."""
+
         async def main_loop(self) -> None:
-            while not self.should_exit:  # uvicorn's own looks ten times a second
+            while not self.should_exit:
                 await asyncio.sleep(0.01)
+
+        async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+            for listener in self.servers:
+                listener.close()
+            for connection in list(self.server_state.connections):
+                connection.shutdown()
 
     config = uvicorn.Config(app, host="127.0.0.1", port=port, log_level="critical", ws="none", server_header=False, date_header=False)
     server = Server(config)

@@ -19,7 +19,9 @@ from pamer_lab.live.policy import LiveOptions
 from pamer_lab.live.record import Record
 from pamer_lab.live.serve import Live, build
 from pamer_lab.live.summary import described, summary
+from pamer_lab.models.embedder import HashingEmbedder
 from pamer_lab.workspace import Workspace
+from tests.loopback import LOCAL
 
 PATHS = {"chat": "/v1/chat/completions", "messages": "/v1/messages", "responses": "/v1/responses"}
 KEY = {"authorization": "Bearer sk-planted-0123456789abcdef"}
@@ -51,9 +53,7 @@ class Bench:
         """A model call, through the proxy or straight to the upstream."""
         data = body if isinstance(body, bytes) else orjson.dumps(body)
         given = {"content-type": "application/json", **KEY, **{name.replace("_", "-"): value for name, value in headers.items()}}
-        answer = httpx2.post(
-            f"{self.direct if straight else self.url}{PATHS[api]}", content=data, headers=given, timeout=60, trust_env=False
-        )
+        answer = httpx2.post(f"{self.direct if straight else self.url}{PATHS[api]}", content=data, headers=given, timeout=60, **LOCAL)
         if not straight:
             self.settle()
         return answer
@@ -90,8 +90,8 @@ def wait(done: Callable[[], bool]) -> None:
         time.sleep(0.005)
 
 
-PARTS = Parts(probe=FixedProbe(), tokens=MessageTokens(EstimatedCounter()))
-"""Heads that always vote for compression, and a tokenizer that needs no file."""
+PARTS = Parts(embedder=HashingEmbedder(64), probe=FixedProbe(), tokens=MessageTokens(EstimatedCounter()))
+"""Heads that always vote for compression, a tokenizer that needs no file, and hashed words for an embedding model."""
 
 
 @pytest.fixture

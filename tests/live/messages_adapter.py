@@ -7,6 +7,8 @@ from typing import Any
 import httpx2
 import orjson
 
+from tests.loopback import LOCAL
+
 PATIENCE = 300
 
 
@@ -70,7 +72,7 @@ async def _chunks(upstream: str, request: dict[str, Any]) -> AsyncIterator[dict[
     }
     asked |= {"stream": True, "stream_options": {"include_usage": True}}
     async with (
-        httpx2.AsyncClient(timeout=PATIENCE, trust_env=False) as client,
+        httpx2.AsyncClient(timeout=PATIENCE, **LOCAL) as client,
         client.stream("POST", f"{upstream}/chat/completions", json=asked) as answer,
     ):
         async for line in answer.aiter_lines():

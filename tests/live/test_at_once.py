@@ -18,6 +18,7 @@ from pamer_lab.live.publish import publish
 from pamer_lab.live.summary import described
 from pamer_lab.runs.store import RunStore
 from tests.live.conftest import KEY, PARTS, PATHS, Agent, Bench, wait
+from tests.loopback import LOCAL
 
 
 class Gate:
@@ -39,7 +40,7 @@ class Gate:
 
 def _send(bench: Bench, body: bytes) -> threading.Thread:
     def post() -> None:
-        httpx2.post(bench.url + PATHS["chat"], content=body, headers=KEY, timeout=60, trust_env=False)
+        httpx2.post(bench.url + PATHS["chat"], content=body, headers=KEY, timeout=60, **LOCAL)
 
     thread = threading.Thread(target=post)
     thread.start()
@@ -189,7 +190,7 @@ def test_every_stream_ends_upstream_when_its_client_leaves(started: Callable[...
 
     bench = started(fake=Endless())
     body = b'{"messages":[{"role":"user","content":"x"}],"stream":true}'
-    with httpx2.stream("POST", bench.url + path, content=body, headers=KEY, timeout=60, trust_env=False) as answer:
+    with httpx2.stream("POST", bench.url + path, content=body, headers=KEY, timeout=60, **LOCAL) as answer:
         assert next(answer.iter_raw())
     wait(left.is_set)
 

@@ -17,6 +17,7 @@ from pamer_lab.live.logs import Logs
 from pamer_lab.live.policy import Workshop
 from pamer_lab.live.summary import summary
 from tests.live.conftest import KEY, PARTS, PATHS, PATIENCE, Agent, Bench, chat, wait
+from tests.loopback import LOCAL
 
 HELLO = chat({"role": "user", "content": "Hello"})
 
@@ -47,7 +48,7 @@ def test_an_answer_that_breaks_off_breaks_off_for_the_client_too(started: Callab
         got = b""
         with (
             pytest.raises(httpx2.RemoteProtocolError),
-            httpx2.stream("POST", url + PATHS[api], content=body, headers={**KEY, "x-fake": "cut=2"}, trust_env=False) as answer,
+            httpx2.stream("POST", url + PATHS[api], content=body, headers={**KEY, "x-fake": "cut=2"}, **LOCAL) as answer,
         ):
             for chunk in answer.iter_raw():
                 got += chunk
@@ -59,7 +60,7 @@ def test_an_answer_that_breaks_off_breaks_off_for_the_client_too(started: Callab
 def test_a_client_that_leaves_ends_the_call_upstream(started: Callable[..., Bench]) -> None:
     bench = started()
     body = orjson.dumps({**HELLO, "stream": True})
-    with httpx2.stream("POST", bench.url + PATHS["chat"], content=body, headers={**KEY, "x-fake": "pace=0.2"}, trust_env=False) as answer:
+    with httpx2.stream("POST", bench.url + PATHS["chat"], content=body, headers={**KEY, "x-fake": "pace=0.2"}, **LOCAL) as answer:
         next(answer.iter_raw())
     wait(lambda: bench.fake.cancelled == 1)
     bench.settle()
@@ -69,7 +70,7 @@ def test_a_client_that_leaves_ends_the_call_upstream(started: Callable[..., Benc
 def test_bytes_go_on_as_they_come(started: Callable[..., Bench]) -> None:
     bench = started()
     body = orjson.dumps({**HELLO, "stream": True})
-    with httpx2.stream("POST", bench.url + PATHS["chat"], content=body, headers={**KEY, "x-fake": "hold"}, trust_env=False) as answer:
+    with httpx2.stream("POST", bench.url + PATHS["chat"], content=body, headers={**KEY, "x-fake": "hold"}, **LOCAL) as answer:
         pieces = answer.iter_raw()
         first = next(pieces)  # while the server holds back all others
         bench.fake.released.set()
@@ -144,7 +145,7 @@ def test_a_late_vote_serves_the_next_turn(started: Callable[..., Bench]) -> None
     bench.live.proxy.deadline = 0.3
     body = agent.body
     data = {"content": body, "headers": {"content-type": "application/json", **KEY}}
-    answer = httpx2.post(bench.url + PATHS["chat"], **data, timeout=30, trust_env=False)  # type: ignore[arg-type]
+    answer = httpx2.post(bench.url + PATHS["chat"], **data, timeout=30, **LOCAL)  # type: ignore[arg-type]
     assert answer.status_code == 200 and bench.got[-1].body == body
     probe.go.set()
     bench.settle()
@@ -164,7 +165,7 @@ def test_health_answers_while_a_giant_request_is_worked_on(started: Callable[...
         agent.grow()
     done = threading.Thread(target=lambda: bench.post("chat", agent.body))
     done.start()
-    with httpx2.Client(trust_env=False) as client:
+    with httpx2.Client(**LOCAL) as client:
 
         def healthy() -> bool:
             return bool(client.get(f"{bench.url}/_pamer/health", timeout=PATIENCE).json()["ok"])

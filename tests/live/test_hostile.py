@@ -19,6 +19,7 @@ from pamer_lab.live.publish import publish
 from pamer_lab.live.usage import MOST_BYTES, MOST_ENCODINGS, Answer, decoded
 from pamer_lab.trajectory.values import Message, ToolCall
 from tests.live.conftest import KEY, PARTS, PATHS, Agent, Bench, chat
+from tests.loopback import LOCAL
 
 SECRET = "sk-planted-5f2e9c7ab1"
 
@@ -115,7 +116,7 @@ def test_encodings_one_in_the_other_are_not_unpacked_without_end(started: Callab
 def test_no_page_of_another_site_gets_anything_sent(started: Callable[..., Bench], headers: dict[str, str], path: str) -> None:
     bench = started()
     sent = KEY | {"x-pamer-token": bench.live.token, "content-type": "text/plain"} | headers
-    assert httpx2.post(bench.url + path, content=b"{}", headers=sent, trust_env=False).status_code in (400, 403)
+    assert httpx2.post(bench.url + path, content=b"{}", headers=sent, **LOCAL).status_code in (400, 403)
     assert bench.got == []
 
 
@@ -151,7 +152,7 @@ def test_a_clients_key_in_its_address_is_not_recorded_and_tells_sessions_apart(s
     for key in keys:
         said = [{"role": "user", "content": f"call it with {key}, that is {quote(key, safe='')}"}]
         body = {"model": "fake", "max_tokens": 9, "input" if api == "responses" else "messages": said}
-        answer = httpx2.post(bench.url + PATHS[api], params={name: key}, json=body, timeout=60, trust_env=False)
+        answer = httpx2.post(bench.url + PATHS[api], params={name: key}, json=body, timeout=60, **LOCAL)
         assert answer.status_code == 200 and key.encode() in bench.got[-1].body
     bench.settle()
     assert len(bench.records()) == len(keys)
@@ -176,7 +177,7 @@ def test_a_clients_key_is_not_recorded_wherever_a_request_has_it(started: Callab
         bench.post("messages", body, **given)
     for more in ({"content_encoding": SECRET}, {"x_session_id": SECRET}, {"user_agent": SECRET}):
         bench.post("chat", chat(said), **given, **more)
-    httpx2.get(f"{bench.url}/v1/files/{SECRET}", headers=given, trust_env=False)
+    httpx2.get(f"{bench.url}/v1/files/{SECRET}", headers=given, **LOCAL)
     bench.settle()
     for record in bench.records():
         publish(bench.workspace, record, PARTS.tokens)

@@ -11,6 +11,7 @@ import uvicorn
 from pamer_lab.live.fake_upstream import FakeUpstream
 from pamer_lab.live.upstream import KEPT_OPEN
 from tests.live.conftest import KEY, PATHS, Agent, Bench
+from tests.loopback import LOCAL
 
 ODD = {
     "chat": b'{ "model":"fake" ,\n\t"temperature": 1.0, "seed": 12345678901234567890123, "top_p":1e-0,'
@@ -47,7 +48,7 @@ def test_an_encoded_body_passes_as_it_is_and_is_recorded(started: Callable[..., 
 @pytest.mark.parametrize("path", ["/v1/models?limit=1000", "/v1/models/a%2Fb%20c?x=%7B", "/v1/files/1"])
 def test_everything_else_passes_untouched(started: Callable[..., Bench], path: str) -> None:
     bench = started()
-    answer = httpx2.get(bench.url + path, headers={**KEY, "anthropic-version": "2023-06-01", "anthropic-beta": "a,b"}, trust_env=False)
+    answer = httpx2.get(bench.url + path, headers={**KEY, "anthropic-version": "2023-06-01", "anthropic-beta": "a,b"}, **LOCAL)
     assert answer.status_code == 200
     (got,) = bench.got
     assert (got.method, got.target) == ("GET", path)
@@ -56,7 +57,7 @@ def test_everything_else_passes_untouched(started: Callable[..., Bench], path: s
 
 def test_counting_tokens_is_passed_through_and_noted(started: Callable[..., Bench]) -> None:
     bench = started()
-    answer = httpx2.post(f"{bench.url}/v1/messages/count_tokens", content=ODD["messages"], headers=KEY, trust_env=False)
+    answer = httpx2.post(f"{bench.url}/v1/messages/count_tokens", content=ODD["messages"], headers=KEY, **LOCAL)
     bench.settle()
     assert answer.json()["input_tokens"] > 0 and bench.got[0].body == ODD["messages"]
     assert [side.path for thread in bench.live.desk.threads.all() for side in thread.record.sides] == ["/v1/messages/count_tokens"]
@@ -69,7 +70,7 @@ def test_calls_beside_an_edited_session_pass_as_they_are(started: Callable[..., 
     for _ in range(4):
         agent.step()
     body = agent.body
-    through, straight = (httpx2.post(url + path, content=body, headers=KEY, trust_env=False) for url in (bench.url, bench.direct))
+    through, straight = (httpx2.post(url + path, content=body, headers=KEY, **LOCAL) for url in (bench.url, bench.direct))
     assert through.status_code == straight.status_code and [entry.body for entry in bench.got[-2:]] == [body, body]
     assert path.endswith("compact") or through.json() == straight.json()
     agent.step()
@@ -97,7 +98,7 @@ def test_a_websocket_is_refused_cleanly(started: Callable[..., Bench]) -> None:
         "sec-websocket-version": "13",
         "sec-websocket-key": "AAAAAAAAAAAAAAAAAAAAAA==",
     }
-    assert httpx2.get(f"{bench.url}/v1/responses", headers=wanted, trust_env=False).status_code == 426
+    assert httpx2.get(f"{bench.url}/v1/responses", headers=wanted, **LOCAL).status_code == 426
     assert bench.got == []
 
 

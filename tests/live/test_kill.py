@@ -17,6 +17,7 @@ from pamer_lab.live.logs import Logs
 from pamer_lab.workspace import Workspace
 from tests.live.conftest import KEY, PATHS, Agent, Bench, wait
 from tests.live.test_policies import violations
+from tests.loopback import LOCAL
 
 SESSIONS = 20
 POLICY = "sliding-window:2"
@@ -42,7 +43,7 @@ class Client:
 
     def post(self, api: str, body: bytes, **headers: str) -> httpx2.Response:
         given = {**KEY, **{name.replace("_", "-"): value for name, value in headers.items()}}
-        return httpx2.post(self.url + PATHS[api], content=body, headers=given, timeout=60, trust_env=False)
+        return httpx2.post(self.url + PATHS[api], content=body, headers=given, timeout=60, **LOCAL)
 
 
 def test_a_killed_proxy_loses_and_doubles_nothing_and_goes_on_with_the_same_bytes(workspace: Workspace) -> None:
@@ -121,7 +122,7 @@ def test_a_slow_server_holds_up_its_own_client_only(started: Callable[..., Bench
 
     def ask(name: str, **headers: str) -> int:
         body = Agent(bench, task=name).body
-        status = httpx2.post(bench.url + PATHS["chat"], content=body, headers=KEY | headers, timeout=60, trust_env=False).status_code
+        status = httpx2.post(bench.url + PATHS["chat"], content=body, headers=KEY | headers, timeout=60, **LOCAL).status_code
         order.append(name)
         return status
 

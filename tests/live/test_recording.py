@@ -20,6 +20,7 @@ from pamer_lab.prices import find_prices
 from pamer_lab.runs.engine import ReplayOptions, replay
 from pamer_lab.runs.store import RunStore
 from tests.live.conftest import KEY, PARTS, PATHS, Agent, Bench, Clock
+from tests.loopback import LOCAL
 
 LIVE = ["base", "sliding-window:2", "observation-masking:2", "periodic-summary:3", "pamer:minimum=200", "pamer+:minimum=200"]
 
@@ -172,7 +173,7 @@ def test_no_key_and_no_header_is_stored_anywhere(started: Callable[..., Bench], 
     escaped = f'{{"role": "user", "content": "It is \\u0073{secret[1:]}."}}'
     tool = f'{{"type": "function", "function": {{"name": "t", "description": "Send {secret}.", "parameters": {{}}}}}}'
     bench.post("chat", f'{{"messages": [{escaped}], "tools": [{tool}]}}'.encode(), authorization=f"Bearer {secret}")
-    httpx2.get(f"{bench.url}/v1/models?key={secret}", headers={"authorization": f"Bearer {secret}"}, trust_env=False)
+    httpx2.get(f"{bench.url}/v1/models?key={secret}", headers={"authorization": f"Bearer {secret}"}, **LOCAL)
     bench.settle()
     for record in bench.records():
         publish(bench.workspace, record, PARTS.tokens)
@@ -202,7 +203,7 @@ def test_own_headers_never_go_upstream(started: Callable[..., Bench]) -> None:
 def test_other_names_and_other_sites_are_refused(started: Callable[..., Bench], headers: dict[str, str]) -> None:
     bench = started()
     for path in ("/v1/models", "/_pamer/health", "/_pamer/sessions"):
-        assert httpx2.get(bench.url + path, headers=headers, trust_env=False).status_code == 403
+        assert httpx2.get(bench.url + path, headers=headers, **LOCAL).status_code == 403
     assert bench.got == []
 
 
@@ -215,7 +216,7 @@ def test_control_routes_need_the_token_and_pause_or_switch_one_session(started: 
     token = {"x-pamer-token": bench.live.token}
 
     def control(path: str, content: bytes = b"", headers: dict[str, str] = token) -> httpx2.Response:
-        return httpx2.post(f"{bench.url}/_pamer/sessions/{path}", content=content, headers=headers, trust_env=False)
+        return httpx2.post(f"{bench.url}/_pamer/sessions/{path}", content=content, headers=headers, **LOCAL)
 
     assert control("one/pause", headers={}).status_code == 401 and control("one/pause", headers=KEY).status_code == 401
     assert control("one/pause").json()["paused"] is True
@@ -234,7 +235,7 @@ def test_control_routes_need_the_token_and_pause_or_switch_one_session(started: 
     assert b"omitted" in bench.got[-1].body
     record, _ = Logs(bench.workspace.path).read("one")
     assert record is not None and record.part == 1 and len(record.turns) == 7
-    listed = httpx2.get(f"{bench.url}/_pamer/sessions", headers=token, trust_env=False).json()["sessions"]
+    listed = httpx2.get(f"{bench.url}/_pamer/sessions", headers=token, **LOCAL).json()["sessions"]
     assert {entry["session"] for entry in listed} == {"one", "other"}
 
 

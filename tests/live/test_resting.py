@@ -10,6 +10,7 @@ from pamer_lab.live import desk, threads
 from pamer_lab.live.desk import OUTSIDE
 from pamer_lab.live.logs import Logs
 from tests.live.conftest import KEY, PATHS, Agent, Bench
+from tests.loopback import LOCAL
 
 KEPT = 2
 POLICY = "sliding-window:2"
@@ -61,9 +62,9 @@ def test_a_session_at_rest_can_be_paused_listed_and_left(started: Callable[..., 
         Agent(bench, task=f"other {number}").step()
     assert "first" not in {record.session for record in bench.records()}
     token = {"x-pamer-token": bench.live.token}
-    listed = httpx2.get(f"{bench.url}/_pamer/sessions", headers=token, trust_env=False).json()["sessions"]
+    listed = httpx2.get(f"{bench.url}/_pamer/sessions", headers=token, **LOCAL).json()["sessions"]
     assert {(entry["session"], entry["turns"]) for entry in listed} >= {("first", 4)} and len(listed) == 4
-    paused = httpx2.post(f"{bench.url}/_pamer/sessions/first/pause", headers=token, trust_env=False)
+    paused = httpx2.post(f"{bench.url}/_pamer/sessions/first/pause", headers=token, **LOCAL)
     assert paused.status_code == 200 and paused.json()["paused"]
     body = first.body
     first.step()
@@ -91,7 +92,7 @@ def test_calls_outside_conversations_do_not_pile_up(started: Callable[..., Bench
     monkeypatch.setattr(desk, "OUTSIDE_KEPT", 4)
     bench = started()
     for number in range(10):
-        httpx2.get(f"{bench.url}/v1/models?page={number}", headers=KEY, trust_env=False)
+        httpx2.get(f"{bench.url}/v1/models?page={number}", headers=KEY, **LOCAL)
         bench.post("chat", orjson.dumps([number]))
     thread = bench.live.desk.threads.get(OUTSIDE)
     record = Logs(bench.workspace.path).read(OUTSIDE)[0]

@@ -14,6 +14,7 @@ from pamer_lab.live.record import Record, Side
 from pamer_lab.live.view import MARKED
 from tests.live.conftest import KEY, PATHS, Agent, Bench
 from tests.live.test_policies import violations
+from tests.loopback import LOCAL
 
 SMALL = "pamer:minimum=200"
 
@@ -197,7 +198,7 @@ def test_a_request_that_comes_before_the_last_is_read_stays_in_its_session(
     monkeypatch.setattr(bench.live.desk.decider, "decide", slow)
     agent = Agent(bench)
     for _ in range(3):
-        answer = httpx2.post(bench.url + PATHS["chat"], content=agent.body, headers=KEY, timeout=60, trust_env=False)
+        answer = httpx2.post(bench.url + PATHS["chat"], content=agent.body, headers=KEY, timeout=60, **LOCAL)
         assert answer.status_code == 200
         agent.grow()
     read.set()
