@@ -2,11 +2,13 @@
 
 import sys
 from collections.abc import Iterator
+from functools import cache
 from itertools import count
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from streamlit.components.v2 import manifest_scanner
 
 from pamer_lab.workspace import Workspace
 
@@ -18,6 +20,14 @@ _numbers = count()
 # How long one example takes depends on what else the machine does.
 settings.register_profile("unhurried", deadline=None)
 settings.load_profile("unhurried")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _packages_are_looked_through_once() -> Iterator[None]:
+    """AppTest searches all installed packages for components each time it opens a page, which takes longer than most pages."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(manifest_scanner, "scan_component_manifests", cache(manifest_scanner.scan_component_manifests))
+        yield
 
 
 @pytest.fixture(autouse=True)
