@@ -8,7 +8,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
-PARALLEL ?= 2
+PARALLEL ?= 3
 
 .PHONY: run test setup lint types pytest bench clean
 
