@@ -211,10 +211,10 @@ class Policy(Protocol):
 class Embeds(Protocol):
     """A policy that embeds texts, by which its time is estimated."""
 
-    def embeds(self, task: float, block: float) -> float:
-        """Characters that a turn embeds in the mean, about, of a trace with a task and blocks of so many.
+    def embeds(self, task: float, block: float) -> dict[str, float]:
+        """What a turn embeds: name -> characters in the mean, about, of a trace with a task and blocks of so many.
 
-        Policies that give the same at any size embed the same texts."""
+        Texts of the same name are the same with every policy, so that they are embedded once."""
         ...
 
 

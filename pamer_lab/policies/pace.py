@@ -56,8 +56,8 @@ class _Shared(PlainPolicy):
         """Tokens that the older steps may have together."""
         return float("inf")
 
-    def embeds(self, task: float, block: float) -> float:
-        return block + task + self.recent * block
+    def embeds(self, task: float, block: float) -> dict[str, float]:
+        return {f"{self.title} of {self.recent}": block + task + self.recent * block}
 
     def start(self, resources: Resources) -> PolicySession:
         return _Session(self, resources)
@@ -140,8 +140,9 @@ class PaceCode(_Shared):
         task = f"Task: {task_text(history.messages[: history.prefix_end])}"
         return "\n\n".join([task, *(f"Recent: {forms.text(history, block)[:1_500]}" for block in recent)])[:QUERY_CHARACTERS]
 
-    def embeds(self, task: float, block: float) -> float:
-        return min(block, 200) + min(task + self.recent * min(block, 1_500), QUERY_CHARACTERS)
+    def embeds(self, task: float, block: float) -> dict[str, float]:
+        query = min(task + self.recent * min(block, 1_500), QUERY_CHARACTERS)
+        return {f"{self.title} of {self.recent}": min(block, 200) + query}
 
     def allowed(self, history: History) -> float:
         return 0.6 * max(self.room - history.prefix_tokens - ANSWER_TOKENS, 0)

@@ -54,6 +54,10 @@ class TriggeredPolicy(ControlledPolicy):
     def decider(self, resources: Resources) -> Trigger:
         return self.trigger()
 
+    @property
+    def moments(self) -> str:
+        return repr(self.trigger())
+
     def recaller(self, resources: Resources) -> Recaller | None:
         return resources.step_recaller(self.controller_settings(resources), "index") if self.returns == "steps" else None
 

@@ -8,7 +8,8 @@ parameters; else it is a first guess by the matrix product. A commit takes what 
 what the trial's did.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
@@ -232,18 +233,16 @@ class Estimator:
         sizes = self.factory.workspace.trace_sizes(asked)
         found: dict[tuple[str, str], Cost] = {}
         read: set[tuple[str, int]] = set()
-        embedded: set[tuple[str, float]] = set()
+        embedded: defaultdict[str, set[str]] = defaultdict(set)
         for name, trace_ids in todo.items():
             policy = parse_policy(name)
             for trace_id in trace_ids:
-                cost = self.cost(policy, trace_id, sizes[trace_id], self._stored(policy, trace_id))
+                cost = self.cost(policy, trace_id, sizes[trace_id], self._stored(policy, trace_id), embedded[trace_id])
                 if (trace_id, retained(policy)) in read:
                     cost = replace(cost, read_tokens=0, read_seconds=0.0)
-                if (trace_id, texts(policy)) in embedded:
-                    cost = replace(cost, turn_seconds=cost.turn_seconds - cost.embed_seconds, embed_seconds=0.0)
                 found[name, trace_id] = cost
                 read |= {(trace_id, retained(policy))} if policy.needs_models else set()
-                embedded.add((trace_id, texts(policy)))
+                embedded[trace_id] |= texts(policy)
         return found
 
     def load(self, policy: Policy, resources: Resources) -> None:
@@ -266,14 +265,14 @@ class Estimator:
         begun = newest(self._runs_of(trace_id), [policy.name], self.factory.profile.name).get(policy.name)
         return self._store.stored_count(begun.run_id) if begun and begun.status != "done" else 0
 
-    def cost(self, policy: Policy, trace_id: str, size: TraceSize, stored: int = 0) -> Cost:
-        """What a run takes of which so many turns are there; their states are there too then."""
+    def cost(self, policy: Policy, trace_id: str, size: TraceSize, stored: int = 0, embedded: Set[str] = frozenset()) -> Cost:
+        """What a run takes of which so many turns are there; their states are there too then. `embedded`: texts that others embed."""
         turns = min(size.turns, self.turn_limit) if self.turn_limit else size.turns
         there = max(stored, self.inputs.turns_read(policy, trace_id))
         tokens = self.inputs.tokens(policy, size, turns - there) if there < turns else 0
         known = self.known(policy, trace_id, size.later_tokens / max(size.turns, 1))
         sure = known is not None and known.is_of(policy, trace_id)
-        embedding = 0.0 if sure else self._embedding(policy, trace_id, size)
+        embedding = 0.0 if sure else self._embedding(policy, trace_id, size, embedded)
         return Cost(
             read_tokens=tokens,
             turns=max(turns - stored, 0),
@@ -285,9 +284,8 @@ class Estimator:
             sure=sure,
         )
 
-    def _embedding(self, policy: Policy, trace_id: str, size: TraceSize) -> float:
-        """Seconds that a turn embeds."""
-        characters = self.inputs.characters(policy, trace_id, size)
-        if not characters or self.inputs.embedded(policy, trace_id):
-            return 0.0
-        return characters / embedding_pace(self.factory.profile, self.factory.workspace.path)
+    def _embedding(self, policy: Policy, trace_id: str, size: TraceSize, embedded: Set[str]) -> float:
+        """Seconds that a turn embeds, of texts that nobody else does."""
+        there = embedded | self.inputs.embedded(trace_id)
+        characters = sum(count for name, count in self.inputs.embeds(policy, trace_id, size).items() if name not in there)
+        return characters / embedding_pace(self.factory.profile, self.factory.workspace.path) if characters else 0.0

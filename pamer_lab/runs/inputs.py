@@ -51,20 +51,19 @@ class Inputs:
         )
         return max((run.turns if run.status == "done" else run.read for run in runs), default=0)
 
-    def characters(self, policy: Policy, trace_id: str, size: TraceSize) -> float:
-        """Characters that a turn embeds in the mean."""
+    def embeds(self, policy: Policy, trace_id: str, size: TraceSize) -> dict[str, float]:
+        """Texts that a turn embeds: name -> characters in the mean."""
         if not isinstance(policy, Embeds):
-            return 0.0
+            return {}
         if trace_id not in self._sizes:
             self._sizes[trace_id] = self._task_and_block(trace_id, size)
         return policy.embeds(*self._sizes[trace_id])
 
-    def embedded(self, policy: Policy, trace_id: str) -> bool:
-        """Whether a run that is there embedded what this policy would."""
-        return any(
-            run.status == "done" and run.profile == self._factory.profile.name and _texts_of(run.policy) == texts(policy)
-            for run in self._earlier(trace_id)
-        )
+    def embedded(self, trace_id: str) -> set[str]:
+        """Names of the texts that the runs which are there embedded."""
+        own = self._factory.profile.name
+        runs = [run for run in self._earlier(trace_id) if run.status == "done" and run.profile == own]
+        return {name for run in runs for name in _texts_of(run.policy)}
 
     def _earlier(self, trace_id: str) -> list[RunInfo]:
         return [run for run in self._runs_of(trace_id) if not is_sample(run)]
@@ -80,17 +79,17 @@ class Inputs:
         return len(task_text(messages[:first])), later / max(size.turns, 1)
 
 
-def texts(policy: Policy) -> float:
-    """Names the texts that a policy embeds: those of two policies are the same if as many are embedded of any trace."""
-    return policy.embeds(1.0, 1_000.0) if isinstance(policy, Embeds) else 0.0
+def texts(policy: Policy) -> set[str]:
+    """Names of the texts that a policy embeds."""
+    return set(policy.embeds(1.0, 1.0)) if isinstance(policy, Embeds) else set()
 
 
-def _texts_of(name: str) -> float:
+def _texts_of(name: str) -> set[str]:
     """The same of a stored run; none of a policy of another version of the program."""
     try:
         return texts(parse_policy(name))
     except LabError:
-        return 0.0
+        return set()
 
 
 def retained(policy: Policy) -> int:

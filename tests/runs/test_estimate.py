@@ -21,6 +21,7 @@ from pamer_lab.models.embedder import HashingEmbedder
 from pamer_lab.models.kept_embeddings import KeptEmbeddings
 from pamer_lab.models.profiles import FrozenSettings, load_profile
 from pamer_lab.models.speed import EFFICIENCY, LOADING, MEASURED, guessed_blocks
+from pamer_lab.policies.pamer_policy import SUMMARISED
 from pamer_lab.policies.registry import parse_policy
 from pamer_lab.runs import engine, expected
 from pamer_lab.runs import estimate as estimates
@@ -61,9 +62,8 @@ def factory(workspace: Workspace) -> Factory:
 
 def guesses(workspace: Workspace, traces: list[str], *policies: str) -> float:
     """Seconds of all turns of policies that never ran here."""
-    asked, sizes = Estimator(factory(workspace)), workspace.trace_sizes(traces)
-    costs = [asked.cost(parse_policy(name), trace, size) for name in policies for trace, size in sizes.items()]
-    return sum(cost.seconds - cost.read_seconds for cost in costs)
+    costs = Estimator(factory(workspace)).costs(dict.fromkeys(policies, traces))
+    return sum(cost.seconds - cost.read_seconds for cost in costs.values())
 
 
 @pytest.fixture
@@ -153,15 +153,18 @@ def test_a_policy_that_embeds_takes_what_its_texts_take_unless_they_are_there(wo
     task = len(task_text(trace.messages[: blocks.prefix_end]))
     for policy in policies:
         cost = asked.cost(policy, name, size)
-        assert cost.embed_seconds == pytest.approx(policy.embeds(task, block) / EMBEDDING, rel=0.1)
+        assert cost.embed_seconds == pytest.approx(sum(policy.embeds(task, block).values()) / EMBEDDING, rel=0.1)
     together = asked.costs({policy.name: [name] for policy in policies})
-    assert [cost.embed_seconds > 0 for cost in together.values()] == [True, True, False, False, False], "two return what others do"
+    queries, summaries, steps = f"queries of {policies[0].retained}", SUMMARISED * block, policies[1].embeds(task, block)["steps"]
+    own = [policies[0].embeds(task, block)[queries] + summaries, steps, 0.0, summaries, 0.0]  # the last returns what others do
+    assert [cost.embed_seconds for cost in together.values()] == pytest.approx([each / EMBEDDING for each in own], rel=0.1)
     run = replay(trace, "pamer", workspace, ReplayOptions(device="cpu", parts=PARTS))
     RunStore(workspace).put_head(replace(run.head, taken=4.0))
     again = Estimator(Factory(EMBEDDED, workspace, parts=PARTS))
     own, other, steps = (again.cost(parse_policy(text), name, size) for text in ("pamer", "pamer:vote=4", "pamer+"))
     assert own.sure and own.seconds == pytest.approx(4.0, rel=0.05)
-    assert other.embed_seconds == 0.0 < steps.embed_seconds and not other.sure
+    assert other.embed_seconds == pytest.approx(summaries / EMBEDDING, rel=0.1) and not other.sure
+    assert steps.embed_seconds == pytest.approx(together["pamer+", name].embed_seconds)
 
 
 def test_the_pace_of_embedding_is_remembered(workspace: Workspace) -> None:
@@ -215,7 +218,8 @@ def test_every_run_records_what_was_estimated_and_what_it_took(workspace: Worksp
     run = replay(long_trace(8), "pamer", workspace, ReplayOptions(device="cpu", parts=PARTS))
     tokens = sum(run.head.block_tokens) / 8
     guess = guessed_turn(parse_policy("pamer")) * (0.5 + 0.5 * tokens / REFERENCE_TOKENS)
-    embedding = Estimator(factory(workspace)).inputs.characters(parse_policy("pamer"), "t-long", TraceSize(8, 0, 0)) / EMBEDDING
+    embeds = Estimator(factory(workspace)).inputs.embeds(parse_policy("pamer"), "t-long", TraceSize(8, 0, 0))
+    embedding = sum(embeds.values()) / EMBEDDING
     assert run.head.estimated == pytest.approx(8 * (guess + embedding), rel=0.2)
     assert RunStore(workspace).head(run.run_id) == run.head and run.head.taken > 0
 
