@@ -85,11 +85,11 @@ def remember(folder: Path, model: FrozenModel, *, blocks: float = 0.0, loading: 
     _remember(folder, _key(model.name, model.device.partition(":")[0]), blocks=blocks, loading=loading)
 
 
-def embedding_pace(profile: Profile, folder: Path) -> float:
+def embedding_pace(profile: Profile, folder: Path) -> tuple[float, Basis]:
     """Characters a second that the profile's embedder embeds, now."""
     known = _read(folder).get(_embedding_key(profile), {}).get("characters")
     own = float(known) if known else EMBEDDING * matrix_speed() / EMBEDDING_PRODUCT
-    return own / _others(profile)
+    return own / _others(profile), "measured" if known else "guessed"
 
 
 def remember_embedding(profile: Profile, folder: Path, characters: int, seconds: float) -> None:

@@ -31,8 +31,8 @@ Inject = Literal["front", "append"]
 """`front`: between prefix and blocks. `append`: after the newest block."""
 Recalls = Literal["summaries", "steps", ""]
 """What comes back from memory: summaries, chosen raw steps, or nothing."""
-SUMMARISED = 0.2
-"""Characters of all summaries over those of the history, about; on the demo traces 0.08 to 0.35."""
+SUMMARISED = 0.4
+"""Characters of all summaries, and of queries that only these lead to, over those of the history, about; on the demo traces 0.1 to 0.6."""
 
 
 class ControlledPolicy:

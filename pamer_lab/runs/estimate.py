@@ -63,7 +63,7 @@ class Cost:
     known: bool = False
     """A run or a trial says how long a turn takes; else that is a first guess."""
     sure: bool = False
-    """It was of the same policy on the same trace."""
+    """It was of the same policy on the same trace, or the turns embed at a pace that was measured; the run's own say no more."""
 
     @property
     def seconds(self) -> float:
@@ -271,8 +271,8 @@ class Estimator:
         there = max(stored, self.inputs.turns_read(policy, trace_id))
         tokens = self.inputs.tokens(policy, size, turns - there) if there < turns else 0
         known = self.known(policy, trace_id, size.later_tokens / max(size.turns, 1))
-        sure = known is not None and known.is_of(policy, trace_id)
-        embedding = 0.0 if sure else self._embedding(policy, trace_id, size, embedded)
+        ran = known is not None and known.is_of(policy, trace_id)
+        embedding, basis = (0.0, "guessed") if ran else self._embedding(policy, trace_id, size, embedded)
         return Cost(
             read_tokens=tokens,
             turns=max(turns - stored, 0),
@@ -281,11 +281,12 @@ class Estimator:
             embed_seconds=embedding,
             store_seconds=known.storing if known else 0.0,
             known=known is not None,
-            sure=sure,
+            sure=ran or (embedding > 0 and basis == "measured"),
         )
 
-    def _embedding(self, policy: Policy, trace_id: str, size: TraceSize, embedded: Set[str]) -> float:
+    def _embedding(self, policy: Policy, trace_id: str, size: TraceSize, embedded: Set[str]) -> tuple[float, str]:
         """Seconds that a turn embeds, of texts that nobody else does."""
         there = embedded | self.inputs.embedded(trace_id)
         characters = sum(count for name, count in self.inputs.embeds(policy, trace_id, size).items() if name not in there)
-        return characters / embedding_pace(self.factory.profile, self.factory.workspace.path) if characters else 0.0
+        pace, basis = embedding_pace(self.factory.profile, self.factory.workspace.path)
+        return characters / pace, basis

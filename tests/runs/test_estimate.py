@@ -171,9 +171,9 @@ def test_the_pace_of_embedding_is_remembered(workspace: Workspace) -> None:
     workspace.path.mkdir(parents=True, exist_ok=True)
     first = embedding_pace(EMBEDDED, workspace.path)
     remember_embedding(EMBEDDED, workspace.path, ENOUGH_CHARACTERS - 1, 0.001)
-    assert embedding_pace(EMBEDDED, workspace.path) == first == EMBEDDING
+    assert embedding_pace(EMBEDDED, workspace.path) == first == (EMBEDDING, "guessed")
     remember_embedding(EMBEDDED, workspace.path, 60_000, 2.0)
-    assert embedding_pace(EMBEDDED, workspace.path) == 30_000
+    assert embedding_pace(EMBEDDED, workspace.path) == (30_000, "measured")
     kept = KeptEmbeddings(HashingEmbedder())
     kept.embed(["four", "five5", "four"])
     kept.embed(["four"])
